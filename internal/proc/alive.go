@@ -1,0 +1,27 @@
+package proc
+
+import (
+	"os"
+	"strconv"
+)
+
+// Alive reports whether a process with this PID and start token runs (a zombie does not).
+func Alive(pid int, started string) bool {
+	p, err := inspect(pid)
+	return err == nil && !p.zombie && started != "" && token(p) == started
+}
+
+// Started is a token that tells a process from a later one with the same PID, also after a restart of the machine.
+// It fails when there is no such process.
+func Started(pid int) (string, error) {
+	p, err := inspect(pid)
+	if err != nil {
+		return "", err
+	}
+	return token(p), nil
+}
+
+// Self is the start token of this process.
+func Self() (string, error) { return Started(os.Getpid()) }
+
+func token(p process) string { return strconv.FormatUint(p.started, 10) + "@" + bootID() }

@@ -1,0 +1,171 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// steadyStarts: start times are counted from the machine's start and never go back.
+const steadyStarts = true
+
+// maxEnvironment bounds what is read of one environment; the kernel's own limit is a quarter of the stack.
+const maxEnvironment = 8 << 20
+
+// processes lists the processes of the machine.
+func processes() ([]process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	all := make([]process, 0, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		p, err := inspect(pid)
+		if exhausted(err) {
+			return nil, fmt.Errorf("list processes: %w", err)
+		}
+		if err == nil { // else it has just ended, or may not be seen
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// inspect reads one process. It fails when there is none.
+func inspect(pid int) (process, error) {
+	var buf [1024]byte // the command in it is short
+	n, err := readFile(procFile(pid, "stat"), buf[:])
+	if err != nil {
+		return process{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return parseStat(buf[:n])
+}
+
+// environment returns a process's environment as NUL-terminated entries, in buf if it fits. unsure says that it is in
+// the middle of its exec: it has neither environment nor arguments yet.
+func environment(pid int, buf []byte) (env []byte, unsure bool) {
+	file := procFile(pid, "environ")
+	for {
+		buf = buf[:cap(buf)]
+		n, err := readFile(file, buf)
+		if err != nil {
+			return buf[:0], exhausted(err) // else not ours to read, or gone
+		}
+		if n == 0 {
+			var one [1]byte
+			n, err := readFile(procFile(pid, "cmdline"), one[:])
+			return buf[:0], n == 0 && err == nil
+		}
+		if n < len(buf) || n >= maxEnvironment {
+			return buf[:n], false
+		}
+		buf = make([]byte, 4*len(buf))
+	}
+}
+
+// exhausted reports that this process, not the one looked at, is the reason.
+func exhausted(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+// readFile fills buf from the start of the file. It uses no os.File: a scan opens hundreds.
+func readFile(name string, buf []byte) (int, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n := 0
+	for n < len(buf) {
+		c, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		if c == 0 {
+			break
+		}
+		n += c
+	}
+	return n, nil
+}
+
+var errStat = errors.New("unknown format of a process's stat")
+
+// parseStat decodes /proc/PID/stat. The command in parentheses may contain anything, parentheses too.
+func parseStat(b []byte) (process, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 2 || end < open {
+		return process{}, errStat
+	}
+	pid, err := strconv.Atoi(string(b[:open-1]))
+	if err != nil {
+		return process{}, errStat
+	}
+	// Fields are numbered as in proc(5), where the state is the third.
+	const state, parent, group, session, threads, started = 3, 4, 5, 6, 20, 22
+	p := process{pid: pid}
+	dead, alone, field := false, true, state
+	for f := range bytes.FieldsSeq(b[end+1:]) {
+		var v uint64
+		if field != state {
+			if f[0] == '-' { // priorities and a terminal's group may be negative; none of ours is
+				f = []byte{'0'}
+			}
+			if v, err = strconv.ParseUint(string(f), 10, 64); err != nil {
+				return process{}, errStat
+			}
+		}
+		switch field {
+		case state:
+			dead = f[0] == 'Z' || f[0] == 'X'
+		case parent:
+			p.parent = int(v)
+		case group:
+			p.group = int(v)
+		case session:
+			p.session = int(v)
+		case threads:
+			alone = v <= 1
+		case started:
+			p.started = v
+			p.zombie = dead && alone // else only its first thread has ended
+			return p, nil
+		}
+		field++
+	}
+	return process{}, errStat
+}
+
+// bootID tells this run of the machine from the next, which counts start times anew.
+func bootID() string {
+	var buf [64]byte
+	n, err := readFile("/proc/sys/kernel/random/boot_id", buf[:])
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(buf[:n]))
+}
+
+// awaitExit returns when the child has ended, and leaves it unreaped.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}

@@ -1,0 +1,160 @@
+package proc
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment names by which processes are found again. markName holds the caller's mark, which several processes may
+// share; execName is unique to one Run, so that its end does not touch its neighbours.
+const (
+	markName = "RALPH_MARK"
+	execName = "RALPH_EXEC"
+)
+
+// child is a started process. Its PID is tree.root.
+type child struct {
+	tree  tree
+	files plumbing
+}
+
+// start starts the process and the copying of its files.
+func start(s *Spec) (*child, error) {
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return nil, &StartError{Name: "a process", Err: errors.New("no program is named")}
+	}
+	fail := func(err error) (*child, error) { return nil, &StartError{Name: s.Argv[0], Err: err} }
+	if err := refuseNUL(s); err != nil {
+		return fail(err)
+	}
+	env := lastWins(s.Env)
+	c := &child{}
+	if s.Mark != "" {
+		nonce := rand.Text()
+		env = append(env, markName+"="+s.Mark, execName+"="+nonce)
+		c.tree.needle = execName + "=" + nonce
+	}
+	path, err := lookup(s.Argv[0], s.Dir, env)
+	if err != nil {
+		return fail(err)
+	}
+	if err := c.files.open(s); err != nil {
+		return fail(err)
+	}
+	attr := syscall.ProcAttr{
+		Dir:   s.Dir,
+		Env:   env,
+		Files: c.files.child(),
+		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
+		// something on /dev/tty gets an error instead of stopping forever in the background.
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	}
+	pid, err := forkExec(path, s.Argv, &attr)
+	c.files.closeChild()
+	if err != nil {
+		c.files.abandon()
+		return fail(explain(err, path, s, env))
+	}
+	c.tree.root = pid
+	c.files.start(s)
+	return c, nil
+}
+
+// forkExec starts the program. A program that was just written can be busy for a moment: a fork elsewhere in this
+// process inherits the writer's descriptor and keeps it until its own exec.
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	for pause := time.Millisecond; ; pause *= 2 {
+		pid, _, err := syscall.StartProcess(path, argv, attr)
+		if err != syscall.ETXTBSY || pause > 100*time.Millisecond {
+			return pid, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// refuseNUL names the string that the system could only take shortened.
+func refuseNUL(s *Spec) error {
+	for i, a := range s.Argv {
+		if strings.IndexByte(a, 0) >= 0 {
+			return fmt.Errorf("argument %d contains a NUL byte", i)
+		}
+	}
+	for _, e := range s.Env {
+		if strings.IndexByte(e, 0) >= 0 {
+			name, _, _ := strings.Cut(e, "=")
+			return fmt.Errorf("environment variable %q contains a NUL byte", name)
+		}
+	}
+	if strings.IndexByte(s.Dir, 0) >= 0 || strings.IndexByte(s.Mark, 0) >= 0 {
+		return errors.New("its folder or mark contains a NUL byte")
+	}
+	return nil
+}
+
+// lastWins drops entries that a later one replaces, and marks of an outer ralph. It returns a new slice.
+func lastWins(env []string) []string {
+	at := make(map[string]int, len(env))
+	out := make([]string, 0, len(env)+2)
+	for _, e := range env {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || name == markName || name == execName {
+			continue
+		}
+		if i, seen := at[name]; seen {
+			out[i] = e
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+// explain says in words why the system would not start the program.
+func explain(err error, path string, s *Spec, env []string) error {
+	switch {
+	case errors.Is(err, unix.E2BIG):
+		return fmt.Errorf("%w: arguments and environment have %d bytes, the longest one %d; "+
+			"long text belongs on its standard input", err, total(s.Argv)+total(env), longest(s.Argv, env))
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("no more processes may be started (see: ulimit -u): %w", err)
+	case s.Dir != "" && !isDir(s.Dir):
+		return fmt.Errorf("its folder %s: %w", s.Dir, err)
+	case errors.Is(err, fs.ErrNotExist) && exists(path, s.Dir):
+		return fmt.Errorf("%s: its interpreter (the first line) is missing: %w", path, err)
+	case errors.Is(err, unix.ENOEXEC):
+		return fmt.Errorf("%s is not a program for this machine, nor a script with a #! line: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func isDir(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+func total(list []string) int {
+	n := 0
+	for _, s := range list {
+		n += len(s) + 1
+	}
+	return n
+}
+
+func longest(lists ...[]string) int {
+	n := 0
+	for _, list := range lists {
+		for _, s := range list {
+			n = max(n, len(s))
+		}
+	}
+	return n
+}

@@ -1,0 +1,71 @@
+package proc
+
+import (
+	"sync"
+	"unicode/utf8"
+)
+
+// Tail is a writer that keeps the last bytes written to it, for error messages and reports. It never fails and never
+// holds more than its size. It is safe for concurrent use.
+type Tail struct {
+	size int
+
+	mu    sync.Mutex
+	buf   []byte // guarded by mu; a ring once it has reached size
+	next  int    // guarded by mu; where the ring's oldest byte is
+	total int64  // guarded by mu
+}
+
+// NewTail returns a Tail that keeps size bytes.
+func NewTail(size int) *Tail { return &Tail{size: max(size, 0)} }
+
+// Write keeps the end of p; it always takes all of it.
+func (t *Tail) Write(p []byte) (int, error) {
+	n := len(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.total += int64(n)
+	if n >= t.size {
+		t.buf = append(t.buf[:0], p[n-t.size:]...)
+		t.next = 0
+		return n, nil
+	}
+	if room := t.size - len(t.buf); room > 0 {
+		head := p[:min(room, len(p))]
+		t.buf = append(t.buf, head...)
+		p = p[len(head):]
+	}
+	for len(p) > 0 {
+		c := copy(t.buf[t.next:], p)
+		p = p[c:]
+		t.next = (t.next + c) % t.size
+	}
+	return n, nil
+}
+
+// Bytes returns a copy of what is kept, oldest byte first.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]byte, 0, len(t.buf))
+	out = append(out, t.buf[t.next:]...)
+	return append(out, t.buf[:t.next]...)
+}
+
+// String returns what is kept as text: where older bytes were dropped, it starts at the first whole rune.
+func (t *Tail) String() string {
+	b := t.Bytes()
+	if int64(len(b)) < t.Total() {
+		for i := 0; i < utf8.UTFMax-1 && len(b) > 0 && !utf8.RuneStart(b[0]); i++ {
+			b = b[1:]
+		}
+	}
+	return string(b)
+}
+
+// Total is how many bytes were written in all.
+func (t *Tail) Total() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total
+}

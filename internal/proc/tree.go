@@ -1,0 +1,130 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is one process as a scan saw it.
+type process struct {
+	pid, parent, group, session int
+
+	started uint64 // with the PID it names the process; grows with time
+	zombie  bool   // ended, only not yet reaped
+}
+
+// tree finds the processes that belong together. It belongs to one goroutine.
+type tree struct {
+	root   int    // leader of the session and the group, our unreaped child; 0: only the needle counts
+	needle string // "NAME=value" in the environment; empty: only the group counts
+
+	known map[int]uint64 // members seen so far: PID and started
+	began uint64         // started of root; what is older need not be looked at
+}
+
+// scan returns the living members of the tree, this process never among them, and the processes (PID and started) whose
+// membership cannot be seen yet.
+func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
+	all, err := processes()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.known == nil {
+		t.known = make(map[int]uint64)
+	}
+	now := make(map[int]process, len(all))
+	for _, p := range all {
+		now[p.pid] = p
+	}
+	t.began = now[t.root].started
+	doubtful = t.learnMarked(all, now)
+	t.learnKin(all, now)
+	for _, p := range all {
+		if !p.zombie && t.knows(p.pid, now) {
+			alive = append(alive, p)
+		}
+	}
+	return alive, doubtful, nil
+}
+
+// learnMarked makes known what carries the needle, and returns what cannot be told yet.
+func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int]uint64) {
+	doubtful = make(map[int]uint64)
+	self, env := os.Getpid(), make([]byte, 16<<10)
+	for _, p := range all {
+		if p.pid == self || p.zombie || steadyStarts && p.started < t.began || t.knows(p.pid, now) {
+			continue
+		}
+		var unsure bool
+		env, unsure = environment(p.pid, env)
+		if contains(env, t.needle) {
+			t.learn(p)
+		}
+		if unsure && p.session != 0 { // the kernel's own processes have no session
+			doubtful[p.pid] = p.started
+		}
+	}
+	return doubtful
+}
+
+// learnKin makes known the root's group and session, and the children and sessions of members, to any depth.
+func (t *tree) learnKin(all []process, now map[int]process) {
+	self := os.Getpid()
+	for added := true; added; {
+		added = false
+		for _, p := range all {
+			if p.pid == self || t.knows(p.pid, now) {
+				continue
+			}
+			if t.inGroup(p) || t.knows(p.parent, now) || t.knows(p.session, now) {
+				t.learn(p)
+				added = true
+			}
+		}
+	}
+}
+
+// learn makes a member known, and stops it, so that it cannot start others while the scan goes on.
+func (t *tree) learn(p process) {
+	t.known[p.pid] = p.started
+	if !p.zombie && p.group != t.root {
+		p.signal(unix.SIGSTOP)
+	}
+}
+
+// knows reports whether the process that has the PID now is a known member.
+func (t *tree) knows(pid int, now map[int]process) bool {
+	started, ok := t.known[pid]
+	return ok && now[pid].started == started
+}
+
+func (t *tree) inGroup(p process) bool {
+	return t.root != 0 && (p.pid == t.root || p.group == t.root || p.session == t.root)
+}
+
+// signal signals the process that the scan saw, not one that has got its PID since.
+func (p process) signal(sig unix.Signal) {
+	// On Linux the handle is a pidfd: what is checked below is what gets the signal.
+	handle, err := os.FindProcess(p.pid)
+	if err != nil {
+		return
+	}
+	defer func() { _ = handle.Release() }()
+	if now, err := inspect(p.pid); err == nil && now.started == p.started {
+		_ = handle.Signal(sig) // what refuses SIGKILL shows up as a survivor
+	}
+}
+
+// contains reports whether a block of NUL-terminated entries has this one.
+func contains(block []byte, entry string) bool {
+	for len(block) > 0 {
+		head, rest, _ := bytes.Cut(block, []byte{0})
+		if string(head) == entry {
+			return true
+		}
+		block = rest
+	}
+	return false
+}

@@ -1,0 +1,307 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// family starts processes in ways that escape a careless killer; each says ready once.
+const family = `
+(echo ready >&9; exec sleep 100) &
+(detach sh -c 'echo ready >&9; exec sleep 100' &)
+detach sh -c 'env -i /bin/sh -c "echo ready >&9; sleep 100; sleep 100" & wait' &
+(trap '' TERM HUP INT; echo ready >&9; exec sleep 100) </dev/null >/dev/null 2>&1 &
+`
+
+const familySize = 4
+
+func mark(t *testing.T) string {
+	return fmt.Sprintf("%s-%d-%d", t.Name(), os.Getpid(), time.Now().UnixNano())
+}
+
+func TestContextEndKillsTheTree(t *testing.T) {
+	t.Parallel()
+	life := newLifeline(t)
+	s, _, _ := sh(life.hold(family + "trap '' TERM; wait; wait"))
+	s.Mark = mark(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := startRun(ctx, s)
+	life.ready(t, familySize)
+	cancel(errStop)
+	if got := await(t, done); got.err != errStop {
+		t.Errorf("Run gives %+v, want the context's cause", got)
+	}
+	if !life.gone() {
+		t.Error("a process has survived")
+	}
+}
+
+func TestContextEndKillsTheGroupWithoutAMark(t *testing.T) {
+	t.Parallel()
+	life := newLifeline(t)
+	s, _, _ := sh(life.hold("trap '' TERM; sleep 100 & echo ready >&9; wait"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := startRun(ctx, s)
+	life.ready(t, 1)
+	cancel(errStop)
+	if got := await(t, done); got.err != errStop || got.exit.Signal != unix.SIGKILL {
+		t.Errorf("Run gives %+v, want the context's cause", got)
+	}
+	if !life.gone() {
+		t.Error("a process has survived")
+	}
+}
+
+func TestExitTakesTheRestAlong(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script, mark string
+		size         int
+	}{
+		"marked": {family + "read -r x; echo done; exit 5", "m", familySize},
+		"group":  {"(trap '' TERM; echo ready >&9; exec sleep 100) &\nread -r x; echo done; exit 5", "", 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			life := newLifeline(t)
+			read, write := io.Pipe()
+			s, out, _ := sh(life.hold(tt.script))
+			s.Stdin = read
+			if tt.mark != "" {
+				s.Mark = mark(t)
+			}
+			done := startRun(t.Context(), s)
+			life.ready(t, tt.size)
+			_, _ = io.WriteString(write, "go\n")
+			_ = write.Close()
+			if got := await(t, done); got.err != nil || got.exit != (Exit{Code: 5}) {
+				t.Errorf("ended with %+v", got)
+			}
+			if out.String() != "done\n" {
+				t.Errorf("output is %q", out)
+			}
+			if !life.gone() {
+				t.Error("a process has survived")
+			}
+		})
+	}
+}
+
+// Something that escapes the killing, here for want of a mark, and keeps the output open does not hold Run.
+func TestEscapedProcessDoesNotHold(t *testing.T) {
+	t.Parallel()
+	life := newLifeline(t)
+	id := mark(t)
+	s, out, _ := sh(life.hold(`detach sh -c 'echo ready >&9; while :; do echo noise; done' & read -r x; exit 6`))
+	read, write := io.Pipe()
+	s.Stdin = read
+	s.Env = append(s.Env, "ESCAPED="+id)
+	var returned bool
+	s.Stdout = writerFunc(func(p []byte) (int, error) { // the race detector sees a late call
+		if returned {
+			t.Error("the writer is called after Run has returned")
+		}
+		return out.Write(p[:1])
+	})
+	done := startRun(t.Context(), s)
+	life.ready(t, 1)
+	_, _ = io.WriteString(write, "go\n")
+	_ = write.Close()
+	got := await(t, done)
+	returned = true
+	if got.err != nil || got.exit.Code != 6 {
+		t.Errorf("ended with %+v", got)
+	}
+	escaped := tree{needle: "ESCAPED=" + id}
+	if err := escaped.endUntil(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if !life.gone() {
+		t.Error("a process has survived")
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script string
+		grace  time.Duration
+		want   Exit
+	}{
+		"cleans up": {"trap 'exit 7' TERM; echo ready >&9; while :; do sleep 100 & wait; done", limit, Exit{Code: 7}},
+		"dies":      {"echo ready >&9; exec sleep 100", limit, Exit{Code: 143, Signal: unix.SIGTERM}},
+		"ignores": {
+			"trap '' TERM; detach sh -c 'echo ready >&9; exec sleep 100' & wait; sleep 100", time.Millisecond,
+			Exit{Code: 137, Signal: unix.SIGKILL},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			life := newLifeline(t)
+			stop := make(chan struct{})
+			s, _, _ := sh(life.hold(tt.script))
+			s.Interrupt, s.Grace, s.Mark = stop, tt.grace, mark(t)
+			done := startRun(t.Context(), s)
+			life.ready(t, 1)
+			close(stop)
+			if got := await(t, done); got.err != nil || got.exit != tt.want {
+				t.Errorf("ended with %+v, want %+v", got, tt.want)
+			}
+			if !life.gone() {
+				t.Error("a process has survived")
+			}
+		})
+	}
+}
+
+// The end of a process does not touch another one with the same mark.
+func TestSameMarkSideBySide(t *testing.T) {
+	t.Parallel()
+	id := mark(t)
+	life := newLifeline(t)
+	read, write := io.Pipe()
+	s, out, _ := sh(life.hold("echo ready >&9; cat; exit 8"))
+	s.Stdin, s.Mark = read, id
+	done := startRun(t.Context(), s)
+	life.ready(t, 1)
+	short, _, _ := sh("exit 0")
+	short.Mark = id
+	run(t, short)
+	_, _ = io.WriteString(write, "still here")
+	_ = write.Close()
+	if got := await(t, done); got.err != nil || got.exit.Code != 8 || out.String() != "still here" {
+		t.Errorf("ended with %+v, prints %q", got, out)
+	}
+}
+
+// Processes that keep starting others outside the group do not outrun the killing. They stop by themselves at some
+// point, so that a failure of this test does not cost the machine.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	life := newLifeline(t)
+	s, _, _ := sh(life.hold(`
+		storm() { for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3 4 5 6 7 8 9; do
+			detach sh -c 'echo ready >&9; exec sleep 100' &
+		done; done; wait; }
+		storm & (detach sh -c 'for i in 1 2 3 4 5 6 7 8 9; do (echo ready >&9; exec sleep 100) & done; wait' &)
+		wait`))
+	s.Mark = mark(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := startRun(ctx, s)
+	life.ready(t, 6)
+	cancel(errStop)
+	if got := await(t, done); got.err != errStop {
+		t.Errorf("Run gives %+v, want the context's cause", got)
+	}
+	if !life.gone() {
+		t.Error("a process has survived")
+	}
+}
+
+func TestKillMarked(t *testing.T) {
+	t.Parallel()
+	id := mark(t)
+	gone, stays := newLifeline(t), newLifeline(t)
+	s, _, _ := sh(gone.hold(family + "trap '' TERM; wait; wait"))
+	s.Mark = id
+	done := startRun(t.Context(), s)
+	read, write := io.Pipe()
+	other, _, _ := sh(stays.hold("echo ready >&9; read -r x; exit 3"))
+	other.Mark, other.Stdin = id+"0", read // one mark begins with the other
+	otherDone := startRun(t.Context(), other)
+	gone.ready(t, familySize)
+	stays.ready(t, 1)
+	for range 2 { // the second time there is nothing left
+		if err := KillMarked(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if !gone.gone() {
+			t.Fatal("a process has survived")
+		}
+	}
+	_ = write.Close()
+	if got := await(t, otherDone); got.err != nil || got.exit.Code != 3 {
+		t.Errorf("the other process ended with %+v", got)
+	}
+	if got := await(t, done); got.err != nil || got.exit.Signal != unix.SIGKILL {
+		t.Errorf("the marked process ended with %+v", got)
+	}
+	if err := KillMarked(t.Context(), ""); err == nil {
+		t.Error("an empty mark is accepted")
+	}
+}
+
+// A program that carries the mark itself, such as ralph started by an agent of ralph's, survives its own killing.
+func TestKillMarkedSparesItself(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	got := run(t, Spec{Argv: []string{self}, Env: []string{helper + "=kill-own-mark"}, Mark: mark(t), Stdout: &out})
+	if got != (Exit{}) || out.String() != "alive\n" {
+		t.Errorf("ended with %+v, prints %q", got, &out)
+	}
+}
+
+func TestStubborn(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	seen := map[identity]time.Time{{1, 10}: now.Add(-2 * endLimit), {2, 10}: now.Add(-endLimit / 2), {3, 10}: now.Add(-2 * endLimit)}
+	alive := []process{{pid: 1, started: 10}, {pid: 2, started: 10}, {pid: 3, started: 11}, {pid: 4, started: 10}}
+	if left := stubborn(alive, seen); len(left) != 1 || left[0].pid != 1 {
+		t.Errorf("stubborn are %+v, want only process 1", left)
+	}
+}
+
+func TestSurvivorsAreNamed(t *testing.T) {
+	t.Parallel()
+	err := survivors([]process{{pid: 12}, {pid: 345}})
+	if want := "2 processes outlive SIGKILL; look at them with: ps -fp 12,345"; err.Error() != want {
+		t.Errorf("error is %q, want %q", err, want)
+	}
+}
+
+func TestKillSparesAnotherWithThePID(t *testing.T) {
+	t.Parallel()
+	life := newLifeline(t)
+	read, write := io.Pipe()
+	s, _, _ := sh(life.hold("echo $$ ready >&9; read -r x; exit 4"))
+	s.Stdin = read
+	done := startRun(t.Context(), s)
+	life.ready(t, 1)
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.parent == os.Getpid() {
+			p.started-- // as if a scan had seen an earlier process
+			p.signal(unix.SIGKILL)
+		}
+	}
+	_ = write.Close()
+	if got := await(t, done); got.err != nil || got.exit.Code != 4 {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+func TestSleepEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	if err := sleep(ctx, time.Hour); !errors.Is(err, errStop) {
+		t.Errorf("error is %v", err)
+	}
+}
