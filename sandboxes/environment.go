@@ -1,0 +1,56 @@
+package sandboxes
+
+import (
+	"slices"
+	"strings"
+)
+
+// withheld are the names of the host's environment that a command of an agent never gets by itself: what writes to a
+// tracker or pushes, and what points git at another repository than the worktree's. A trailing "*" stands for any rest.
+// Keys of model services stay: without them no agent works.
+func withheld() []string {
+	return []string{
+		// Trackers and forges.
+		"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_PAT",
+		"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+		"GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT*",
+		"CI_REGISTRY_PASSWORD", "CI_DEPLOY_PASSWORD",
+		"GITEA_TOKEN", "FORGEJO_TOKEN", "BITBUCKET_TOKEN", "LINEAR_API_KEY", "JIRA_API_TOKEN",
+		// Ralph's own, and those of the processes it marks.
+		"RALPH_*TOKEN", "RALPH_*SECRET", "RALPH_*PASSWORD", "RALPH_MARK", "RALPH_EXEC",
+		// The right to push, and programs that hand out passwords.
+		"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS*", "GIT_ASKPASS", "GIT_SSH*", "GIT_CREDENTIAL*", "GCM_*",
+		// Another repository, or other configuration, than the worktree's.
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE", "GIT_PREFIX",
+		"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+		"GIT_REPLACE_REF_BASE", "GIT_NO_REPLACE_OBJECTS", "GIT_INTERNAL_SUPER_PREFIX", "GIT_IMPLICIT_WORK_TREE",
+		"GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*", "GIT_CONFIG_PARAMETERS",
+		"GIT_TRACE*", "GIT_EXEC_PATH", "GIT_PUSH_OPTION_*", "GIT_REFLOG_ACTION",
+	}
+}
+
+// inherit returns the host's environment less what is denied.
+func inherit(host, deny []string) []string {
+	exact := make(map[string]bool, len(deny))
+	var patterns []string
+	for _, d := range deny {
+		if strings.Contains(d, "*") {
+			patterns = append(patterns, d)
+		} else {
+			exact[d] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(host), func(entry string) bool {
+		name, _, ok := strings.Cut(entry, "=")
+		return !ok || name == "" || exact[name] || slices.ContainsFunc(patterns, func(p string) bool {
+			return matches(p, name)
+		})
+	})
+}
+
+// matches compares a name with a pattern that has one "*".
+func matches(pattern, name string) bool {
+	head, tail, _ := strings.Cut(pattern, "*")
+	return len(name) >= len(head)+len(tail) && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail)
+}

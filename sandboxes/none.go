@@ -1,0 +1,193 @@
+package sandboxes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// NoneConfig configures the provider "none". Its zero value is the default.
+type NoneConfig struct {
+	// Env is the host's environment ("K=V") that commands start from; nil means that of this process.
+	Env []string
+	// Deny are names to withhold in addition to the built-in ones; one "*" stands for any characters. A Spec's or
+	// Command's Env that names one wins.
+	Deny []string
+}
+
+// None is the provider "none": commands run on the host, as the user, in the worktree. It holds nothing back but the
+// host's tokens; it ends what it started.
+type None struct {
+	env []string
+}
+
+var (
+	_ Provider = (*None)(nil)
+	_ Reaper   = (*None)(nil)
+	_ Sandbox  = (*noneSandbox)(nil)
+)
+
+// NewNone returns the provider.
+func NewNone(c NoneConfig) *None {
+	host := c.Env
+	if host == nil {
+		host = os.Environ()
+	}
+	return &None{env: inherit(host, slices.Concat(withheld(), c.Deny))}
+}
+
+// Name is "none".
+func (*None) Name() string { return "none" }
+
+// Capabilities: the host's own files, and no wall.
+func (*None) Capabilities() Capabilities {
+	return Capabilities{Files: InPlace, Isolation: NoIsolation}
+}
+
+// Check always succeeds: there is nothing to install.
+func (*None) Check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Open returns a sandbox on the worktree, which must exist.
+func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if spec.RequireIsolation {
+		return nil, fmt.Errorf("sandbox none does not isolate: %w; choose another with --sandbox", ErrUnsupported)
+	}
+	if spec.Run == "" {
+		return nil, errors.New("open sandbox none: the run has no id")
+	}
+	if !filepath.IsAbs(spec.Worktree) {
+		return nil, fmt.Errorf("open sandbox none: worktree %q is not an absolute path", spec.Worktree)
+	}
+	info, err := os.Stat(spec.Worktree)
+	if err != nil {
+		return nil, fmt.Errorf("open sandbox none: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("open sandbox none: %s is not a folder", spec.Worktree)
+	}
+	return &noneSandbox{
+		run:     spec.Run,
+		dir:     spec.Worktree,
+		env:     slices.Concat(n.env, []string{"PWD=" + spec.Worktree}, spec.Env),
+		running: make(map[*execution]struct{}),
+	}, nil
+}
+
+// Reap ends the processes of a run that a crashed ralph left.
+func (*None) Reap(ctx context.Context, run string) error { return proc.KillMarked(ctx, run) }
+
+type noneSandbox struct {
+	run, dir string
+	env      []string
+
+	mu      sync.Mutex
+	closed  bool                    // guarded by mu
+	ended   bool                    // guarded by mu; Close has done its work
+	running map[*execution]struct{} // guarded by mu
+}
+
+// execution is one Exec in progress.
+type execution struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+func (s *noneSandbox) Workdir() string { return s.dir }
+
+func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e := &execution{cancel: cancel, done: make(chan struct{})}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return Exit{}, ErrClosed
+	}
+	s.running[e] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.running, e)
+		s.mu.Unlock()
+		close(e.done)
+	}()
+
+	dir, env := s.dir, s.env
+	if cmd.Dir != "" {
+		dir = cmd.Dir
+		env = append(slices.Clip(env), "PWD="+dir)
+	}
+	exit, err := proc.Run(ctx, proc.Spec{
+		Argv: cmd.Argv, Dir: dir, Env: slices.Concat(env, cmd.Env), Mark: s.run,
+		Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
+		Interrupt: cmd.Interrupt, Grace: cmd.Grace,
+	})
+	var start *proc.StartError
+	switch {
+	case errors.As(err, &start):
+		return Exit{}, &StartError{Argv0: start.Name, Err: start.Err}
+	case err != nil:
+		return Exit{}, err
+	}
+	return exitOf(exit), nil
+}
+
+func exitOf(e proc.Exit) Exit {
+	exit := Exit{Code: e.Code}
+	if e.Signal != 0 {
+		exit.Signal = unix.SignalName(e.Signal)
+		if exit.Signal == "" { // real-time signals have no name
+			exit.Signal = fmt.Sprintf("SIG%d", int(e.Signal))
+		}
+	}
+	return exit
+}
+
+// Close kills what runs, waits for the Execs to return, and then for what else carries the run's mark. When ctx ends
+// first it can be called again.
+func (s *noneSandbox) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.ended { // the run's mark may be in use again
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var running []*execution
+	for e := range s.running {
+		running = append(running, e)
+	}
+	s.mu.Unlock()
+	for _, e := range running {
+		e.cancel(ErrClosed)
+	}
+	for _, e := range running {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return fmt.Errorf("close sandbox none: %w", context.Cause(ctx))
+		}
+	}
+	if err := proc.KillMarked(ctx, s.run); err != nil {
+		return fmt.Errorf("close sandbox none: %w", err)
+	}
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,139 @@
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// family is a script that starts processes in the background, in the ways that escape a careless killer, and waits
+// until all four hold the lifeline.
+const family = hold + quiet + `
+(echo ready >&9; exec sleep 100) &
+(detach sh -c 'echo ready >&9; exec sleep 100' &)
+detach sh -c 'sh -c "trap : TERM HUP INT; echo ready >&9; sleep 100; sleep 100" & wait' &
+(trap '' TERM HUP INT; echo ready >&9; exec sleep 100) </dev/null >/dev/null 2>&1 &
+`
+
+const familySize = 4
+
+var endCases = map[string]func(*suite){
+	"interrupt/the command may clean up": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		cmd, out, _ := sh(hold + `trap 'echo bye; exit 7' TERM; echo ready >&9; while :; do sleep 100 & wait; done`)
+		stop := make(chan struct{})
+		cmd.Interrupt, cmd.Grace = stop, limit
+		done := r.start(s.bounded(), cmd)
+		life.ready(1)
+		close(stop)
+		if got := r.await(done); got.err != nil || got.exit != (sandboxes.Exit{Code: 7}) {
+			s.Errorf("ended with %+v, want code 7", got)
+		}
+		if out.String() != "bye\n" {
+			s.Errorf("its last words are %q", out)
+		}
+		life.gone()
+	},
+	"interrupt/a command that ignores it is killed": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		cmd, _, _ := sh(hold + `trap '' TERM; echo ready >&9; sleep 100`)
+		stop := make(chan struct{})
+		cmd.Interrupt, cmd.Grace = stop, 20*time.Millisecond
+		done := r.start(s.bounded(), cmd)
+		life.ready(1)
+		close(stop)
+		want := sandboxes.Exit{Code: 137, Signal: "SIGKILL"}
+		if got := r.await(done); got.err != nil || got.exit != want {
+			s.Errorf("ended with %+v, want %+v", got, want)
+		}
+		life.gone()
+	},
+	"interrupt/what the command started goes too": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		cmd, _, _ := sh(family + "wait")
+		stop := make(chan struct{})
+		cmd.Interrupt, cmd.Grace = stop, limit
+		done := r.start(s.bounded(), cmd)
+		life.ready(familySize)
+		close(stop)
+		want := sandboxes.Exit{Code: 143, Signal: "SIGTERM"}
+		if got := r.await(done); got.err != nil || got.exit != want {
+			s.Errorf("ended with %+v, want %+v", got, want)
+		}
+		life.gone()
+	},
+	"context/its end kills the whole tree": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		ctx, cancel := context.WithCancelCause(s.bounded())
+		cmd, _, _ := sh(family + "trap '' TERM; wait; wait")
+		done := r.start(ctx, cmd)
+		life.ready(familySize)
+		cancel(errStop)
+		if got := r.await(done); !errors.Is(got.err, errStop) {
+			s.Errorf("Exec gives %+v, want the context's cause", got)
+		}
+		life.gone()
+	},
+	"context/ended before": func(s *suite) {
+		r := s.open()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errStop)
+		cmd, _, _ := sh("printf x >ran")
+		if _, err := r.Exec(ctx, cmd); !errors.Is(err, errStop) {
+			s.Errorf("Exec gives %v, want the context's cause", err)
+		}
+		r.text("test ! -e ran")
+	},
+	"exit/what is left behind is killed": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		in, stdin := newMouth(s)
+		cmd, out, _ := sh(family + "read -r x; echo done; exit 5")
+		cmd.Stdin = stdin
+		done := r.start(s.bounded(), cmd)
+		life.ready(familySize)
+		in.say("now\n")
+		in.Close()
+		if got := r.await(done); got.err != nil || got.exit != (sandboxes.Exit{Code: 5}) {
+			s.Errorf("ended with %+v, want code 5", got)
+		}
+		if out.String() != "done\n" {
+			s.Errorf("stdout is %q", out)
+		}
+		life.gone()
+	},
+	"exit/no writer is called afterwards": func(s *suite) {
+		r := s.open()
+		life := r.lifeline()
+		var returned atomic.Bool
+		late := writerFunc(func(p []byte) (int, error) {
+			if returned.Load() {
+				s.Error("a writer is called after Exec has returned")
+			}
+			return len(p), nil
+		})
+		cmd, _, _ := sh(hold + quiet + `
+			detach sh -c 'echo ready >&9; while :; do echo noise; echo noise >&2; done' &
+			echo ready >&9; read -r x`)
+		in, stdin := newMouth(s)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, late, late
+		done := r.start(s.bounded(), cmd)
+		life.ready(2)
+		in.say("now\n")
+		in.Close()
+		r.await(done)
+		returned.Store(true)
+		life.gone()
+	},
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,188 @@
+// Package sandboxtest is the conformance suite of package sandboxes: what every provider must do, as tests. A provider's
+// own test calls [Run]; nothing else uses this package.
+//
+// Inside the sandbox the suite uses only sh, cat, sleep and, where there is one, setsid or perl. It waits for events,
+// never for time.
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// Options says what the suite may expect of a provider.
+type Options struct {
+	// Withheld are names that the provider's host environment holds and that no command may see.
+	Withheld []string
+	// Inherited are entries ("K=V") of the provider's host environment that commands must see.
+	Inherited []string
+	// Worktree makes an empty folder that the provider can use; nil means t.TempDir.
+	Worktree func(t *testing.T) string
+}
+
+// Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel.
+func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options) {
+	t.Helper()
+	if o.Worktree == nil {
+		o.Worktree = func(t *testing.T) string { return t.TempDir() }
+	}
+	groups := []map[string]func(*suite){openCases, outputCases, inputCases, environmentCases, endCases, closeCases}
+	for _, group := range groups {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(&suite{T: t, provider: provider, options: o})
+			})
+		}
+	}
+}
+
+// suite is one subtest.
+type suite struct {
+	*testing.T
+	provider func(t *testing.T) sandboxes.Provider
+	options  Options
+}
+
+var errStop = errors.New("the test stops it")
+
+// limit ends a test that would hang, long after any event it waits for.
+const limit = time.Minute
+
+// bounded is the context of a test.
+func (s *suite) bounded() context.Context {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errors.New("the test hangs"))
+	s.Cleanup(cancel)
+	return ctx
+}
+
+// room is an open sandbox and its worktree on the host.
+type room struct {
+	sandboxes.Sandbox
+	*suite
+	run, host string
+}
+
+// open opens a sandbox that is closed at the test's end.
+func (s *suite) open(env ...string) *room {
+	s.Helper()
+	r := &room{suite: s, host: s.options.Worktree(s.T), run: runID(s.T)}
+	box, err := s.provider(s.T).Open(s.bounded(), sandboxes.Spec{Run: r.run, Worktree: r.host, Env: env})
+	if err != nil {
+		s.Fatalf("Open: %v", err)
+	}
+	r.Sandbox = box
+	s.Cleanup(func() {
+		if err := box.Close(context.WithoutCancel(s.Context())); err != nil {
+			s.Errorf("Close at the end: %v", err)
+		}
+	})
+	return r
+}
+
+// runID is unique on this machine.
+func runID(t *testing.T) string {
+	return fmt.Sprintf("test-%d-%d-%s", os.Getpid(), time.Now().UnixNano(), filepath.Base(t.Name()))
+}
+
+// sh is a command that the shell inside runs, with its output kept.
+func sh(script string, args ...string) (sandboxes.Command, *bytes.Buffer, *bytes.Buffer) {
+	var out, errs bytes.Buffer
+	return sandboxes.Command{
+		Argv: append([]string{"sh", "-c", script, "sh"}, args...), Stdout: &out, Stderr: &errs,
+	}, &out, &errs
+}
+
+// text runs a script that must succeed, and returns what it printed.
+func (r *room) text(script string, args ...string) string {
+	r.Helper()
+	cmd, out, errs := sh(script, args...)
+	r.want(cmd, sandboxes.Exit{})
+	if errs.Len() > 0 {
+		r.Fatalf("stderr of %q: %s", script, errs)
+	}
+	return out.String()
+}
+
+// want runs a command that must end in this way.
+func (r *room) want(cmd sandboxes.Command, want sandboxes.Exit) {
+	r.Helper()
+	got, err := r.Exec(r.bounded(), cmd)
+	if err != nil {
+		r.Fatalf("Exec %q: %v", cmd.Argv, err)
+	}
+	if got != want {
+		r.Fatalf("Exec %q ended with %+v, want %+v", cmd.Argv, got, want)
+	}
+}
+
+// result is what a started Exec returned.
+type result struct {
+	exit sandboxes.Exit
+	err  error
+}
+
+// start runs a command in the background.
+func (r *room) start(ctx context.Context, cmd sandboxes.Command) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		exit, err := r.Exec(ctx, cmd)
+		done <- result{exit, err}
+	}()
+	return done
+}
+
+// await waits for a started command.
+func (r *room) await(done <-chan result) result {
+	r.Helper()
+	select {
+	case got := <-done:
+		return got
+	case <-r.bounded().Done():
+		r.Fatal("Exec does not return")
+		return result{}
+	}
+}
+
+// write puts a file into the worktree, on the host.
+func (r *room) write(name string, content []byte) {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.host, name), content, 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// noise is n bytes with every value in it, the same each time, and no two lines alike.
+func noise(n int, seed uint32) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		seed = seed*1664525 + 1013904223
+		b[i] = byte(seed >> 24)
+	}
+	return b
+}
+
+// quiet is a script's beginning that defines detach, which runs a program outside the session or at least the group.
+const quiet = `detach() {
+	if command -v setsid >/dev/null; then setsid "$@"
+	elif command -v perl >/dev/null; then perl -MPOSIX -e 'POSIX::setsid(); exec @ARGV' -- "$@"
+	else set -m; "$@"; fi
+}
+`
+
+// shorten keeps failures readable.
+func shorten(b []byte) string {
+	if len(b) > 200 {
+		return fmt.Sprintf("%q… (%d bytes)", b[:200], len(b))
+	}
+	return strings.TrimSpace(fmt.Sprintf("%q", b))
+}
