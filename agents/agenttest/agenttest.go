@@ -1,0 +1,232 @@
+// Package agenttest is the conformance suite of package agents: what package loop relies on, whatever the agent.
+//
+// An agent's own tests call [Run] with a [Subject]. The suite starts no process and needs no network.
+package agenttest
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Subject is an agent and what the suite cannot know about it.
+type Subject struct {
+	Agent agents.Agent
+	// Options are the least the agent accepts.
+	Options agents.Options
+	// Refused are options that Check must refuse, by what must stand in the error.
+	Refused map[string]agents.Options
+	// Stream is a run that ended well, with exit status 0.
+	Stream []string
+	// Session is the id that Stream gives; empty for an agent that has no sessions.
+	Session string
+	// Silent means that an agent which prints nothing and exits 0 has failed, as one that reports its result has.
+	Silent bool
+	// Bulk returns a line that carries n bytes of a tool's output and no prose.
+	Bulk func(n int) []byte
+}
+
+// Run runs the suite.
+func Run(t *testing.T, s Subject) {
+	t.Run("command line", s.commandLine)
+	t.Run("refusals", s.refusals)
+	t.Run("environment", s.environment)
+	t.Run("sessions", s.sessions)
+	t.Run("endings", s.endings)
+	t.Run("grease", s.grease)
+	t.Run("mutations", s.mutations)
+	t.Run("the line is not kept", s.aliasing)
+	t.Run("bulk", s.bulk)
+}
+
+func (s Subject) request() agents.Request {
+	return agents.Request{Prompt: "Make the tests pass.", Options: s.Options}
+}
+
+func (s Subject) commandLine(t *testing.T) {
+	t.Parallel()
+	r := s.request()
+	r.Prompt = strings.Repeat("- $(reboot) `x` --flag 'q' 漢字\n", 300_000/32)
+	inv, err := s.Agent.Invocation(r)
+	if err != nil {
+		t.Fatalf("Invocation: %v", err)
+	}
+	if inv.Stdin != r.Prompt {
+		t.Errorf("stdin has %d bytes that are not the prompt's %d", len(inv.Stdin), len(r.Prompt))
+	}
+	for _, arg := range inv.Argv {
+		if strings.Contains(arg, "reboot") {
+			t.Errorf("the prompt is in argv: %.60q", arg)
+		}
+	}
+	if len(inv.Argv) == 0 || inv.Argv[0] == "" {
+		t.Fatalf("argv %q names no program", inv.Argv)
+	}
+
+	again := s.request()
+	again.Options.Args = []string{"--extra", "with blanks"}
+	with, err := s.Agent.Invocation(again)
+	if err != nil {
+		t.Fatalf("Invocation: %v", err)
+	}
+	if want := append(slices.Clone(inv.Argv), again.Options.Args...); !slices.Equal(with.Argv, want) {
+		t.Errorf("argv with extra arguments is %q, want %q", with.Argv, want)
+	}
+}
+
+func (s Subject) refusals(t *testing.T) {
+	t.Parallel()
+	if err := s.Agent.Check(s.Options); err != nil {
+		t.Errorf("Check refuses the least options: %v", err)
+	}
+	refused := map[string]agents.Options{}
+	for name, o := range s.Refused {
+		refused[name] = o
+	}
+	withEnv, withArgs := s.Options, s.Options
+	withEnv.Env = []string{"NOVALUE"}
+	withArgs.Args = []string{"a\x00b"}
+	refused["--agent-env"], refused["--agent-args"] = withEnv, withArgs
+	for named, o := range refused {
+		err := s.Agent.Check(o)
+		if err == nil {
+			t.Errorf("Check accepts what it must refuse: %s", named)
+			continue
+		}
+		if message := err.Error(); !strings.Contains(message, named) || strings.Contains(message, "\n") {
+			t.Errorf("error %q is not one line that names %s", message, named)
+		}
+		r := s.request()
+		r.Options = o
+		if _, err := s.Agent.Invocation(r); err == nil {
+			t.Errorf("Invocation accepts what Check refuses: %s", named)
+		}
+	}
+}
+
+func (s Subject) environment(t *testing.T) {
+	t.Parallel()
+	plain, err := s.Agent.Invocation(s.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.request()
+	r.Options.Env = []string{"RALPH_BRANCH=forged", "MINE=1"}
+	for _, setting := range plain.Env { // the user's settings win over the agent's own
+		name, _, _ := strings.Cut(setting, "=")
+		r.Options.Env = append(r.Options.Env, name+"=theirs")
+	}
+	r.Vars = []string{"RALPH_BRANCH=ralph/7", "RALPH_ISSUE_TITLE=a=b\x00c", "RALPH_BIG=" + strings.Repeat("x", 1<<20)}
+	inv, err := s.Agent.Invocation(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, setting := range inv.Env {
+		name, value, ok := strings.Cut(setting, "=")
+		if _, twice := env[name]; twice || !ok || strings.ContainsRune(setting, 0) || len(setting) > 128<<10 {
+			t.Errorf("setting %.60q is malformed, too long or there twice", setting)
+		}
+		env[name] = value
+	}
+	if env["MINE"] != "1" || env["RALPH_BRANCH"] != "ralph/7" || env["RALPH_ISSUE_TITLE"] != "a=bc" {
+		t.Errorf("environment is %.300q", inv.Env)
+	}
+	for _, setting := range plain.Env {
+		if name, _, _ := strings.Cut(setting, "="); env[name] != "theirs" {
+			t.Errorf("the user's %s lost to the agent's %q", name, setting)
+		}
+	}
+}
+
+func (s Subject) sessions(t *testing.T) {
+	t.Parallel()
+	r := s.request()
+	r.Session = "0f3c2a10-0000-4000-8000-000000000001"
+	inv, err := s.Agent.Invocation(r)
+	if s.Session == "" {
+		if err == nil {
+			t.Error("an agent without sessions accepts one to resume")
+		}
+		return
+	}
+	if err != nil || !slices.Contains(inv.Argv, r.Session) {
+		t.Fatalf("argv %q does not resume %s: %v", inv.Argv, r.Session, err)
+	}
+	r.Fork = true
+	forked, err := s.Agent.Invocation(r)
+	if err != nil || !slices.Contains(forked.Argv, r.Session) || slices.Equal(forked.Argv, inv.Argv) {
+		t.Errorf("argv %q does not fork: %v", forked.Argv, err)
+	}
+	for _, hostile := range []string{"--dangerously-skip-permissions", "a b", "a\x00", "../x", strings.Repeat("a", 200)} {
+		r.Session = hostile
+		if _, err := s.Agent.Invocation(r); err == nil {
+			t.Errorf("session %.40q is accepted", hostile)
+		}
+	}
+	r.Session = ""
+	if _, err := s.Agent.Invocation(r); err == nil {
+		t.Error("a fork of no session is accepted")
+	}
+
+	d := s.Agent.NewDecoder()
+	var told string
+	for _, line := range s.Stream {
+		for _, e := range d.Line([]byte(line)) {
+			if e.Kind == agents.EventSession {
+				told = e.Session
+			}
+		}
+	}
+	if report := d.Finish(agents.Ending{}); told != s.Session || report.Session != s.Session {
+		t.Errorf("session: event %q, report %q, want %q", told, report.Session, s.Session)
+	}
+}
+
+func (s Subject) endings(t *testing.T) {
+	t.Parallel()
+	finish := func(stream []string, e agents.Ending) agents.Report {
+		d := s.Agent.NewDecoder()
+		for _, line := range stream {
+			d.Line([]byte(line))
+		}
+		return d.Finish(e)
+	}
+	if f := finish(s.Stream, agents.Ending{}).Failure; f != nil {
+		t.Errorf("a run that ended well has failed: %v", f)
+	}
+	if f := finish(nil, agents.Ending{}).Failure; (f != nil) != s.Silent {
+		t.Errorf("a silent run that exits 0: failure %v, want one: %t", f, s.Silent)
+	}
+	missing := errors.Join(errors.New("start agent"), exec.ErrNotFound)
+	for name, c := range map[string]struct {
+		ending agents.Ending
+		class  agents.Class // empty: any
+	}{
+		"could not start":      {agents.Ending{StartErr: missing}, agents.NotStarted},
+		"killed":               {agents.Ending{ExitCode: 137, Signal: "SIGKILL"}, agents.Killed},
+		"killed, status only":  {agents.Ending{ExitCode: 143}, agents.Killed},
+		"killed, signal only":  {agents.Ending{Signal: "SIGTERM"}, agents.Killed},
+		"exit 1":               {agents.Ending{ExitCode: 1}, ""},
+		"exit 1, noisy":        {agents.Ending{ExitCode: 1, StderrTail: strings.Repeat("x\x1b[31m\n", 9000)}, ""},
+		"exit 255, rate words": {agents.Ending{ExitCode: 255, StderrTail: "429 rate limit, see test_429.go\n"}, agents.OtherFailure},
+	} {
+		for which, stream := range map[string][]string{"nothing": nil, "a whole run": s.Stream} {
+			f := finish(stream, c.ending).Failure
+			if f == nil {
+				t.Errorf("%s after %s: no failure", name, which)
+				continue
+			}
+			if c.class != "" && f.Class != c.class {
+				t.Errorf("%s after %s: class %s, want %s", name, which, f.Class, c.class)
+			}
+			if f.Message == "" || len(f.Message) > 2048 || strings.ContainsAny(f.Message, "\n\x1b") {
+				t.Errorf("%s after %s: message %.80q is empty, long or not one line", name, which, f.Message)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package agents
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestClasses pins what each structural evidence means.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	evidence := map[Class][]Class{
+		"": {statusClass(0), statusClass(200), statusClass(399), claudeErrorClass("unknown"), codexCodeClass("")},
+		Auth: {
+			statusClass(401), statusClass(402), statusClass(403), claudeErrorClass("billing_error"),
+			claudeErrorClass("permission_error"), codexCodeClass("insufficient_quota"), codexCodeClass("invalid_api_key"),
+		},
+		RateLimit: {statusClass(429), claudeErrorClass("rate_limit"), codexCodeClass("rate_limit_exceeded")},
+		Overload: {
+			statusClass(408), statusClass(500), statusClass(503), statusClass(529), claudeErrorClass("server_error"),
+			claudeErrorClass("connection_failed"), codexCodeClass("server_is_overloaded"),
+		},
+		ModelNotFound: {statusClass(404), claudeErrorClass("model_not_found"), codexCodeClass("model_not_found")},
+		BadRequest: {
+			statusClass(400), statusClass(413), statusClass(422), claudeErrorClass("request_too_large"),
+			codexCodeClass("context_length_exceeded"),
+		},
+	}
+	for want, classes := range evidence {
+		for i, got := range classes {
+			if got != want {
+				t.Errorf("evidence %d of %q means %q", i, want, got)
+			}
+		}
+	}
+	for class, want := range map[Class]string{
+		RateLimit: "true true", Overload: "true true", Auth: "true true", BadRequest: "false true",
+		ModelNotFound: "false true", NotStarted: "false true", MaxTurns: "false false", Killed: "false false",
+		OtherFailure: "false false",
+	} {
+		if got := fmt.Sprint(class.Unavailable(), class.Fatal()); got != want {
+			t.Errorf("%s: unavailable, fatal are %s, want %s", class, got, want)
+		}
+	}
+}
+
+func TestSignalOf(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]string{
+		0: "", 1: "", 128: "", 129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 137: "SIGKILL",
+		139: "SIGSEGV", 143: "SIGTERM", 145: "", 255: "",
+	} {
+		if got := signalOf(Ending{ExitCode: code}); got != want {
+			t.Errorf("status %d: %q, want %q", code, got, want)
+		}
+	}
+}

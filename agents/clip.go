@@ -1,0 +1,63 @@
+package agents
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxDetail  = 200 // runes of a tool's detail or of an unknown line
+	maxMessage = 500 // runes of a failure's message
+)
+
+// clip makes one harmless line of hostile text: at most limit runes, white space and control characters folded into
+// single blanks, invisible and bidirectional characters dropped. Its cost is bounded by limit, not by len(s).
+func clip(s string, limit int) string {
+	cut := false
+	if most := limit * utf8.UTFMax * 2; len(s) > most {
+		s, cut = s[:most], true
+	}
+	var b strings.Builder
+	runes, blank := 0, false
+	for i, r := range s {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			blank = runes > 0
+			continue
+		case unicode.Is(unicode.Cf, r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			continue
+		}
+		if runes >= limit {
+			cut = true
+			break
+		}
+		if blank {
+			b.WriteByte(' ')
+			runes, blank = runes+1, false
+		}
+		b.WriteRune(r)
+		runes++
+	}
+	if cut {
+		b.WriteRune('…')
+	}
+	return b.String()
+}
+
+// lastLine is the last line of s that says something.
+func lastLine(s string) string {
+	s = strings.TrimRightFunc(s, unicode.IsSpace)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// firstLineWith is the first line of s that contains sub, or "".
+func firstLineWith(s, sub string) string {
+	i := strings.Index(s, sub)
+	if i < 0 {
+		return ""
+	}
+	start := strings.LastIndexByte(s[:i], '\n') + 1
+	line, _, _ := strings.Cut(s[start:], "\n")
+	return line
+}

@@ -1,0 +1,82 @@
+package agents_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/agents/agenttest"
+)
+
+func recorded(t testing.TB, folder, name string) []string {
+	t.Helper()
+	r := loadRecordings(t, folder, name)[0]
+	return strings.Split(string(bytes.TrimSpace(r.stdout)), "\n")
+}
+
+func claudeBulk(n int) []byte {
+	return fmt.Appendf(nil, `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"%s"}]},"session_id":"s"}`,
+		strings.Repeat(`row \"quoted\" \\ \n 漢`, n/24))
+}
+
+func codexBulk(n int) []byte {
+	return fmt.Appendf(nil, `{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"seq 9","aggregated_output":"%s","exit_code":0}}`,
+		strings.Repeat(`row \"quoted\" \\ \n 漢`, n/24))
+}
+
+func TestClaudeConformance(t *testing.T) {
+	agenttest.Run(t, agenttest.Subject{
+		Agent: agents.Claude{},
+		Refused: map[string]agents.Options{
+			"--model":                        {Model: "--dangerously-skip-permissions"},
+			"--effort":                       {Effort: "hihg"},
+			"--permission-mode":              {PermissionMode: "yolo"},
+			"--agent-command":                {Command: []string{"other"}},
+			"--output-format":                {Args: []string{"--output-format=text"}},
+			"--dangerously-skip-permissions": {Args: []string{"--dangerously-skip-permissions"}},
+		},
+		Stream:  recorded(t, "claude", "write-commit"),
+		Session: "412129a4-df73-4bf7-9ebe-7a279d4af101",
+		Silent:  true,
+		Bulk:    claudeBulk,
+	})
+}
+
+func TestCodexConformance(t *testing.T) {
+	agenttest.Run(t, agenttest.Subject{
+		Agent: agents.Codex{},
+		Refused: map[string]agents.Options{
+			"--model":           {Model: "a b"},
+			"--effort":          {Effort: `low" x="`},
+			"--permission-mode": {PermissionMode: "plan"},
+			"--agent-command":   {Command: []string{"other"}},
+			"--json":            {Args: []string{"--json"}},
+			"--skip-perm":       {Args: []string{"--yolo"}},
+		},
+		Stream:  recorded(t, "codex", "multi"),
+		Session: "01a1fb35-6121-7612-a5db-bc6768247b48",
+		Silent:  true,
+		Bulk:    codexBulk,
+	})
+}
+
+func TestCommandConformance(t *testing.T) {
+	with := func(change func(*agents.Options)) agents.Options {
+		o := agents.Options{Command: []string{"./agent.sh"}}
+		change(&o)
+		return o
+	}
+	agenttest.Run(t, agenttest.Subject{
+		Agent:   agents.Command{},
+		Options: agents.Options{Command: []string{"./agent.sh", "--fast"}},
+		Refused: map[string]agents.Options{
+			"--agent-command":   {},
+			"--model":           with(func(o *agents.Options) { o.Model = "m" }),
+			"--effort":          with(func(o *agents.Options) { o.Effort = "low" }),
+			"--permission-mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
+		},
+		Stream: []string{"working", "done <promise>COMPLETE</promise>"},
+	})
+}

@@ -1,0 +1,45 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Registry finds agents by name. The zero Registry knows none. It is immutable and safe for concurrent use.
+type Registry struct {
+	agents []Agent // in the order given, which is the order people see
+}
+
+// NewRegistry returns a registry of the agents given. It panics when two have the same name, or one has none: that is
+// a mistake in the program that composes them.
+func NewRegistry(agents ...Agent) Registry {
+	seen := make(map[string]bool, len(agents))
+	for _, a := range agents {
+		name := a.Name()
+		if name == "" || seen[name] {
+			panic(fmt.Sprintf("agents: name %q is empty or taken", name))
+		}
+		seen[name] = true
+	}
+	return Registry{agents: append([]Agent(nil), agents...)}
+}
+
+// Names lists the agents in the order in which they were registered.
+func (r Registry) Names() []string {
+	names := make([]string, 0, len(r.agents))
+	for _, a := range r.agents {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// Lookup returns the agent with exactly this name. The error of an unknown name lists the valid ones and the nearest.
+func (r Registry) Lookup(name string) (Agent, error) {
+	for _, a := range r.agents {
+		if a.Name() == name {
+			return a, nil
+		}
+	}
+	names := r.Names()
+	return nil, fmt.Errorf("unknown agent %q: use one of %s%s", clip(name, 60), strings.Join(names, ", "), suggestion(name, names))
+}
