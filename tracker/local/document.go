@@ -1,0 +1,156 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxFile  = 2 << 20  // bytes of a whole file
+	maxIssue = 1 << 20  // bytes above the marker line
+	maxFront = 16 << 10 // bytes of front matter; also bounds the YAML parser, which is not linear
+)
+
+var byteOrderMark = []byte("\ufeff")
+
+// document is one issue file cut into its parts. All positions are byte offsets into raw.
+type document struct {
+	raw      []byte
+	hasFront bool
+	top      int // after the byte order mark
+	front    int // start of the YAML
+	frontEnd int // start of its closing line
+	body     int
+	bodyEnd  int // start of the marker line, or the end of the file
+	newline  string
+}
+
+// lineError is something wrong at a line of the file.
+type lineError struct {
+	line int // from 1
+	err  error
+}
+
+func (e *lineError) Error() string { return e.err.Error() }
+func (e *lineError) Unwrap() error { return e.err }
+
+func errorAt(line int, format string, args ...any) error {
+	return &lineError{line: line, err: fmt.Errorf(format, args...)}
+}
+
+// split cuts a file into its parts.
+func split(raw []byte) (document, error) {
+	d := document{raw: raw, newline: "\n"}
+	if i := bytes.IndexByte(raw, '\n'); i > 0 && raw[i-1] == '\r' {
+		d.newline = "\r\n"
+	}
+	if !utf8.Valid(raw) {
+		return d, errorAt(lineOf(raw, invalidAt(raw)), "not UTF-8; save the file as UTF-8")
+	}
+	if bytes.HasPrefix(raw, byteOrderMark) {
+		d.top = len(byteOrderMark)
+	}
+	d.front, d.frontEnd, d.body = d.top, d.top, d.top
+	first := d.line(d.top)
+	if fenceLine(first) {
+		d.hasFront = true
+		d.front = d.top + len(first)
+		d.frontEnd = -1
+		for at := d.front; at < len(raw); {
+			line := d.line(at)
+			if fenceLine(line) {
+				d.frontEnd, d.body = at, at+len(line)
+				break
+			}
+			at += len(line)
+		}
+		if d.frontEnd < 0 {
+			return d, errorAt(1, "front matter has no end; add a line --- after it")
+		}
+		if d.frontEnd-d.front > maxFront {
+			return d, errorAt(1, "front matter is over %d KiB; move text into the body", maxFront>>10)
+		}
+	}
+	d.bodyEnd = markerAt(raw, d.body)
+	if d.bodyEnd > maxIssue {
+		return d, errorAt(1, "issue is over %d MiB; shorten it", maxIssue>>20)
+	}
+	return d, nil
+}
+
+// line is the line that starts at an offset, with its end.
+func (d document) line(at int) []byte {
+	if i := bytes.IndexByte(d.raw[at:], '\n'); i >= 0 {
+		return d.raw[at : at+i+1]
+	}
+	return d.raw[at:]
+}
+
+// text is the issue's body without the empty lines around it, so that it is the same before and after a report.
+func (d document) text() string { return strings.Trim(string(d.raw[d.body:d.bodyEnd]), "\r\n") }
+
+// fenceLine reports the line that opens or closes front matter.
+func fenceLine(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("---")) && len(bytes.TrimRight(line, " \t\r\n")) == 3
+}
+
+// heading is the first Markdown heading of a body, outside code blocks.
+func heading(body string) string {
+	fence := ""
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if mark := codeFence(line); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
+			if fence == "" {
+				fence = mark
+			} else if mark == line { // a closing fence carries no text
+				fence = ""
+			}
+			continue
+		}
+		if fence != "" {
+			continue
+		}
+		text := strings.TrimLeft(line, "#")
+		if depth := len(line) - len(text); depth < 1 || depth > 6 || !strings.HasPrefix(text, " ") {
+			continue
+		}
+		if title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "#")); title != "" {
+			return title
+		}
+	}
+	return ""
+}
+
+// codeFence is the run of backticks or tildes that opens or closes a code block.
+func codeFence(line string) string {
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func lineOf(raw []byte, at int) int { return 1 + bytes.Count(raw[:at], []byte{'\n'}) }
+
+func invalidAt(raw []byte) int {
+	for i := 0; i < len(raw); {
+		r, size := utf8.DecodeRune(raw[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(raw)
+}
+
+// lineIn is the line an error speaks of, 1 when it names none.
+func lineIn(err error) int {
+	if at, ok := errors.AsType[*lineError](err); ok {
+		return at.line
+	}
+	return 1
+}

@@ -1,0 +1,205 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// applyChange edits labels and state in a file, one value at a time, and checks that the result reads as it was meant
+// to and that nothing else changed. A file that already is so is returned as it is; one in which a value cannot be
+// edited safely is refused with its line.
+func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
+	for _, l := range c.AddLabels {
+		if strings.TrimSpace(l) == "" || strings.ContainsFunc(l, unicode.IsControl) {
+			return nil, fmt.Errorf("label %q is empty or not one line", l)
+		}
+	}
+	before, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	want := before.header
+	now := before
+	step := func(edit func(file) ([]byte, error)) error {
+		next, err := edit(now)
+		if err != nil {
+			return err
+		}
+		f, err := parse(next)
+		if err != nil {
+			return errorAt(before.labelLine(), "cannot be edited safely (%w); change it by hand", err)
+		}
+		now = f
+		return nil
+	}
+	for _, l := range c.RemoveLabels {
+		for i := indexLabel(now.labels, l); i >= 0; i = indexLabel(now.labels, l) {
+			if err := step(func(f file) ([]byte, error) { return removeLabel(f, i) }); err != nil {
+				return nil, err
+			}
+			want.labels = slices.Delete(slices.Clone(want.labels), i, i+1)
+			if !slices.Equal(now.labels, want.labels) {
+				return nil, before.refuse("labels")
+			}
+		}
+	}
+	for _, l := range c.AddLabels {
+		if indexLabel(now.labels, l) >= 0 {
+			continue
+		}
+		l = strings.TrimSpace(l)
+		if err := step(func(f file) ([]byte, error) { return addLabel(f, l) }); err != nil {
+			return nil, err
+		}
+		want.labels = append(slices.Clone(want.labels), l)
+	}
+	if c.Close && now.open {
+		if err := step(closeState); err != nil {
+			return nil, err
+		}
+		want.open = false
+	}
+	if !now.header.equal(want) || !slices.Equal(now.front.others(), before.front.others()) ||
+		now.doc.text() != before.doc.text() || !bytes.Equal(now.doc.raw[now.doc.bodyEnd:], raw[before.doc.bodyEnd:]) {
+		return nil, before.refuse("labels")
+	}
+	return now.doc.raw, nil
+}
+
+func indexLabel(labels []string, l string) int {
+	return slices.IndexFunc(labels, func(v string) bool { return tracker.SameLabel(v, l) })
+}
+
+func (f file) labelLine() int {
+	if v, ok := f.front.find("labels"); ok {
+		return v.line
+	}
+	return 1
+}
+
+// refuse is the error for a value whose place in the file is not certain.
+func (f file) refuse(name string) error {
+	line := 1
+	if v, ok := f.front.find(name); ok {
+		line = v.line
+	}
+	example := "state: open"
+	if name == "labels" {
+		example = "labels: [one, two]"
+	}
+	return errorAt(line, "%s cannot be edited safely as written; write it as %s", name, example)
+}
+
+func closeState(f file) ([]byte, error) {
+	v, ok := f.front.find("state")
+	if !ok {
+		return f.insertField("state", "closed")
+	}
+	if _, null := v.value.(*ast.NullNode); null {
+		return f.fillNull(v, "closed")
+	}
+	span, ok := f.span(v.value)
+	if !ok {
+		return nil, f.refuse("state")
+	}
+	return splice(f.doc.raw, span.inner, span.innerEnd, "closed"), nil
+}
+
+// insertField adds a key at the end of the front matter, and the front matter if there is none.
+func (f file) insertField(name, value string) ([]byte, error) {
+	d, nl := f.doc, f.doc.newline
+	if !d.hasFront {
+		return splice(d.raw, d.top, d.top, "---"+nl+name+": "+value+nl+"---"+nl+nl), nil
+	}
+	indent := ""
+	if len(f.front.fields) > 0 {
+		at := f.front.fields[0].key
+		if f.front.flow || at < 0 {
+			return nil, f.refuse(name)
+		}
+		start := 1 + bytes.LastIndexByte(d.raw[:at], '\n')
+		indent = string(d.raw[start:at])
+		if strings.TrimSpace(indent) != "" {
+			return nil, f.refuse(name)
+		}
+	}
+	return splice(d.raw, d.frontEnd, d.frontEnd, indent+name+": "+value+nl), nil
+}
+
+// fillNull gives a key without a value one.
+func (f file) fillNull(v field, value string) ([]byte, error) {
+	if v.colon < 0 {
+		return nil, f.refuse(v.name)
+	}
+	at := v.colon + 1
+	rest := string(f.doc.line(at))
+	trimmed := strings.TrimLeft(rest, " \t")
+	for _, null := range []string{"null", "Null", "NULL", "~"} {
+		if after, ok := strings.CutPrefix(trimmed, null); ok && strings.Trim(after[:min(1, len(after))], " \t\r\n") == "" {
+			at += len(rest) - len(trimmed)
+			return splice(f.doc.raw, at, at+len(null), value), nil
+		}
+	}
+	return splice(f.doc.raw, at, at, " "+value), nil
+}
+
+// span is where a single value stands in the file: with its quotes, and within them.
+type span struct {
+	start, end      int
+	inner, innerEnd int
+}
+
+// span finds a value that is written plainly or in quotes; not one with an anchor or a tag, or in a block.
+func (f file) span(n ast.Node) (span, bool) {
+	switch n.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+	default:
+		return span{}, false
+	}
+	tok := n.GetToken()
+	at := f.front.offset(tok)
+	if at < 0 {
+		return span{}, false
+	}
+	raw := f.doc.raw[:f.doc.frontEnd]
+	if !quoted(raw[at]) {
+		if tok.Value == "" || strings.ContainsRune(tok.Value, '\n') || !bytes.HasPrefix(raw[at:], []byte(tok.Value)) {
+			return span{}, false
+		}
+		end := at + len(tok.Value)
+		return span{at, end, at, end}, true
+	}
+	for i := at + 1; i < len(raw); i++ {
+		switch {
+		case raw[i] == '\\' && raw[at] == '"':
+			i++
+		case raw[i] != raw[at]:
+		case raw[at] == '\'' && i+1 < len(raw) && raw[i+1] == '\'':
+			i++
+		default:
+			return span{at, i + 1, at + 1, i}, true
+		}
+	}
+	return span{}, false
+}
+
+var (
+	plainLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
+	yamlWord   = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
+)
+
+// asItem writes a label as an entry of a YAML list.
+func asItem(label string) string {
+	if plainLabel.MatchString(label) && !yamlWord.MatchString(label) {
+		return label
+	}
+	return "'" + strings.ReplaceAll(label, "'", "''") + "'"
+}

@@ -1,0 +1,12 @@
+package local
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange swaps two files of a folder in one step.
+func exchange(dir *os.File, a, b string) error {
+	return unix.RenameatxNp(int(dir.Fd()), a, int(dir.Fd()), b, unix.RENAME_SWAP)
+}

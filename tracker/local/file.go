@@ -1,0 +1,38 @@
+package local
+
+import "strings"
+
+// file is one issue file, read.
+type file struct {
+	header
+	doc   document
+	front frontMatter
+}
+
+// parse reads a file's bytes. Its errors name a line.
+func parse(raw []byte) (file, error) {
+	d, err := split(raw)
+	if err != nil {
+		return file{doc: d}, err
+	}
+	front, err := parseFront(d)
+	if err != nil {
+		return file{doc: d}, err
+	}
+	h, err := readHeader(front)
+	if err != nil {
+		return file{doc: d}, err
+	}
+	return file{header: h, doc: d, front: front}, nil
+}
+
+// titled is the issue's title: what the front matter says, else the first heading, else the file's name.
+func (f file) titled(name string) string {
+	if f.title != "" {
+		return f.title
+	}
+	if h := heading(f.doc.text()); h != "" {
+		return h
+	}
+	return strings.TrimSuffix(name, ".md")
+}

@@ -1,0 +1,172 @@
+package local
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// header is what the front matter says about an issue.
+type header struct {
+	title     string
+	labels    []string
+	open      bool
+	priority  int
+	blockedBy []reference
+	author    string
+	created   time.Time
+}
+
+// reference names another issue.
+type reference struct {
+	name string // as written, without .md
+	line int
+}
+
+// readHeader gives the fields their meaning. Fields it does not know are the user's.
+func readHeader(f frontMatter) (header, error) {
+	h := header{open: true}
+	for _, v := range f.fields {
+		var err error
+		switch v.name {
+		case "title":
+			h.title, err = v.text()
+			h.title = strings.Join(strings.Fields(h.title), " ")
+		case "author":
+			h.author, err = v.text()
+		case "labels":
+			var items []item
+			items, err = v.list()
+			for _, i := range items {
+				h.labels = append(h.labels, i.text)
+			}
+		case "blocked_by":
+			var items []item
+			items, err = v.list()
+			for _, i := range items {
+				h.blockedBy = append(h.blockedBy, reference{name: stem(i.text), line: i.line})
+			}
+		case "state":
+			h.open, err = v.state()
+		case "priority":
+			h.priority, err = v.number()
+		case "created":
+			h.created, err = v.date()
+		}
+		if err != nil {
+			return header{}, err
+		}
+	}
+	return h, nil
+}
+
+// equal compares what two headers say; lines may differ.
+func (h header) equal(o header) bool {
+	return h.title == o.title && h.open == o.open && h.priority == o.priority && h.author == o.author &&
+		h.created.Equal(o.created) && slices.Equal(h.labels, o.labels) &&
+		slices.EqualFunc(h.blockedBy, o.blockedBy, func(a, b reference) bool { return a.name == b.name })
+}
+
+func (v field) text() (string, error) {
+	s, ok := scalar(v.value)
+	if !ok {
+		return "", errorAt(v.line, "%s is not a text; write %s: \"some text\"", v.name, v.name)
+	}
+	return strings.TrimSpace(s), nil
+}
+
+func (v field) state() (open bool, err error) {
+	s, _ := scalar(v.value)
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "open":
+		return true, nil
+	case "closed":
+		return false, nil
+	case "":
+		if _, null := v.value.(*ast.NullNode); null {
+			return true, nil
+		}
+	}
+	return false, errorAt(v.line, "state is %s; write state: open or state: closed", shown(s))
+}
+
+func (v field) number() (int, error) {
+	s, ok := scalar(v.value)
+	if s == "" && ok {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return 0, errorAt(v.line, "priority is %s; write a whole number, such as priority: 1", shown(s))
+	}
+	return int(n), nil
+}
+
+func (v field) date() (time.Time, error) {
+	s, ok := scalar(v.value)
+	if s == "" && ok {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errorAt(v.line, "created is %s; write 2006-01-02 or 2006-01-02T15:04:05Z", shown(s))
+}
+
+// item is one entry of a list.
+type item struct {
+	text string
+	line int
+}
+
+// list reads a list, or a text with commas.
+func (v field) list() ([]item, error) {
+	bad := func(line int) error {
+		return errorAt(line, "%s is not a list of texts; write %s: [one, two]", v.name, v.name)
+	}
+	nodes, isList := sequence(v.value)
+	if !isList {
+		s, ok := scalar(v.value)
+		if !ok {
+			return nil, bad(v.line)
+		}
+		var items []item
+		for part := range strings.SplitSeq(s, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				items = append(items, item{part, v.line})
+			}
+		}
+		return items, nil
+	}
+	var items []item
+	for _, n := range nodes {
+		line := v.line
+		if n != nil && n.GetToken() != nil {
+			line = 1 + n.GetToken().Position.Line
+		}
+		s, ok := scalar(n)
+		if !ok {
+			return nil, bad(line)
+		}
+		if s = strings.TrimSpace(s); s != "" {
+			items = append(items, item{s, line})
+		}
+	}
+	return items, nil
+}
+
+// shown quotes a user's value for an error, bounded.
+func shown(s string) string {
+	if s == "" {
+		return "not a single value"
+	}
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:40]) + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,206 @@
+package local
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// addLabel adds a label after the last one, in the way the list is written.
+func addLabel(f file, label string) ([]byte, error) {
+	v, ok := f.front.find("labels")
+	if !ok {
+		return f.insertField("labels", "["+asItem(label)+"]")
+	}
+	switch n := v.value.(type) {
+	case *ast.NullNode:
+		return f.fillNull(v, "["+asItem(label)+"]")
+	case *ast.SequenceNode:
+		if n.IsFlowStyle {
+			return f.addFlow(n, label)
+		}
+		return f.addBlock(n, label)
+	}
+	return f.addToText(v, label)
+}
+
+// removeLabel removes the i-th label. A comment beside it stays.
+func removeLabel(f file, i int) ([]byte, error) {
+	v, ok := f.front.find("labels")
+	if !ok {
+		return nil, f.refuse("labels")
+	}
+	seq, isList := v.value.(*ast.SequenceNode)
+	if !isList {
+		return f.removeFromText(v, i)
+	}
+	spans, ok := f.spans(seq)
+	if !ok || i >= len(spans) {
+		return nil, f.refuse("labels")
+	}
+	if seq.IsFlowStyle {
+		return f.removeFlow(seq, spans, i)
+	}
+	return f.removeBlock(spans[i])
+}
+
+// spans finds every entry of a list that readHeader counts as a label, in order.
+func (f file) spans(n *ast.SequenceNode) ([]span, bool) {
+	var all []span
+	for _, v := range n.Values {
+		if text, ok := scalar(v); ok && strings.TrimSpace(text) == "" {
+			continue
+		}
+		s, ok := f.span(v)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, s)
+	}
+	return all, true
+}
+
+func (f file) addFlow(n *ast.SequenceNode, label string) ([]byte, error) {
+	open, end := f.front.offset(n.Start), f.front.offset(n.End)
+	raw := f.doc.raw
+	spans, ok := f.spans(n)
+	if !ok || open < 0 || end < 0 || raw[open] != '[' || raw[end] != ']' || len(spans) != len(n.Values) {
+		return nil, f.refuse("labels")
+	}
+	if len(spans) == 0 {
+		return splice(raw, open+1, open+1, asItem(label)), nil
+	}
+	last := spans[len(spans)-1].end
+	return splice(raw, last, last, ", "+asItem(label)), nil
+}
+
+func (f file) removeFlow(n *ast.SequenceNode, spans []span, i int) ([]byte, error) {
+	raw, s := f.doc.raw, spans[i]
+	start, end := s.start, s.end
+	comma := end + blanks(raw[end:])
+	switch {
+	case raw[comma] == ',':
+		end = comma + 1
+		if next := end + blanks(raw[end:]); raw[next] != ']' || i == 0 {
+			end = next
+		} else if before := bytes.TrimRight(raw[:start], " \t"); before[len(before)-1] == ',' {
+			start = len(before) // [a, b,] keeps its comma at the end without a gap before it
+		}
+		// A line of its own goes with it.
+		line := 1 + bytes.LastIndexByte(raw[:start], '\n')
+		if nl := lineEnd(raw[end:]); nl > 0 && blanks(raw[line:start]) == start-line {
+			start, end = line, end+nl
+		}
+	case i > 0:
+		if before := bytes.TrimRight(raw[:start], " \t"); before[len(before)-1] == ',' {
+			start = len(before) - 1
+		}
+	}
+	if open := f.front.offset(n.Start); open < 0 || start <= open {
+		return nil, f.refuse("labels")
+	}
+	return splice(raw, start, end, ""), nil
+}
+
+func (f file) addBlock(n *ast.SequenceNode, label string) ([]byte, error) {
+	spans, ok := f.spans(n)
+	if !ok || len(spans) == 0 {
+		return nil, f.refuse("labels")
+	}
+	last := spans[len(spans)-1]
+	line := 1 + bytes.LastIndexByte(f.doc.raw[:last.start], '\n')
+	lead := string(f.doc.raw[line:last.start]) // indentation, dash, space
+	if strings.TrimSpace(lead) != "-" {
+		return nil, f.refuse("labels")
+	}
+	at := last.end + len(f.doc.line(last.end))
+	return splice(f.doc.raw, at, at, lead+asItem(label)+f.doc.newline), nil
+}
+
+func (f file) removeBlock(s span) ([]byte, error) {
+	raw := f.doc.raw
+	line := 1 + bytes.LastIndexByte(raw[:s.start], '\n')
+	lead := raw[line:s.start]
+	if string(bytes.TrimSpace(lead)) != "-" {
+		return nil, f.refuse("labels")
+	}
+	dash := line + bytes.IndexByte(lead, '-')
+	rest := s.end + blanks(raw[s.end:])
+	if nl := lineEnd(raw[rest:]); nl > 0 {
+		return splice(raw, line, rest+nl, ""), nil
+	}
+	if raw[rest] != '#' {
+		return nil, f.refuse("labels")
+	}
+	return splice(raw, dash, rest, ""), nil
+}
+
+// addToText extends labels written as one text with commas; a label that cannot stand in such a text makes it a list.
+func (f file) addToText(v field, label string) ([]byte, error) {
+	s, ok := f.span(v.value)
+	if !ok {
+		return nil, f.refuse("labels")
+	}
+	raw := f.doc.raw
+	text := string(raw[s.inner:s.innerEnd])
+	if strings.ContainsAny(text, "\\\n") {
+		return nil, f.refuse("labels")
+	}
+	if plainLabel.MatchString(label) {
+		switch t := strings.TrimRight(text, " \t"); {
+		case t == "":
+			return splice(raw, s.inner, s.innerEnd, label), nil
+		case strings.HasSuffix(t, ","):
+			return splice(raw, s.inner, s.innerEnd, t+" "+label), nil
+		default:
+			return splice(raw, s.inner, s.innerEnd, t+", "+label), nil
+		}
+	}
+	var items []string
+	for _, l := range append(f.labels[:len(f.labels):len(f.labels)], label) {
+		items = append(items, asItem(l))
+	}
+	return splice(raw, s.start, s.end, "["+strings.Join(items, ", ")+"]"), nil
+}
+
+func (f file) removeFromText(v field, i int) ([]byte, error) {
+	s, ok := f.span(v.value)
+	if !ok {
+		return nil, f.refuse("labels")
+	}
+	text := string(f.doc.raw[s.inner:s.innerEnd])
+	if strings.ContainsAny(text, "\\\n") {
+		return nil, f.refuse("labels")
+	}
+	parts := strings.Split(text, ",")
+	if len(f.labels) == 1 && !quoted(f.doc.raw[s.start]) && v.colon >= 0 {
+		// Nothing is left but the blanks before it.
+		return splice(f.doc.raw, v.colon+1, s.end, ""), nil
+	}
+	kept := parts[:0:0]
+	n := 0
+	for _, p := range parts {
+		if strings.TrimSpace(p) != "" {
+			if n++; n == i+1 {
+				continue
+			}
+		}
+		kept = append(kept, p)
+	}
+	return splice(f.doc.raw, s.inner, s.innerEnd, strings.TrimSpace(strings.Join(kept, ","))), nil
+}
+
+// blanks counts the spaces and tabs at the start.
+func blanks(b []byte) int { return len(b) - len(bytes.TrimLeft(b, " \t")) }
+
+// lineEnd is the length of the line end that b starts with, or 0.
+func lineEnd(b []byte) int {
+	switch {
+	case bytes.HasPrefix(b, []byte("\r\n")):
+		return 2
+	case bytes.HasPrefix(b, []byte("\n")):
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,273 @@
+// Package local is the tracker of a folder of Markdown files, one an issue, for a backlog that needs no server.
+//
+// A file may begin with front matter, YAML between two lines "---", with any of these keys; others are the user's:
+//
+//	title: Fix the login           # else the first heading, else the file's name
+//	labels: [no-human, bug]        # a list, or a text with commas
+//	state: open                    # open (default) or closed
+//	priority: 1                    # smaller is more urgent; none comes last
+//	blocked_by: [other-issue]      # keys or file names, with or without .md
+//	author: ada
+//	created: 2026-01-31            # or RFC 3339
+//
+// What follows is the issue, up to the marker line under which ralph writes its reports. Everything a person wrote is
+// kept byte for byte: values are edited in their place, and what cannot be edited safely is refused with file and line.
+// Files whose names begin with a dot, README.md, folders and whatever does not end in .md are no issues. Links are
+// never followed.
+//
+// Whoever can write to the folder is trusted, as with the code beside it. A Tracker is safe for concurrent use, and
+// several processes may share a folder: they take turns through a lock file, and an edit that a person makes meanwhile
+// is kept.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Name is what users write to choose this tracker.
+const Name = "local"
+
+// DefaultDir is where the backlog lives in a repository.
+const DefaultDir = ".ralph/backlog"
+
+// Config is a local tracker's configuration.
+type Config struct {
+	// Dir is the folder of the issue files; required. It need not exist yet.
+	Dir string
+	// LockDir is where the lock file is kept, the same for every ralph that shares Dir; made when it is missing. Empty
+	// puts the lock into Dir, as a hidden file.
+	LockDir string
+	// Log gets what is worth an operator's notice; the zero value is silent.
+	Log zerolog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Tracker is a folder of issue files. Make one with New.
+type Tracker struct {
+	cfg  Config
+	dir  string // absolute
+	gate chan struct{}
+}
+
+var _ tracker.Tracker = (*Tracker)(nil)
+
+// New returns the tracker of a folder. It touches no file.
+func New(cfg Config) (*Tracker, error) {
+	if cfg.Dir == "" {
+		return nil, errors.New("local tracker: no folder given")
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("local tracker: %w", err)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Tracker{cfg: cfg, dir: dir, gate: make(chan struct{}, 1)}, nil
+}
+
+// Name is "local".
+func (t *Tracker) Name() string { return Name }
+
+// entry is what one file of the folder turned out to be.
+type entry struct {
+	name    string
+	key     string
+	file    file
+	updated time.Time
+	err     error // not nil: a problem
+	gone    bool  // removed while the folder was read
+}
+
+// List reads every issue file, and returns the open ones that carry the labels, in the order of their file names. A
+// file that cannot be read is a Problem; so is a blocker that does not exist, whose issue is returned too, blocked.
+func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	root, err := t.open(ctx)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	defer root.Close()
+	files, temps, err := names(root)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	t.removeStale(root, temps)
+	entries, err := t.readAll(ctx, root, files)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	states := make(map[string]blockerState, len(entries))
+	for _, e := range entries {
+		states[e.key] = e.blocks()
+	}
+	var out tracker.Listing
+	for _, e := range entries {
+		if e.err != nil {
+			out.Problems = append(out.Problems, t.problem(e))
+			continue
+		}
+		if !e.file.open {
+			continue
+		}
+		issue := t.issue(e, func(key string) blockerState { return states[key] })
+		if !hasAll(issue, q.Labels) {
+			continue
+		}
+		out.Issues = append(out.Issues, issue)
+		for _, ref := range e.file.blockedBy {
+			if states[tracker.Key(ref.name)] == blockerMissing {
+				out.Problems = append(out.Problems, tracker.Problem{
+					Where: t.where(e.name, ref.line),
+					Err:   fmt.Errorf("blocked_by %q is no issue, so this one stays blocked; mend the name or remove it", ref.name),
+				})
+			}
+		}
+	}
+	return out, nil
+}
+
+// Get reads one issue as it is now. A broken file is a tracker.Problem.
+func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	root, err := t.open(ctx)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	defer root.Close()
+	name, err := find(root, key)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	e := t.read(root, name)
+	switch {
+	case e.gone:
+		return tracker.Issue{}, notFound(key)
+	case e.err != nil:
+		return tracker.Issue{}, t.problem(e)
+	}
+	return t.issue(e, func(key string) blockerState {
+		name, err := find(root, key)
+		if err != nil {
+			return blockerMissing
+		}
+		b := t.read(root, name)
+		return b.blocks()
+	}), nil
+}
+
+// blockerState is what is known of an issue that blocks another.
+type blockerState int
+
+const (
+	blockerMissing blockerState = iota
+	blockerOpen                 // or broken
+	blockerClosed
+)
+
+func (e entry) blocks() blockerState {
+	switch {
+	case e.gone:
+		return blockerMissing
+	case e.err == nil && !e.file.open:
+		return blockerClosed
+	}
+	return blockerOpen
+}
+
+// readAll reads the files side by side; the result has their order, without those that have gone. Of two files with one
+// key the first is the issue.
+func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string) ([]entry, error) {
+	all := make([]entry, len(files))
+	var group errgroup.Group
+	workers := min(max(runtime.GOMAXPROCS(0), 2), 16)
+	for w := range workers {
+		group.Go(func() error {
+			for i := w; i < len(files); i += workers {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				all[i] = t.read(root, files[i])
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("list %s: %w", t.cfg.Dir, err)
+	}
+	kept := all[:0]
+	first := make(map[string]string, len(all))
+	for _, e := range all {
+		if e.gone {
+			continue
+		}
+		if other, taken := first[e.key]; taken {
+			e.err = fmt.Errorf("has the same key (%s) as %s; rename one of them", e.key, other)
+			e.key = ""
+		} else {
+			first[e.key] = e.name
+		}
+		kept = append(kept, e)
+	}
+	return kept, nil
+}
+
+// read reads one file; its failure is in the entry.
+func (t *Tracker) read(root *os.Root, name string) entry {
+	e := entry{name: name, key: tracker.Key(stem(name))}
+	raw, info, err := readFile(root, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.gone = true
+		return e
+	case err != nil:
+		e.err = err
+		return e
+	}
+	e.updated = info.ModTime()
+	e.file, e.err = parse(raw)
+	return e
+}
+
+func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Issue {
+	i := tracker.Issue{
+		Key: e.key, ID: e.name, URL: filepath.Join(t.cfg.Dir, e.name),
+		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author,
+		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
+		Created: e.file.created, Updated: e.updated,
+	}
+	for _, ref := range e.file.blockedBy {
+		key := tracker.Key(ref.name)
+		i.BlockedBy = append(i.BlockedBy, tracker.Blocker{Key: key, Open: state(key) != blockerClosed})
+	}
+	return i
+}
+
+func (t *Tracker) problem(e entry) tracker.Problem {
+	return tracker.Problem{Where: t.where(e.name, lineIn(e.err)), Err: e.err}
+}
+
+// where names a line of a file as editors and compilers do.
+func (t *Tracker) where(name string, line int) string {
+	return fmt.Sprintf("%s:%d", filepath.Join(t.cfg.Dir, name), line)
+}
+
+func hasAll(i tracker.Issue, labels []string) bool {
+	for _, l := range labels {
+		if !i.HasLabel(l) {
+			return false
+		}
+	}
+	return true
+}

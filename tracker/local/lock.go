@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	hiddenLock = ".ralph.lock"
+	lockPoll   = 2 * time.Millisecond
+	lockPollTo = 50 * time.Millisecond
+)
+
+// lock waits for the right to write in the folder, among the goroutines of this process and all others. The kernel
+// takes the right back from a process that dies.
+func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, context.Cause(ctx))
+	}
+	select {
+	case t.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, context.Cause(ctx))
+	}
+	f, err := t.lockFile()
+	if err != nil {
+		<-t.gate
+		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
+	}
+	for wait := lockPoll; ; wait = min(2*wait, lockPollTo) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close(); <-t.gate }, nil
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+		f.Close()
+		<-t.gate
+		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
+	}
+}
+
+// lockFile opens the lock file, which is never removed: a lock on a removed file would exclude nobody.
+func (t *Tracker) lockFile() (*os.File, error) {
+	if t.cfg.LockDir == "" {
+		root, err := os.OpenRoot(t.dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		f, err := root.OpenFile(hiddenLock, os.O_RDWR|os.O_CREATE, 0o644)
+		if errors.Is(err, fs.ErrPermission) { // made by another user; to lock it, reading is enough
+			return root.Open(hiddenLock)
+		}
+		return f, err
+	}
+	dir := t.dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // one lock, whatever the way to the folder
+	}
+	if err := os.MkdirAll(t.cfg.LockDir, 0o700); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(dir))
+	name := "backlog-" + hex.EncodeToString(sum[:8]) + ".lock"
+	return os.OpenFile(filepath.Join(t.cfg.LockDir, name), os.O_RDWR|os.O_CREATE, 0o600)
+}

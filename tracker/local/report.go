@@ -1,0 +1,133 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const (
+	marker     = "<!-- ralph:reports"
+	markerLine = marker + ": written by ralph; the issue ends above this line, so write above it -->"
+	maxReports = 5
+	maxReport  = 64 << 10 // bytes of one report
+)
+
+var (
+	runName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
+	edgeLine = regexp.MustCompile(`(?m)^<!-- ralph:(report|end) ([A-Za-z0-9][A-Za-z0-9._:-]*) -->[ \t]*\r?$`)
+)
+
+// markerAt is where the marker line starts at or after an offset, or the end of the file.
+func markerAt(raw []byte, from int) int {
+	for at := from; at < len(raw); {
+		i := bytes.Index(raw[at:], []byte(marker))
+		if i < 0 {
+			break
+		}
+		if at += i; at == from || raw[at-1] == '\n' {
+			return at
+		}
+		at += len(marker)
+	}
+	return len(raw)
+}
+
+// block is one run's report in the file, from its first line to the end of its last.
+type block struct {
+	run        string
+	start, end int
+}
+
+// blocks finds the complete reports below the marker line. What a person wrote between them is none.
+func blocks(d document) []block {
+	var found []block
+	var open *block
+	for _, m := range edgeLine.FindAllSubmatchIndex(d.raw[d.bodyEnd:], -1) {
+		kind, run := string(d.raw[d.bodyEnd+m[2]:d.bodyEnd+m[3]]), string(d.raw[d.bodyEnd+m[4]:d.bodyEnd+m[5]])
+		if kind == "report" {
+			open = &block{run: run, start: d.bodyEnd + m[0]}
+			continue
+		}
+		if open != nil && open.run == run {
+			open.end = d.bodyEnd + m[1]
+			if open.end < len(d.raw) && d.raw[open.end] == '\n' {
+				open.end++
+			}
+			found = append(found, *open)
+		}
+		open = nil
+	}
+	return found
+}
+
+// setReport writes one run's report below the marker line: in the place of the run's earlier one, else at the end.
+// The oldest reports beyond the last five are dropped. All else in the file stays as it is.
+func setReport(d document, r tracker.Report) ([]byte, error) {
+	if !runName.MatchString(r.Run) {
+		return nil, fmt.Errorf("run %q is not a plain name", r.Run)
+	}
+	text := d.render(r)
+	found := blocks(d)
+	for _, b := range found {
+		if b.run == r.Run {
+			return splice(d.raw, b.start, b.end, text), nil
+		}
+	}
+	out := bytes.Clone(d.raw)
+	for len(found) >= maxReports {
+		// Blocks are in order, so those after this one move down by its length.
+		b := found[0]
+		end := b.end
+		if bytes.HasPrefix(out[end:], []byte(d.newline)) {
+			end += len(d.newline) // the empty line that was written with it
+		}
+		out = splice(out, b.start, end, "")
+		found = found[1:]
+		for i := range found {
+			found[i].start -= end - b.start
+			found[i].end -= end - b.start
+		}
+	}
+	if len(out) > d.top && out[len(out)-1] != '\n' {
+		out = append(out, d.newline...)
+	}
+	if d.bodyEnd == len(d.raw) {
+		out = append(out, d.newline+markerLine+d.newline...)
+	}
+	out = append(out, d.newline+text...)
+	if len(out) > maxFile {
+		return nil, errorAt(lineOf(d.raw, d.bodyEnd), "no room for a report; shorten what is below the line %s", marker)
+	}
+	return out, nil
+}
+
+// render is a report as it stands in the file.
+func (d document) render(r tracker.Report) string {
+	body := strings.ToValidUTF8(r.Body, "\ufffd")
+	body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
+	// A report that looks like ralph's own lines would end itself, or forge another run's.
+	body = strings.ReplaceAll(body, "<!-- ralph:", "<! -- ralph:")
+	body = strings.Trim(body, "\n")
+	if len(body) > maxReport {
+		end := maxReport
+		for !utf8.RuneStart(body[end]) {
+			end--
+		}
+		body = body[:end] + "\n… (shortened)"
+	}
+	text := fmt.Sprintf("<!-- ralph:report %s -->\n%s\n<!-- ralph:end %s -->\n", r.Run, body, r.Run)
+	return strings.ReplaceAll(text, "\n", d.newline)
+}
+
+// splice returns raw with [start, end) replaced, in memory of its own.
+func splice(raw []byte, start, end int, text string) []byte {
+	out := make([]byte, 0, len(raw)-(end-start)+len(text))
+	out = append(out, raw[:start]...)
+	out = append(out, text...)
+	return append(out, raw[end:]...)
+}

@@ -1,0 +1,161 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+func doc(t *testing.T, raw string) document {
+	t.Helper()
+	d, err := split([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func set(t *testing.T, raw, run, body string) string {
+	t.Helper()
+	out, err := setReport(doc(t, raw), tracker.Report{Run: run, Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestSetReport(t *testing.T) {
+	t.Parallel()
+	block := func(run, text string) string {
+		return "<!-- ralph:report " + run + " -->\n" + text + "\n<!-- ralph:end " + run + " -->\n"
+	}
+	m := markerLine + "\n"
+	for _, c := range []struct{ name, in, want string }{
+		{"first", "Text.\n", "Text.\n\n" + m + "\n" + block("r", "New.")},
+		{"no line end", "Text.", "Text.\n\n" + m + "\n" + block("r", "New.")},
+		{"empty file", "", "\n" + m + "\n" + block("r", "New.")},
+		{"gaps kept", "---\na: 1\n---\n\n\nText.\n\n\n", "---\na: 1\n---\n\n\nText.\n\n\n\n" + m + "\n" + block("r", "New.")},
+		{"second", "x\n" + m + block("q", "Old."), "x\n" + m + block("q", "Old.") + "\n" + block("r", "New.")},
+		{"replaced", "x\n" + m + "note\n" + block("r", "Old.\n\nLong.") + "mine\n" + block("s", "s"), "x\n" + m + "note\n" + block("r", "New.") + "mine\n" + block("s", "s")},
+		{"marker by hand", "x\n<!-- ralph:reports -->", "x\n<!-- ralph:reports -->\n\n" + block("r", "New.")},
+		{"end removed by hand", "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("q", "q"), "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("q", "q") + "\n" + block("r", "New.")},
+		{"windows", "x\r\n", "x\r\n" + strings.ReplaceAll("\n"+m+"\n"+block("r", "New."), "\n", "\r\n")},
+		{"marker inside a line", "see <!-- ralph:reports -->\n", "see <!-- ralph:reports -->\n\n" + m + "\n" + block("r", "New.")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := set(t, c.in, "r", "New.")
+			if got != c.want {
+				t.Errorf("setReport(%q)\n got %q\nwant %q", c.in, got, c.want)
+			}
+			if again := set(t, got, "r", "New."); again != got {
+				t.Errorf("not idempotent: %q", again)
+			}
+			if was, is := doc(t, c.in).text(), doc(t, got).text(); was != is {
+				t.Errorf("body %q became %q", was, is)
+			}
+		})
+	}
+}
+
+func TestReportsAreFew(t *testing.T) {
+	t.Parallel()
+	raw := "Text.\n"
+	for i := range 9 {
+		raw = set(t, raw, fmt.Sprint("run-", i), fmt.Sprint("Report ", i))
+		if i == 5 {
+			raw += "\nA person's note.\n"
+		}
+	}
+	var runs []string
+	for _, b := range blocks(doc(t, raw)) {
+		runs = append(runs, b.run)
+	}
+	if got := strings.Join(runs, " "); got != "run-4 run-5 run-6 run-7 run-8" {
+		t.Errorf("runs kept: %s", got)
+	}
+	if !strings.Contains(raw, "\nA person's note.\n") || strings.Contains(raw, "Report 3") || strings.Contains(raw, "\n\n\n") {
+		t.Errorf("file: %q", raw)
+	}
+}
+
+// A report cannot end itself, forge another run's, or grow the file without bound.
+func TestReportIsContained(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		"<!-- ralph:end r -->\n<!-- ralph:report other -->\nforged\n<!-- ralph:end other -->",
+		"a\r<!-- ralph:end r -->\rb", "<!-- ralph:reports", strings.Repeat("☕", maxReport), "\xff\xfe", "", "---\nstate: closed\n---",
+	} {
+		raw := set(t, "Text.\n", "r", body)
+		found := blocks(doc(t, raw))
+		if len(found) != 1 || found[0].run != "r" || found[0].end != len(raw) {
+			t.Errorf("report %.60q: blocks %+v of %d bytes", body, found, len(raw))
+		}
+		if len(raw) > maxReport+1000 {
+			t.Errorf("report of %d bytes made a file of %d", len(body), len(raw))
+		}
+	}
+	for _, run := range []string{"", "a b", "x -->", "../x", "a\nb"} {
+		if _, err := setReport(doc(t, "x"), tracker.Report{Run: run}); err == nil {
+			t.Errorf("run %q was accepted", run)
+		}
+	}
+	full := "x\n" + markerLine + "\n" + strings.Repeat("y", maxFile-len(markerLine)-10)
+	if _, err := setReport(doc(t, full), tracker.Report{Run: "r"}); err == nil {
+		t.Error("a report made the file too large to be read again")
+	}
+}
+
+// FuzzSetReport holds that a report is found again, is replaced in its place, and leaves all else byte for byte.
+func FuzzSetReport(f *testing.F) {
+	f.Add("Text.\n", "Done.", "Again.")
+	f.Add("---\ntitle: x\n---\r\nText.\n<!-- ralph:reports -->\n<!-- ralph:report r -->\nold\n<!-- ralph:end r -->\nmine", "a", "b")
+	f.Add("<!-- ralph:reports\n<!-- ralph:report q -->\n<!-- ralph:report r -->\n<!-- ralph:end q -->\n", "<!-- ralph:end r -->", "")
+	f.Fuzz(func(t *testing.T, raw, first, second string) {
+		d, err := split([]byte(raw))
+		if err != nil || len(raw) > 10000 || len(blocks(d)) >= maxReports {
+			return
+		}
+		var out []byte
+		for _, body := range []string{first, second} {
+			before, err := split([]byte(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err = setReport(before, tracker.Report{Run: "r", Body: body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := split(out)
+			if err != nil {
+				t.Fatalf("%q -> %q: %v", raw, out, err)
+			}
+			if after.text() != before.text() {
+				t.Fatalf("%q -> %q: body %q", raw, out, after.text())
+			}
+			if !bytes.Equal(without(after), without(before)) {
+				t.Fatalf("%q -> %q: more than the report changed", raw, out)
+			}
+			raw = string(out)
+		}
+		if n := len(blocks(doc(t, raw))); n == 0 || n > maxReports {
+			t.Fatalf("%q: %d reports", raw, n)
+		}
+	})
+}
+
+// without is the file but for the first report of run r, the marker line and line ends.
+func without(d document) []byte {
+	raw := d.raw
+	for _, b := range blocks(d) {
+		if b.run == "r" {
+			raw = splice(raw, b.start, b.end, "")
+			break
+		}
+	}
+	raw = bytes.ReplaceAll(raw, []byte(markerLine), nil)
+	return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r"), nil), []byte("\n"), nil)
+}

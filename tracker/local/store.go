@@ -1,0 +1,181 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const (
+	tempPrefix = ".ralph-"
+	tempSuffix = ".tmp"
+	staleTemp  = time.Hour // older ones are the remains of a crash
+	maxTries   = 20        // edits of a file that somebody keeps changing
+	emptyPause = 25 * time.Millisecond
+)
+
+// errChanged says that the file was written between the reading and the replacing.
+var errChanged = errors.New("changed meanwhile")
+
+// Report writes or replaces the run's report under the file's marker line. It works on a file whose front matter a
+// person has just broken. The last five runs' reports are kept.
+func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
+	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
+		d, err := split(raw)
+		if err != nil {
+			return nil, err
+		}
+		return setReport(d, r)
+	})
+}
+
+// Change edits labels and state in the file's front matter. A label that is both removed and added is there at the end.
+func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
+	return t.update(ctx, key, func(raw []byte) ([]byte, error) { return applyChange(raw, c) })
+}
+
+// update edits one issue's file: it reads, edits, and replaces the file if it still is what was read, else it begins
+// again. A file that needs no edit is not touched.
+func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]byte, error)) error {
+	root, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name, err := find(root, key)
+	if err != nil {
+		return err
+	}
+	unlock, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for try := 1; try <= maxTries; try++ {
+		if ctx.Err() != nil {
+			return fmt.Errorf("write %s: %w", name, context.Cause(ctx))
+		}
+		raw, info, err := readFile(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return notFound(key)
+		}
+		if err == nil && len(raw) == 0 {
+			// An editor that saves in place empties the file first; to replace it now would lose what it writes.
+			if try == maxTries {
+				return tracker.Problem{Where: t.where(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
+			}
+			pause(ctx)
+			continue
+		}
+		var next []byte
+		if err == nil {
+			next, err = edit(raw)
+		}
+		if err != nil {
+			return tracker.Problem{Where: t.where(name, lineIn(err)), Err: err}
+		}
+		if bytes.Equal(raw, next) {
+			return nil
+		}
+		if err = t.replace(root, name, info, raw, next); err == nil {
+			return nil
+		} else if !errors.Is(err, errChanged) {
+			return fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name), err)
+		}
+		t.cfg.Log.Debug().Str("file", name).Msg("issue file changed meanwhile; editing again")
+	}
+	return fmt.Errorf("write %s: %w, %d times; stop the program that keeps writing it",
+		filepath.Join(t.cfg.Dir, name), errChanged, maxTries)
+}
+
+// replace puts next in the place of old, in one step that a crash cannot cut in two, with the file's mode and owner.
+// It fails with errChanged, and leaves what is there, when the file no longer is old.
+func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, next []byte) (err error) {
+	temp := tempPrefix + rand.Text() + tempSuffix
+	if err := writeTemp(root, temp, info, next); err != nil {
+		return errors.Join(err, ignoreMissing(root.Remove(temp)))
+	}
+	defer func() { err = errors.Join(err, ignoreMissing(root.Remove(temp))) }()
+	if now, _, err := readFile(root, name); err != nil || !bytes.Equal(now, old) {
+		return errors.Join(errChanged, ignoreMissing(err))
+	}
+	return swapIn(root, temp, name, old)
+}
+
+// swapIn makes temp the file called name, if that still is old, and leaves the other one as temp.
+func swapIn(root *os.Root, temp, name string, old []byte) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	switch err := exchange(dir, temp, name); {
+	case errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL):
+		if err := root.Rename(temp, name); err != nil {
+			return err
+		}
+		return dir.Sync()
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	}
+	// What was in the file's place is now under the temporary name. If it is not what was edited, it goes back.
+	if was, _, err := readFile(root, temp); err != nil || !bytes.Equal(was, old) {
+		if err := exchange(dir, temp, name); err != nil {
+			return err
+		}
+		return errChanged
+	}
+	return dir.Sync()
+}
+
+// pause gives another program time to finish its writing.
+func pause(ctx context.Context) {
+	timer := time.NewTimer(emptyPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func writeTemp(root *os.Root, temp string, info fs.FileInfo, data []byte) error {
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// As root, the file would become root's. Others cannot give files away, and need not.
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		if err := f.Chown(int(s.Uid), int(s.Gid)); err != nil {
+			return err
+		}
+	}
+	if err := f.Chmod(info.Mode().Perm()); err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

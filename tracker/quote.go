@@ -1,0 +1,109 @@
+package tracker
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	minQuote  = 64 // bytes; room for the fence and the note on what was cut
+	quoteInfo = "text"
+)
+
+// Quote makes agent text fit for a report: a fenced block of at most limit bytes in which nothing acts. The fence
+// keeps Markdown, HTML, links and images from being rendered and cannot be closed from inside. Programs that read the
+// raw text, and squash commits that copy it, find no mention, no issue reference (and so no closing keyword), no HTML
+// comment and no quick action in it either: each is broken by one visible character. Text that does not fit is cut on
+// a rune boundary, and the block says by how much. A limit below 64 counts as 64; empty text gives "".
+func Quote(text string, limit int) string {
+	body := inert(text)
+	if strings.TrimSpace(body) == "" {
+		return ""
+	}
+	body = strings.TrimRight(body, "\n")
+	fence := strings.Repeat("`", max(3, longestTicks(body)+1))
+	head, tail := fence+quoteInfo+"\n", "\n"+fence
+	limit = max(limit, minQuote)
+	if room := limit - len(head) - len(tail); len(body) > room {
+		note := func(n int) string { return fmt.Sprintf("\n… (%d more bytes)", n) }
+		kept := cut(body, max(0, room-len(note(len(body)))))
+		body = kept + note(len(body)-len(kept))
+	}
+	return head + body + tail
+}
+
+// QuoteLine makes agent text, such as a commit's subject, fit to stand inside a line of a report: a code span of at
+// most limit bytes in which nothing acts, by the rules of Quote. A limit below 64 counts as 64; empty text gives "".
+func QuoteLine(text string, limit int) string {
+	body := strings.Join(strings.Fields(inert(text)), " ")
+	if body == "" {
+		return ""
+	}
+	ticks := strings.Repeat("`", longestTicks(body)+1)
+	const ellipsis = "…"
+	limit = max(limit, minQuote)
+	if room := limit - 2*len(ticks) - 2; len(body) > room {
+		body = cut(body, room-len(ellipsis)) + ellipsis
+	}
+	if strings.HasPrefix(body, "`") || strings.HasSuffix(body, "`") {
+		body = " " + body + " "
+	}
+	return ticks + body + ticks
+}
+
+// What a raw reader could act on, and what stands in its place. None matches its own replacement.
+var actions = []struct {
+	find *regexp.Regexp
+	put  string
+}{
+	{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2"}, // not an e-mail address or package@1.2
+	{regexp.MustCompile(`#([\pL\pN_])`), "# $1"},
+	{regexp.MustCompile(`!(\d)`), "! $1"},
+	{regexp.MustCompile(`(?i)\b(GH-)(\d)`), "$1 $2"},
+	{regexp.MustCompile(`(?i)(/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/)(\d)`), "$1 $2"},
+	{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`},
+	{regexp.MustCompile("<!--"), "<! --"},
+	{regexp.MustCompile("(`{15})(`)"), "$1 $2"},
+}
+
+// inert breaks what acts in text, by one visible character each.
+func inert(text string) string {
+	text, _ = Clean(text)
+	for _, a := range actions {
+		// Matches may share a character ("@a@b"), so that one pass does not find all of them.
+		for {
+			next := a.find.ReplaceAllString(text, a.put)
+			if next == text {
+				break
+			}
+			text = next
+		}
+	}
+	return text
+}
+
+func longestTicks(s string) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// cut returns at most n bytes of s, ending at a rune's end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
