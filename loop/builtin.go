@@ -1,0 +1,96 @@
+package loop
+
+import (
+	"context"
+	_ "embed" // for the default template
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// DefaultTemplate is the prompt template for an issue where the user has none.
+//
+//go:embed prompt.md
+var DefaultTemplate string
+
+// PromptVars are the built-ins of one iteration, for Prompt.Render: iteration, max_iterations, feedback, gate and
+// signal. With iteration 1 and no feedback the rendered prompt is exactly what a run would send first.
+func (c Config) PromptVars(iteration int, feedback string) map[string]string {
+	c = c.withDefaults()
+	if feedback != "" {
+		feedback = "## What happened last time\n\n" + feedback
+	}
+	return map[string]string{
+		"iteration":      strconv.Itoa(iteration),
+		"max_iterations": strconv.Itoa(c.MaxIterations),
+		"feedback":       feedback,
+		"gate":           gateSection(c.Gate),
+		"signal":         c.Signals[0],
+	}
+}
+
+// gateSection tells the agent what its work is held against.
+func gateSection(gate []Command) string {
+	if len(gate) == 0 {
+		return ""
+	}
+	var s strings.Builder
+	s.WriteString("## Checks\n\nRalph runs these itself after you end; all must pass. Run them before you say that you are done.\n\n")
+	for _, cmd := range gate {
+		s.WriteString("    " + strings.ReplaceAll(cmd.Line, "\n", "\n    ") + "\n")
+	}
+	return s.String()
+}
+
+// issueSection is the issue as data; empty when there is none.
+func issueSection(builtin map[string]string) string {
+	title, body := builtin["issue_title"], builtin["issue_body"]
+	if title == "" && body == "" {
+		return ""
+	}
+	var head strings.Builder
+	if key := builtin["issue_key"]; key != "" {
+		head.WriteString("Key: " + oneLine(key, 200) + "\n")
+	}
+	head.WriteString("Title: " + oneLine(title, 1000) + "\n")
+	if url := builtin["issue_url"]; url != "" {
+		head.WriteString("Where: " + oneLine(url, 1000) + "\n")
+	}
+	text := head.String()
+	if strings.TrimSpace(body) != "" {
+		text += "\n" + body
+	}
+	return "## The issue\n\n" + fence(text)
+}
+
+// invocation renders the prompt and builds the agent's command line.
+func (r *runner) invocation(ctx context.Context, n int, feedback string) (agents.Invocation, error) {
+	vars := r.c.PromptVars(n, feedback)
+	prompt, err := r.c.Prompt.Render(ctx, vars, r.expand)
+	if err != nil {
+		return agents.Invocation{}, err
+	}
+	if r.c.Output != nil && !strings.Contains(prompt, "<"+r.c.Output.Tag+">") {
+		return agents.Invocation{}, fmt.Errorf("the prompt does not name the output tag <%s>", r.c.Output.Tag)
+	}
+	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Vars: r.facts(vars)})
+}
+
+// facts are what every agent finds in its environment about the run.
+func (r *runner) facts(vars map[string]string) []string {
+	values := maps.Clone(r.c.Prompt.Builtin)
+	if values == nil {
+		values = make(map[string]string)
+	}
+	maps.Copy(values, vars)
+	var env []string
+	for _, key := range []string{"issue_key", "issue_title", "issue_url", "branch", "base", "iteration", "max_iterations"} {
+		if value, ok := values[key]; ok {
+			env = append(env, "RALPH_"+strings.ToUpper(key)+"="+oneLine(value, eventText))
+		}
+	}
+	return env
+}

@@ -1,0 +1,56 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// shell is one command line of the user's, run as `sh -c LINE` inside the sandbox.
+type shell struct {
+	line           string
+	env            []string
+	timeout        time.Duration
+	stdout, stderr io.Writer
+}
+
+// shell runs a command line. timedOut says that its own timeout ended it. An error means that it is not known to have
+// run to its end: the run was stopped, the sandbox is broken, or there is no sh.
+func (r *runner) shell(ctx context.Context, s shell) (exit sandboxes.Exit, timedOut bool, err error) {
+	if err := r.aborted(); err != nil {
+		return exit, false, err
+	}
+	limited, stop := context.WithTimeoutCause(ctx, s.timeout, errCommand)
+	defer stop()
+	exit, err = r.c.Sandbox.Exec(limited, sandboxes.Command{
+		Argv: []string{"sh", "-c", s.line}, Env: s.env,
+		Stdout: s.stdout, Stderr: s.stderr,
+		Interrupt: r.c.Interrupt, Grace: r.c.Timers.Interrupt,
+	})
+	if stopped := r.aborted(); stopped != nil {
+		return exit, false, stopped
+	}
+	switch {
+	case err == nil:
+		if !exit.OK() && exit.Code == 0 {
+			exit.Code = 1 // a death by signal never passes, whatever the sandbox says
+		}
+		return exit, false, nil
+	case limited.Err() == nil:
+		return exit, false, err
+	case errors.Is(context.Cause(limited), errCommand):
+		return sandboxes.Exit{Code: 137, Signal: "SIGKILL"}, true, nil
+	}
+	return exit, false, context.Cause(limited)
+}
+
+func stdin(s string) io.Reader {
+	if s == "" {
+		return nil
+	}
+	return strings.NewReader(s)
+}

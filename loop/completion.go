@@ -1,0 +1,127 @@
+package loop
+
+import (
+	"io"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+const (
+	messageKept = 64 << 10 // bytes of the latest message that are kept
+	answerKept  = 4 << 10  // bytes of a question or a reason
+)
+
+// completion follows the agent's prose: whether a completion signal stands in its latest message, and the end of that
+// message. It belongs to the goroutine that decodes.
+type completion struct {
+	needles []needle
+	id      string // of the latest message
+	started bool
+	found   int // index of the signal in it that comes first in the configuration; len(needles): none
+	text    *proc.Tail
+}
+
+func newCompletion(signals []string) *completion {
+	c := &completion{found: len(signals), text: proc.NewTail(messageKept)}
+	for _, s := range signals {
+		c.needles = append(c.needles, newNeedle(s))
+	}
+	return c
+}
+
+// add takes a piece of prose. A new message withdraws what an earlier one signalled.
+func (c *completion) add(e agents.Event) {
+	if !c.started || e.Message != c.id {
+		c.started, c.id, c.found = true, e.Message, len(c.needles)
+		c.text = proc.NewTail(messageKept)
+		for i := range c.needles {
+			c.needles[i].at = 0
+		}
+	}
+	_, _ = io.WriteString(c.text, e.Text)
+	for i := range c.found {
+		if c.needles[i].feed(e.Text) {
+			c.found = i
+			break
+		}
+	}
+}
+
+// signal is the one that stands now; empty: none.
+func (c *completion) signal() string {
+	if c.found == len(c.needles) {
+		return ""
+	}
+	return c.needles[c.found].text
+}
+
+func (c *completion) message() string { return c.text.String() }
+
+// needle looks for one text in a stream of pieces (Knuth, Morris and Pratt): each byte is looked at once, wherever the
+// pieces are split, and nothing of them is kept.
+type needle struct {
+	text string
+	back []int // back[i]: length of the longest proper prefix of text that ends text[:i+1]
+	at   int   // bytes of text matched so far
+}
+
+func newNeedle(text string) needle {
+	back := make([]int, len(text))
+	for i, k := 1, 0; i < len(text); i++ {
+		for k > 0 && text[i] != text[k] {
+			k = back[k-1]
+		}
+		if text[i] == text[k] {
+			k++
+		}
+		back[i] = k
+	}
+	return needle{text: text, back: back}
+}
+
+func (n *needle) feed(piece string) bool {
+	for i := 0; i < len(piece); i++ {
+		if n.at == 0 { // most of a stream: skip to where a match can start
+			skip := strings.IndexByte(piece[i:], n.text[0])
+			if skip < 0 {
+				return false
+			}
+			i += skip
+		}
+		for n.at > 0 && piece[i] != n.text[n.at] {
+			n.at = n.back[n.at-1]
+		}
+		if piece[i] == n.text[n.at] {
+			n.at++
+		}
+		if n.at == len(n.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// answer finds what the agent said between <tag> and </tag> in its message, made safe to show.
+func answer(message, tag string) (string, bool) {
+	text, ok := lastPair(message, tag)
+	if !ok {
+		return "", false
+	}
+	return cut(strings.TrimSpace(clean(text)), answerKept), true
+}
+
+// lastPair is the text between the last </tag> and the last <tag> before it.
+func lastPair(text, tag string) (string, bool) {
+	end := strings.LastIndex(text, "</"+tag+">")
+	if end < 0 {
+		return "", false
+	}
+	open := "<" + tag + ">"
+	start := strings.LastIndex(text[:end], open)
+	if start < 0 {
+		return "", false
+	}
+	return text[start+len(open) : end], true
+}

@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"sync"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// EventKind says what an Event is. The set is open.
+type EventKind string
+
+const (
+	EventIteration EventKind = "iteration" // an iteration starts
+	EventAgent     EventKind = "agent"     // something the agent did
+	EventSignal    EventKind = "signal"    // the completion signal was seen
+	EventWarning   EventKind = "warning"   // idle, grace expired, …
+	EventCommits   EventKind = "commits"   // commits came back
+	EventSetup     EventKind = "setup"     // a setup command starts or has ended
+	EventGate      EventKind = "gate"      // a gate command starts or has ended
+	EventEnded     EventKind = "iteration-ended"
+)
+
+// Event is one thing that happened in the loop. Its texts are bounded (4 KiB each); those of an agent are hostile.
+type Event struct {
+	Kind      EventKind
+	Iteration int
+	Text      string
+	Agent     *agents.Event // EventAgent
+	Check     *Check        // EventGate, EventSetup: set when the command has ended
+	Result    *Iteration    // EventEnded
+	New       int           // EventCommits
+}
+
+const eventText = 4 << 10 // bytes of one text in an event
+
+// observer gives events to the caller, one at a time: an agent's come from the goroutine that reads its output,
+// warnings and all others from the one that runs the loop.
+type observer struct {
+	mu sync.Mutex // held during call
+	fn func(Event)
+}
+
+func (o *observer) emit(e Event) {
+	if o.fn == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fn(e)
+}
+
+func (o *observer) agent(iteration int, e agents.Event) {
+	if o.fn == nil {
+		return
+	}
+	e.Text = cut(e.Text, eventText)
+	e.Detail = cut(e.Detail, eventText)
+	e.Name = cut(e.Name, eventText)
+	e.Session = cut(e.Session, eventText)
+	e.Message = cut(e.Message, eventText)
+	o.emit(Event{Kind: EventAgent, Iteration: iteration, Agent: &e})
+}

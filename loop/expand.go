@@ -1,0 +1,163 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+const (
+	argPrefix    = "RALPH_ARG_"
+	argLimit     = 120 << 10 // bytes of one environment variable; systems take 128 KiB
+	expandOutput = 1 << 20   // bytes a command in a prompt may print
+)
+
+// readsAgain finds what makes a value more than a word: arithmetic (bash runs what stands in an array subscript there),
+// eval and its like, another shell or interpreter's script, a program that starts the one its arguments name.
+var readsAgain = regexp.MustCompile(
+	`\(\(|\$\[|\[\[|<<|\$\{[^}]*(?:\{\{|[\[:])|(?:^|[;&|(\n])\s*\.\s|-(?:exec|ok)(?:dir)?\s|` +
+		`(?:^|[\s;&|(/'"])(?:eval|let|declare|typeset|export|alias|trap|source|(?:ba|da|z|k|mk|a|fi|c|tc)?sh|su|ssh|xargs|` +
+		`env|exec|command|builtin|nohup|sudo|doas|nice|timeout|stdbuf|setsid|watch|parallel|flock|busybox|` +
+		`perl|python[0-9.]*|ruby|node|awk|gawk|mawk|sed|make)(?:[\s'"]|$)`)
+
+// opensCommand finds text after which the next word names a program: a separator, a keyword, and then at most
+// assignments, redirections and words that may vanish.
+var opensCommand = regexp.MustCompile(
+	`(?:^|[;&|({!\n]|(?:^|[\s;])(?:then|do|else|elif|if|while|until|time|[^\s$(;]*\))\s)\s*` +
+		`(?:\w+=\S*\s+|\d*[<>]+[&|]?\s*\S+\s+|\$\([^)]*\)\s+|"?\$\S+\s+)*(?:"?\$\S*)?$`)
+
+// quoting is where in a command line a shell stands.
+type quoting int
+
+const (
+	bare quoting = iota
+	single
+	double
+)
+
+// checkCommand refuses a {{KEY}} where its value could become more than a word. It errs on the side of refusing.
+func checkCommand(command string) error {
+	at := keyMark.FindAllStringIndex(command, -1)
+	if len(at) == 0 {
+		return nil
+	}
+	name := keyMark.FindStringSubmatch(command)[1]
+	if m := readsAgain.FindString(command); m != "" {
+		return fmt.Errorf("!`%s`: {{%s}} is not allowed in a command with %q, which may run its value; "+
+			"say \"$%s%[2]s\" inside a single-quoted script instead", oneLine(command, 100), name, oneLine(m, 20), argPrefix)
+	}
+	var q scan
+	pos := 0
+	for _, m := range at {
+		q.read(command[pos:m[0]])
+		pos = m[1]
+		switch {
+		case q.escaped || strings.HasSuffix(command[:m[0]], "$"):
+			return fmt.Errorf("!`%s`: {{%s}} after %q is not allowed; put a blank or quotes before it",
+				oneLine(command, 100), name, command[m[0]-1:m[0]])
+		case q.substitution:
+			return fmt.Errorf("!`%s`: {{%s}} in $(…) inside double quotes is not allowed; leave the double quotes out",
+				oneLine(command, 100), name)
+		case opensCommand.MatchString(strings.TrimRight(command[:m[0]], `'"`)):
+			return fmt.Errorf("!`%s`: {{%s}} would name the program to run; write the program's name",
+				oneLine(command, 100), name)
+		}
+	}
+	return nil
+}
+
+// commandLine puts a reference to its variable in the place of each {{KEY}}, in quotes that fit those around it. Even
+// where the quotes are misjudged (an apostrophe in a comment), every form is a plain reference or plain text to the
+// shell, and never a program.
+func commandLine(command string) string {
+	var out strings.Builder
+	var q scan
+	pos := 0
+	for _, m := range keyMark.FindAllStringSubmatchIndex(command, -1) {
+		q.read(command[pos:m[0]])
+		out.WriteString(command[pos:m[0]])
+		pos = m[1]
+		reference := "${" + argPrefix + command[m[2]:m[3]] + "}"
+		switch q.in {
+		case double:
+			out.WriteString(reference)
+		case single:
+			out.WriteString(`'"` + reference + `"'`)
+		default:
+			out.WriteString(`"` + reference + `"`)
+		}
+	}
+	return out.String() + command[pos:]
+}
+
+// scan follows a shell's quotes through a command line.
+type scan struct {
+	in           quoting
+	escaped      bool // the next byte stands for itself
+	substitution bool // a $( was opened inside the double quotes
+}
+
+func (s *scan) read(text string) {
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.in == single:
+			if c == '\'' {
+				s.in = bare
+			}
+		case c == '\\':
+			s.escaped = true
+		case c == '"':
+			s.substitution = false
+			if s.in == double {
+				s.in = bare
+			} else {
+				s.in = double
+			}
+		case c == '\'' && s.in == bare:
+			s.in = single
+		case c == '(' && s.in == double && i > 0 && text[i-1] == '$':
+			s.substitution = true
+		}
+	}
+}
+
+// commandEnv is the environment that carries a command's values.
+func commandEnv(keys []string, values map[string]string) ([]string, error) {
+	env := make([]string, 0, len(keys))
+	for _, key := range keys {
+		value := strings.ReplaceAll(values[key], "\x00", "")
+		if len(value) > argLimit {
+			return nil, fmt.Errorf("{{%s}} has %d bytes, too many for a command (%d); use it outside of commands",
+				key, len(value), argLimit)
+		}
+		env = append(env, argPrefix+key+"="+value)
+	}
+	return env, nil
+}
+
+// expand runs one of the prompt's commands inside the sandbox.
+func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
+	r.unsafe = true
+	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)
+	exit, timedOut, err := r.shell(ctx, shell{
+		line: line, env: env, timeout: r.c.Timers.PromptExpand, stdout: out, stderr: errs,
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case timedOut:
+		return "", fmt.Errorf("no end after %s", r.c.Timers.PromptExpand)
+	case !exit.OK():
+		return "", fmt.Errorf("exit status %d: %s", exit.Code, lastWords(errs.String()))
+	case out.Total() > expandOutput:
+		return "", errors.New("it printed more than 1 MiB")
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+const tailKept = 4 << 10 // bytes of a command's output in a Check
+
+// RunGate runs the gate's commands in order and stops at the first that fails. An error means a command is not known
+// to have run (sandbox broken, interrupted); a failing command is a Check, not an error. Of the Config it needs
+// Sandbox and Gate; Timers, Interrupt, Observe and Stream count as in Run.
+func RunGate(ctx context.Context, c Config) ([]Check, error) {
+	return newRunner(ctx, c).gate(ctx, 0)
+}
+
+func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
+	checks := make([]Check, 0, len(r.c.Gate))
+	for i, cmd := range r.c.Gate {
+		check, err := r.check(ctx, EventGate, n, fmt.Sprintf("gate-%d-%d.log", n, i+1), cmd)
+		if err != nil {
+			return checks, fmt.Errorf("gate `%s`: %w", oneLine(cmd.Line, 100), err)
+		}
+		checks = append(checks, check)
+		if !check.Passed() {
+			break
+		}
+	}
+	return checks, nil
+}
+
+// check runs one command of the gate or the setup. Its output goes to the log as it comes; the end of it is kept.
+func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, cmd Command) (Check, error) {
+	timeout := cmd.Timeout
+	if timeout == 0 {
+		timeout = r.c.Timers.Command
+	}
+	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
+	raw, tail := r.openSink(log), proc.NewTail(tailKept)
+	defer raw.close()
+	both := &merged{to: io.MultiWriter(raw, tail)}
+
+	start := time.Now()
+	exit, timedOut, err := r.shell(ctx, shell{line: cmd.Line, timeout: timeout, stdout: both, stderr: both})
+	if err != nil {
+		return Check{}, err
+	}
+	check := Check{
+		Command: cmd.Line, ExitCode: exit.Code, Duration: time.Since(start), TimedOut: timedOut, Tail: tail.String(),
+	}
+	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText), Check: &check})
+	return check, nil
+}

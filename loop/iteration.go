@@ -1,0 +1,165 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// turn is what one agent process did: what is reported, and what only the decision needs.
+type turn struct {
+	Iteration
+	message string
+	prose   string
+	broken  error // it is not known how the process ended
+}
+
+// execution is how Sandbox.Exec returned.
+type execution struct {
+	exit sandboxes.Exit
+	err  error
+}
+
+// iterate runs one agent process to its end. It returns when the whole tree is gone.
+func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn {
+	start := time.Now()
+	t := newTranscript(n, r.c, r.observe)
+	out, errs := r.openSink(fmt.Sprintf("agent-%d.jsonl", n)), r.openSink(fmt.Sprintf("agent-%d.stderr", n))
+	defer out.close()
+	defer errs.close()
+
+	limited, stop := context.WithTimeoutCause(ctx, r.c.Timers.Iteration, errIteration)
+	defer stop()
+	ctx, kill := context.WithCancelCause(limited)
+	defer kill(nil)
+
+	ended := make(chan execution, 1)
+	go func() {
+		exit, err := r.c.Sandbox.Exec(ctx, sandboxes.Command{
+			Argv: inv.Argv, Env: inv.Env, Stdin: stdin(inv.Stdin),
+			Stdout: t.stdout(out), Stderr: t.errors(errs),
+			Interrupt: r.c.Interrupt, Grace: r.c.Timers.Interrupt,
+		})
+		ended <- execution{exit, err}
+	}()
+	e := r.watch(t, ended, kill)
+	return r.conclude(t, e, context.Cause(ctx), Iteration{Number: n, Duration: time.Since(start)})
+}
+
+// watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has
+// run out, the process wins.
+func (r *runner) watch(t *transcript, ended <-chan execution, kill context.CancelCauseFunc) execution {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-ended:
+			return e
+		case <-t.changed:
+		case <-timer.C:
+		}
+		cause, silent, next := t.check(r.c.Timers)
+		if cause != nil {
+			kill(cause)
+			return <-ended
+		}
+		if silent > 0 {
+			r.observe.emit(Event{Kind: EventWarning, Iteration: t.iteration, Text: fmt.Sprintf(
+				"no output for %s; the agent is killed after %s", silent.Round(time.Second), r.c.Timers.Idle)})
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+// conclude says how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
+// why the process's context ended, if it did.
+func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration) turn {
+	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
+	var notStarted *sandboxes.StartError
+	var broken error
+	switch {
+	case e.err == nil:
+		it.Ending = EndingExit
+		cause = nil
+	case errors.As(e.err, &notStarted):
+		it.Ending = EndingNotStarted
+		how.StartErr = e.err
+	case cause == nil:
+		it.Ending, broken = EndingSandbox, e.err
+	default:
+		it.Ending = endingOf(cause)
+		how = agents.Ending{ExitCode: 137, Signal: "SIGKILL"}
+	}
+	if r.aborted() != nil {
+		it.Ending = EndingInterrupted
+	}
+	report := t.end(how)
+	it.ExitCode, it.Session, it.Usage, it.Failure = how.ExitCode, cut(report.Session, 256), report.Usage, report.Failure
+	it.Signal = t.done.signal()
+	if f := r.failure(it, how); f != nil {
+		it.Failure = &agents.Failure{Class: f.Class, Message: oneLine(f.Message, 500), ResetAt: f.ResetAt}
+	} else {
+		it.Failure = nil
+	}
+	finished := turn{Iteration: it, message: t.done.message(), broken: broken}
+	if t.prose != nil {
+		finished.prose = t.prose.String()
+	}
+	return finished
+}
+
+// failure says whether the iteration has failed. What the agent itself reported stands; that ralph has killed it is a
+// failure only where it was not done yet.
+func (r *runner) failure(it Iteration, how agents.Ending) *agents.Failure {
+	reported := it.Failure
+	if reported != nil && reported.Class == agents.Killed {
+		reported = nil
+	}
+	switch it.Ending {
+	case EndingExit, EndingNotStarted:
+		if it.Failure == nil && (how.ExitCode != 0 || how.Signal != "" || how.StartErr != nil) {
+			// A decoder may have missed it; an exit status is a fact.
+			return &agents.Failure{Class: agents.OtherFailure, Message: fmt.Sprintf("exit status %d", how.ExitCode)}
+		}
+		return it.Failure
+	case EndingGrace, EndingIteration:
+		if it.Signal != "" {
+			r.warn(fmt.Sprintf("iteration %d: the agent hung after its completion signal and was killed (%s)", it.Number, it.Ending))
+			return reported
+		}
+	case EndingInterrupted, EndingRun, EndingSandbox:
+		return nil // not the agent's doing
+	}
+	if reported != nil {
+		return reported
+	}
+	return &agents.Failure{Class: agents.Killed, Message: r.whyKilled(it.Ending)}
+}
+
+func (r *runner) whyKilled(ending string) string {
+	switch ending {
+	case EndingIdle:
+		return fmt.Sprintf("killed after %s without output; raise idle_timeout if it needs longer", r.c.Timers.Idle)
+	case EndingIteration:
+		return fmt.Sprintf("killed after %s; raise iteration_timeout if it needs longer", r.c.Timers.Iteration)
+	}
+	return "killed for hanging after its completion signal, which it withdrew in the last moment"
+}
+
+func endingOf(cause error) string {
+	switch {
+	case errors.Is(cause, errIdle):
+		return EndingIdle
+	case errors.Is(cause, errGrace):
+		return EndingGrace
+	case errors.Is(cause, errIteration):
+		return EndingIteration
+	case errors.Is(cause, errRun):
+		return EndingRun
+	}
+	return EndingInterrupted
+}

@@ -1,0 +1,116 @@
+// Package loop drives one run's agent: prompt, iteration, hand-back, gate, and again, until a fact ends it.
+//
+// It knows no tracker and no container. It is given an agent (a codec), a sandbox (a place to run commands) and a
+// function that takes the commits back. The one caller is the worker that holds the issue's claim; [Run] belongs to
+// one goroutine, and any number of runs go on side by side, for nothing here is shared between them.
+//
+// What an agent prints is hostile and unbounded. It is decoded as it comes, streamed to the caller's files, and only
+// bounded tails of it stay in memory. An agent's word decides nothing alone: a completion signal counts together with
+// commits that the host has taken back and a gate that ralph has run.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// DefaultSignal is the text by which an agent says that it is done.
+const DefaultSignal = "<promise>COMPLETE</promise>"
+
+// Work is what the host has taken back from the worktree.
+type Work struct {
+	Tip     string
+	Commits int // base..tip
+	New     int // brought by this hand-back
+}
+
+// Command is a shell command line of the user's (gate, setup): run as `sh -c LINE` inside the sandbox.
+type Command struct {
+	Line    string
+	Timeout time.Duration // zero means the Timers' Command
+}
+
+// Budget limits what a run may spend; zero means no limit. It is checked after each iteration.
+type Budget struct {
+	Tokens  int64 // input + output + cache write
+	CostUSD float64
+}
+
+// Config is one run's loop. Agent, Sandbox, HandBack and Prompt are required.
+type Config struct {
+	Agent   agents.Agent
+	Options agents.Options
+	Sandbox sandboxes.Sandbox
+	Prompt  Prompt
+	// HandBack takes the commits back; called after every iteration and at every end, also after an interrupt. Its
+	// context outlives the run's, and is bounded by a timeout of its own.
+	HandBack func(ctx context.Context) (Work, error)
+	// Before is the work the run starts with (commits of earlier attempts).
+	Before        Work
+	Setup         []Command // run once, before the first iteration
+	Gate          []Command // all must pass, in order
+	Signals       []string  // any of them completes; default DefaultSignal
+	MaxIterations int       // default 10
+	NoProgress    int       // iterations in a row without a new commit that end the run; default 3; negative: never
+	Timers        Timers
+	Budget        Budget
+	Output        *Output // structured output; nil: none
+	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
+	WithoutCommits bool
+	// Feedback is what the first iteration is told of an earlier run.
+	Feedback string
+	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are taken back.
+	Interrupt <-chan struct{}
+	// Observe gets every event, from one goroutine at a time; it must not block for long.
+	Observe func(Event)
+	// Stream returns where the raw output of an iteration ("agent-1.jsonl", "agent-1.stderr") or a command
+	// ("gate-1-1.log" is the first gate command after iteration 1, "setup-1.log") goes. A gate that is run on its own
+	// counts as iteration 0. Nil discards.
+	Stream func(name string) (io.WriteCloser, error)
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Signals) == 0 {
+		c.Signals = []string{DefaultSignal}
+	}
+	if c.MaxIterations == 0 {
+		c.MaxIterations = 10
+	}
+	if c.NoProgress == 0 {
+		c.NoProgress = 3
+	}
+	c.Timers = c.Timers.withDefaults()
+	return c
+}
+
+// Validate reports everything that is wrong with a user's choices, all at once. It starts nothing and needs neither
+// Sandbox nor HandBack, so that callers can refuse a run before they make a worktree for it. Run calls it too.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	if c.Agent != nil {
+		errs = append(errs, c.Agent.Check(c.Options))
+	}
+	errs = append(errs, c.Prompt.Check(nil))
+	for _, s := range c.Signals {
+		if s == "" {
+			errs = append(errs, errors.New("completion signal is empty; give it some text"))
+		}
+	}
+	if c.MaxIterations < 0 {
+		errs = append(errs, fmt.Errorf("max iterations is %d; it must be at least 1", c.MaxIterations))
+	}
+	for _, cmd := range append(append([]Command(nil), c.Setup...), c.Gate...) {
+		if cmd.Line == "" {
+			errs = append(errs, errors.New("a gate or setup command is empty"))
+		}
+	}
+	errs = append(errs, c.Timers.validate(), c.validateOutput())
+	return errors.Join(errs...)
+}

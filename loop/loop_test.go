@@ -1,0 +1,270 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is an agent that runs one shell script an iteration (the last one again and again).
+type scripted struct {
+	scripts []string
+	refuse  error // of Check
+	prompts *[]string
+	envs    *[]string
+}
+
+func (scripted) Name() string                 { return "scripted" }
+func (s scripted) Check(agents.Options) error { return s.refuse }
+
+func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
+	n := 1
+	for _, v := range r.Vars {
+		if text, ok := strings.CutPrefix(v, "RALPH_ITERATION="); ok {
+			n, _ = strconv.Atoi(text)
+		}
+	}
+	if s.prompts != nil {
+		*s.prompts = append(*s.prompts, r.Prompt)
+	}
+	if s.envs != nil {
+		*s.envs = r.Vars
+	}
+	script := "agent"
+	if len(s.scripts) > 0 {
+		script = s.scripts[min(n, len(s.scripts))-1]
+	}
+	return agents.Invocation{Argv: []string{"sh", "-c", script, "agent"}, Stdin: r.Prompt, Env: r.Vars}, nil
+}
+
+func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
+
+// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `tool TEXT`.
+type spoken struct {
+	report agents.Report
+}
+
+func (d *spoken) Line(line []byte) []agents.Event {
+	verb, rest, _ := strings.Cut(string(line), " ")
+	switch verb {
+	case "say":
+		id, text, _ := strings.Cut(rest, " ")
+		return []agents.Event{{Kind: agents.EventMessage, Message: id, Text: text}}
+	case "tool":
+		return []agents.Event{{Kind: agents.EventTool, Name: "tool", Detail: rest}}
+	case "use":
+		n, _ := strconv.ParseInt(rest, 10, 64)
+		d.report.Usage.Input += n
+		return nil
+	case "fail":
+		d.report.Failure = &agents.Failure{Class: agents.Class(rest), Message: "reported"}
+		return nil
+	}
+	d.report.Unknown++
+	return []agents.Event{{Kind: agents.EventUnknown, Text: string(line)}}
+}
+
+func (d *spoken) Finish(e agents.Ending) agents.Report {
+	switch {
+	case d.report.Failure != nil:
+	case e.StartErr != nil:
+		d.report.Failure = &agents.Failure{Class: agents.NotStarted, Message: e.StartErr.Error()}
+	case e.Signal != "":
+		d.report.Failure = &agents.Failure{Class: agents.Killed, Message: e.Signal}
+	case e.ExitCode != 0:
+		d.report.Failure = &agents.Failure{Class: agents.OtherFailure, Message: "exit " + strconv.Itoa(e.ExitCode) + ": " + e.StderrTail}
+	}
+	return d.report
+}
+
+// stage is a sandbox whose commands are Go functions.
+type stage struct {
+	agent func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error)
+	shell func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) // nil: every command passes
+}
+
+func (stage) Workdir() string             { return "/work" }
+func (stage) Close(context.Context) error { return nil }
+
+func (s stage) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	switch {
+	case len(cmd.Argv) == 4 && cmd.Argv[3] == "agent":
+		return s.agent(ctx, cmd)
+	case s.shell != nil:
+		return s.shell(ctx, cmd)
+	}
+	return sandboxes.Exit{}, nil
+}
+
+// act is an agent of a stage that prints lines, each after a pause, and then ends or (with hang) does not.
+func act(hang bool, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		for _, l := range lines {
+			switch l := l.(type) {
+			case time.Duration:
+				if err := pause(ctx, l); err != nil {
+					return sandboxes.Exit{}, err
+				}
+			case string:
+				_, _ = io.WriteString(cmd.Stdout, l+"\n")
+			case []byte:
+				_, _ = cmd.Stderr.Write(l)
+			}
+		}
+		if hang {
+			<-ctx.Done()
+			return sandboxes.Exit{}, context.Cause(ctx)
+		}
+		return sandboxes.Exit{}, nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// diary records what a run tells.
+type diary struct {
+	mu     sync.Mutex
+	events []Event
+	files  map[string]*strings.Builder
+}
+
+func (d *diary) observe(e Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+}
+
+func (d *diary) of(kind EventKind) []Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []Event
+	for _, e := range d.events {
+		if e.Kind == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func (d *diary) stream(name string) (io.WriteCloser, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files == nil {
+		d.files = make(map[string]*strings.Builder)
+	}
+	d.files[name] = &strings.Builder{}
+	return closing{d.files[name]}, nil
+}
+
+func (d *diary) file(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files[name] == nil {
+		return "(no such file)"
+	}
+	return d.files[name].String()
+}
+
+type closing struct{ io.Writer }
+
+func (closing) Close() error { return nil }
+
+// commits makes a HandBack that finds these numbers of new commits, one an iteration, the last one again and again.
+func commits(news ...int) func(context.Context) (Work, error) {
+	var w Work
+	return func(ctx context.Context) (Work, error) {
+		if ctx.Err() != nil {
+			return Work{}, context.Cause(ctx)
+		}
+		w.New = 0
+		if len(news) > 0 {
+			w.New = news[0]
+			if len(news) > 1 {
+				news = news[1:]
+			}
+		}
+		w.Commits += w.New
+		w.Tip = fmt.Sprintf("tip%d", w.Commits)
+		return w, nil
+	}
+}
+
+// staged is a run on a stage.
+func staged(s stage, d *diary) Config {
+	return Config{
+		Agent: scripted{}, Sandbox: s, Prompt: Prompt{Inline: "do it"},
+		HandBack: commits(1), Observe: d.observe, Stream: d.stream,
+	}
+}
+
+// onHost is a run with real processes on the host.
+func onHost(t *testing.T, d *diary, scripts ...string) Config {
+	t.Helper()
+	none := sandboxes.NewNone(sandboxes.NoneConfig{Env: []string{
+		"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@example.org",
+	}})
+	sb, err := none.Open(t.Context(), sandboxes.Spec{Run: "run-" + strings.ReplaceAll(t.Name(), "/", "-"), Worktree: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sb.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return Config{
+		Agent: scripted{scripts: scripts}, Sandbox: sb, Prompt: Prompt{Inline: "do it"},
+		HandBack: commits(1), Observe: d.observe, Stream: d.stream,
+	}
+}
+
+// done says the default signal in a message of its own.
+const done = "say last " + DefaultSignal
+
+func wantEnd(t *testing.T, r Result, end End) {
+	t.Helper()
+	if r.End != end {
+		show, _ := json.MarshalIndent(r, "", " ")
+		t.Fatalf("end is %s (%v), want %s\n%s", r.End, r.Err, end, show)
+	}
+	if needsErr := end != EndDone && end != EndNoChange; needsErr != (r.Err != nil) {
+		t.Errorf("end %s with error %v", r.End, r.Err)
+	}
+	if r.Err != nil && strings.Contains(r.Err.Error(), "\n") {
+		t.Errorf("error is not one line: %q", r.Err)
+	}
+}
+
+func wantEnding(t *testing.T, r Result, n int, ending string) Iteration {
+	t.Helper()
+	if len(r.Iterations) < n {
+		t.Fatalf("%d iterations, want at least %d (%s: %v)", len(r.Iterations), n, r.End, r.Err)
+	}
+	it := r.Iterations[n-1]
+	if it.Ending != ending {
+		t.Errorf("iteration %d ended by %s, want %s (failure %v)", n, it.Ending, ending, it.Failure)
+	}
+	return it
+}

@@ -1,0 +1,85 @@
+package loop
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mark is a place in a template that is replaced.
+type mark struct {
+	start, end int // of the whole mark, in bytes
+	command    bool
+	text       string   // the command
+	keys       []string // the key, or those the command uses, each once
+}
+
+var (
+	keyName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	keyMark   = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+	anyMark   = regexp.MustCompile("!`[^`]+`|" + keyMark.String())
+	argInText = regexp.MustCompile(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
+)
+
+// marks finds everything in the template that is replaced, in order. It looks at the template only, never at a value.
+func (p Prompt) marks() []mark {
+	var marks []mark
+	for _, at := range anyMark.FindAllStringIndex(p.Template, -1) {
+		text := p.Template[at[0]:at[1]]
+		if text[0] == '!' {
+			command := text[2 : len(text)-1]
+			marks = append(marks, mark{start: at[0], end: at[1], command: true, text: command, keys: commandKeys(command)})
+			continue
+		}
+		if at[0] > 0 && p.Template[at[0]-1] == '$' {
+			continue // ${{ … }} belongs to workflow files
+		}
+		marks = append(marks, mark{start: at[0], end: at[1], keys: keyMark.FindStringSubmatch(text)[1:2]})
+	}
+	return marks
+}
+
+// commandKeys are the keys a command uses, as {{KEY}} or as $RALPH_ARG_KEY.
+func commandKeys(command string) []string {
+	var keys []string
+	for _, pattern := range []*regexp.Regexp{keyMark, argInText} {
+		for _, m := range pattern.FindAllStringSubmatch(command, -1) {
+			if !slices.Contains(keys, m[1]) {
+				keys = append(keys, m[1])
+			}
+		}
+	}
+	return keys
+}
+
+// nearest is the known key that differs least from an unknown one; empty when none is near.
+func nearest(unknown string, known []string) string {
+	best, least := "", 1+max(2, len(unknown)/3)
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if d := distance(strings.ToLower(unknown), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is the number of single-byte edits between two names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

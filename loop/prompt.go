@@ -1,0 +1,204 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Prompt is what the agent is told. Exactly one of Inline and Template is set.
+//
+// A template is text with two kinds of marks. {{KEY}} (a letter or '_', then letters, digits and '_'; blanks inside the
+// braces are allowed) is replaced by a value, and !`command` by what the command prints. Everything else stays as it
+// is: other text in braces, ${{…}} of workflow files, a "!`" without its end. A line that holds nothing but a {{KEY}}
+// whose value is empty disappears. All marks are found in the template before any value is put in, so that text from a
+// value is never looked at again.
+//
+// A {{KEY}} inside a command reaches it as the environment variable RALPH_ARG_KEY. In the command's text it becomes a
+// quoted reference to that variable, which fits the quotes around it and keeps the value one word. A shell never reads
+// the result of such a reference as a program, so no value can become a command. Where a shell would read it
+// again or do arithmetic with it, and where it would name the program to run, a {{KEY}} is refused; a script of one's
+// own in single quotes may still say "$RALPH_ARG_KEY".
+type Prompt struct {
+	Inline   string            // sent as it is
+	Template string            // {{KEY}} and !`command` are replaced
+	Name     string            // of the template, for errors: a file name
+	Args     map[string]string // the user's own keys; shadowing a built-in is an error
+	Builtin  map[string]string // branch, base, issue_key, issue_title, issue_body, issue_url, …; Run adds iteration, max_iterations, feedback, gate, signal
+}
+
+// Builtins are the keys that ralph gives values, sorted.
+func Builtins() []string {
+	return []string{
+		"base", "branch", "feedback", "gate", "issue", "issue_body", "issue_key", "issue_title", "issue_url",
+		"iteration", "max_iterations", "signal",
+	}
+}
+
+// added are the built-ins that are there in every run.
+func added() []string {
+	return []string{"feedback", "gate", "issue", "iteration", "max_iterations", "signal"}
+}
+
+// Check reports everything that is wrong with the prompt before anything starts: unknown keys, arguments that shadow a
+// built-in, commands that cannot be made safe. known are built-in keys that will have a value by then; those in Builtin
+// and those that Run adds need not be named. Pass Builtins() when there will be an issue.
+func (p Prompt) Check(known []string) error {
+	var errs []error
+	if (p.Inline == "") == (p.Template == "") {
+		return errors.New("give exactly one of an inline prompt and a prompt template")
+	}
+	if p.Inline != "" {
+		if len(p.Args) > 0 {
+			errs = append(errs, errors.New("prompt arguments need a template; an inline prompt is sent as it is"))
+		}
+		return errors.Join(errs...)
+	}
+	all := slices.Concat(added(), known, slices.Collect(maps.Keys(p.Builtin)))
+	reserved := slices.Concat(all, Builtins())
+	for _, name := range slices.Sorted(maps.Keys(p.Args)) {
+		switch {
+		case slices.Contains(reserved, name):
+			errs = append(errs, fmt.Errorf("prompt argument %s: there is a built-in {{%[1]s}}; choose another name", name))
+		case !keyName.MatchString(name):
+			errs = append(errs, fmt.Errorf("prompt argument %q: use letters, digits and '_' only", name))
+		}
+		all = append(all, name)
+	}
+	for _, m := range p.marks() {
+		errs = append(errs, p.unknown(m, all))
+		if m.command {
+			if err := checkCommand(m.text); err != nil {
+				errs = append(errs, p.at(m, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Unused are the user's arguments that the template does not mention, sorted.
+func (p Prompt) Unused() []string {
+	used := make(map[string]bool)
+	for _, m := range p.marks() {
+		for _, key := range m.keys {
+			used[key] = true
+		}
+	}
+	var unused []string
+	for _, key := range slices.Sorted(maps.Keys(p.Args)) {
+		if !used[key] {
+			unused = append(unused, key)
+		}
+	}
+	return unused
+}
+
+// Render resolves a prompt; exec runs the template's commands inside the sandbox (nil: commands are shown, not run).
+// It is what Run uses before each iteration and what --dry-run prints. vars are built-ins of this iteration (see
+// Config.PromptVars), and win over those in Builtin.
+func (p Prompt) Render(
+	ctx context.Context, vars map[string]string,
+	exec func(ctx context.Context, line string, env []string) (string, error),
+) (string, error) {
+	if err := p.Check(slices.Collect(maps.Keys(vars))); err != nil {
+		return "", err
+	}
+	if p.Inline != "" {
+		return p.Inline, nil
+	}
+	values := maps.Clone(p.Args)
+	if values == nil {
+		values = make(map[string]string)
+	}
+	maps.Copy(values, p.Builtin)
+	if _, given := values["issue"]; !given {
+		values["issue"] = issueSection(p.Builtin)
+	}
+	maps.Copy(values, vars)
+
+	var out strings.Builder
+	pos := 0
+	for _, m := range p.marks() {
+		out.WriteString(p.Template[pos:m.start])
+		pos = m.end
+		switch {
+		case !m.command:
+			value := values[m.keys[0]]
+			if value == "" && p.alone(m) {
+				pos++ // with the end of its line
+			}
+			out.WriteString(value)
+		case exec == nil:
+			out.WriteString(p.Template[m.start:m.end])
+		default:
+			text, err := p.run(ctx, m, values, exec)
+			if err != nil {
+				return "", p.at(m, err)
+			}
+			out.WriteString(text)
+		}
+	}
+	out.WriteString(p.Template[pos:])
+	return out.String(), nil
+}
+
+// run gives a command's output, with one newline cut off its end.
+func (p Prompt) run(
+	ctx context.Context, m mark, values map[string]string,
+	exec func(ctx context.Context, line string, env []string) (string, error),
+) (string, error) {
+	env, err := commandEnv(m.keys, values)
+	if err != nil {
+		return "", err
+	}
+	out, err := exec(ctx, commandLine(m.text), env)
+	if err != nil {
+		return "", fmt.Errorf("!`%s`: %w", oneLine(m.text, 100), err)
+	}
+	return strings.TrimSuffix(out, "\n"), nil
+}
+
+// alone reports that a mark has a line for itself.
+func (p Prompt) alone(m mark) bool {
+	before := m.start == 0 || p.Template[m.start-1] == '\n'
+	return before && m.end < len(p.Template) && p.Template[m.end] == '\n'
+}
+
+// mentions reports whether the text stands in the prompt or in what is put into it.
+func (p Prompt) mentions(text string) bool {
+	if strings.Contains(p.Inline, text) || strings.Contains(p.Template, text) {
+		return true
+	}
+	for _, m := range p.marks() {
+		if !m.command && strings.Contains(p.Args[m.keys[0]]+"\n"+p.Builtin[m.keys[0]], text) {
+			return true
+		}
+	}
+	return false
+}
+
+// unknown names the first key of a mark that has no value, and the nearest one that has.
+func (p Prompt) unknown(m mark, known []string) error {
+	for _, key := range m.keys {
+		if slices.Contains(known, key) {
+			continue
+		}
+		err := fmt.Errorf("unknown key {{%s}}; give it with --prompt-arg %[1]s=…", key)
+		if near := nearest(key, known); near != "" {
+			err = fmt.Errorf("unknown key {{%s}}; did you mean {{%s}}?", key, near)
+		}
+		return p.at(m, err)
+	}
+	return nil
+}
+
+func (p Prompt) at(m mark, err error) error {
+	name := p.Name
+	if name == "" {
+		name = "prompt"
+	}
+	return fmt.Errorf("%s:%d: %w", name, 1+strings.Count(p.Template[:m.start], "\n"), err)
+}

@@ -1,0 +1,56 @@
+package loop
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cut bounds a text to limit bytes without splitting a rune, and marks that something is missing.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	const mark = "…"
+	n := limit - len(mark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.Clone(s[:n]) + mark // cloned so that a short text does not keep a long one alive
+}
+
+// clean removes what a reader cannot see or a terminal would obey: control characters but newline and tab, format
+// characters (zero-width, bidirectional, tags), and bytes that are no text.
+func clean(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == utf8.RuneError, unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// oneLine makes a text fit for one line of an error.
+func oneLine(s string, limit int) string {
+	return cut(strings.Join(strings.Fields(clean(s)), " "), limit)
+}
+
+// fence marks a text as data. The delimiter is a row of tildes longer than any in the text, so that nothing in it can
+// end the block early.
+func fence(text string) string {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if text[i] == '~' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	bar := strings.Repeat("~", max(5, longest+1))
+	return bar + "\n" + strings.TrimRight(text, "\n") + "\n" + bar + "\n"
+}

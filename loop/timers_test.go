@@ -1,0 +1,412 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// Fake time throughout: the bubble's clock moves only when everything waits.
+
+func TestIdleTimeoutKillsAfterTenSilentMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{}
+		c := staged(stage{agent: act(true, 100*time.Second, "tool x", 30*time.Second, []byte("half a li"))}, d)
+		c.MaxIterations = 1
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndMaxed)
+		it := wantEnding(t, r, 1, EndingIdle)
+		if got, want := time.Since(start), (130+600)*time.Second; got != want {
+			t.Errorf("killed after %s, want %s: 600 s after the last byte, on whichever stream", got, want)
+		}
+		if it.Failure == nil || it.Failure.Class != agents.Killed || it.ExitCode == 0 {
+			t.Errorf("an idle timeout must fail the iteration: %+v", it)
+		}
+	})
+}
+
+func TestIdleWarnsEachMinuteBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{}
+		c := staged(stage{agent: act(true, 90*time.Second, "tool x")}, d)
+		c.MaxIterations = 1
+		start := time.Now()
+		var at []time.Duration
+		c.Observe = func(e Event) {
+			if e.Kind == EventWarning {
+				at = append(at, time.Since(start))
+			}
+		}
+		wantEnd(t, Run(t.Context(), c), EndMaxed)
+		want := []time.Duration{time.Minute} // and from 90 s on each minute of silence, but for the tenth
+		for i := 1; i <= 9; i++ {
+			want = append(want, 90*time.Second+time.Duration(i)*time.Minute)
+		}
+		if len(at) != len(want) {
+			t.Fatalf("warnings at %v, want %v", at, want)
+		}
+		for i := range at {
+			if at[i] != want[i] {
+				t.Errorf("warnings at %v, want %v", at, want)
+			}
+		}
+	})
+}
+
+func TestGraceIsResetByEachLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := staged(stage{agent: act(true, done, 50*time.Second, "tool a", 50*time.Second, "tool b")}, &diary{})
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndDone)
+		wantEnding(t, r, 1, EndingGrace)
+		if got, want := time.Since(start), 160*time.Second; got != want {
+			t.Errorf("killed after %s, want %s", got, want)
+		}
+	})
+}
+
+func TestGraceHasAnAbsoluteCap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+			for {
+				_, _ = cmd.Stdout.Write([]byte("tool still here\n"))
+				if err := pause(ctx, 7*time.Second); err != nil {
+					return sandboxes.Exit{}, err
+				}
+			}
+		}}, &diary{})
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndDone)
+		wantEnding(t, r, 1, EndingGrace)
+		if got := time.Since(start); got != 5*time.Minute {
+			t.Errorf("killed after %s, want 5 min", got)
+		}
+	})
+}
+
+func TestGraceEndCountsAsFinishedWithAWarning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := Run(t.Context(), staged(stage{agent: act(true, done)}, &diary{}))
+		wantEnd(t, r, EndDone)
+		if it := wantEnding(t, r, 1, EndingGrace); it.Failure != nil || it.Signal != DefaultSignal {
+			t.Errorf("iteration %+v, want a signal and no failure", it)
+		}
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "hung") {
+			t.Errorf("warnings %q", r.Warnings)
+		}
+	})
+}
+
+func TestWithdrawnSignalBringsTheIdleTimeoutBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := staged(stage{agent: act(true, done, 30*time.Second, "say next wait, one more thing")}, &diary{})
+		c.MaxIterations = 1
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndMaxed)
+		wantEnding(t, r, 1, EndingIdle)
+		if got, want := time.Since(start), 630*time.Second; got != want {
+			t.Errorf("killed after %s, want %s", got, want)
+		}
+	})
+}
+
+func TestNoIdleTimeoutWhileTheSignalStands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := staged(stage{agent: act(false, done, 30*time.Second)}, &diary{})
+		c.Timers = Timers{Idle: 10 * time.Second}
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndDone)
+		wantEnding(t, r, 1, EndingExit)
+	})
+}
+
+func chatter(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	for {
+		_, _ = cmd.Stdout.Write([]byte("tool busy\n"))
+		if err := pause(ctx, time.Minute); err != nil {
+			return sandboxes.Exit{}, err
+		}
+	}
+}
+
+func TestIterationTimeoutIsAbsolute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := staged(stage{agent: chatter}, &diary{})
+		c.MaxIterations = 1
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndMaxed)
+		wantEnding(t, r, 1, EndingIteration)
+		if got := time.Since(start); got != time.Hour {
+			t.Errorf("killed after %s, want 1 h", got)
+		}
+	})
+}
+
+func TestRunTimeoutIsAbsolute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handed := 0
+		c := staged(stage{agent: chatter}, &diary{})
+		c.Timers.Iteration = 90 * time.Minute
+		c.HandBack = func(ctx context.Context) (Work, error) {
+			handed++
+			return Work{Tip: "t", Commits: handed, New: 1}, ctx.Err()
+		}
+		start := time.Now()
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndTimeout)
+		wantEnding(t, r, 3, EndingRun)
+		if got := time.Since(start); got != 4*time.Hour {
+			t.Errorf("ended after %s, want 4 h", got)
+		}
+		if handed != 3 || r.Work.Commits != 3 {
+			t.Errorf("%d hand-backs, work %+v; the last one has to come after the timeout", handed, r.Work)
+		}
+	})
+}
+
+func TestRunTimeoutEndsSetupAndGate(t *testing.T) {
+	t.Parallel()
+	hang := func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
+		<-ctx.Done()
+		return sandboxes.Exit{}, context.Cause(ctx)
+	}
+	for _, part := range []string{"setup", "gate"} {
+		t.Run(part, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := staged(stage{agent: act(false, done), shell: hang}, &diary{})
+				c.Timers = Timers{Run: time.Minute}
+				if part == "setup" {
+					c.Setup = []Command{{Line: "npm ci"}}
+				} else {
+					c.Gate = []Command{{Line: "make test"}}
+				}
+				wantEnd(t, Run(t.Context(), c), EndTimeout)
+			})
+		})
+	}
+}
+
+func TestTieExitBeatsTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// The process ends by itself in the moment of its kill: the sandbox knows how, and that is what counts.
+		c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			<-ctx.Done()
+			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+			return sandboxes.Exit{}, nil
+		}}, &diary{})
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndDone)
+		if it := wantEnding(t, r, 1, EndingExit); it.Failure != nil {
+			t.Errorf("failure %v, want none", it.Failure)
+		}
+	})
+}
+
+func TestTieAbortBeatsExit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		interrupt := make(chan struct{})
+		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+			close(interrupt)
+			return sandboxes.Exit{}, nil
+		}}, &diary{})
+		c.Interrupt = interrupt
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndInterrupted)
+		wantEnding(t, r, 1, EndingInterrupted)
+		if !errors.Is(r.Err, ErrInterrupted) || r.Work.Commits != 1 {
+			t.Errorf("error %v, work %+v", r.Err, r.Work)
+		}
+	})
+}
+
+func TestTieAbortBeatsTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		lost := errors.New("claim is lost")
+		c := staged(stage{agent: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
+			<-ctx.Done() // by the idle timeout
+			cancel(lost)
+			return sandboxes.Exit{}, context.Cause(ctx)
+		}}, &diary{})
+		r := Run(ctx, c)
+		wantEnd(t, r, EndInterrupted)
+		wantEnding(t, r, 1, EndingInterrupted)
+		if !errors.Is(r.Err, lost) {
+			t.Errorf("error %v, want %v", r.Err, lost)
+		}
+	})
+}
+
+func TestAbortWorksInEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"setup", "prompt", "agent", "gate"} {
+		for _, how := range []string{"interrupt", "cancel"} {
+			t.Run(step+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					lost := errors.New("claim is lost")
+					interrupt := make(chan struct{})
+					hang := func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+						time.AfterFunc(time.Second, func() {
+							if how == "cancel" {
+								cancel(lost)
+							} else {
+								close(interrupt)
+							}
+						})
+						select {
+						case <-cmd.Interrupt:
+							return sandboxes.Exit{Code: 143, Signal: "SIGTERM"}, nil
+						case <-ctx.Done():
+							return sandboxes.Exit{}, context.Cause(ctx)
+						}
+					}
+					s := stage{agent: act(false, done), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+						if cmd.Argv[2] == step {
+							return hang(ctx, cmd)
+						}
+						return sandboxes.Exit{}, nil
+					}}
+					if step == "agent" {
+						s.agent = hang
+					}
+					c := staged(s, &diary{})
+					c.Prompt = Prompt{Template: "x !`prompt`"}
+					c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
+					c.Interrupt = interrupt
+					handed := 0
+					c.HandBack = func(ctx context.Context) (Work, error) {
+						handed++
+						return Work{Tip: "t", Commits: 1, New: 1}, ctx.Err()
+					}
+					start := time.Now()
+					r := Run(ctx, c)
+					wantEnd(t, r, EndInterrupted)
+					want := ErrInterrupted
+					if how == "cancel" {
+						want = lost
+					}
+					if !errors.Is(r.Err, want) {
+						t.Errorf("error %v, want %v", r.Err, want)
+					}
+					if got := time.Since(start); got != time.Second {
+						t.Errorf("ended after %s", got)
+					}
+					if handed != 1 || r.Work.Tip != "t" {
+						t.Errorf("%d hand-backs, work %+v: every end takes the commits back, once", handed, r.Work)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSecondInterruptKillsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		interrupt := make(chan struct{})
+		c := staged(stage{agent: act(true, "tool deaf to signals")}, &diary{})
+		c.Interrupt = interrupt
+		time.AfterFunc(time.Second, func() { close(interrupt) })
+		time.AfterFunc(3*time.Second, func() { cancel(errors.New("second")) })
+		start := time.Now()
+		wantEnd(t, Run(ctx, c), EndInterrupted)
+		if got := time.Since(start); got != 3*time.Second {
+			t.Errorf("ended after %s", got)
+		}
+	})
+}
+
+func TestCommandsGetTheInterruptAndItsGrace(t *testing.T) {
+	t.Parallel()
+	interrupt := make(chan struct{})
+	look := func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		if cmd.Interrupt != (<-chan struct{})(interrupt) || cmd.Grace != 10*time.Second {
+			t.Errorf("%q: interrupt %v, grace %s", cmd.Argv, cmd.Interrupt, cmd.Grace)
+		}
+		if cmd.Stdout != nil && cmd.Argv[len(cmd.Argv)-1] == "agent" {
+			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+		}
+		return sandboxes.Exit{}, nil
+	}
+	c := staged(stage{agent: look, shell: look}, &diary{})
+	c.Interrupt = interrupt
+	c.Prompt = Prompt{Template: "!`x`"}
+	c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
+	wantEnd(t, Run(t.Context(), c), EndDone)
+}
+
+func TestStuckHandBackIsCutShortAfterAStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := staged(stage{agent: act(false, done)}, &diary{})
+		c.HandBack = func(ctx context.Context) (Work, error) {
+			cancel(errors.New("stop"))
+			<-ctx.Done()
+			return Work{}, context.Cause(ctx)
+		}
+		start := time.Now()
+		wantEnd(t, Run(ctx, c), EndHandBack)
+		if got := time.Since(start); got != handBackLimitStopped {
+			t.Errorf("gave up after %s, want %s", got, handBackLimitStopped)
+		}
+	})
+}
+
+func TestTimerCheck(t *testing.T) {
+	t.Parallel()
+	zero := time.Unix(0, 0)
+	s := func(n int) time.Time { return zero.Add(time.Duration(n) * time.Second) }
+	timers := Timers{}.withDefaults()
+	for _, tt := range []struct {
+		name string
+		p    pulse
+		now  int
+		kill error
+		warn bool
+		next int
+	}{
+		{"fresh", pulse{last: s(0), warned: s(0)}, 0, nil, false, 60},
+		{"just before a warning", pulse{last: s(0), warned: s(0)}, 59, nil, false, 60},
+		{"warning", pulse{last: s(0), warned: s(0)}, 60, nil, true, 120},
+		{"last stretch", pulse{last: s(0), warned: s(540)}, 541, nil, false, 600},
+		{"kill, not warn", pulse{last: s(0), warned: s(540)}, 600, errIdle, false, 600},
+		{"byte puts the warning off", pulse{last: s(30), warned: s(0)}, 60, nil, false, 90},
+		{"grace", pulse{last: s(10), signal: s(10)}, 69, nil, false, 70},
+		{"grace over", pulse{last: s(10), signal: s(10)}, 70, errGrace, false, 70},
+		{"grace reset", pulse{last: s(60), signal: s(10)}, 70, nil, false, 120},
+		{"grace cap", pulse{last: s(300), signal: s(10)}, 310, errGrace, false, 310},
+	} {
+		kill, warn, next := timers.check(tt.p, s(tt.now))
+		if kill != tt.kill || warn != tt.warn || !next.Equal(s(tt.next)) {
+			t.Errorf("%s: %v %t %s, want %v %t %s", tt.name, kill, warn, next.Sub(zero), tt.kill, tt.warn, s(tt.next).Sub(zero))
+		}
+	}
+}
