@@ -1,0 +1,240 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCrashRemains leaves a worktree as a crash at each instant would; the next run of the key starts as if nothing
+// had happened, and nothing is left.
+func TestCrashRemains(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		crash func(f *fixture, tree *Tree)
+		lost  bool // what was in the worktree is really gone
+	}{
+		"agent at work": {crash: func(*fixture, *Tree) {}},
+		"only the record is written": {lost: true, crash: func(f *fixture, tree *Tree) {
+			f.half(tree)
+			f.sh("", "rm", "-rf", tree.Dir(), tree.rec.GitDir)
+		}},
+		"git has made its record only": {lost: true, crash: func(f *fixture, tree *Tree) {
+			f.half(tree)
+			f.sh("", "rm", "-rf", tree.Dir(), filepath.Join(tree.rec.GitDir, "index"))
+		}},
+		"the files are half checked out": {lost: true, crash: func(f *fixture, tree *Tree) {
+			f.half(tree)
+			f.sh(tree.Dir(), "rm", "a.txt", filepath.Join(tree.rec.GitDir, "index"))
+		}},
+		"the record does not know yet that it was made": {crash: func(f *fixture, tree *Tree) { f.half(tree) }},
+		"removing: files are gone": {lost: true, crash: func(f *fixture, tree *Tree) {
+			f.handBack(tree)
+			f.sh("", "rm", "-rf", tree.Dir())
+		}},
+		"removing: files and git's record are gone": {lost: true, crash: func(f *fixture, tree *Tree) {
+			f.handBack(tree)
+			f.sh("", "rm", "-rf", tree.Dir(), tree.rec.GitDir)
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tree := f.add("k", "r1")
+			tip := f.commit(tree.Dir(), "done", "x", "work")
+			f.write(tree.Dir(), "undone", "y")
+			test.crash(f, tree)
+			f.open(Options{}) // the next process
+			next := f.add("k", "r1")
+			if next.Start() != tip {
+				t.Errorf("start = %s, want %s", next.Start(), tip)
+			}
+			if wip := f.ref("refs/ralph/wip/k"); !test.lost && (wip == "" || f.show(wip, "undone") != "y") {
+				t.Errorf("the changes are lost")
+			}
+			if s := f.sh(next.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" {
+				t.Errorf("status: %s", s)
+			}
+			f.remove(next)
+			f.clean()
+		})
+	}
+}
+
+// half makes the record say that git has not finished.
+func (f *fixture) half(tree *Tree) {
+	f.Helper()
+	if err := tree.update(func(rec *record) { rec.Making = true }); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// clean checks that no worktree has left anything.
+func (f *fixture) clean() {
+	f.Helper()
+	for _, pattern := range []string{
+		filepath.Join(f.state, "worktrees", "*"), filepath.Join(f.state, "trash", "*"), filepath.Join(f.state, "tmp", "*"),
+		filepath.Join(f.dir, ".git", "worktrees", "*"),
+	} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			f.Errorf("left: %v, %v", left, err)
+		}
+	}
+}
+
+// TestLostStateFolder deletes all of ralph's own state: the repository's refs are enough to go on.
+func TestLostStateFolder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.add("k", "r1")
+	tip := f.commit(tree.Dir(), "done", "x", "work")
+	f.sh("", "rm", "-rf", f.state)
+	f.open(Options{})
+	next := f.add("k", "r2")
+	if next.Start() != tip {
+		t.Errorf("start = %s, want %s", next.Start(), tip)
+	}
+	f.remove(next)
+	f.clean()
+}
+
+func TestRemoveRefuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(f *fixture, d string){
+		"a commit":          func(f *fixture, d string) { f.commit(d, "b", "x", "work") },
+		"an untracked file": func(f *fixture, d string) { f.write(d, "b", "x") },
+		"a changed file":    func(f *fixture, d string) { f.write(d, "a.txt", "x") },
+		"a later change": func(f *fixture, d string) {
+			f.write(d, "a.txt", "x")
+			trees, err := f.repo.Trees(context.Background())
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.handBack(trees[0])
+			f.write(d, "a.txt", "y")
+		},
+		"git's record is gone": func(f *fixture, d string) {
+			f.sh("", "rm", "-rf", f.sh(d, "git", "rev-parse", "--absolute-git-dir"))
+		},
+	}
+	for name, do := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tree := f.add("k", "r1")
+			do(f, tree.Dir())
+			if err := tree.Remove(context.Background()); !errors.Is(err, ErrKept) {
+				t.Errorf("removed: %v", err)
+			}
+			f.read(tree.Dir(), "a.txt")
+		})
+	}
+}
+
+// TestRemoveReadOnlyFolders removes what package managers leave.
+func TestRemoveReadOnlyFolders(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.add("k", "r1")
+	f.write(tree.Dir(), "ignored/cache/deep/file", "x")
+	f.sh(tree.Dir(), "chmod", "-R", "a-w", "ignored/cache")
+	f.handBack(tree)
+	f.remove(tree)
+	f.clean()
+	// Deleting as root needs no rights; this is the part that others need.
+	dir := filepath.Join(f.state, "trash", "x")
+	f.write(dir, "a/b", "x")
+	f.sh("", "chmod", "-R", "a-w", dir)
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	openFolders(root, "x")
+	if info, err := os.Stat(filepath.Join(dir, "a")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestWhereARunStarts is the table of what earlier work a run continues.
+func TestWhereARunStarts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		do    func(f *fixture, tip string)
+		fresh bool
+		want  string // "tip" or "base"
+		kept  bool   // the tip is under refs/ralph/old
+	}{
+		"continues":           {do: func(*fixture, string) {}, want: "tip"},
+		"fresh":               {do: func(*fixture, string) {}, fresh: true, want: "base", kept: true},
+		"merged":              {do: func(f *fixture, tip string) { f.git("merge", "-q", tip) }, want: "base"},
+		"branch deleted":      {do: func(f *fixture, _ string) { f.git("branch", "-q", "-D", "ralph/k") }, want: "base", kept: true},
+		"base has moved on":   {do: func(f *fixture, _ string) { f.commit(f.dir, "m", "x", "main") }, want: "tip"},
+		"merged and moved on": {do: func(f *fixture, tip string) { f.git("merge", "-q", tip); f.commit(f.dir, "m", "x", "main") }, want: "base"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tip := f.branchWith("k", "b", "x")
+			test.do(f, tip)
+			s := f.spec("k", "r2")
+			s.Fresh = test.fresh
+			tree, err := f.repo.Add(context.Background(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"tip": tip, "base": s.Base.Commit}[test.want]
+			if tree.Start() != want || f.ref("refs/heads/ralph/k") != want || f.sh(tree.Dir(), "git", "rev-parse", "HEAD") != want {
+				t.Errorf("start = %s, want %s", tree.Start(), want)
+			}
+			if kept := f.ref("refs/ralph/old/k/"+tip[:12]) == tip; kept != test.kept {
+				t.Errorf("kept = %v", kept)
+			}
+			f.handBack(tree)
+			f.remove(tree)
+		})
+	}
+}
+
+func TestBranchInUse(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.branchWith("k", "b", "x")
+	f.git("switch", "-q", "ralph/k")
+	_, err := f.repo.Add(context.Background(), f.spec("k", "r2"))
+	want := "add worktree for k: branch ralph/k is checked out in " + f.dir + "; free it with: git -C " + f.dir + " switch --detach"
+	if err == nil || err.Error() != want {
+		t.Fatalf("got  %v\nwant %s", err, want)
+	}
+	f.sh("", "git", "-C", f.dir, "switch", "-q", "--detach")
+	f.add("k", "r2")
+}
+
+func TestMissingFilter(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.commit(f.dir, "x.big", "pointer", "big")
+	f.commit(f.dir, ".gitattributes", "*.big filter=big\n", "attributes")
+	f.git("config", "filter.big.smudge", "no-such-program")
+	f.git("config", "filter.big.required", "true")
+	_, err := f.repo.Add(context.Background(), f.spec("k", "r1"))
+	if err == nil {
+		t.Fatal("added a worktree without its files")
+	}
+	t.Log(err)
+	f.clean()
+}
+
+func TestKeysDoNotCollide(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	one, two := f.spec("a-b", "r"), f.spec("a-b", "r")
+	two.Branch = "ralph/a/b"
+	if one.folder() == two.folder() {
+		t.Error("two branches share a folder")
+	}
+}

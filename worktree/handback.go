@@ -1,0 +1,227 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// HandBack is what the host has taken from the worktree.
+type HandBack struct {
+	Tip     string   // where refs/ralph/work/<key> and the branch now stand
+	Commits []Commit // base..tip, oldest first, recomputed on the host
+	New     int      // how many of them this hand-back brought
+	WIP     string   // commit that holds the uncommitted changes; empty when there were none
+}
+
+// HandBack takes the commits and the uncommitted changes out of the worktree onto ralph's refs, and moves the branch.
+// It changes no file of the worktree. It is idempotent, and also works on a tree whose process has died.
+//
+// The tip is the commit at the worktree's HEAD, whatever branch the agent has put it on; HEAD is put back on the
+// branch unless a rebase, merge or the like is under way. Files that git ignores, and the history of repositories
+// nested in the worktree, are not taken. Changes saved earlier stay saved: new ones take them as a second parent, and
+// a clean worktree leaves them alone unless the tip has all of them.
+//
+// On an error, what could be taken has been taken, and the HandBack says so.
+func (t *Tree) HandBack(ctx context.Context) (HandBack, error) {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
+	if err != nil {
+		return HandBack{}, fmt.Errorf("hand back %s: %w", s.Key, err)
+	}
+	defer unlock()
+	got, err := t.handBack(ctx)
+	if err != nil {
+		return got, fmt.Errorf("hand back %s: %w", s.Key, err)
+	}
+	return got, nil
+}
+
+func (t *Tree) handBack(ctx context.Context) (HandBack, error) {
+	if err := t.undoRebase(ctx); err != nil {
+		return HandBack{}, err
+	}
+	known, err := t.knownRefs(ctx)
+	if err != nil {
+		return HandBack{}, err
+	}
+	found, err := t.inspect(ctx)
+	if err != nil && ctx.Err() != nil {
+		return HandBack{}, err
+	}
+	trouble := err
+	if found.head == "" {
+		return t.nothingMore(ctx, trouble)
+	}
+	var saved string
+	if len(found.changes) > 0 {
+		saved, err = t.saveChanges(ctx, found, known.wip)
+		trouble = errors.Join(trouble, err)
+	}
+	got, err := t.takeIn(ctx, found, saved)
+	return got, errors.Join(trouble, err)
+}
+
+// nothingMore is the hand-back of a worktree without a HEAD: the refs stay where they are.
+func (t *Tree) nothingMore(ctx context.Context, trouble error) (HandBack, error) {
+	known, err := t.readRefs(ctx)
+	if err != nil {
+		return HandBack{}, errors.Join(trouble, err)
+	}
+	got := HandBack{Tip: cmp.Or(known.branch, known.tip(t.Start()))}
+	span, err := t.repo.readSpan(ctx, t.Spec().Base.Commit, got.Tip)
+	got.Commits = span.commits
+	return got, errors.Join(trouble, err)
+}
+
+// tip is the last commit that is known to have been handed back.
+func (refs treeRefs) tip(start string) string {
+	for _, tip := range []string{refs.work, refs.branch} {
+		if tip != "" {
+			return tip
+		}
+	}
+	return start
+}
+
+// inspect looks at the worktree, and finds HEAD's commit even where git status cannot work any more. The error says
+// what could not be seen.
+func (t *Tree) inspect(ctx context.Context) (look, error) {
+	g := t.git()
+	files, admin := t.exists()
+	if t.halfMade() || !admin && !files {
+		return look{}, nil // nobody has worked in it, or all of it is removed
+	}
+	if !admin {
+		return look{}, fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
+	}
+	var l look
+	var trouble error
+	if files {
+		if l, trouble = g.status(ctx); trouble == nil && l.head != "" {
+			return l, nil
+		}
+	}
+	if l.head == "" && ctx.Err() == nil {
+		head, err := g.out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+		if _, failed := errors.AsType[*GitError](err); err != nil && !failed {
+			return l, err
+		}
+		l.head = head
+	}
+	if l.head == "" {
+		lost, err := t.lastKnownHead(ctx)
+		if err != nil {
+			return l, err
+		}
+		l.head, l.branch = lost, ""
+		if lost == "" && trouble == nil {
+			trouble = fmt.Errorf("HEAD of the worktree %s is at no commit; put it back with: git -C %s switch %s",
+				t.Dir(), quote(t.Dir()), t.Spec().Branch)
+		}
+	}
+	return l, trouble
+}
+
+// takeIn puts a tip and saved changes onto the key's refs: all of them or none. It does not care where they come from.
+func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, error) {
+	s := t.Spec()
+	known, err := t.knownRefs(ctx)
+	if err != nil {
+		return HandBack{}, err
+	}
+	attached := found.branch == s.Branch
+	if attached {
+		known.branch = found.head // HEAD is the branch
+	} else if known, err = t.readRefs(ctx); err != nil {
+		return HandBack{}, err
+	}
+	span, err := t.repo.readSpan(ctx, s.Base.Commit, found.head)
+	if err != nil {
+		return HandBack{}, err
+	}
+	edits, err := t.tipEdits(ctx, span, known)
+	if err != nil {
+		return HandBack{}, err
+	}
+	next := treeRefs{branch: found.head, work: found.head, wip: known.wip}
+	if saved == "" && len(found.changes) == 0 && known.wip != "" {
+		done, err := t.repo.sameTree(ctx, known.wip, found.head)
+		if err != nil {
+			return HandBack{}, err
+		}
+		if done {
+			edits = append(edits, refEdit{ref: wipRef(s.Key), old: known.wip})
+			next.wip = ""
+		}
+	}
+	if saved != "" && saved != known.wip {
+		edits = append(edits, refEdit{ref: wipRef(s.Key), new: saved, old: known.wip})
+		next.wip = saved
+	}
+	got := HandBack{Tip: found.head, Commits: span.commits, WIP: saved}
+	if got.New, err = t.repo.countNew(ctx, span, known.tip(t.Start())); err != nil {
+		return HandBack{}, err
+	}
+	if err := t.repo.git.moveRefs(ctx, "hand back run "+s.Run, edits...); err != nil {
+		t.setRefs(nil)
+		return HandBack{}, err
+	}
+	t.setRefs(&next)
+	if !attached && !t.midOperation() {
+		return got, t.attach(ctx)
+	}
+	return got, nil
+}
+
+// tipEdits moves the branch and the work ref to the span's tip and keeps the tips that it leaves behind.
+func (t *Tree) tipEdits(ctx context.Context, span span, known treeRefs) ([]refEdit, error) {
+	s := t.Spec()
+	var edits []refEdit
+	kept := ""
+	for _, at := range []refEdit{{ref: workRef(s.Key), old: known.work}, {ref: branchRef(s.Branch), old: known.branch}} {
+		if at.old == span.tip {
+			continue
+		}
+		edits = append(edits, refEdit{ref: at.ref, new: span.tip, old: at.old})
+		if at.old == "" || at.old == kept {
+			continue
+		}
+		inside, err := t.repo.spanHas(ctx, span, at.old)
+		if err != nil {
+			return nil, err
+		}
+		if !inside {
+			kept = at.old
+			edits = append(edits, refEdit{ref: oldRef(s.Key, at.old), new: at.old, keep: true})
+		}
+	}
+	return edits, nil
+}
+
+// attach puts HEAD on the branch, which is at the same commit, so that neither index nor files change.
+func (t *Tree) attach(ctx context.Context) error {
+	if _, admin := t.exists(); !admin {
+		return nil
+	}
+	_, err := t.git().out(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", branchRef(t.Spec().Branch))
+	if err != nil {
+		return fmt.Errorf("put HEAD back on %s: %w", t.Spec().Branch, err)
+	}
+	return nil
+}
+
+// midOperation reports a rebase, merge or the like that has not ended.
+func (t *Tree) midOperation() bool {
+	for _, name := range []string{
+		"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "sequencer",
+	} {
+		if _, err := os.Lstat(filepath.Join(t.record().GitDir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

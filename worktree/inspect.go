@@ -1,0 +1,18 @@
+package worktree
+
+import "context"
+
+// Remote is the name of the remote that holds claims and gets branches; empty when there is none.
+func (r *Repo) Remote() string { return r.opts.Remote }
+
+// Log lists the commits that tip has and base has not, oldest first.
+func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {
+	s, err := r.readSpan(ctx, base, tip)
+	return s.commits, err
+}
+
+// Clean reports whether the worktree has no uncommitted changes.
+func (t *Tree) Clean(ctx context.Context) (bool, error) {
+	l, err := t.git().status(ctx)
+	return err == nil && len(l.changes) == 0, err
+}

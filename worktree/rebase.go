@@ -1,0 +1,109 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Rebase replays the branch onto base, in the worktree. On ErrConflict everything is as before. The branch and the
+// work ref move; the old tip is kept under refs/ralph/old. Uncommitted changes of tracked files fail with ErrDirty.
+func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
+	if err != nil {
+		return "", fmt.Errorf("rebase %s: %w", s.Branch, err)
+	}
+	defer unlock()
+	tip, err = t.rebase(ctx, onto)
+	if err != nil {
+		return "", fmt.Errorf("rebase %s onto %s: %w", s.Branch, onto.Name, err)
+	}
+	return tip, nil
+}
+
+func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
+	if !isObjectName(onto.Commit) {
+		return "", fmt.Errorf("%q is not a commit", onto.Commit)
+	}
+	if _, err := t.handBack(ctx); err != nil {
+		return "", err
+	}
+	if t.midOperation() {
+		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), quote(t.Dir()))
+	}
+	l, err := t.git().status(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range l.changes {
+		if !c.untracked {
+			return "", fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(c.path))
+		}
+	}
+	g, err := t.git().withIdent(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := t.update(func(rec *record) { rec.Rebasing = &onto }); err != nil {
+		return "", err
+	}
+	_, err = g.out(ctx, "rebase", "--quiet", "--no-stat", "--no-verify", "--no-gpg-sign", "--no-fork-point",
+		"--no-autostash", "--no-autosquash", "--no-rebase-merges", "--merge", "--end-of-options", onto.Commit)
+	if err != nil {
+		after := context.WithoutCancel(ctx)
+		why := t.explainRebase(after, g, onto, err)
+		return "", errors.Join(why, t.undoRebase(after))
+	}
+	if err := t.undoRebase(ctx); err != nil {
+		return "", err
+	}
+	got, err := t.handBack(ctx)
+	return got.Tip, err
+}
+
+// explainRebase tells a conflict, which git leaves in the index, from all else.
+func (t *Tree) explainRebase(ctx context.Context, g git, onto Base, err error) error {
+	if _, failed := errors.AsType[*GitError](err); !failed {
+		return err
+	}
+	out, lsErr := g.out(ctx, "diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff", "--no-textconv")
+	if lsErr != nil || out == "" {
+		return err
+	}
+	return fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s", ErrConflict,
+		printable(strings.ReplaceAll(strings.Trim(out, "\x00"), "\x00", ", ")), quote(t.Dir()), onto.Commit)
+}
+
+// undoRebase ends a rebase of ralph's own: one that stands is aborted, one that went through moves the base.
+func (t *Tree) undoRebase(ctx context.Context) error {
+	onto := t.record().Rebasing
+	if onto == nil {
+		return nil
+	}
+	if _, admin := t.exists(); !admin {
+		return t.update(func(rec *record) { rec.Rebasing = nil })
+	}
+	g, err := t.git().withIdent(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(t.record().GitDir, "rebase-merge")); err == nil {
+		if _, err := g.out(ctx, "rebase", "--abort"); err != nil {
+			return fmt.Errorf("abort the rebase: %w", err)
+		}
+	}
+	done, err := g.contains(ctx, "HEAD", onto.Commit)
+	if err != nil {
+		return fmt.Errorf("look at the rebase: %w", err)
+	}
+	return t.update(func(rec *record) {
+		if done {
+			rec.Spec.Base = *onto
+		}
+		rec.Rebasing = nil
+	})
+}

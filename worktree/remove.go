@@ -1,0 +1,169 @@
+package worktree
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Remove deletes the worktree (never the refs). It fails with ErrKept when something in it is on no ref of ralph's.
+// Removing what is half made, half removed or gone is not an error.
+func (t *Tree) Remove(ctx context.Context) error {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
+	if err != nil {
+		return fmt.Errorf("remove worktree of %s: %w", s.Key, err)
+	}
+	defer unlock()
+	if err := t.remove(ctx); err != nil {
+		return fmt.Errorf("remove worktree of %s: %w", s.Key, err)
+	}
+	return nil
+}
+
+func (t *Tree) remove(ctx context.Context) error {
+	if err := t.checkHandedBack(ctx); err != nil {
+		return err
+	}
+	return t.discard()
+}
+
+// checkHandedBack looks at the files and the refs as they are now.
+func (t *Tree) checkHandedBack(ctx context.Context) error {
+	files, admin := t.exists()
+	if !files && !admin || t.halfMade() {
+		return nil
+	}
+	if !admin {
+		return fmt.Errorf("%w: git's record of %s is gone; save what you need of it, then: rm -r %s",
+			ErrKept, t.Dir(), quote(t.Dir()))
+	}
+	l, err := t.inspect(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %s cannot be checked: %w", ErrKept, t.Dir(), err)
+	}
+	refs, err := t.readRefs(ctx)
+	if err != nil {
+		return err
+	}
+	if l.head != refs.work {
+		return fmt.Errorf("%w: %s is at commit %s, which is on no ref of ralph's; keep it with: git -C %s branch NAME %s",
+			ErrKept, t.Dir(), short(l.head), quote(t.repo.top), l.head)
+	}
+	if len(l.changes) == 0 {
+		return nil
+	}
+	tree, err := t.snapshot(ctx, l)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrKept, t.Dir(), err)
+	}
+	saved := false
+	if refs.wip != "" {
+		if saved, err = t.sameChanges(ctx, refs.wip, tree, l.head); err != nil {
+			return err
+		}
+	}
+	if !saved {
+		return fmt.Errorf("%w: %s has uncommitted changes (%s)", ErrKept, t.Dir(), printable(l.changes[0].path))
+	}
+	return nil
+}
+
+// discard deletes files, git's record and ralph's own, in this order: the record is what finds the rest after a crash.
+// The files leave their place by one rename, so that no later look takes a half-deleted worktree for changes.
+func (t *Tree) discard() error {
+	r := t.repo
+	trash := r.path("trash", t.name+"-"+rand.Text())
+	if err := os.Rename(t.Dir(), trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", t.Dir(), err)
+	}
+	gitDir := t.record().GitDir
+	if filepath.Dir(gitDir) != filepath.Join(r.common, "worktrees") {
+		return fmt.Errorf("remove %s: not a worktree of this repository", gitDir)
+	}
+	if err := r.unlink(gitDir, trash+"-git"); err != nil {
+		return err
+	}
+	if err := os.Remove(r.recordPath(t.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record: %w", err)
+	}
+	if err := removeTree(trash); err != nil {
+		// Nothing depends on it any more; the next Open tries again.
+		r.opts.Log.Warn().Err(err).Str("path", trash).Msg("removed worktree is still on disk")
+	}
+	return nil
+}
+
+// unlink deletes git's record of a worktree, at once where it can: git dies at one that is half deleted.
+func (r *Repo) unlink(gitDir, trash string) error {
+	err := os.Rename(gitDir, trash)
+	if err == nil {
+		return os.RemoveAll(trash)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	// The state folder may be on another file system. Nothing here waits for anything, so neither does this.
+	unlock, err := r.lockWorktrees(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.RemoveAll(gitDir); err != nil {
+		return fmt.Errorf("remove %s: %w", gitDir, err)
+	}
+	return nil
+}
+
+// emptyTrash deletes what a crash left of removed worktrees.
+func (r *Repo) emptyTrash() {
+	entries, err := os.ReadDir(r.path("trash"))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if err := removeTree(r.path("trash", e.Name())); err != nil {
+			r.opts.Log.Warn().Err(err).Str("path", r.path("trash", e.Name())).Msg("removed worktree is still on disk")
+		}
+	}
+}
+
+// removeTree deletes a folder, also where an agent's tools left read-only folders in it. No link is followed.
+func removeTree(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	openFolders(parent, filepath.Base(dir))
+	return os.RemoveAll(dir)
+}
+
+// openFolders gives the owner all rights on a folder and those below it. A failure shows when deleting fails.
+func openFolders(root *os.Root, dir string) {
+	info, err := root.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	if err := root.Chmod(dir, 0o700); err != nil {
+		return
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	_ = f.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			openFolders(root, filepath.Join(dir, e.Name()))
+		}
+	}
+}
