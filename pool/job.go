@@ -1,0 +1,168 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Strategy says where a Job works.
+type Strategy string
+
+const (
+	// StrategyHead works in the checkout itself. Only for sandboxes that work in place.
+	StrategyHead Strategy = "head"
+	// StrategyBranch works on a named branch in a worktree that stays for the next job on that branch.
+	StrategyBranch Strategy = "branch"
+	// StrategyMerge works on a scratch branch and merges it back into the branch that was checked out at the start.
+	StrategyMerge Strategy = "merge-to-head"
+)
+
+// Job is one prompt for one agent, without a tracker: what `ralph run` does.
+type Job struct {
+	// Repo must have a state folder of its own, apart from a Pool's: the worktrees of jobs are not a sweep's to clean.
+	Repo      *worktree.Repo
+	Agent     agents.Agent
+	Options   agents.Options
+	Sandboxes sandboxes.Provider
+	Name      string // shown to people; part of the scratch branch's name
+
+	Strategy   Strategy // default StrategyHead
+	Branch     string   // StrategyBranch
+	AllowDirty bool     // StrategyBranch: work on in a worktree with uncommitted changes
+	Copy       []string // untracked files that go into the worktree; not with StrategyHead
+
+	Prompt        loop.Prompt
+	Setup, Gate   []loop.Command
+	Signals       []string
+	MaxIterations int // default 1
+	NoProgress    int // default: never
+	Timers        loop.Timers
+	Budget        loop.Budget
+	Output        *loop.Output
+	Env           []string
+
+	// Kill, when closed, ends everything at once; ending the context of Run asks the agent to end.
+	Kill    <-chan struct{}
+	Observe func(loop.Event)
+	Stream  func(name string) (io.WriteCloser, error)
+}
+
+// JobResult is what a job did.
+type JobResult struct {
+	loop.Result
+	Branch  string            // where the commits are
+	Target  string            // the branch that was checked out at the start
+	Commits []worktree.Commit // the agent's, oldest first
+	Merged  string            // StrategyMerge: the commit that the target was moved to
+	Tree    string            // the worktree, if it is still there
+	WIP     string            // commit that holds uncommitted changes; they are not on the branch
+}
+
+// Check finds what is wrong with the job before anything starts.
+func (j Job) Check() error {
+	var errs []error
+	switch caps := j.Sandboxes.Capabilities(); {
+	case j.Strategy == StrategyHead && caps.Files != sandboxes.InPlace:
+		errs = append(errs, fmt.Errorf("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", j.Sandboxes.Name()))
+	case j.Strategy == StrategyBranch && j.Branch == "":
+		errs = append(errs, errors.New("branch strategy branch needs the name of a branch: --branch NAME"))
+	case j.Strategy != StrategyBranch && j.Branch != "":
+		errs = append(errs, fmt.Errorf("a branch name goes with branch strategy branch, not %s: --branch-strategy branch", j.Strategy))
+	case j.Strategy == StrategyHead && len(j.Copy) > 0:
+		errs = append(errs, errors.New("copy needs a worktree: --branch-strategy merge-to-head or branch"))
+	}
+	return errors.Join(append(errs, j.Agent.Check(j.Options), j.config(place{}).Validate())...)
+}
+
+// Run runs the job to its end. An error means that the job could not be done; what the agent committed is kept and
+// the error says where. Ending ctx asks the agent to end and takes its commits back.
+func (j Job) Run(ctx context.Context) (JobResult, error) {
+	j = j.withDefaults()
+	if err := j.Check(); err != nil {
+		return JobResult{}, err
+	}
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		select {
+		case <-j.Kill:
+			cancel(errKilled)
+		case <-hard.Done():
+		}
+	}()
+	defer func() { cancel(nil); <-killed }()
+
+	at, err := j.open(hard)
+	if err != nil {
+		return JobResult{}, err
+	}
+	defer at.free()
+	res, err := j.runAt(ctx, hard, at)
+	if err != nil {
+		return res, err
+	}
+	return res, j.finish(hard, at, &res)
+}
+
+func (j Job) withDefaults() Job {
+	if j.Strategy == "" {
+		j.Strategy = StrategyHead
+	}
+	if j.MaxIterations == 0 {
+		j.MaxIterations = 1
+	}
+	if j.NoProgress == 0 {
+		j.NoProgress = -1
+	}
+	return j
+}
+
+func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err error) {
+	box, err := j.Sandboxes.Open(hard, sandboxes.Spec{
+		Run: at.run, Worktree: at.dir, Env: append([]string{"RALPH_RUN=" + at.run, "RALPH_BRANCH=" + at.branch}, j.Env...),
+	})
+	if err != nil {
+		return res, fmt.Errorf("sandbox %s: %w", j.Sandboxes.Name(), err)
+	}
+	c := j.config(at)
+	c.Sandbox, c.Interrupt = box, soft.Done()
+	res = JobResult{Result: loop.Run(hard, c), Branch: at.branch, Target: at.base.Name}
+	if err := box.Close(context.WithoutCancel(hard)); err != nil {
+		res.Warnings = append(res.Warnings, "sandbox: "+err.Error())
+	}
+	return res, nil
+}
+
+func (j Job) config(at place) loop.Config {
+	prompt := j.Prompt
+	prompt.Builtin = map[string]string{"branch": at.base.Name, "source_branch": at.branch, "base": at.base.Name}
+	return loop.Config{
+		Agent: j.Agent, Options: j.Options, Prompt: prompt, HandBack: at.handBack, Setup: j.Setup, Gate: j.Gate,
+		Signals: j.Signals, MaxIterations: j.MaxIterations, NoProgress: j.NoProgress, Timers: j.Timers, Budget: j.Budget,
+		Output: j.Output, Observe: j.Observe, Stream: j.Stream, WithoutCommits: true,
+	}
+}
+
+// scratch names a scratch branch.
+func (j Job) scratch(run string) string {
+	name := tracker.Key(strings.ToLower(j.Name))
+	if j.Name == "" {
+		return "ralph/run/" + run
+	}
+	return "ralph/run/" + name + "-" + run
+}
+
+// jobLife is how long the claim on a named branch lasts without its ralph; a dead one's is taken over at once.
+const jobLife = 24 * time.Hour

@@ -1,0 +1,220 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Publish says what happens to the commits of a run that succeeded.
+type Publish string
+
+const (
+	// PublishBranch leaves them on the branch, and pushes it where there is a remote.
+	PublishBranch Publish = "branch"
+	// PublishMerge rebases them onto the base, runs the gate again, moves the base branch, and closes the issue.
+	PublishMerge Publish = "merge"
+	// PublishNone leaves them on the local branch.
+	PublishNone Publish = "none"
+)
+
+// Labels are the labels by which an issue's state is shown to people.
+type Labels struct {
+	NeedsHuman string // default "needs-human"
+	NeedsInfo  string // default "needs-info"
+	InReview   string // default "in-review"
+}
+
+// Retry limits how often an issue is tried.
+type Retry struct {
+	MaxAttempts int           // default 3
+	Backoff     time.Duration // after the first failed attempt; doubles with each. Default 1 min
+	BackoffMax  time.Duration // default 1 h
+}
+
+// Config is a pool's set-up. Repo, Tracker, Journal, Agent, Sandboxes and StateDir are required; the zero value of
+// every other field means the default its comment names.
+type Config struct {
+	Repo      *worktree.Repo
+	Tracker   tracker.Tracker
+	Journal   *Journal
+	Agent     agents.Agent
+	Sandboxes sandboxes.Provider
+	StateDir  string // runs/ is made below it
+
+	Options      agents.Options
+	Require      []string // labels an issue must all carry; default "no-human"
+	Exclude      []string // labels none of which it may carry; the state labels always count
+	Parallel     int      // issues worked at the same time; default 4
+	Limit        int      // issues worked in one sweep; 0: no limit
+	Base         string   // what runs start from; default: the branch checked out
+	Publish      Publish  // default PublishBranch
+	BranchPrefix string   // default "ralph/"
+
+	Prompt        loop.Prompt // default loop.DefaultTemplate
+	Before        []string    // host commands, run in the worktree before the sandbox exists; each `sh -c`
+	Setup         []loop.Command
+	Copy          []string // untracked files of the checkout that go into the worktree
+	Gate          []loop.Command
+	Signals       []string
+	MaxIterations int
+	NoProgress    int
+	Timers        loop.Timers
+	Budget        loop.Budget // for all attempts of an issue together, until a person takes over
+	Env           []string    // for everything that runs in the sandbox
+	Secrets       []string    // values that must not get into a report
+
+	Retry          Retry
+	Labels         Labels
+	ClaimLife      time.Duration // default 10 min; renewed at a third
+	Reconcile      time.Duration // between looks at the issue while its run is on; default 30 s
+	ProgressReport time.Duration // a run that lasts longer is reported as being worked; default 30 s
+	StopGrace      time.Duration // for agents to end after a stop; default 30 s
+	KeepRuns       int           // run folders kept for each issue; default 20
+
+	// Observe gets every event, one at a time; it must not block for long, and not call the pool.
+	Observe func(Event)
+	Log     zerolog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Require) == 0 {
+		c.Require = []string{"no-human"}
+	}
+	c.Parallel = cmp.Or(c.Parallel, 4)
+	c.Publish = cmp.Or(c.Publish, PublishBranch)
+	c.BranchPrefix = cmp.Or(c.BranchPrefix, "ralph/")
+	c.Labels.NeedsHuman = cmp.Or(c.Labels.NeedsHuman, "needs-human")
+	c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsInfo, "needs-info")
+	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
+	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
+	c.Retry.Backoff = cmp.Or(c.Retry.Backoff, time.Minute)
+	c.Retry.BackoffMax = cmp.Or(c.Retry.BackoffMax, time.Hour)
+	c.ClaimLife = cmp.Or(c.ClaimLife, 10*time.Minute)
+	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
+	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
+	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
+	c.KeepRuns = cmp.Or(c.KeepRuns, 20)
+	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
+		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
+	}
+	if c.Observe == nil {
+		c.Observe = func(Event) {}
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New(what))
+		}
+	}
+	need(c.Repo != nil, "Repo is required")
+	need(c.Tracker != nil, "Tracker is required")
+	need(c.Journal != nil, "Journal is required")
+	need(c.Agent != nil, "Agent is required")
+	need(c.Sandboxes != nil, "Sandboxes is required")
+	need(c.StateDir != "", "StateDir is required")
+	need(c.Parallel > 0, "Parallel must be at least 1")
+	need(c.Limit >= 0, "Limit must not be negative")
+	need(c.Retry.MaxAttempts > 0, "Retry.MaxAttempts must be at least 1")
+	need(slices.Contains([]Publish{PublishBranch, PublishMerge, PublishNone}, c.Publish),
+		fmt.Sprintf("Publish must be branch, merge or none, not %q", c.Publish))
+	for _, l := range c.Require {
+		need(strings.TrimSpace(l) != "", "Require has an empty label")
+	}
+	if c.Agent != nil {
+		errs = append(errs, c.Agent.Check(c.Options))
+	}
+	errs = append(errs, c.Prompt.Check(builtinKeys()))
+	return errors.Join(errs...)
+}
+
+// Pool works one backlog of one repository.
+type Pool struct {
+	cfg     Config
+	process string // start token of this process
+	host    string
+
+	killed chan struct{} // closed by Kill
+	once   sync.Once
+
+	observe sync.Mutex // one event at a time
+	secrets secrets
+}
+
+// errKilled is the cause of everything that ends by Kill.
+var errKilled = errors.New("killed")
+
+// New checks the configuration, all of it, and makes a pool. It starts nothing.
+func New(c Config) (*Pool, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("pool configuration: %w", err)
+	}
+	process, err := proc.Started(os.Getpid())
+	if err != nil {
+		return nil, fmt.Errorf("pool: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("pool: %w", err)
+	}
+	return &Pool{
+		cfg: c, process: process, host: host, killed: make(chan struct{}), secrets: newSecrets(c.Secrets),
+	}, nil
+}
+
+// Kill ends everything the pool is doing, at once: agents are killed, not asked. Work that is on disk is still taken
+// back and claims are released. It may be called at any time, from any goroutine.
+func (p *Pool) Kill() { p.once.Do(func() { close(p.killed) }) }
+
+// untilKilled derives a context that ends with Kill, and not with ctx.
+func (p *Pool) untilKilled(ctx context.Context) (context.Context, context.CancelFunc) {
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-p.killed:
+			cancel(errKilled)
+		case <-hard.Done():
+		}
+	}()
+	return hard, func() { cancel(context.Canceled); <-done }
+}
+
+func (p *Pool) emit(e Event) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	p.observe.Lock()
+	defer p.observe.Unlock()
+	p.cfg.Observe(e)
+}
+
+// newRun makes a run id: sortable by time, unique on every machine.
+func newRun(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	return now.UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}

@@ -1,0 +1,191 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// recoverAll takes care of every run of this host whose process has died: it ends what still runs, takes the commits
+// back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left.
+func (p *Pool) recoverAll(ctx context.Context) error {
+	open, err := p.cfg.Journal.Open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range open {
+		if p.dead(rec) {
+			if err := p.recoverRun(ctx, rec); err != nil {
+				return fmt.Errorf("recover run %s of %s: %w", rec.Run, rec.Key, err)
+			}
+		}
+	}
+	return p.recoverStrays(ctx, open)
+}
+
+func (p *Pool) dead(r Record) bool { return r.Host == p.host && !proc.Alive(r.PID, r.Process) }
+
+func (p *Pool) recoverRun(ctx context.Context, rec Record) error {
+	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
+	w.rec.Run, w.rec.Hash = rec.Run, rec.Hash
+	claim, err := p.cfg.Repo.Claim(ctx, rec.Key, w.holder(), p.cfg.ClaimLife)
+	var taken *worktree.TakenError
+	switch {
+	case errors.As(err, &taken):
+		ours, err := p.knows(ctx, taken.Holder.Run)
+		if err != nil || ours {
+			return err // a ralph on this host has the issue, and settles the run itself
+		}
+	case errors.Is(err, worktree.ErrRemote):
+		p.emit(Event{Kind: EventWarning, Run: rec.Run, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
+		return nil
+	case err != nil:
+		return err
+	}
+	now, err := p.cfg.Journal.Runs(ctx, rec.Key)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(now, func(r Record) bool { return r.Run == rec.Run })
+	if i < 0 || !now[i].Ended.IsZero() || !p.dead(now[i]) { // somebody else was faster
+		if claim == nil {
+			return nil
+		}
+		return claim.Release(ctx)
+	}
+	_, err = p.settle(ctx, now[i], claim, true)
+	return err
+}
+
+func (p *Pool) knows(ctx context.Context, run string) (bool, error) {
+	runs, err := p.cfg.Journal.Runs(ctx, "")
+	return slices.ContainsFunc(runs, func(r Record) bool { return r.Run == run }), err
+}
+
+// settleKey settles the dead runs of an issue that the run self has just claimed.
+func (p *Pool) settleKey(ctx context.Context, w *worker) (concluded bool, err error) {
+	runs, err := p.cfg.Journal.Runs(ctx, w.rec.Key)
+	if err != nil {
+		return false, err
+	}
+	for _, rec := range runs {
+		if rec.Run == w.rec.Run || !rec.Ended.IsZero() || !p.dead(rec) {
+			continue
+		}
+		done, err := p.settle(ctx, rec, w.claim, false)
+		if err != nil || done {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// settle brings one dead run to its end. A run that had its verdict is concluded from the step it stood at; any other
+// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside.
+func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, release bool) (concluded bool, err error) {
+	if err := p.reap(ctx, rec.Run); err != nil {
+		return false, err
+	}
+	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
+	w.rec, w.claim, w.died = rec, claim, true
+	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
+	if w.files, err = newRunFiles(rec.Dir); err != nil {
+		return false, err
+	}
+	s, err := p.sessionOf(ctx, rec.Run)
+	if err != nil {
+		return false, err
+	}
+	defer p.emit(Event{Kind: EventRecovered, Run: rec.Run, Key: rec.Key, Title: rec.Title,
+		Text: fmt.Sprintf("ralph had died at step %s", rec.Step)})
+	if claim == nil {
+		w.stop.stop(errClaimLost)
+	}
+	decided := rec.Verdict.Outcome != "" && slices.Index(Steps(), rec.Step) >= slices.Index(Steps(), StepPublish)
+	switch {
+	case !decided:
+		w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: fmt.Sprintf("ralph died at step %s", rec.Step)}
+		w.borrowed = !release
+		w.conclude(ctx, s)
+	case rec.Step == StepPublish:
+		w.conclude(ctx, s)
+	default:
+		w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, s.close(ctx)...)
+		w.tell(ctx)
+	}
+	return decided, nil
+}
+
+// reap ends what a dead run has left running.
+func (p *Pool) reap(ctx context.Context, run string) error {
+	if err := proc.KillMarked(ctx, run); err != nil {
+		return err
+	}
+	if r, ok := p.cfg.Sandboxes.(sandboxes.Reaper); ok {
+		return r.Reap(ctx, run)
+	}
+	return nil
+}
+
+// sessionOf finds the worktree of a run; nil if there is none.
+func (p *Pool) sessionOf(ctx context.Context, run string) (*session, error) {
+	trees, err := p.cfg.Repo.Trees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		if t.Spec().Run == run {
+			return &session{tree: t, base: t.Spec().Base}, nil
+		}
+	}
+	return nil, nil
+}
+
+// recoverStrays removes what no journal knows: worktrees and claims of runs whose record was lost.
+func (p *Pool) recoverStrays(ctx context.Context, open []Record) error {
+	trees, err := p.cfg.Repo.Trees(ctx)
+	if err != nil {
+		return err
+	}
+	claims, _, err := p.cfg.Repo.Claims(ctx)
+	if errors.Is(err, worktree.ErrRemote) {
+		return nil // the listing that follows says so
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		spec := t.Spec()
+		c, claimed := claims[spec.Key]
+		if claimed && !c.Gone || slices.ContainsFunc(open, func(r Record) bool { return r.Run == spec.Run }) {
+			continue
+		}
+		if err := p.reap(ctx, spec.Run); err != nil {
+			return err
+		}
+		for _, warning := range (&session{tree: t, base: spec.Base}).close(ctx) {
+			p.emit(Event{Kind: EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
+		}
+	}
+	for key, c := range claims {
+		if !c.Gone {
+			continue
+		}
+		w := p.newWorker(tracker.Issue{Key: key})
+		claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), time.Minute)
+		if err == nil {
+			err = claim.Release(ctx)
+		}
+		if err != nil && !errors.Is(err, worktree.ErrTaken) && !errors.Is(err, worktree.ErrRemote) {
+			return fmt.Errorf("release claim of %s: %w", key, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// How much of hostile text a report shows, in bytes.
+const (
+	reportWords = 2000
+	reportTail  = 1200
+	reportLine  = 300
+)
+
+// report writes the run's last word on the issue. A run that only met an agent that is away, or died with ralph before
+// there was any work, says nothing there: the next sweep tries again, and a backlog full of such notes helps nobody.
+func (w *worker) report(ctx context.Context) error {
+	if v := w.rec.Verdict; v.Commits == 0 && v.WIP == "" && (v.Outcome == AgentUnavailable || w.died) {
+		return nil
+	}
+	return w.p.cfg.Tracker.Report(ctx, w.rec.Key, tracker.Report{Run: w.rec.Run, Body: w.body()})
+}
+
+// reportProgress says that the issue is being worked.
+func (w *worker) reportProgress(ctx context.Context) {
+	body := fmt.Sprintf("**ralph: working** on branch `%s`, attempt %d, since %s. Run `%s`, agent %s, sandbox %s.\n\n"+
+		"Stop it with `ralph stop %s`.", w.rec.Branch, w.rec.Attempt, w.rec.Started.UTC().Format(time.RFC3339), w.rec.Run,
+		w.agent(), w.rec.Sandbox, w.rec.Key)
+	if err := w.p.cfg.Tracker.Report(ctx, w.rec.Key, tracker.Report{Run: w.rec.Run, Body: body}); err != nil {
+		w.log.Warn().Err(err).Msg("progress not reported")
+	}
+}
+
+func (w *worker) agent() string {
+	if w.rec.Model == "" {
+		return w.rec.Agent
+	}
+	return fmt.Sprintf("%s (%s)", w.rec.Agent, tracker.QuoteLine(w.rec.Model, reportLine))
+}
+
+// body renders the final report. Text of the agent, of commands and of errors is quoted as data; only this template
+// writes anything that a tracker could act on.
+func (w *worker) body() string {
+	v := w.p.secrets.verdict(w.rec.Verdict)
+	var b strings.Builder
+	fmt.Fprintf(&b, "**ralph: %s**", v.Outcome)
+	if v.Reason != "" {
+		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(v.Reason, reportLine))
+	}
+	b.WriteString("\n\n")
+	if v.Question != "" {
+		fmt.Fprintf(&b, "The agent asks:\n\n%s\n\n", tracker.Quote(v.Question, reportWords))
+	}
+	w.whatItDid(&b, v)
+	gateEvidence(&b, v)
+	if v.Message != "" {
+		fmt.Fprintf(&b, "The agent's last words:\n\n%s\n\n", tracker.Quote(v.Message, reportWords))
+	}
+	for _, warning := range v.Warnings {
+		fmt.Fprintf(&b, "Warning: %s\n\n", tracker.QuoteLine(warning, reportLine))
+	}
+	if w.hidden > 0 {
+		fmt.Fprintf(&b, "Warning: %d invisible characters were removed from the issue's text before the agent saw it.\n\n", w.hidden)
+	}
+	fmt.Fprintf(&b, "Next: %s\n", w.next())
+	return b.String()
+}
+
+// whatItDid lists what the run did.
+func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
+	fmt.Fprintf(b, "- Branch: `%s`, %s on `%s`", w.rec.Branch, count(v.Commits, "commit"), w.rec.Base)
+	if v.Tip != "" && v.Commits > 0 {
+		fmt.Fprintf(b, ", tip `%.12s`", v.Tip)
+	}
+	if v.Published != "" {
+		fmt.Fprintf(b, "; %s", tracker.QuoteLine(v.Published, reportLine))
+	}
+	b.WriteString("\n")
+	if v.WIP != "" {
+		fmt.Fprintf(b, "- Uncommitted changes: saved as `%.12s` (`refs/ralph/wip/%s`)\n", v.WIP, w.rec.Key)
+	}
+	fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", w.rec.Attempt, w.p.cfg.Retry.MaxAttempts, count(len(v.Iterations), "iteration"),
+		time.Since(w.rec.Started).Round(time.Second))
+	if u := v.Usage; u.Input+u.Output > 0 {
+		fmt.Fprintf(b, ", %d tokens in, %d out", u.Input+u.CacheRead+u.CacheWrite, u.Output)
+		if u.CostUSD > 0 {
+			fmt.Fprintf(b, ", %.4f USD", u.CostUSD)
+		}
+	}
+	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", w.agent(), w.rec.Sandbox)
+	if !w.p.cfg.Sandboxes.Capabilities().Isolated() {
+		b.WriteString(" (the agent ran on the host, without isolation)")
+	}
+	fmt.Fprintf(b, "\n- Run: `%s`\n\n", w.rec.Run)
+}
+
+// gateEvidence shows what the gate said.
+func gateEvidence(b *strings.Builder, v Verdict) {
+	if !v.GateRan {
+		return
+	}
+	if len(v.Gate) == 0 {
+		b.WriteString("Gate: none is configured; nothing but the agent's word stands behind this.\n\n")
+		return
+	}
+	b.WriteString("Gate:\n\n")
+	for _, c := range v.Gate {
+		how := fmt.Sprintf("failed with exit status %d", c.ExitCode)
+		switch {
+		case c.TimedOut:
+			how = "did not end in time"
+		case c.Passed():
+			how = "passed"
+		}
+		fmt.Fprintf(b, "- %s %s in %s\n", tracker.QuoteLine(c.Command, reportLine), how, c.Duration.Round(time.Millisecond))
+		if !c.Passed() && c.Tail != "" {
+			fmt.Fprintf(b, "\n%s\n\n", tracker.Quote(lastBytes(c.Tail, reportTail), reportTail))
+		}
+	}
+	b.WriteString("\n")
+}
+
+// next is the one command, or the one deed, that continues from here.
+func (w *worker) next() string {
+	v, key := w.rec.Verdict, w.rec.Key
+	switch v.Outcome {
+	case Succeeded:
+		if w.p.cfg.Publish == PublishMerge {
+			return "nothing; it is merged."
+		}
+		return fmt.Sprintf("review with `git diff %s...%s`, then `git merge %s`.", w.rec.Base, w.rec.Branch, w.rec.Branch)
+	case NoChange:
+		return fmt.Sprintf("close the issue if you agree, or say more in it and run `ralph work %s`.", key)
+	case NeedsInfo:
+		return fmt.Sprintf("answer in the issue; the next sweep takes it up. At once: `ralph work %s`.", key)
+	case OverBudget:
+		return fmt.Sprintf("raise the budget, then `ralph work %s`; the work so far is kept.", key)
+	case AgentUnavailable, Interrupted:
+		return fmt.Sprintf("nothing; the next sweep continues. At once: `ralph work %s`.", key)
+	case Superseded:
+		return "nothing; the work so far is kept on the branch."
+	}
+	if v.Final {
+		return fmt.Sprintf("look with `ralph show %s` and `ralph logs %s`; `ralph work %s` continues from the commits so far.",
+			key, key, key)
+	}
+	return fmt.Sprintf("nothing; it is tried again after %s. At once: `ralph work %s`.", v.RetryAt.UTC().Format(time.RFC3339), key)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func lastBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,212 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Plan is what a sweep would do now.
+type Plan struct {
+	Work     []tracker.Issue   // in the order they would be started
+	Skipped  []Skip            // every other open issue
+	Problems []tracker.Problem // what could not be read
+}
+
+// Skip is an issue that would not be worked, and why.
+type Skip struct {
+	Issue  tracker.Issue
+	Reason string
+}
+
+// UnknownKeyError says that a key the caller named is no issue of the backlog.
+type UnknownKeyError struct {
+	Key     string
+	Nearest string // a key that looks like it; may be empty
+}
+
+func (e *UnknownKeyError) Error() string {
+	if e.Nearest != "" {
+		return fmt.Sprintf("no issue %q in the backlog; did you mean %q?", e.Key, e.Nearest)
+	}
+	return fmt.Sprintf("no issue %q in the backlog; `ralph work --dry-run` lists them", e.Key)
+}
+
+// Plan lists the backlog and says what a sweep would work, in which order, and for every other open issue why not.
+// With keys it is restricted to them. It changes nothing.
+func (p *Pool) Plan(ctx context.Context, keys ...string) (Plan, error) {
+	listing, err := p.cfg.Tracker.List(ctx, tracker.Query{})
+	if err != nil {
+		return Plan{}, fmt.Errorf("list backlog: %w", err)
+	}
+	if err := known(listing, keys); err != nil {
+		return Plan{}, err
+	}
+	v, err := p.look(ctx, keys)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Problems: listing.Problems}
+	for _, issue := range listing.Issues {
+		if !issue.Open || !v.wanted(issue.Key) {
+			continue
+		}
+		if reason := v.whyNot(issue); reason != "" {
+			plan.Skipped = append(plan.Skipped, Skip{issue, reason})
+		} else {
+			plan.Work = append(plan.Work, issue)
+		}
+	}
+	order(plan.Work)
+	return plan, nil
+}
+
+// view is everything beside the issue itself that decides whether it may be worked.
+type view struct {
+	pool   *Pool
+	keys   []string // what the caller named; empty: everything
+	claims map[string]worktree.ClaimState
+	done   map[string]worktree.Done
+	last   map[string]Record
+	now    time.Time
+}
+
+func (p *Pool) look(ctx context.Context, keys []string) (view, error) {
+	v := view{pool: p, keys: keys, now: time.Now()}
+	var err error
+	if v.claims, v.done, err = p.cfg.Repo.Claims(ctx); err != nil {
+		return v, err
+	}
+	v.last, err = p.cfg.Journal.Last(ctx)
+	return v, err
+}
+
+func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
+
+// whyNot is empty for an issue that may be worked. A person who names a key takes the decisions that ralph would wait
+// for: retry times, a hand-over to a person, and work done elsewhere do not count then.
+func (v view) whyNot(issue tracker.Issue) string {
+	if reason := v.pool.unfit(issue); reason != "" {
+		return reason
+	}
+	if c, ok := v.claims[issue.Key]; ok && !c.Gone {
+		return fmt.Sprintf("claimed by run %s on %s", c.Holder.Run, c.Holder.Host)
+	}
+	if len(v.keys) > 0 {
+		return ""
+	}
+	labels, last := v.pool.cfg.Labels, v.last[issue.Key]
+	edited := last.Run != "" && last.Hash != hash(issue)
+	if issue.HasLabel(labels.NeedsHuman) {
+		return fmt.Sprintf("needs a human (label %s); `ralph work %s` tries it again", labels.NeedsHuman, issue.Key)
+	}
+	if issue.HasLabel(labels.NeedsInfo) && (!edited || last.Verdict.Outcome != NeedsInfo) {
+		return fmt.Sprintf("waits for an answer (label %s): edit the issue or remove the label", labels.NeedsInfo)
+	}
+	if last.Verdict.RetryAt.After(v.now) && !edited {
+		return fmt.Sprintf("waits until %s after attempt %d (%s)", last.Verdict.RetryAt.Local().Format(time.DateTime),
+			last.Attempt, last.Verdict.Outcome)
+	}
+	if d, ok := v.done[issue.Key]; ok && last.Run == "" && d.Hash == hash(issue) {
+		return fmt.Sprintf("already %s by run %s on %s; `ralph work %s` works it again", d.Outcome, d.Run, d.Host, issue.Key)
+	}
+	return ""
+}
+
+// unfit says why the issue itself, as it stands in the tracker, may not be worked.
+func (p *Pool) unfit(issue tracker.Issue) string {
+	if !issue.Open {
+		return "closed"
+	}
+	for _, l := range p.cfg.Require {
+		if !issue.HasLabel(l) {
+			return "lacks label " + l
+		}
+	}
+	for _, l := range p.cfg.Exclude {
+		if issue.HasLabel(l) {
+			return "carries excluded label " + l
+		}
+	}
+	var open []string
+	for _, b := range issue.BlockedBy {
+		if b.Open {
+			open = append(open, b.Key)
+		}
+	}
+	if len(open) > 0 {
+		return "blocked by " + strings.Join(open, ", ")
+	}
+	return ""
+}
+
+// order sorts by priority, then oldest, then key.
+func order(issues []tracker.Issue) { slices.SortFunc(issues, before) }
+
+func before(a, b tracker.Issue) int {
+	last := func(i int) int { return cmp.Or(i, math.MaxInt) }
+	if c := cmp.Compare(last(a.Priority), last(b.Priority)); c != 0 {
+		return c
+	}
+	if az, bz := a.Created.IsZero(), b.Created.IsZero(); az != bz {
+		if az {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Key, b.Key))
+}
+
+func known(l tracker.Listing, keys []string) error {
+	for _, key := range keys {
+		if !slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
+			return &UnknownKeyError{Key: key, Nearest: nearest(key, l)}
+		}
+	}
+	return nil
+}
+
+// nearest finds the key that starts the same, or contains the other.
+func nearest(key string, l tracker.Listing) string {
+	best, bestLen := "", 0
+	for _, i := range l.Issues {
+		n := 0
+		for n < len(key) && n < len(i.Key) && key[n] == i.Key[n] {
+			n++
+		}
+		if n > bestLen && n*2 >= len(key) {
+			best, bestLen = i.Key, n
+		}
+	}
+	return best
+}
+
+// hash is the fingerprint of what a trusted person approved: title, body and trusted comments.
+func hash(issue tracker.Issue) string {
+	type frozen struct {
+		Title, Body string
+		Comments    []string
+	}
+	f := frozen{Title: issue.Title, Body: issue.Body}
+	for _, c := range issue.Comments {
+		if c.Trusted {
+			f.Comments = append(f.Comments, c.Body)
+		}
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		panic("pool: strings do not marshal: " + err.Error()) // cannot happen
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

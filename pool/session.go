@@ -1,0 +1,201 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// session is a run's worktree and sandbox.
+type session struct {
+	base    worktree.Base
+	tree    *worktree.Tree
+	sandbox sandboxes.Sandbox
+	work    worktree.HandBack // the latest
+}
+
+// open makes the worktree and the sandbox. On an error the session may be nil or have a tree only; close copes.
+func (w *worker) open(ctx context.Context) (*session, error) {
+	if err := w.step(ctx, StepWorktree); err != nil {
+		return nil, err
+	}
+	base, err := w.p.cfg.Repo.Base(ctx, w.p.cfg.Base)
+	if err != nil {
+		return nil, err
+	}
+	w.rec.Base = base.Name
+	s := &session{base: base}
+	s.tree, err = w.p.cfg.Repo.Add(ctx, worktree.Spec{Run: w.rec.Run, Key: w.rec.Key, Branch: w.rec.Branch, Base: base})
+	if err != nil {
+		return s, err
+	}
+	if err := s.tree.CopyIn(ctx, w.p.cfg.Copy); err != nil {
+		return s, err
+	}
+	if err := w.before(ctx, s); err != nil {
+		return s, err
+	}
+	if err := w.step(ctx, StepSandbox); err != nil {
+		return s, err
+	}
+	return s, w.openSandbox(ctx, s)
+}
+
+func (w *worker) openSandbox(ctx context.Context, s *session) error {
+	if s.sandbox != nil {
+		return nil
+	}
+	var err error
+	s.sandbox, err = w.p.cfg.Sandboxes.Open(ctx, sandboxes.Spec{
+		Run: w.rec.Run, Worktree: s.tree.Dir(), Env: append(w.facts(), w.p.cfg.Env...),
+	})
+	if err != nil {
+		return fmt.Errorf("sandbox %s: %w", w.p.cfg.Sandboxes.Name(), err)
+	}
+	return nil
+}
+
+// facts are what every command in the sandbox finds in its environment.
+func (w *worker) facts() []string {
+	title, _ := tracker.Clean(w.issue.Title)
+	return []string{
+		"RALPH_RUN=" + w.rec.Run,
+		"RALPH_ISSUE_KEY=" + w.rec.Key,
+		"RALPH_ISSUE_TITLE=" + strings.ReplaceAll(title, "\n", " "),
+		"RALPH_ISSUE_URL=" + w.rec.URL,
+		"RALPH_BRANCH=" + w.rec.Branch,
+		"RALPH_BASE=" + w.rec.Base,
+		fmt.Sprintf("RALPH_ATTEMPT=%d", w.rec.Attempt),
+	}
+}
+
+// before runs the host commands. It is the only place where anything of the user's runs outside the sandbox, and no
+// agent has been in the worktree yet.
+func (w *worker) before(ctx context.Context, s *session) error {
+	for i, line := range w.p.cfg.Before {
+		tail := proc.NewTail(4 << 10)
+		log, err := w.files.stream(fmt.Sprintf("before-%d.log", i+1))
+		if err != nil {
+			return err
+		}
+		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
+		exit, err := proc.Run(limit, proc.Spec{
+			Argv: []string{"/bin/sh", "-c", line}, Dir: s.tree.Dir(), Env: append(os.Environ(), w.facts()...),
+			Stdout: io.MultiWriter(log, tail), Stderr: io.MultiWriter(log, tail), Mark: w.rec.Run, Interrupt: w.stop.done,
+		})
+		cancel()
+		cerr := log.Close()
+		switch {
+		case err != nil:
+			return fmt.Errorf("host command %q: %w", line, err)
+		case exit.Code != 0:
+			return fmt.Errorf("host command %q: exit status %d: %s", line, exit.Code, lastLine(tail.String()))
+		case cerr != nil:
+			return cerr
+		}
+	}
+	return nil
+}
+
+const beforeTimeout = 15 * time.Minute
+
+// loop lets the agent work.
+func (w *worker) loop(ctx context.Context, s *session) loop.Result {
+	if err := w.step(ctx, StepLoop); err != nil {
+		return loop.Result{End: loop.EndSandbox, Err: err}
+	}
+	budget, err := w.budgetLeft(ctx)
+	if err != nil {
+		return loop.Result{End: loop.EndSandbox, Err: err}
+	}
+	prompt := w.p.cfg.Prompt
+	prompt.Builtin, w.hidden = builtins(w.issue, w.rec)
+	timers := w.p.cfg.Timers
+	timers.Interrupt = w.p.cfg.StopGrace
+	before, err := s.handBack(ctx)
+	if err != nil {
+		return loop.Result{End: loop.EndHandBack, Err: err}
+	}
+	return loop.Run(ctx, loop.Config{
+		Agent: w.p.cfg.Agent, Options: w.p.cfg.Options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
+		HandBack: s.handBack, Feedback: w.feedback,
+		Setup: w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
+		MaxIterations: w.p.cfg.MaxIterations, NoProgress: w.p.cfg.NoProgress, Timers: timers, Budget: budget,
+		Interrupt: w.stop.done, Observe: w.observe, Stream: w.files.stream,
+	})
+}
+
+// handBack takes the commits back for the loop.
+func (s *session) handBack(ctx context.Context) (loop.Work, error) {
+	h, err := s.tree.HandBack(ctx)
+	if err != nil {
+		return loop.Work{}, err
+	}
+	s.work = h
+	return loop.Work{Tip: h.Tip, Commits: len(h.Commits), New: h.New}, nil
+}
+
+// close takes back what is left, then removes the sandbox and the worktree. A worktree whose work cannot be taken
+// back stays.
+func (s *session) close(ctx context.Context) (warnings []string) {
+	if s == nil {
+		return nil
+	}
+	if s.sandbox != nil {
+		if err := s.sandbox.Close(ctx); err != nil {
+			warnings = append(warnings, "sandbox: "+err.Error())
+		}
+		s.sandbox = nil
+	}
+	if s.tree == nil {
+		return warnings
+	}
+	if _, err := s.handBack(ctx); err != nil {
+		return append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
+	}
+	if err := s.tree.Remove(ctx); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
+	}
+	return warnings
+}
+
+// builtins are the prompt's facts about the issue, with the number of invisible characters taken out of its text.
+func builtins(issue tracker.Issue, rec Record) (map[string]string, int) {
+	total := 0
+	clean := func(s string) string {
+		s, n := tracker.Clean(s)
+		total += n
+		return s
+	}
+	var comments strings.Builder
+	for _, c := range issue.Comments {
+		if c.Trusted {
+			fmt.Fprintf(&comments, "%s wrote:\n%s\n\n", clean(c.Author), clean(c.Body))
+		}
+	}
+	return map[string]string{
+		"branch": rec.Branch, "base": rec.Base,
+		"issue_key": rec.Key, "issue_id": clean(issue.ID), "issue_title": clean(issue.Title),
+		"issue_body": clean(issue.Body), "issue_url": rec.URL, "issue_labels": clean(strings.Join(issue.Labels, ", ")),
+		"issue_comments": comments.String(), "attempt": fmt.Sprint(rec.Attempt),
+	}, total
+}
+
+// builtinKeys names what builtins gives.
+func builtinKeys() []string {
+	m, _ := builtins(tracker.Issue{}, Record{})
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}

@@ -1,0 +1,350 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool"
+)
+
+func TestSweepWorksTheWholeBacklog(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	for i := range 6 {
+		f.issue(fmt.Sprintf("task-%d", i))
+	}
+	f.issue("other", "labels: [bug]")
+	f.Config.Gate = lines(`test -f "$RALPH_ISSUE_KEY.txt"`)
+	s := f.sweep(t.Context())
+	if got := s.Count(pool.Succeeded); got != 6 {
+		t.Fatalf("%d succeeded, want 6: %+v", got, s)
+	}
+	for i := range 6 {
+		key := fmt.Sprintf("task-%d", i)
+		if got := f.git(f.repo, "log", "--format=%s", "main..ralph/"+key); got != "work on "+key {
+			t.Errorf("branch of %s has %q", key, got)
+		}
+		text := f.text(key)
+		for _, want := range []string{"labels: [in-review]", "Please do " + key + ".", "**ralph: succeeded**", "passed"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", key, want, text)
+			}
+		}
+	}
+	if strings.Contains(f.text("other"), "ralph:") {
+		t.Error("an issue without the label was touched")
+	}
+	f.clean()
+	if again := f.sweep(t.Context()); len(again.Runs) != 0 {
+		t.Errorf("a second sweep worked %d issues again", len(again.Runs))
+	}
+}
+
+func TestMergedIssueFreesWhatItBlocked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("first")
+	f.issue("second", "blocked_by: [first]")
+	f.issue("third", "blocked_by: [second]")
+	f.Config.Publish = pool.PublishMerge
+	s := f.sweep(t.Context())
+	if got := s.Count(pool.Succeeded); got != 3 {
+		t.Fatalf("%d succeeded, want 3: %+v", got, s)
+	}
+	for _, key := range []string{"first", "second", "third"} {
+		if !strings.Contains(f.text(key), "state: closed") {
+			t.Errorf("%s is not closed:\n%s", key, f.text(key))
+		}
+		if _, err := os.Stat(filepath.Join(f.repo, key+".txt")); err != nil {
+			t.Errorf("the checkout lacks the work: %v", err)
+		}
+	}
+	f.clean()
+}
+
+func TestFailingIssueStopsNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `case $RALPH_ISSUE_KEY in bad) exit 3;; esac; `+commits)
+	f.issue("bad", "priority: 1")
+	f.issue("good")
+	f.Config.Parallel = 1
+	s := f.sweep(t.Context())
+	if s.Count(pool.Failed) != 1 || s.Count(pool.Succeeded) != 1 {
+		t.Fatalf("want one failed, one succeeded: %+v", s.Runs)
+	}
+	f.clean()
+}
+
+func TestGateFeedbackReachesTheNextIteration(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `p=$(cat); case $p in *"BROKEN-BY-GATE"*) touch fixed;; *) touch first;; esac
+git add -A; git commit -qm step; echo "<promise>COMPLETE</promise>"`)
+	f.issue("a")
+	f.Config.Gate = lines(`test -f fixed || { printf 'BROKEN-%s' BY-GATE; exit 1; }`)
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Succeeded || len(run.Verdict.Iterations) != 2 || run.Verdict.Commits != 2 {
+		t.Fatalf("%+v", run.Verdict)
+	}
+}
+
+func TestAttemptsEndWithAHuman(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Gate = lines("false")
+	f.Config.Retry = pool.Retry{MaxAttempts: 2, Backoff: time.Nanosecond}
+	for attempt := 1; attempt <= 2; attempt++ {
+		run := f.only(f.sweep(t.Context()))
+		if run.Verdict.Outcome != pool.GateFailed || run.Attempt != attempt {
+			t.Fatalf("attempt %d: %+v", attempt, run)
+		}
+	}
+	text := f.text("a")
+	if !strings.Contains(text, "labels: [no-human, needs-human]") || !strings.Contains(text, "`ralph work a` continues") {
+		t.Errorf("not handed to a human:\n%s", text)
+	}
+	s := f.sweep(t.Context())
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "needs a human") {
+		t.Fatalf("picked again: %+v", s)
+	}
+	f.Config.Gate = nil
+	run := f.only(f.sweep(t.Context(), "a"))
+	if run.Verdict.Outcome != pool.Succeeded || run.Attempt != 1 || run.Verdict.Commits < 2 {
+		t.Fatalf("the person's own try must start anew, from the commits so far: %+v", run)
+	}
+	if text := f.text("a"); !strings.Contains(text, "labels: [in-review]") {
+		t.Errorf("labels are wrong:\n%s", text)
+	}
+}
+
+func TestRetryWaits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "exit 1")
+	f.issue("a")
+	f.only(f.sweep(t.Context()))
+	s := f.sweep(t.Context())
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "waits until") {
+		t.Fatalf("%+v", s)
+	}
+	f.write(".ralph/backlog/a.md", "---\ntitle: better said\nlabels: [no-human]\n---\nnow do it\n")
+	if s := f.sweep(t.Context()); len(s.Runs) != 1 {
+		t.Fatalf("an issue edited by a person need not wait: %+v", s)
+	}
+}
+
+func TestSetupFailureCostsNoAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Setup = lines("echo no network; exit 4")
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Failed || run.Verdict.Counted || !strings.Contains(run.Verdict.Reason, "setup") {
+		t.Fatalf("%+v", run.Verdict)
+	}
+	if len(run.Verdict.Iterations) != 0 {
+		t.Error("an agent ran after a failed setup")
+	}
+}
+
+func TestQuestionIsAskedAndItsAnswerTakenUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `p=$(cat); case $p in *BLUE*) `+commits+`;; *) echo "<promise>COMPLETE</promise><needs-info>Which colour?</needs-info>";; esac`)
+	f.issue("a")
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.NeedsInfo || !strings.Contains(f.text("a"), "Which colour?") {
+		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
+	}
+	if s := f.sweep(t.Context()); len(s.Runs) != 0 {
+		t.Fatal("picked again without an answer")
+	}
+	f.write(".ralph/backlog/a.md", strings.Replace(f.text("a"), "Please do a.", "Please do a. In BLUE.", 1))
+	run = f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Succeeded || strings.Contains(f.text("a"), "needs-info,") {
+		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
+	}
+}
+
+func TestNoChangeGoesToAHuman(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo "<no-change>it is there</no-change><promise>COMPLETE</promise>"`)
+	f.issue("a")
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.NoChange || !strings.Contains(f.text("a"), "needs-human") {
+		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
+	}
+}
+
+func TestUnavailableAgentStopsTheSweepAndCostsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.Config.Agent, f.Config.Options = limited{}, agents.Options{}
+	f.Config.Parallel = 1
+	f.issue("a")
+	f.issue("b")
+	s := f.sweep(t.Context())
+	if len(s.Runs) != 1 || s.Unavailable == nil || s.Runs[0].Verdict.Counted {
+		t.Fatalf("%+v", s)
+	}
+	if !s.ParkedUntil.Equal(resetAt) {
+		t.Errorf("parked until %s, want %s", s.ParkedUntil, resetAt)
+	}
+	if strings.Contains(f.text("a"), "ralph:") {
+		t.Errorf("the issue was told of a rate limit:\n%s", f.text("a"))
+	}
+	f.clean()
+	if s := f.sweep(t.Context()); len(s.Runs) != 0 || s.Unavailable == nil || !s.ParkedUntil.Equal(resetAt) {
+		t.Errorf("the agent was tried again before its time: %+v", s)
+	}
+	if s := f.sweep(t.Context(), "b"); len(s.Runs) != 1 {
+		t.Errorf("a named issue is tried at once: %+v", s)
+	}
+}
+
+var resetAt = time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// limited is an agent whose service is over its rate limit.
+type limited struct{ agents.Command }
+
+func (limited) Check(agents.Options) error { return nil }
+func (limited) Invocation(agents.Request) (agents.Invocation, error) {
+	return agents.Invocation{Argv: []string{"true"}}, nil
+}
+func (limited) NewDecoder() agents.Decoder { return limitedDecoder{} }
+
+type limitedDecoder struct{}
+
+func (limitedDecoder) Line([]byte) []agents.Event { return nil }
+func (limitedDecoder) Finish(agents.Ending) agents.Report {
+	return agents.Report{Failure: &agents.Failure{Class: agents.RateLimit, Message: "slow down", ResetAt: resetAt}}
+}
+
+func TestStopTakesTheWorkBackAndReleases(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo a > a; git add a; git commit -qm "half the work"; echo more > b
+echo started; exec sleep 1000`)
+	f.issue("a")
+	f.issue("b")
+	f.Config.Parallel = 1
+	f.Config.StopGrace = time.Minute
+	ctx, stop := context.WithCancelCause(t.Context())
+	f.Config.Observe = func(e pool.Event) {
+		f.observe(e)
+		if e.Kind == pool.EventAgent && strings.TrimSpace(e.Text) == "started" {
+			stop(nil)
+		}
+	}
+	s := f.sweep(ctx)
+	run := f.only(s)
+	if run.Verdict.Outcome != pool.Interrupted || run.Verdict.Commits != 1 || run.Verdict.WIP == "" || !s.Interrupted {
+		t.Fatalf("%+v", s)
+	}
+	if !strings.Contains(f.text(run.Key), "**ralph: interrupted**") {
+		t.Errorf("not reported:\n%s", f.text(run.Key))
+	}
+	f.clean()
+}
+
+func TestClosedIssueSupersedesItsRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo a > a; git add a; git commit -qm work; echo started; exec sleep 1000`)
+	f.issue("a")
+	f.Config.Reconcile = time.Millisecond
+	f.Config.Observe = func(e pool.Event) {
+		f.observe(e)
+		if e.Kind == pool.EventAgent && strings.TrimSpace(e.Text) == "started" {
+			f.issue("a", "state: closed")
+		}
+	}
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Superseded || run.Verdict.Commits != 1 {
+		t.Fatalf("%+v", run.Verdict)
+	}
+	f.clean()
+}
+
+func TestTwoPoolsShareOneBacklog(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	for i := range 12 {
+		f.issue(fmt.Sprintf("task-%02d", i))
+	}
+	second := f.config(commits)
+	var wg sync.WaitGroup
+	runs := make([]pool.Summary, 2)
+	for i, c := range []pool.Config{f.Config, second} {
+		wg.Go(func() {
+			p, err := pool.New(c)
+			if err == nil {
+				runs[i], err = p.Sweep(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	worked := map[string]int{}
+	for _, s := range runs {
+		for _, r := range s.Runs {
+			worked[r.Key]++
+			if r.Verdict.Outcome != pool.Succeeded {
+				t.Errorf("%s: %+v", r.Key, r.Verdict)
+			}
+		}
+	}
+	for i := range 12 {
+		if key := fmt.Sprintf("task-%02d", i); worked[key] != 1 {
+			t.Errorf("%s was worked %d times", key, worked[key])
+		}
+	}
+	f.clean()
+}
+
+func TestPlanSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a-late", "created: 2024-02-02")
+	f.issue("b-early", "created: 2024-01-01")
+	f.issue("c-urgent", "priority: 1")
+	f.issue("d-blocked", "blocked_by: a-late")
+	f.issue("e-plain", "labels: []")
+	f.issue("f-closed", "state: closed")
+	f.write(".ralph/backlog/g-broken.md", "---\ntitle: [\n---\n")
+	p, err := pool.New(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, i := range plan.Work {
+		got = append(got, i.Key)
+	}
+	if want := "c-urgent b-early a-late"; strings.Join(got, " ") != want {
+		t.Errorf("order %v, want %s", got, want)
+	}
+	reasons := map[string]string{}
+	for _, s := range plan.Skipped {
+		reasons[s.Issue.Key] = s.Reason
+	}
+	if reasons["d-blocked"] != "blocked by a-late" || reasons["e-plain"] != "lacks label no-human" || len(reasons) != 2 {
+		t.Errorf("reasons %v", reasons)
+	}
+	if len(plan.Problems) != 1 || !strings.Contains(plan.Problems[0].Where, "g-broken.md") {
+		t.Errorf("problems %v", plan.Problems)
+	}
+	var unknown *pool.UnknownKeyError
+	if _, err := p.Plan(t.Context(), "c-urgnt"); !errors.As(err, &unknown) || unknown.Nearest != "c-urgent" {
+		t.Errorf("unknown key: %v", err)
+	}
+}

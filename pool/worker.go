@@ -1,0 +1,220 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// result is what became of one issue that a sweep took.
+type result struct {
+	issue       tracker.Issue
+	rec         Record
+	skip        string // it was not worked, and why
+	closed      bool   // the issue is closed now
+	unavailable error  // nothing more can be worked for now
+}
+
+// worker takes one issue the whole way: claim, freeze, worktree, sandbox, loop, publish, report, release.
+// It belongs to one goroutine; only its stopper is shared.
+type worker struct {
+	p        *Pool
+	issue    tracker.Issue // the frozen snapshot
+	rec      Record
+	claim    *worktree.Claim
+	stop     *stopper
+	files    *runFiles
+	log      zerolog.Logger
+	hidden   int // invisible characters removed from the issue's text
+	closed   bool
+	borrowed bool   // the claim belongs to another worker, which goes on
+	died     bool   // ralph died during this run; it is being brought to its end
+	feedback string // what became of the run before, for the agent
+}
+
+// work works one issue. soft ends when nothing new may be started, hard when everything has to end.
+func (p *Pool) work(soft, hard context.Context, issue tracker.Issue, keys []string) result {
+	w := p.newWorker(issue)
+	if soft.Err() != nil {
+		return w.skipped("the sweep was stopped")
+	}
+	if err := w.begin(hard); err != nil {
+		return w.refused(hard, err)
+	}
+	if reason, err := w.freeze(hard, keys); reason != "" || err != nil {
+		return w.givenUp(hard, reason, err)
+	}
+	run, cancel := context.WithCancelCause(hard)
+	defer cancel(nil)
+	unlink := context.AfterFunc(soft, func() { w.stop.stop(errStopped) })
+	defer unlink()
+	kept := w.keep(run, cancel)
+	w.execute(run)
+	cancel(nil)
+	<-kept
+	return result{issue: w.issue, rec: w.rec, closed: w.closed, unavailable: w.unavailable()}
+}
+
+func (p *Pool) newWorker(issue tracker.Issue) *worker {
+	now := time.Now()
+	run := newRun(now)
+	return &worker{
+		p: p, issue: issue, stop: newStopper(),
+		log: p.cfg.Log.With().Str("run", run).Str("issue", issue.Key).Logger(),
+		rec: Record{
+			Run: run, Key: issue.Key, Title: issue.Title, URL: issue.URL, Hash: hash(issue), Attempt: 1,
+			Host: p.host, PID: os.Getpid(), Process: p.process, Started: now,
+			Branch: p.cfg.BranchPrefix + issue.Key, Agent: p.cfg.Agent.Name(), Model: p.cfg.Options.Model, Sandbox: p.cfg.Sandboxes.Name(),
+			Dir: filepath.Join(p.cfg.StateDir, "runs", issue.Key, run),
+		},
+	}
+}
+
+// begin writes the intent and takes the claim.
+func (w *worker) begin(ctx context.Context) error {
+	w.rec.Step = StepClaim
+	if err := w.p.cfg.Journal.begin(ctx, &w.rec); err != nil {
+		return err
+	}
+	w.emit(Event{Kind: EventStep, Step: StepClaim})
+	claim, err := w.p.cfg.Repo.Claim(ctx, w.rec.Key, w.holder(), w.p.cfg.ClaimLife)
+	w.claim = claim
+	return err
+}
+
+func (w *worker) holder() worktree.Holder {
+	return worktree.Holder{Owner: fmt.Sprintf("%s/%d", w.rec.Host, w.rec.PID), Run: w.rec.Run, Hash: w.rec.Hash}
+}
+
+// refused ends a run that could not claim.
+func (w *worker) refused(ctx context.Context, err error) result {
+	ferr := w.p.cfg.Journal.forget(ctx, w.rec.Run)
+	var taken *worktree.TakenError
+	if errors.As(err, &taken) && ferr == nil {
+		return w.skipped(fmt.Sprintf("claimed by run %s on %s", taken.Holder.Run, taken.Holder.Host))
+	}
+	r := w.skipped("claim: " + errors.Join(err, ferr).Error())
+	if errors.Is(err, worktree.ErrRemote) {
+		r.unavailable = err
+	}
+	return r
+}
+
+// freeze settles what an earlier run of the issue left, then takes the snapshot that this run works from. A reason
+// says that the issue does not qualify any more.
+func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
+	concluded, err := w.p.settleKey(ctx, w)
+	if err != nil {
+		return "", err
+	}
+	if concluded {
+		return "was finished from an earlier run that had died", nil
+	}
+	issue, err := w.p.cfg.Tracker.Get(ctx, w.rec.Key)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return "is gone from the backlog", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	v := view{pool: w.p, keys: keys, now: time.Now(), done: map[string]worktree.Done{}}
+	if d, ok := w.claim.Done(); ok {
+		v.done[w.rec.Key] = d
+	}
+	runs, err := w.p.cfg.Journal.Runs(ctx, w.rec.Key)
+	if err != nil {
+		return "", err
+	}
+	if last, ok := lastEnded(runs); ok {
+		v.last = map[string]Record{w.rec.Key: last}
+	}
+	if reason := v.whyNot(issue); reason != "" {
+		return reason, nil
+	}
+	if approver, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok {
+		if _, err := approver.Approved(ctx, issue, w.p.cfg.Require[0]); err != nil {
+			return err.Error(), nil
+		}
+	}
+	w.issue = issue
+	w.rec.Title, w.rec.URL, w.rec.Hash = issue.Title, issue.URL, hash(issue)
+	w.rec.Attempt, w.feedback = nextAttempt(runs), earlier(runs)
+	w.files, err = newRunFiles(w.rec.Dir)
+	return "", err
+}
+
+// givenUp ends a run that claimed an issue and did not start on it.
+func (w *worker) givenUp(ctx context.Context, reason string, err error) result {
+	if err != nil {
+		reason = err.Error()
+	}
+	rerr := w.claim.Release(ctx)
+	ferr := w.p.cfg.Journal.forget(ctx, w.rec.Run)
+	if e := errors.Join(rerr, ferr); e != nil {
+		reason += "; " + e.Error()
+	}
+	r := w.skipped(reason)
+	var away *tracker.UnavailableError
+	if errors.As(err, &away) {
+		r.unavailable = err
+	}
+	return r
+}
+
+func (w *worker) skipped(reason string) result {
+	return result{issue: w.issue, rec: w.rec, skip: reason}
+}
+
+// execute does everything between the claim and its release. From here on the run is on record, whatever happens.
+func (w *worker) execute(ctx context.Context) {
+	w.emit(Event{Kind: EventStarted, Branch: w.rec.Branch})
+	s, err := w.open(ctx)
+	var lr loop.Result
+	switch {
+	case err != nil:
+		w.rec.Verdict = Verdict{Outcome: Failed, Reason: err.Error()}
+		if stopped := w.stop.cause(); stopped != nil {
+			w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: stopped.Error()}
+		}
+	default:
+		lr = w.loop(ctx, s)
+		w.rec.Verdict = w.judge(lr)
+	}
+	w.conclude(ctx, s)
+}
+
+// unavailable tells the sweep to start nothing more.
+func (w *worker) unavailable() error {
+	if w.rec.Verdict.Outcome == AgentUnavailable {
+		return fmt.Errorf("agent %s is unavailable: %s", w.rec.Agent, w.rec.Verdict.Reason)
+	}
+	return nil
+}
+
+// step writes the next step to the journal.
+func (w *worker) step(ctx context.Context, s Step) error {
+	w.rec.Step = s
+	if err := w.p.cfg.Journal.save(context.WithoutCancel(ctx), &w.rec); err != nil {
+		return err
+	}
+	w.emit(Event{Kind: EventStep, Step: s})
+	return nil
+}
+
+func (w *worker) emit(e Event) {
+	e.Time = time.Now()
+	e.Run, e.Key, e.Title, e.Attempt = w.rec.Run, w.rec.Key, w.rec.Title, w.rec.Attempt
+	if w.files != nil {
+		w.files.event(e)
+	}
+	w.p.emit(e)
+}
