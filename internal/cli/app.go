@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+// app is what the commands of one command line share.
+type app struct {
+	host Host
+	ui   *printer
+	// hard ends only when everything has to stop at once; a command's own context ends at the first Ctrl-C.
+	hard context.Context //nolint:containedctx // it spans the command line, like app itself
+
+	// Set by the global flags.
+	repo    string
+	color   string
+	quiet   bool
+	verbose bool
+	// Set by --json of the commands that have it.
+	json bool
+}
+
+func newApp(h Host) *app {
+	return &app{host: h, ui: newPrinter(h), color: "auto"}
+}
+
+// softly returns the context commands run under by default.
+func (a *app) softly(hard context.Context) (context.Context, context.CancelFunc) {
+	a.hard = hard
+	soft, cancel := context.WithCancelCause(hard)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-a.host.Interrupt:
+			cancel(errInterrupted)
+		case <-done:
+		}
+	}()
+	return soft, func() {
+		close(done)
+		<-ended
+		cancel(nil)
+	}
+}
+
+// dir is where the command is to look for the repository.
+func (a *app) dir() string {
+	if filepath.IsAbs(a.repo) {
+		return filepath.Clean(a.repo)
+	}
+	return filepath.Join(a.host.Dir, a.repo)
+}
+
+// checkRepo refuses a --repo that is no folder.
+func (a *app) checkRepo() error {
+	info, err := os.Stat(a.dir())
+	switch {
+	case a.repo == "":
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return usagef("--repo: %s does not exist", a.dir())
+	case err != nil:
+		return usagef("--repo: %v", err)
+	case !info.IsDir():
+		return usagef("--repo: %s is not a folder", a.dir())
+	}
+	return nil
+}
+
+// config loads the configuration for the command's flags. Outside a repository there is no repository file.
+func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
+	if err := a.checkRepo(); err != nil {
+		return nil, err
+	}
+	top, err := a.top(cmd.Context())
+	if err != nil {
+		if a.repo != "" || cmd.Context().Err() != nil {
+			return nil, err
+		}
+		top = ""
+		a.ui.note("no repository here (%s): its configuration is left out", cleanLine(err.Error()))
+	}
+	return a.load(cmd, top)
+}
+
+func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Sources{
+		Flags: cmd.Flags(), Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range loaded.Warnings {
+		a.ui.warn(w)
+	}
+	return loaded, nil
+}
+
+// getenv looks a variable up in the host's environment; the last of several wins.
+func (h Host) getenv(name string) string {
+	for i := len(h.Env) - 1; i >= 0; i-- {
+		if len(h.Env[i]) > len(name) && h.Env[i][len(name)] == '=' && h.Env[i][:len(name)] == name {
+			return h.Env[i][len(name)+1:]
+		}
+	}
+	return ""
+}
+
+// stateDir is the folder that holds the state of all repositories.
+func (a *app) stateDir(c config.Config) (string, error) {
+	if c.StateDir != "" {
+		return c.StateDir, nil
+	}
+	if dir := a.host.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ralph"), nil
+	}
+	if home := a.host.getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "ralph"), nil
+	}
+	return "", fmt.Errorf("no place for ralph's state: HOME is not set; set it, or give --state-dir")
+}

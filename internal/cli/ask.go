@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+// asker puts questions to a person, one line each, so that it works over any terminal and ends cleanly on Ctrl-C.
+type asker struct {
+	ui    *printer
+	lines <-chan string // closed at the end of the input
+}
+
+// option is one possible answer.
+type option struct{ name, note string }
+
+// newAsker starts reading lines. The reader ends with the input, or when ctx does and a line comes: a read from a
+// terminal cannot be called off, so after Ctrl-C it ends with the process.
+func newAsker(ctx context.Context, ui *printer, in io.Reader) *asker {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		for scanner.Scan() {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return &asker{ui: ui, lines: lines}
+}
+
+// line prints a prompt and reads the answer. The end of the input is as Ctrl-C.
+func (a *asker) line(ctx context.Context, prompt string) (string, error) {
+	a.ui.prompt(prompt)
+	select {
+	case <-ctx.Done():
+		a.ui.prompt("\n")
+		return "", context.Cause(ctx)
+	case s, ok := <-a.lines:
+		if !ok {
+			a.ui.prompt("\n")
+			return "", errInterrupted
+		}
+		return strings.TrimSpace(cleanLine(s)), nil
+	}
+}
+
+// choose asks for one of several, by number or name. Nothing typed is the first.
+func (a *asker) choose(ctx context.Context, question string, options []option) (string, error) {
+	a.ui.prompt(a.ui.paint(bold, question) + "\n")
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.name
+		text := "  " + strconv.Itoa(i+1) + "  " + o.name
+		if o.note != "" {
+			text += a.ui.paint(dim, "  "+o.note)
+		}
+		a.ui.prompt(text + "\n")
+	}
+	for {
+		answer, err := a.line(ctx, "  number or name ["+options[0].name+"]: ")
+		if err != nil {
+			return "", err
+		}
+		if answer == "" {
+			return options[0].name, nil
+		}
+		for i, name := range names {
+			if answer == name || answer == strconv.Itoa(i+1) {
+				return name, nil
+			}
+		}
+		a.ui.prompt("  " + strconv.Quote(answer) + " is none of these" + suggest(answer, names, "", "type a number") + "\n")
+	}
+}
+
+// text asks for free text; nothing typed is the default.
+func (a *asker) text(ctx context.Context, question, note, byDefault string) (string, error) {
+	a.ui.prompt(a.ui.paint(bold, question) + a.ui.paint(dim, "  "+note) + "\n")
+	shown := "  > "
+	if byDefault != "" {
+		shown = "  [" + byDefault + "] > "
+	}
+	answer, err := a.line(ctx, shown)
+	if err == nil && answer == "" {
+		answer = byDefault
+	}
+	return answer, err
+}
+
+// words asks for a command line until it is one.
+func (a *asker) words(ctx context.Context, question, note string) ([]string, error) {
+	for {
+		answer, err := a.text(ctx, question, note, "")
+		if err != nil {
+			return nil, err
+		}
+		words, err := config.SplitWords(answer)
+		if err == nil && len(words) == 0 {
+			err = errors.New("a program is needed")
+		}
+		if err == nil {
+			return words, nil
+		}
+		a.ui.prompt("  " + err.Error() + "\n")
+	}
+}
+
+// yes asks a question whose safe answer, the default, is no.
+func (a *asker) yes(ctx context.Context, question, note string) (bool, error) {
+	a.ui.prompt(a.ui.paint(bold, question) + a.ui.paint(dim, "  "+note) + "\n")
+	for {
+		answer, err := a.line(ctx, "  yes or no [no]: ")
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return true, nil
+		case "", "n", "no":
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBadInput is what people see when they mistype: the exact line, on standard error, and the exit status.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		args   []string
+		env    string
+		file   string // of the repository
+		status int
+		want   string
+	}{
+		{name: "command", args: []string{"confg"}, status: 2, want: `unknown command "confg"; did you mean config?`},
+		{name: "command with flags", args: []string{"confg", "--parallel", "3"}, status: 2, want: `unknown command "confg"; did you mean config?`},
+		{name: "no command near", args: []string{"frobnicate"}, status: 2, want: "unknown command \"frobnicate\"; `ralph help` lists the commands"},
+		{name: "hostile command", args: []string{"\x1b[31m\"x"}, status: 2, want: "unknown command \"\\x1b[31m\\\"x\"; `ralph help` lists the commands"},
+		{name: "help topic", args: []string{"help", "versoin"}, status: 2, want: `unknown command "versoin"; did you mean version?`},
+		{name: "help subtopic", args: []string{"help", "version", "x"}, status: 2, want: "unknown command \"x\"; `ralph help` lists the commands"},
+		{name: "shell", args: []string{"completion", "bsh"}, status: 2, want: `unknown shell "bsh"; did you mean bash?`},
+		{name: "flag", args: []string{"config", "--paralel", "3"}, status: 2, want: `unknown flag --paralel; did you mean --parallel?`},
+		{name: "global flag", args: []string{"version", "--quite"}, status: 2, want: `unknown flag --quite; did you mean --quiet?`},
+		{name: "no flag near", args: []string{"version", "--zzz"}, status: 2, want: "unknown flag --zzz; `ralph version --help` lists the flags"},
+		{name: "short flag", args: []string{"version", "-z"}, status: 2, want: "unknown flag -z; `ralph version --help` lists the flags"},
+		{name: "flag syntax", args: []string{"version", "--=x"}, status: 2, want: "bad flag syntax: --=x; `ralph version --help` lists the flags"},
+		{name: "no value", args: []string{"config", "--agent"}, status: 2, want: `--agent needs a value`},
+		{name: "number", args: []string{"config", "--parallel=x"}, status: 2, want: `--parallel: "x" is not a whole number`},
+		{name: "number too small", args: []string{"config", "--parallel=0"}, status: 2, want: `--parallel: 0 is less than 1`},
+		{name: "boolean", args: []string{"version", "--json=maybe"}, status: 2, want: `--json: "maybe" is neither true nor false`},
+		{name: "duration", args: []string{"config", "--run-timeout=90"}, status: 2, want: `--run-timeout: "90" has no unit; write 90s for seconds`},
+		{name: "agent", args: []string{"config", "--agent=cdex"}, status: 2, want: `--agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
+		{name: "sandbox", args: []string{"config", "--sandbox=nono"}, status: 2, want: `--sandbox: "nono" is not one of none; did you mean none?`},
+		{name: "agent command", args: []string{"config", "--agent-command", "a | b"}, status: 2, want: `--agent-command: '|' needs a shell; quote it, or write sh -c '…'`},
+		{name: "colour", args: []string{"version", "--color=blue"}, status: 2, want: `--color: "blue" is not one of auto, always, never`},
+		{name: "quiet and verbose", args: []string{"version", "-qv"}, status: 2, want: `--quiet and --verbose exclude each other; choose one`},
+		{name: "argument", args: []string{"version", "x"}, status: 2, want: `ralph version takes no argument, not "x"`},
+		{name: "two arguments", args: []string{"config", "a", "b"}, status: 2, want: `ralph config takes one KEY, not 2`},
+		{name: "key", args: []string{"config", "paralel"}, status: 2, want: `unknown key "paralel"; did you mean parallel?`},
+		{name: "variable", args: []string{"config"}, env: "RALPH_PARALLEL=x", status: 2, want: `RALPH_PARALLEL: "x" is not a whole number`},
+		{name: "file", args: []string{"config"}, file: "labels: [a]\nparalel: 3\n", status: 2, want: `ROOT/repo/.ralph/config.yaml:2: unknown key "paralel"; did you mean parallel?`},
+		{name: "repo does not exist", args: []string{"config", "--repo=nowhere"}, status: 2, want: `--repo: ROOT/repo/nowhere does not exist`},
+		{name: "repo is a file", args: []string{"config", "--repo=file"}, status: 2, want: `--repo: ROOT/repo/file is not a folder`},
+		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, command) and --sandbox (none)`},
+		{name: "init without sandbox", args: []string{"init", "--agent=codex"}, status: 2, want: `there is no terminal to ask on; give --sandbox (none)`},
+		{
+			name: "init without program", args: []string{"init", "--agent=command", "--sandbox=none"}, status: 2,
+			want: `there is no terminal to ask on; give --agent-command ('PROGRAM ARG…')`,
+		},
+		{
+			name: "init with a program for another agent", args: []string{"init", "--agent=codex", "--agent-command=x"}, status: 2,
+			want: `--agent-command needs --agent command, not codex`,
+		},
+		{
+			name: "init again", args: []string{"init", "--agent=codex", "--sandbox=none"}, file: "labels: [a]\n", status: 1,
+			want: `ROOT/repo/.ralph exists already; edit ROOT/repo/.ralph/config.yaml, or move it away to start anew`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, "file", "")
+			if c.file != "" {
+				m.write(t, ".ralph/config.yaml", c.file)
+			}
+			got := m.run(t, func(h *Host) { h.Env = append(h.Env, c.env) }, c.args...)
+			if diff := cmp.Diff(ran{status: c.status, stderr: "ralph: " + c.want + "\n"}, got, cmp.AllowUnexported(ran{})); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := os.Lstat(filepath.Join(m.repo, ".ralph")); c.file == "" && err == nil {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+func TestErrorsAsJSON(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/config.yaml", "paralel: 3\n")
+	want := ran{status: 2, stderr: `{"error":{"exit_status":2,"message":"ROOT/repo/.ralph/config.yaml:1: unknown key \"paralel\"; ` +
+		`did you mean parallel?","problems":[{"where":"ROOT/repo/.ralph/config.yaml:1","message":"unknown key \"paralel\"; did you mean parallel?"}]}}` + "\n"}
+	if diff := cmp.Diff(want, m.run(t, nil, "config", "--json"), cmp.AllowUnexported(ran{})); diff != "" {
+		t.Error(diff)
+	}
+}

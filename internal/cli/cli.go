@@ -1,0 +1,73 @@
+// Package cli is the ralph command: its flags, its configuration, its output and its exit status. It is the one place
+// that composes the parts of ralph (compose.go) and the only one that knows about signals, terminals and the process.
+//
+// One command is one file. A command gets everything it touches of the machine through [Host], so that a test runs the
+// whole program in its own process.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool"
+)
+
+// Host is what the command sees of the process it runs in.
+type Host struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Env            []string // "K=V"
+	Dir            string   // working directory, absolute
+	Interactive    bool     // a person at a terminal can answer on Stdin what is asked on Stderr
+	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as nothing is lost.
+	Interrupt <-chan struct{}
+	// Observe, when set, gets every event of a sweep as it happens.
+	Observe func(pool.Event)
+}
+
+// Main runs the command in this process and returns its exit status. Each change may adapt the Host first; programs that
+// are not ralph itself, such as its tests, need that.
+func Main(changes ...func(*Host)) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "ralph: working directory: %v\n", err)
+		return exitFailed
+	}
+	ctx, interrupt, stop := watchSignals(context.Background())
+	defer stop()
+	host := Host{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Env: os.Environ(), Dir: dir, Interrupt: interrupt,
+		Interactive: isTerminal(os.Stdin) && isTerminal(os.Stderr),
+	}
+	for _, change := range changes {
+		change(&host)
+	}
+	return Run(ctx, os.Args[1:], host)
+}
+
+// Run runs one command line and returns its exit status. When ctx ends it stops at once; see Host.Interrupt for the
+// gentle way. It prints its own errors. Any number of Runs may go on at a time.
+func Run(ctx context.Context, args []string, h Host) int {
+	a := newApp(h)
+	ctx, cancel := a.softly(ctx)
+	defer cancel()
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.ui.failed()
+	}
+	return a.ui.end(asProblem(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
+}
+
+// beforeDashes are the arguments that can be flags.
+func beforeDashes(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return args[:i]
+	}
+	return args
+}

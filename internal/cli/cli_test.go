@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	line := m.run(t, nil, "version")
+	if line.status != 0 || !strings.HasPrefix(line.stdout, "ralph ") || strings.Count(line.stdout, "\n") != 1 || line.stderr != "" {
+		t.Errorf("got %+v", line)
+	}
+	if flag := m.run(t, nil, "--version"); flag != line {
+		t.Errorf("--version: %+v, version: %+v", flag, line)
+	}
+	var b build
+	if err := json.Unmarshal([]byte(m.run(t, nil, "version", "--json").stdout), &b); err != nil || b != buildVersion() {
+		t.Errorf("got %+v, %v", b, err)
+	}
+}
+
+func TestConfigCommand(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/config.yaml", "gate:\n  - go vet ./...\n  - go test ./...\nagent-env: [KEY=sk-secret]\n")
+	columns := regexp.MustCompile(" +")
+	all := m.run(t, nil, "config", "--parallel", "8")
+	for _, want := range []string{
+		"KEY VALUE FROM\n",
+		"\ngate go vet ./..., go test ./... ROOT/repo/.ralph/config.yaml:1\n",
+		"\nparallel 8 flag --parallel\n",
+		"\nagent-env KEY=(hidden) ROOT/repo/.ralph/config.yaml:4\n",
+		"\nmodel - default\n",
+	} {
+		if !strings.Contains(columns.ReplaceAllString(all.stdout, " "), want) {
+			t.Errorf("no line %q in\n%s", want, all.stdout)
+		}
+	}
+	for _, c := range []struct{ args, want string }{
+		{"config gate", "go vet ./...\ngo test ./...\n"},
+		{"config idle-timeout", "10m\n"},
+		{"config agent-env", "KEY=(hidden)\n"},
+		{"config --json parallel", "{\n  \"key\": \"parallel\",\n  \"value\": 4,\n  \"source\": \"default\"\n}\n"},
+	} {
+		if got := m.run(t, nil, strings.Fields(c.args)...); got.stdout != c.want || got.status != 0 {
+			t.Errorf("%s: got %+v, want %q", c.args, got, c.want)
+		}
+	}
+	if got := m.run(t, nil, "config", "--json"); strings.Contains(got.stdout, "sk-secret") || !json.Valid([]byte(got.stdout)) {
+		t.Errorf("got %s", got.stdout)
+	}
+}
+
+func TestConfigElsewhere(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/config.yaml", "parallel: 7\n")
+	outside := func(h *Host) { h.Dir = m.home }
+	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "no repository here") {
+		t.Errorf("outside a repository: %+v", got)
+	}
+	if got := m.run(t, outside, "config", "parallel", "--repo", m.repo); got.stdout != "7\n" || got.stderr != "" {
+		t.Errorf("--repo: %+v", got)
+	}
+	if got := m.run(t, outside, "config", "parallel", "--repo", "../repo"); got.stdout != "7\n" {
+		t.Errorf("relative --repo: %+v", got)
+	}
+	if got := m.run(t, outside, "config", "parallel", "--repo", m.home); got.status != 1 || got.stdout != "" {
+		t.Errorf("--repo that is none: %+v", got)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	got := newMachine(t).run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_PARALEL=3") }, "config", "parallel")
+	want := ran{stdout: "4\n", stderr: "ralph: warning: unknown variable RALPH_PARALEL; did you mean RALPH_PARALLEL?\n"}
+	if got != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestEveryHelp: each command has an example and a group, and its help goes to standard output.
+func TestEveryHelp(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	var stdout, stderr bytes.Buffer
+	root := newRoot(newApp(m.host(&stdout, &stderr)))
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			continue // cobra's own
+		}
+		if c.Example == "" || c.GroupID == "" || c.Short == "" {
+			t.Errorf("%s lacks an example, a group or a line of help", c.Name())
+		}
+		for _, args := range [][]string{{c.Name(), "--help"}, {"help", c.Name()}} {
+			got := m.run(t, nil, args...)
+			if got.status != 0 || got.stderr != "" || !strings.Contains(got.stdout, c.Example) {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+	}
+	if got := m.run(t, nil); !strings.Contains(got.stdout, "Exit status:") || got.status != 0 {
+		t.Errorf("no arguments: %+v", got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, c := range []struct{ args, want string }{
+		{"config --agent ", "claude-code\ncodex\ncommand\n"},
+		{"config --publish ", "branch\nmerge\nnone\n"},
+		{"init --sandbox ", "none\n"},
+		{"config paral", "parallel\n"},
+		{"help ver", "version\n"},
+		{"version --color ", "auto\nalways\nnever\n"},
+	} {
+		got := m.run(t, nil, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)
+		list, _, _ := strings.Cut(got.stdout, ":")
+		var matching strings.Builder // the shell filters by prefix
+		for word := range strings.Lines(list) {
+			if last := c.args[strings.LastIndex(c.args, " ")+1:]; strings.HasPrefix(word, last) {
+				matching.WriteString(word)
+			}
+		}
+		if matching.String() != c.want {
+			t.Errorf("%s: got %q, want %q", c.args, matching.String(), c.want)
+		}
+	}
+	if got := m.run(t, nil, "completion", "bash"); got.status != 0 || !strings.Contains(got.stdout, "__start_ralph") {
+		t.Errorf("completion bash: status %d", got.status)
+	}
+}
+
+func TestCompleteKeys(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/fix-login.md", "---\ntitle: Fix \"the login\"\n---\n")
+	m.write(t, ".ralph/backlog/fix-done.md", "---\ntitle: Done\nstate: closed\n---\n")
+	m.write(t, ".ralph/backlog/other.md", "---\ntitle: Other\n---\n")
+	var stdout, stderr bytes.Buffer
+	a := newApp(m.host(&stdout, &stderr))
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	got, _ := a.completeKeys(cmd, nil, "fix")
+	if diff := cmp.Diff([]string{"fix-login\tFix \"the login\""}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, _ = a.completeKeys(cmd, []string{"fix-login"}, ""); len(got) != 1 {
+		t.Errorf("what is typed is offered again: %q", got)
+	}
+}
+
+// fullDisk is an output that takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestUnwritableOutputIsAFailure(t *testing.T) {
+	t.Parallel()
+	got := newMachine(t).run(t, func(h *Host) { h.Stdout = fullDisk{} }, "config")
+	if want := (ran{status: 1, stderr: "ralph: write standard output: no space left on device\n"}); got != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestExitStatus is the table of the help, by error.
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	root := &cobra.Command{Use: "ralph"}
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want problem
+	}{
+		{"plain", t.Context(), errors.New("x"), problem{Status: 1, Message: "x"}},
+		{"usage", t.Context(), fmt.Errorf("a: %w", usagef("x")), problem{Status: 2, Message: "a: x"}},
+		{
+			"incomplete", t.Context(), &exitError{status: exitIncomplete, err: errors.New("2 of 3"), hint: "ralph status"},
+			problem{Status: 3, Message: "2 of 3", Hint: "ralph status"},
+		},
+		{"parked", t.Context(), &exitError{status: exitParked, err: errors.New("x")}, problem{Status: 4, Message: "x"}},
+		{"interrupted", t.Context(), fmt.Errorf("a: %w", errInterrupted), problem{Status: 130, Message: "a: interrupted"}},
+		{"cancelled by the user", canceled(t), context.Canceled, problem{Status: 130, Message: "interrupted twice"}},
+		{"cancelled by something else", t.Context(), context.Canceled, problem{Status: 1, Message: "context canceled"}},
+	} {
+		if diff := cmp.Diff(&c.want, asProblem(c.ctx, root, c.err)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	if asProblem(t.Context(), root, nil) != nil {
+		t.Error("no error is a problem")
+	}
+}
+
+// TestSignals sends this process the two requests to stop.
+func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole process's
+	ctx, interrupt, stop := watchSignals(t.Context())
+	defer stop()
+	send := func() {
+		if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	<-interrupt
+	if ctx.Err() != nil {
+		t.Error("the first request ends everything")
+	}
+	send()
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), errKilled) {
+		t.Errorf("cause %v", context.Cause(ctx))
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env        []string
+		flag, want string
+	}{
+		{env: []string{"HOME=/h"}, want: "/h/.local/state/ralph"},
+		{env: []string{"HOME=/h", "XDG_STATE_HOME=/s"}, want: "/s/ralph"},
+		{env: []string{"HOME=/h", "XDG_STATE_HOME=s"}, want: "/h/.local/state/ralph"},
+		{env: []string{"HOME=/h"}, flag: "/d", want: "/d"},
+		{want: ""},
+	} {
+		a := newApp(Host{Env: c.env})
+		got, err := a.stateDir(config.Config{StateDir: c.flag})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%v %s: %s, %v", c.env, c.flag, got, err)
+		}
+		if got != "" && !filepath.IsAbs(got) {
+			t.Errorf("%s is not absolute", got)
+		}
+	}
+}
+
+func TestExactlyOne(t *testing.T) {
+	t.Parallel()
+	check, cmd := exactlyOne("KEY"), &cobra.Command{Use: "show"}
+	if err := check(cmd, []string{"a"}); err != nil {
+		t.Error(err)
+	}
+	for _, args := range [][]string{nil, {"a", "b"}} {
+		if err := check(cmd, args); err == nil || err.Error() != "show takes one KEY; type show KEY" {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

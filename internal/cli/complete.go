@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// bind registers the flags of the named keys (all, when none is named) with completion of their values.
+func (a *app) bind(cmd *cobra.Command, keys ...string) {
+	config.Bind(cmd.Flags(), keys...)
+	if len(keys) == 0 {
+		keys = config.KeyNames()
+	}
+	for _, name := range keys {
+		k, _ := config.Lookup(name)
+		complete := cobra.NoFileCompletions
+		switch {
+		case k.Kind == config.Path:
+			continue // the shell's own
+		case k.Registered:
+			complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return a.choices()[name], cobra.ShellCompDirectiveNoFileComp
+			}
+		case len(k.Choices) > 0:
+			complete = cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp)
+		}
+		_ = cmd.RegisterFlagCompletionFunc(k.Flag(), complete)
+	}
+}
+
+// refineCompletion makes cobra's own command refuse a shell it does not know; left alone it prints its help.
+func refineCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd("completion")
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil || completion == root {
+		return
+	}
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		shells := commandNames(cmd)
+		return usagef("unknown shell %q%s", args[0], suggest(args[0], shells, "", "it is one of "+strings.Join(shells, ", ")))
+	}
+}
+
+// completeKeys offers the keys of the backlog's open issues with their titles. It fails silently: completion has no
+// place to say anything.
+//
+//nolint:unparam // the signature is cobra's
+func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	loaded, err := a.config(cmd)
+	if err != nil {
+		return nil, none
+	}
+	backlog, err := a.tracker(loaded.Config, "")
+	if err != nil {
+		return nil, none
+	}
+	list, err := backlog.List(cmd.Context(), tracker.Query{})
+	if err != nil {
+		return nil, none
+	}
+	var keys []string
+	for _, issue := range list.Issues {
+		if issue.Open && strings.HasPrefix(issue.Key, prefix) && !slices.Contains(typed, issue.Key) {
+			keys = append(keys, cobra.CompletionWithDesc(issue.Key, shorten(cleanLine(issue.Title), 60)))
+		}
+	}
+	return keys, none
+}

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// This file is the one place where the parts of ralph are put together. A new agent or sandbox is one line here.
+
+func agentRegistry() agents.Registry {
+	return agents.NewRegistry(agents.Claude{}, agents.Codex{}, agents.Command{})
+}
+
+func (a *app) sandboxRegistry() sandboxes.Registry {
+	return sandboxes.NewRegistry(sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}))
+}
+
+// tracker is the backlog that the configuration names; locks is ralph's own folder for it.
+func (a *app) tracker(c config.Config, locks string) (tracker.Tracker, error) {
+	return local.New(local.Config{Dir: c.Local.Dir, LockDir: locks})
+}
+
+// parts is what a command that works on a repository needs. It belongs to one command; close ends it.
+type parts struct {
+	config.Config
+	loaded     *config.Loaded
+	top, state string
+	repo       *worktree.Repo
+	journal    *pool.Journal
+	tracker    tracker.Tracker
+	log        zerolog.Logger
+}
+
+// open loads the configuration and opens the repository, its journal and its backlog.
+func (a *app) open(cmd *cobra.Command) (*parts, error) {
+	p, err := a.openRepo(cmd, "")
+	if err != nil {
+		return nil, err
+	}
+	if p.journal, err = pool.OpenJournal(cmd.Context(), filepath.Join(p.state, "state.db")); err != nil {
+		return nil, err
+	}
+	if p.tracker, err = a.tracker(p.Config, filepath.Join(p.state, "locks")); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// openRepo loads the configuration and opens the repository with its state in a folder below the usual one.
+func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
+	if err := a.checkRepo(); err != nil {
+		return nil, err
+	}
+	ctx := cmd.Context()
+	top, id, err := worktree.Locate(ctx, a.dir())
+	if err != nil {
+		return nil, &exitError{status: exitUsage, err: err}
+	}
+	loaded, err := a.load(cmd, top)
+	if err != nil {
+		return nil, err
+	}
+	state, err := a.stateDir(loaded.Config)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{Config: loaded.Config, loaded: loaded, top: top, state: filepath.Join(state, id), log: a.logger(loaded.Config)}
+	options := worktree.Options{StateDir: filepath.Join(p.state, folder), Log: p.log}
+	p.repo, err = worktree.Open(ctx, top, options)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Remote == "none" || folder != "": // jobs without a tracker are this machine's own
+		return p, nil
+	case p.Remote == "auto":
+		options.Remote = "origin"
+		has, err := p.repo.HasRemote(ctx, options.Remote)
+		if err != nil || !has {
+			return p, err
+		}
+	default:
+		options.Remote = p.Remote
+	}
+	p.repo, err = worktree.Open(ctx, top, options)
+	return p, err
+}
+
+func (p *parts) close() error {
+	if p.journal == nil {
+		return nil
+	}
+	return p.journal.Close()
+}
+
+// poolConfig is the pool that the configuration describes.
+func (a *app) poolConfig(p *parts) (pool.Config, error) {
+	agent, options, env, err := a.agent(p.Config)
+	if err != nil {
+		return pool.Config{}, err
+	}
+	provider, err := a.sandbox(p)
+	if err != nil {
+		return pool.Config{}, err
+	}
+	prompt, err := p.prompt()
+	if err != nil {
+		return pool.Config{}, err
+	}
+	return pool.Config{
+		Repo: p.repo, Tracker: p.tracker, Journal: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
+		Options: options, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit,
+		Base: p.Base, Publish: pool.Publish(p.Publish), BranchPrefix: p.BranchPrefix,
+		Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
+		Gate: lines(p.Gate, p.GateTimeout), Signals: p.CompletionSignal, MaxIterations: p.MaxIterations,
+		NoProgress: p.NoProgress, Timers: timers(p.Config),
+		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env,
+		Retry: pool.Retry{MaxAttempts: p.MaxAttempts, Backoff: p.RetryBackoff, BackoffMax: p.RetryBackoffMax},
+		Labels: pool.Labels{
+			NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel,
+		},
+		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
+		Secrets: a.secrets(env),
+	}, nil
+}
+
+// secrets are the values of the environment whose names say that they are none of anybody's business.
+func (a *app) secrets(passed []string) []string {
+	var values []string
+	for _, kv := range append(slices.Clone(a.host.Env), passed...) {
+		name, value, _ := strings.Cut(kv, "=")
+		name = strings.ToUpper(name)
+		for _, word := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "CREDENTIAL", "PRIVATE_KEY"} {
+			if strings.Contains(name, word) {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// agent is the agent that the configuration names, its options, and the environment for the sandbox.
+func (a *app) agent(c config.Config) (agents.Agent, agents.Options, []string, error) {
+	agent, err := agentRegistry().Lookup(c.Agent)
+	if err != nil {
+		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
+	}
+	env, err := a.passed(c.AgentEnv)
+	options := agents.Options{
+		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,
+		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || a.isolates(c.Sandbox)),
+		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
+	}
+	return agent, options, env, err
+}
+
+// passed resolves agent-env: a bare NAME passes the host's variable on.
+func (a *app) passed(list []string) ([]string, error) {
+	var env []string
+	for _, item := range list {
+		if !strings.Contains(item, "=") {
+			value := a.host.getenv(item)
+			if value == "" {
+				return nil, usagef("agent-env: %s is not set on this host; set it, or take it off the list", item)
+			}
+			item += "=" + value
+		}
+		env = append(env, item)
+	}
+	return env, nil
+}
+
+// assumeNone chooses the sandbox for a command that only looks.
+func (p *parts) assumeNone() { p.Sandbox, p.loaded.Config.Sandbox = "none", "none" }
+
+func (a *app) sandbox(p *parts) (sandboxes.Provider, error) {
+	if err := p.loaded.RequireSandbox(); err != nil {
+		return nil, err
+	}
+	provider, err := a.sandboxRegistry().Lookup(p.Sandbox)
+	if err != nil {
+		return nil, &exitError{status: exitUsage, err: err}
+	}
+	return provider, nil
+}
+
+// prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
+func (p *parts) prompt() (loop.Prompt, error) {
+	path := p.PromptFile
+	if path == "" {
+		path = filepath.Join(p.top, ".ralph", "prompt.md")
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return loop.Prompt{}, nil
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return loop.Prompt{}, usagef("prompt-file: %v", err)
+	}
+	return loop.Prompt{Template: string(text), Name: path}, nil
+}
+
+func timers(c config.Config) loop.Timers {
+	return loop.Timers{
+		Idle: c.IdleTimeout, Grace: c.CompletionTimeout, GraceCap: max(c.CompletionCap, c.CompletionTimeout),
+		Iteration: c.IterationTimeout, Run: c.RunTimeout, Interrupt: c.StopGrace,
+	}
+}
+
+func lines(list []string, timeout time.Duration) []loop.Command {
+	var out []loop.Command
+	for _, line := range list {
+		out = append(out, loop.Command{Line: line, Timeout: timeout})
+	}
+	return out
+}
+
+// logger writes for operators, to standard error.
+func (a *app) logger(c config.Config) zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.LogLevel)
+	if err != nil {
+		level = zerolog.WarnLevel
+	}
+	if c.LogFormat == "json" || c.LogFormat == "auto" && !isTerminal(a.host.Stderr) {
+		return zerolog.New(a.ui.err).Level(level).With().Timestamp().Logger()
+	}
+	text := zerolog.ConsoleWriter{Out: a.ui.err, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
+	return zerolog.New(text).Level(level).With().Timestamp().Logger()
+}
+
+// top is the top of the checkout the command works on.
+func (a *app) top(ctx context.Context) (string, error) {
+	top, _, err := worktree.Locate(ctx, a.dir())
+	return top, err
+}
+
+// choices are the names that the registries know, by configuration key.
+func (a *app) choices() map[string][]string {
+	return map[string][]string{
+		"tracker": {"local"},
+		"agent":   agentRegistry().Names(),
+		"sandbox": a.sandboxRegistry().Names(),
+	}
+}
+
+// isolates reports whether the sandbox of that name protects the host.
+func (a *app) isolates(sandbox string) bool {
+	p, err := a.sandboxRegistry().Lookup(sandbox)
+	return err == nil && p.Capabilities().Isolated()
+}
+
+// defaultPrompt is the built-in prompt template.
+func defaultPrompt() string { return loop.DefaultTemplate }
+
+// known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+func known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+
+var errNoRuns = errors.New("no runs on record")
+
+// runsOf are the runs of an issue, oldest first; never none.
+func (p *parts) runsOf(ctx context.Context, key string) ([]pool.Record, error) {
+	runs, err := p.journal.Runs(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		if _, err := p.tracker.Get(ctx, key); errors.Is(err, tracker.ErrNotFound) {
+			return nil, usagef("no issue %q in the backlog, and no runs of it on record; `ralph status` lists them", key)
+		}
+		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
+	}
+	return runs, nil
+}

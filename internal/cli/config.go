@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+const configLong = `Print every setting: its effective value, and where it comes from. With KEY, print that value alone, a list one item
+a line. Values that may be secret are hidden.
+
+Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the repository, that than your own file
+(~/.config/ralph/config.yaml), and that than the defaults. Any flag of a setting may be given, to see what it does.`
+
+func newConfigCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config [KEY]",
+		Short:   "Print the effective settings and where each comes from",
+		Long:    configLong,
+		Example: "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
+		GroupID: groupSetUp,
+		Args:    atMostOne("KEY"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return config.KeyNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runConfig(cmd, a, args) },
+	}
+	a.addJSON(cmd)
+	a.bind(cmd)
+	return cmd
+}
+
+func runConfig(cmd *cobra.Command, a *app, args []string) error {
+	var only string
+	if len(args) == 1 {
+		only = args[0]
+		if _, ok := config.Lookup(only); !ok {
+			return usagef("unknown key %q%s", only, suggest(only, config.KeyNames(), "", "`ralph config` lists the keys"))
+		}
+	}
+	loaded, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	entries := loaded.Entries()
+	if only != "" {
+		for _, e := range entries {
+			if e.Key == only {
+				return a.printSetting(e)
+			}
+		}
+	}
+	if a.json {
+		return a.ui.json(entries)
+	}
+	rows := [][]string{{"KEY", "VALUE", "FROM"}}
+	for _, e := range entries {
+		rows = append(rows, []string{e.Key, showSetting(e.Value), e.Origin.String()})
+	}
+	table(a.ui.out, rows)
+	return nil
+}
+
+func (a *app) printSetting(e config.Entry) error {
+	if a.json {
+		return a.ui.json(e)
+	}
+	if items, ok := e.Value.([]string); ok {
+		for _, item := range items {
+			a.ui.printf("%s\n", clean(item))
+		}
+		return nil
+	}
+	a.ui.printf("%s\n", clean(fmt.Sprint(e.Value)))
+	return nil
+}
+
+// showSetting marks what is empty, and keeps long lists on the line.
+func showSetting(v any) string {
+	if s := config.Show(v); s != "" {
+		return shorten(cleanLine(s), 60)
+	}
+	return "-"
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBadFile is the exact text of every problem of a file. "F" stands for the file.
+func TestBadFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, file, want string }{
+		{"unknown key", "labels: [x]\nparalel: 3\n", `F:2: unknown key "paralel"; did you mean parallel?`},
+		{"unknown key, nothing near", "zzz: 3\n", "F:1: unknown key \"zzz\"; `ralph config` lists the keys"},
+		{"unknown nested key", "local:\n  dirr: x\n", `F:2: unknown key "local.dirr"; did you mean local.dir?`},
+		{"case", "Parallel: 3\n", `F:1: unknown key "Parallel"; did you mean parallel?`},
+		{"underscore", "max_iterations: 3\n", `F:1: unknown key "max_iterations"; did you mean max-iterations?`},
+		{"twice", "parallel: 3\nlimit: 1\nparallel: 4\n", `F:3: parallel is set twice; first on line 1`},
+		{"nested twice", "local:\n  dir: a\n  dir: b\n", `F:3: local.dir is set twice; first on line 2`},
+		{"not a number", "# x\n\nparallel: many\n", `F:3: parallel: "many" is not a whole number`},
+		{"a fraction", "parallel: 1.5\n", `F:1: parallel: "1.5" is not a whole number`},
+		{"too small", "parallel: 0\n", `F:1: parallel: 0 is less than 1`},
+		{"too large", "parallel: 4294967296\n", `F:1: parallel: 4294967296 is too large`},
+		{"no unit", "idle-timeout: 600\n", `F:1: idle-timeout: "600" has no unit; write 600s for seconds`},
+		{"no duration", "idle-timeout: soon\n", `F:1: idle-timeout: "soon" is not a duration such as 90s or 1h30m`},
+		{"short duration", "idle-timeout: 1ms\n", `F:1: idle-timeout: 1ms is less than 1s`},
+		{"negative", "retry-backoff: -1s\n", `F:1: retry-backoff: -1s is less than 0s`},
+		{"no boolean", "skip-permissions: yes\n", `F:1: skip-permissions: "yes" is neither true nor false`},
+		{"no amount", "budget-usd: .nan\n", `F:1: budget-usd: ".nan" is not a number`},
+		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of branch, merge, none; did you mean branch?`},
+		{"registered choice", "agent: cdex\n", `F:1: agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
+		{"sandbox that is none", "sandbox: docker\n", `F:1: sandbox: "docker" is not one of none`},
+		{"list for one", "agent: [codex]\n", `F:1: agent: one text is wanted, not a list`},
+		{"map for one", "agent: {a: b}\n", `F:1: agent: a text is wanted`},
+		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not a text; put it in quotes`},
+		{"one for a group", "local: issues\n", `F:1: local must hold "key: value" lines`},
+		{"empty item", "labels: ['']\n", `F:1: labels: "" is empty; a label has a name`},
+		{"empty line", "gate: ['']\n", `F:1: gate: an item is empty`},
+		{"no labels", "labels: []\n", `F:1: labels is empty; name at least one, so that not every open issue is worked`},
+		{"variable", "agent-env: ['1A=secret']\n", `F:1: agent-env: a value is neither NAME nor NAME=VALUE`},
+		{"quotes", "agent: command\nagent-command: a 'b\n", `F:2: agent-command: the ' at character 3 is never closed`},
+		{"pipe", "agent: command\nagent-command: a | b\n", `F:2: agent-command: '|' needs a shell; quote it, or write sh -c '…'`},
+		{"branch prefix", "branch-prefix: a..b\n", `F:1: branch-prefix: "a..b" cannot begin a branch name; write something like ralph/`},
+		{"option as base", "base: --upload-pack=x\n", `F:1: base: "--upload-pack=x" begins with a dash`},
+		{"control characters", "model: \"a\\u001b[31m\"\n", `F:1: model: "a\x1b[31m" contains control characters`},
+		{"exclusive", "permission-mode: plan\nskip-permissions: true\n", `F:1: permission-mode and skip-permissions exclude each other; choose one`},
+		{"agent without its program", "agent: command\n", `F:1: agent "command" needs agent-command; give --agent-command 'PROGRAM ARG…'`},
+		{"program without its agent", "agent: codex\nagent-command: x\n", `F:2: agent-command needs agent "command", not "codex" (F:1)`},
+		{"cap", "completion-cap: 30s\n", `F:1: completion-cap 30s is less than completion-timeout 1m0s`},
+		{"backoff", "retry-backoff: 2h\nretry-backoff-max: 90m\n", `F:2: retry-backoff-max 1h30m0s is less than retry-backoff 2h0m0s`},
+		{"list at the top", "- a\n", `F:1: the file must hold "key: value" lines`},
+		{"text at the top", "hello\n", `F:1: the file must hold "key: value" lines`},
+		{"two documents", "parallel: 1\n---\nlimit: 2\n", `F:3: a second YAML document; one file is one document`},
+		{"alias", "model: &m x\n", `F:1: model: a text is wanted`},
+		{"merge", "<<: x\n", "F:1: unknown key \"<<\"; `ralph config` lists the keys"},
+		{"not UTF-8", "model: \xff\n", `F: is not UTF-8 text`},
+		{"all at once", "paralel: 1\nlimit: x\n", "F:1: unknown key \"paralel\"; did you mean parallel?\nF:2: limit: \"x\" is not a whole number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, root, err := setup{repo: c.file}.load(t)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			got := strings.ReplaceAll(err.Error(), root+"/repo/.ralph/config.yaml", "F")
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestBrokenYAML names the line; the words are the parser's.
+func TestBrokenYAML(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, file, where string }{
+		{"bracket", "parallel: 1\nlabels: [a, b\n", "F:2: not valid YAML: "},
+		{"quote", "parallel: 1\n\nmodel: \"x\n", "F:3: not valid YAML: "},
+		{"tab", "local:\n\tdir: x\n", "F:2: not valid YAML: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, root, err := setup{repo: c.file}.load(t)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			got := strings.ReplaceAll(err.Error(), root+"/repo/.ralph/config.yaml", "F")
+			if !strings.HasPrefix(got, c.where) || strings.Contains(got, "\n") {
+				t.Errorf("got %q, want one line that begins %q", got, c.where)
+			}
+		})
+	}
+}
+
+func TestBadVariable(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ env, want string }{
+		{"RALPH_PARALLEL=x", `RALPH_PARALLEL: "x" is not a whole number`},
+		{"RALPH_AGENT=cdex", `RALPH_AGENT: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
+		{"RALPH_AGENT_COMMAND=a \"", `RALPH_AGENT_COMMAND: the " at character 3 is never closed`},
+		{"RALPH_AGENT_ENV=sk-secret", `RALPH_AGENT_ENV: a value is neither NAME nor NAME=VALUE`},
+	} {
+		_, _, err := setup{env: []string{c.env}}.load(t)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", c.env, err, c.want)
+		}
+	}
+}
+
+// FuzzFile: whatever a file holds, every problem is one line with a place, and what loads is valid.
+func FuzzFile(f *testing.F) {
+	f.Add(Example())
+	f.Add("parallel: 3\nlocal: {dir: x}\n")
+	f.Add("a: &x [*x]\n? b\n: c\n--- |\n  x\n")
+	f.Add("\ufefflabels:\r\n- a\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		l := newLayer(FromRepository)
+		(&file{path: "F", layer: l, seen: map[string]int{}}).parse([]byte(text))
+		for _, p := range l.problems {
+			if !strings.HasPrefix(p.Where, "F") || strings.Contains(p.Error(), "\n") {
+				t.Errorf("problem %q", p.Error())
+			}
+		}
+		for name, v := range l.values {
+			k, ok := Lookup(name)
+			if !ok || k.verify(v, k.Choices) != nil {
+				t.Errorf("%s: %v", name, v)
+			}
+		}
+	})
+}

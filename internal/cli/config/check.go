@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+func checkLabel(s string) error {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return errors.New("is empty; a label has a name")
+	case strings.TrimSpace(s) != s:
+		return errors.New("begins or ends with a space")
+	}
+	return nil
+}
+
+// checkArgument refuses what git would take for an option.
+func checkArgument(s string) error {
+	if strings.HasPrefix(s, "-") {
+		return errors.New("begins with a dash")
+	}
+	return nil
+}
+
+func checkRemote(s string) error {
+	if s == "" {
+		return errors.New("is empty; write none for no remote")
+	}
+	return checkArgument(s)
+}
+
+// checkBranchPrefix holds what must be true of the beginning of a branch name; the whole name is checked where it is made.
+func checkBranchPrefix(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty; ralph's branches need a prefix of their own")
+	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "/"), strings.HasPrefix(s, "."),
+		strings.Contains(s, ".."), strings.Contains(s, "//"), strings.Contains(s, "/."), strings.Contains(s, "@{"),
+		strings.ContainsAny(s, " ~^:?*[\\"):
+		return errors.New("cannot begin a branch name; write something like ralph/")
+	}
+	return nil
+}
+
+func checkEnv(s string) error {
+	name, _, _ := strings.Cut(s, "=")
+	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
+		return errors.New("is neither NAME nor NAME=VALUE")
+	}
+	return nil
+}
+
+// hideEnv shows which variable is set, not to what.
+func hideEnv(s string) string {
+	if name, _, ok := strings.Cut(s, "="); ok {
+		return name + "=(hidden)"
+	}
+	return s
+}
+
+// check applies the key's rules to one text or list item.
+func (k Key) check(s string, choices []string) error {
+	if s == "" && k.Default == "" {
+		return nil // as if it were not set
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		return errors.New(k.quote(s) + " contains control characters")
+	}
+	if len(choices) > 0 && !slices.Contains(choices, s) {
+		return fmt.Errorf("%s is not one of %s%s", k.quote(s), strings.Join(choices, ", "), didYouMean(s, choices))
+	}
+	if k.Check != nil {
+		if err := k.Check(s); err != nil {
+			return fmt.Errorf("%s %w", k.quote(s), err)
+		}
+	}
+	return nil
+}
+
+// quote shows a value in an error, unless it may be a secret.
+func (k Key) quote(s string) string {
+	if k.Hide != nil {
+		return "a value"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// conflicts are the rules between keys. Each names the keys and what to do.
+func (l *Loaded) conflicts() []Problem {
+	c := l.Config
+	var all []Problem
+	add := func(key, format string, args ...any) {
+		all = append(all, Problem{Where: l.origins[key].place(), Message: fmt.Sprintf(format, args...)})
+	}
+	if len(c.Labels) == 0 {
+		add("labels", "labels is empty; name at least one, so that not every open issue is worked")
+	}
+	if c.PermissionMode != "" && c.SkipPermissions {
+		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
+	}
+	if len(c.AgentCommand) > 0 && c.Agent != "command" {
+		add("agent-command", "agent-command needs agent \"command\", not %q (%s)", c.Agent, l.origins["agent"])
+	}
+	if c.Agent == "command" && len(c.AgentCommand) == 0 {
+		add("agent", "agent \"command\" needs agent-command; give --agent-command 'PROGRAM ARG…'")
+	}
+	if c.CompletionCap < c.CompletionTimeout {
+		add("completion-cap", "completion-cap %s is less than completion-timeout %s", c.CompletionCap, c.CompletionTimeout)
+	}
+	if c.RetryBackoffMax < c.RetryBackoff {
+		add("retry-backoff-max", "retry-backoff-max %s is less than retry-backoff %s", c.RetryBackoffMax, c.RetryBackoff)
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+// Package config is ralph's configuration: one table of keys ([Keys]), the typed [Config] it fills, and [Load], which
+// merges flags, RALPH_* variables, the repository's file, the user's file and the defaults, in that order of strength.
+//
+// The command line calls it once a process; nothing else in ralph knows where a value came from. The package keeps no
+// state, reads no process globals (the environment and the folders are handed in) and is safe for concurrent use.
+package config
+
+import "time"
+
+// Config is every setting, effective and valid. The comments are in [Keys]; each field belongs to the key in its tag.
+type Config struct {
+	Labels        []string `mapstructure:"labels"`
+	ExcludeLabels []string `mapstructure:"exclude-labels"`
+	Parallel      int      `mapstructure:"parallel"`
+	Limit         int      `mapstructure:"limit"`
+
+	Tracker string `mapstructure:"tracker"`
+	Local   Local  `mapstructure:"local"`
+
+	Agent           string   `mapstructure:"agent"`
+	Model           string   `mapstructure:"model"`
+	Effort          string   `mapstructure:"effort"`
+	PermissionMode  string   `mapstructure:"permission-mode"`
+	SkipPermissions bool     `mapstructure:"skip-permissions"`
+	AgentCommand    []string `mapstructure:"agent-command"`
+	AgentArgs       []string `mapstructure:"agent-args"`
+	AgentEnv        []string `mapstructure:"agent-env"`
+	PromptFile      string   `mapstructure:"prompt-file"`
+
+	Sandbox string   `mapstructure:"sandbox"`
+	Before  []string `mapstructure:"before"`
+	Copy    []string `mapstructure:"copy"`
+	Setup   []string `mapstructure:"setup"`
+	Gate    []string `mapstructure:"gate"`
+
+	MaxIterations    int      `mapstructure:"max-iterations"`
+	NoProgress       int      `mapstructure:"no-progress"`
+	CompletionSignal []string `mapstructure:"completion-signal"`
+
+	Base         string `mapstructure:"base"`
+	BranchPrefix string `mapstructure:"branch-prefix"`
+	Publish      string `mapstructure:"publish"`
+	Remote       string `mapstructure:"remote"`
+
+	IdleTimeout       time.Duration `mapstructure:"idle-timeout"`
+	CompletionTimeout time.Duration `mapstructure:"completion-timeout"`
+	CompletionCap     time.Duration `mapstructure:"completion-cap"`
+	IterationTimeout  time.Duration `mapstructure:"iteration-timeout"`
+	RunTimeout        time.Duration `mapstructure:"run-timeout"`
+	GateTimeout       time.Duration `mapstructure:"gate-timeout"`
+	SetupTimeout      time.Duration `mapstructure:"setup-timeout"`
+	StopGrace         time.Duration `mapstructure:"stop-grace"`
+	ClaimLife         time.Duration `mapstructure:"claim-life"`
+
+	MaxAttempts     int           `mapstructure:"max-attempts"`
+	RetryBackoff    time.Duration `mapstructure:"retry-backoff"`
+	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`
+	BudgetTokens    int64         `mapstructure:"budget-tokens"`
+	BudgetUSD       float64       `mapstructure:"budget-usd"`
+
+	ReviewLabel     string `mapstructure:"review-label"`
+	NeedsHumanLabel string `mapstructure:"needs-human-label"`
+	NeedsInfoLabel  string `mapstructure:"needs-info-label"`
+
+	StateDir  string `mapstructure:"state-dir"`
+	KeepRuns  int    `mapstructure:"keep-runs"`
+	LogLevel  string `mapstructure:"log-level"`
+	LogFormat string `mapstructure:"log-format"`
+}
+
+// Local configures the tracker "local".
+type Local struct {
+	Dir string `mapstructure:"dir"` // absolute inside a repository
+}

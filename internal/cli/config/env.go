@@ -1,0 +1,78 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+const envPrefix = "RALPH_"
+
+// forAgents reports the variables ralph sets for what it starts, which are no configuration: an agent may start ralph.
+func forAgents(name string) bool {
+	switch name {
+	case "RALPH_MARK", "RALPH_RUN", "RALPH_BRANCH", "RALPH_ITERATION":
+		return true
+	}
+	return strings.HasPrefix(name, "RALPH_ISSUE_") || strings.HasPrefix(name, "RALPH_TEST_")
+}
+
+// readEnv reads the variables. One that is empty is as one that is not set. Unknown ones are warnings: they may be
+// meant for another version.
+func readEnv(environ []string, r rules) (l *layer, warnings []string) {
+	l = newLayer(FromEnvironment)
+	byName := map[string]Key{}
+	var names []string
+	for _, k := range Keys() {
+		byName[k.Env()] = k
+		names = append(names, k.Env())
+	}
+	seen := map[string]string{} // the last of two entries wins, as everywhere
+	for _, entry := range environ {
+		if name, v, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envPrefix) {
+			seen[name] = v
+		}
+	}
+	for name, v := range seen {
+		k, known := byName[name]
+		switch {
+		case !known && !forAgents(name):
+			warnings = append(warnings, "unknown variable "+name+didYouMean(name, names))
+		case known && v != "":
+			l.setText(k, v, name, r)
+		}
+	}
+	slices.Sort(warnings)
+	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Where, b.Where) })
+	return l, warnings
+}
+
+// setText sets a key from one text that stands outside a file.
+func (l *layer) setText(k Key, s, where string, r rules) {
+	var (
+		v   any
+		err error
+	)
+	if k.List() {
+		v, err = k.listText(s, true)
+	} else {
+		v, err = k.scalar(s)
+	}
+	if err != nil {
+		l.fail(where, err.Error())
+		return
+	}
+	if p, ok := v.(string); ok && k.Kind == Path {
+		v = resolve(p, r.dir, r.home)
+	}
+	l.set(k, v, where, "", r.choices(k))
+}
+
+// getenv is os.Getenv over a list.
+func getenv(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if n, v, ok := strings.Cut(entry, "="); ok && n == name {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Example is the text of config.example.yaml: every key, its default and its help.
+func Example() string {
+	var b strings.Builder
+	b.WriteString(exampleHead)
+	group, parent := "", ""
+	for _, k := range Keys() {
+		if k.Group != group {
+			fmt.Fprintf(&b, "\n# %s\n", k.Group)
+			group, parent = k.Group, ""
+		}
+		name, indent := k.Name, ""
+		if p, child, nested := strings.Cut(k.Name, "."); nested {
+			if p != parent {
+				fmt.Fprintf(&b, "%s:\n", p)
+				parent = p
+			}
+			name, indent = child, "  "
+		}
+		help := k.Help
+		if len(k.Choices) > 0 {
+			help += " (" + strings.Join(k.Choices, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "%-32s # %s\n", indent+name+": "+YAML(k.Default), help)
+	}
+	return b.String()
+}
+
+const exampleHead = `# Every key of ralph's configuration, with its default. Copy the lines you want to change to .ralph/config.yaml in your
+# repository, or to ~/.config/ralph/config.yaml for all of them.
+#
+# A flag is stronger than a variable, a variable than the repository's file, that than your own. The flag of a key has its
+# name (--run-timeout; lists take one item each: --label, --gate, --agent-arg), the variable too (RALPH_RUN_TIMEOUT).
+`
+
+// YAML writes a value of Config as it stands in a file.
+func YAML(v any) string {
+	switch v := v.(type) {
+	case []string:
+		items := make([]string, len(v))
+		for i, item := range v {
+			items[i] = scalarYAML(item)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case string:
+		return scalarYAML(v)
+	case time.Duration:
+		return shortDuration(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// scalarYAML quotes what YAML could take for something else than text.
+func scalarYAML(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/' && r != '.' && r != '_'
+	}) && !strings.HasPrefix(s, "-") && !strings.HasPrefix(s, ".")
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+		plain = false
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}

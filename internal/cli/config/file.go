@@ -1,0 +1,247 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFile bounds what is parsed: a configuration is not that long.
+const maxFile = 1 << 20
+
+// readFile reads one configuration file; a file that does not exist is an empty layer.
+func readFile(path string, s Source, r rules) *layer {
+	l := newLayer(s)
+	data, err := load(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			l.fail(path, reason(err))
+		}
+		return l
+	}
+	f := &file{path: path, rules: r, layer: l, seen: map[string]int{}}
+	f.parse(data)
+	return l
+}
+
+// load reads a regular file; anything else could block or never end.
+func load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }()
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, errors.New("is larger than 1 MiB")
+	}
+	return data, nil
+}
+
+// reason drops the operation and the path, which the problem already names.
+func reason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return "cannot be read: " + pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// file reads the tree of one YAML file into a layer.
+type file struct {
+	path  string
+	rules rules
+	layer *layer
+	seen  map[string]int // line of each key
+}
+
+func (f *file) at(line int) string { return f.path + ":" + strconv.Itoa(line) }
+
+func (f *file) parse(data []byte) {
+	if !utf8.Valid(data) {
+		f.layer.fail(f.path, "is not UTF-8 text")
+		return
+	}
+	doc, err := parseYAML(data)
+	if err != nil {
+		line, message := 1, err.Error()
+		var syntax yaml.Error
+		if errors.As(err, &syntax) && syntax.GetToken() != nil {
+			line, message = syntax.GetToken().Position.Line, syntax.GetMessage()
+		}
+		f.layer.fail(f.at(line), "not valid YAML: "+strings.Join(strings.Fields(message), " "))
+		return
+	}
+	bodies := 0
+	for _, d := range doc.Docs {
+		if empty(d.Body) {
+			continue
+		}
+		if bodies++; bodies > 1 {
+			f.layer.fail(f.at(line(d.Body)), "a second YAML document; one file is one document")
+			return
+		}
+		f.mapping(d.Body, "")
+	}
+}
+
+// parseYAML is the parser with its panics, which hostile text can still find, as errors.
+func parseYAML(data []byte) (doc *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the parser gave up: %v", p)
+		}
+	}()
+	// Duplicates are allowed here because the parser compares less than this file does; see entry.
+	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+}
+
+func empty(n ast.Node) bool {
+	switch n.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode, *ast.CommentNode:
+		return true
+	}
+	return false
+}
+
+func line(n ast.Node) int {
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return 1
+	}
+	return n.GetToken().Position.Line
+}
+
+// mapping reads the keys below parent ("" or "local").
+func (f *file) mapping(n ast.Node, parent string) {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			f.entry(v, parent)
+		}
+	case *ast.MappingValueNode:
+		f.entry(n, parent)
+	default:
+		what := "the file"
+		if parent != "" {
+			what = parent
+		}
+		f.layer.fail(f.at(line(n)), what+" must hold \"key: value\" lines")
+	}
+}
+
+func (f *file) entry(n *ast.MappingValueNode, parent string) {
+	at := line(n.Key)
+	name := n.Key.GetToken().Value
+	if parent != "" {
+		name = parent + "." + name
+	}
+	if first, twice := f.seen[name]; twice {
+		f.layer.fail(f.at(at), fmt.Sprintf("%s is set twice; first on line %d", name, first))
+		return
+	}
+	f.seen[name] = at
+	k, known := Lookup(name)
+	switch {
+	case known && empty(n.Value): // "model:" with nothing after it: as if it were not there
+	case known:
+		f.value(k, n.Value, at)
+	case isGroup(name):
+		if !empty(n.Value) {
+			f.mapping(n.Value, name)
+		}
+	default:
+		f.layer.fail(f.at(at), fmt.Sprintf("unknown key %q%s", name, hintKey(name)))
+	}
+}
+
+// hintKey names the nearest key, or where all of them are.
+func hintKey(name string) string {
+	if hint := didYouMean(name, KeyNames()); hint != "" {
+		return hint
+	}
+	return "; `ralph config` lists the keys"
+}
+
+// isGroup reports whether name is the first part of dotted keys.
+func isGroup(name string) bool {
+	for _, k := range KeyNames() {
+		if strings.HasPrefix(k, name+".") {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *file) value(k Key, n ast.Node, at int) {
+	v, err := f.read(k, n)
+	if err != nil {
+		for _, e := range unjoin(err) {
+			f.layer.fail(f.at(at), k.Name+": "+e.Error())
+		}
+		return
+	}
+	if s, ok := v.(string); ok && k.Kind == Path {
+		v = resolve(s, f.rules.repo, f.rules.home)
+	}
+	f.layer.set(k, v, f.at(at), k.Name, f.rules.choices(k))
+}
+
+func (f *file) read(k Key, n ast.Node) (any, error) {
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		if !k.List() {
+			return nil, fmt.Errorf("one %s is wanted, not a list", k.Kind)
+		}
+		items := make([]string, 0, len(seq.Values))
+		for _, item := range seq.Values {
+			s, ok := text(item)
+			if !ok {
+				return nil, fmt.Errorf("line %d is not a text; put it in quotes", line(item))
+			}
+			items = append(items, s)
+		}
+		return items, nil
+	}
+	s, ok := text(n)
+	if !ok {
+		return nil, fmt.Errorf("a %s is wanted", k.Kind)
+	}
+	if k.List() {
+		return k.listText(s, false)
+	}
+	return k.scalar(s)
+}
+
+// text is a scalar as it was written, without its quotes.
+func text(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return strings.TrimSuffix(n.Value.Value, "\n"), true
+	case *ast.BoolNode:
+		return strconv.FormatBool(n.Value), true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Bind registers the flags of the named keys; no name registers all. It panics on a name that is no key.
+func Bind(flags *pflag.FlagSet, names ...string) {
+	if len(names) == 0 {
+		names = KeyNames()
+	}
+	for _, name := range names {
+		k, ok := Lookup(name)
+		if !ok {
+			panic("config: no key " + name)
+		}
+		usage := k.Help
+		if len(k.Choices) > 0 {
+			usage += " (" + strings.Join(k.Choices, ", ") + ")"
+		}
+		f := flags.VarPF(&flagValue{key: k}, k.Flag(), "", usage)
+		if k.Kind == Bool {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// flagValue collects what a flag was given. Set checks what can be checked without knowing the registries.
+type flagValue struct {
+	key   Key
+	set   bool
+	value any
+}
+
+// Set implements pflag.Value. A list flag adds one item each time; an empty one empties the list.
+func (f *flagValue) Set(s string) error {
+	f.set = true
+	if f.key.List() && f.key.Kind != Words {
+		items, _ := f.value.([]string)
+		if s == "" {
+			f.value = []string{}
+			return nil
+		}
+		f.value = append(items, s)
+		return nil
+	}
+	if f.key.Kind == Words {
+		words, err := SplitWords(s)
+		f.value = append([]string{}, words...)
+		return err
+	}
+	if _, err := strconv.ParseUint(s, 10, 31); err == nil && f.key.Seconds {
+		s += "s"
+	}
+	v, err := f.key.scalar(s)
+	f.value = v
+	return err
+}
+
+// String implements pflag.Value: it is the default in the help.
+func (f *flagValue) String() string {
+	if f.set || f.key.Name == "" {
+		return ""
+	}
+	switch v := f.key.Default.(type) {
+	case []string:
+		return strings.Join(v, ", ")
+	case bool:
+		return ""
+	default:
+		if s := Show(v); s != "0" {
+			return s
+		}
+		return ""
+	}
+}
+
+// Type implements pflag.Value: it stands for the value in the help.
+func (f *flagValue) Type() string {
+	switch f.key.Kind {
+	case Bool:
+		return "bool"
+	case Int, Float:
+		return "N"
+	case Duration:
+		return "duration"
+	case Path:
+		return "path"
+	case Words:
+		return "command"
+	case Text, Names, Lines:
+	}
+	return "text"
+}
+
+// readFlags reads what was given on the command line.
+func readFlags(flags *pflag.FlagSet, r rules) *layer {
+	l := newLayer(FromFlag)
+	if flags == nil {
+		return l
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		given, ok := f.Value.(*flagValue)
+		if !ok {
+			return
+		}
+		v := given.value
+		if p, isText := v.(string); isText && given.key.Kind == Path {
+			v = resolve(p, r.dir, r.home)
+		}
+		l.set(given.key, v, "--"+f.Name, "", r.choices(given.key))
+	})
+	return l
+}
+
+// Show is a value on one line, as people write it; a list's items are separated by commas.
+func Show(v any) string {
+	if items, ok := v.([]string); ok {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind says what a key's value is and how it is written.
+type Kind string
+
+// The kinds. A single value is accepted where a list is asked for, and is a list of one.
+const (
+	Text     Kind = "text"
+	Path     Kind = "path"   // relative to where it is written: a flag to the working directory, a file to the repository
+	Int      Kind = "number" // a whole number
+	Float    Kind = "amount" // a number
+	Bool     Kind = "true or false"
+	Duration Kind = "duration" // as Go writes it: 90s, 1h30m
+	Names    Kind = "names"    // a list; in the environment separated by commas
+	Lines    Kind = "lines"    // a list; in the environment one a line
+	Words    Kind = "command"  // a program and its arguments; as one text it is split like a shell does, nothing expanded
+)
+
+// Key is one setting.
+type Key struct {
+	Name    string // as the file has it; a dot is one level of nesting
+	Group   string // heading it stands under
+	Kind    Kind
+	Default any    // of the Go type that Config has
+	Help    string // one line
+	// Choices is the closed set of values; empty allows anything the kind and Check allow.
+	Choices []string
+	// Registered marks keys whose choices are what the program registers (see Sources.Choices).
+	Registered bool
+	// Min is the least number, or the least duration in nanoseconds.
+	Min int64
+	// Seconds lets the flag take a plain number of seconds.
+	Seconds bool
+	// FlagName replaces the flag's name, where one flag adds one value to a list.
+	FlagName string
+	// Check refuses what the kind cannot; for lists it sees each item. Its message follows the value.
+	Check func(string) error
+	// Hide returns an item as it may be shown; nil shows it.
+	Hide func(string) string
+}
+
+// Flag is the name of the key's flag, without dashes.
+func (k Key) Flag() string {
+	if k.FlagName != "" {
+		return k.FlagName
+	}
+	return strings.ReplaceAll(k.Name, ".", "-")
+}
+
+// Env is the name of the key's variable.
+func (k Key) Env() string {
+	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
+}
+
+// List reports whether the value is a []string.
+func (k Key) List() bool { return k.Kind == Names || k.Kind == Lines || k.Kind == Words }
+
+// Lookup finds a key by its name.
+func Lookup(name string) (Key, bool) {
+	keys := Keys()
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return keys[i], true
+}
+
+// KeyNames lists the names in the table's order.
+func KeyNames() []string {
+	keys := Keys()
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKeysMatchConfig holds the table and the struct together: each key has a field of its default's type, each field a
+// key.
+func TestKeysMatchConfig(t *testing.T) {
+	t.Parallel()
+	fields := map[string]reflect.Type{}
+	var walk func(reflect.Type, string)
+	walk = func(typ reflect.Type, prefix string) {
+		for f := range typ.Fields() {
+			name := prefix + f.Tag.Get("mapstructure")
+			if f.Type.Kind() == reflect.Struct {
+				walk(f.Type, name+".")
+				continue
+			}
+			fields[name] = f.Type
+		}
+	}
+	walk(reflect.TypeFor[Config](), "")
+	for _, k := range Keys() {
+		if got, want := reflect.TypeOf(k.Default), fields[k.Name]; got != want {
+			t.Errorf("key %s: default is %v, field is %v", k.Name, got, want)
+		}
+		delete(fields, k.Name)
+	}
+	if len(fields) > 0 {
+		t.Errorf("fields without a key: %v", fields)
+	}
+}
+
+func TestKeysAreSound(t *testing.T) {
+	t.Parallel()
+	kinds := map[Kind]reflect.Type{
+		Text: reflect.TypeFor[string](), Path: reflect.TypeFor[string](), Float: reflect.TypeFor[float64](),
+		Bool: reflect.TypeFor[bool](), Duration: reflect.TypeFor[time.Duration](),
+		Names: reflect.TypeFor[[]string](), Lines: reflect.TypeFor[[]string](), Words: reflect.TypeFor[[]string](),
+	}
+	seen := map[string]string{}
+	for _, k := range Keys() {
+		for _, name := range []string{k.Name, "--" + k.Flag(), k.Env()} {
+			if other, twice := seen[name]; twice {
+				t.Errorf("%s is of %s and of %s", name, other, k.Name)
+			}
+			seen[name] = k.Name
+		}
+		if k.Help == "" || strings.Contains(k.Help, "\n") || strings.HasSuffix(k.Help, ".") {
+			t.Errorf("%s: help %q", k.Name, k.Help)
+		}
+		if forAgents(k.Env()) {
+			t.Errorf("%s is set by ralph for its agents", k.Env())
+		}
+		if want, ok := kinds[k.Kind]; ok && reflect.TypeOf(k.Default) != want {
+			t.Errorf("%s: a %s cannot have the default %v", k.Name, k.Kind, k.Default)
+		}
+		if err := k.verify(k.Default, k.Choices); err != nil {
+			t.Errorf("%s: default: %v", k.Name, err)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write config.example.yaml")
+
+// TestExampleFile holds config.example.yaml against the table: every key, its default, one line each.
+func TestExampleFile(t *testing.T) {
+	t.Parallel()
+	const path = "../../../config.example.yaml"
+	if *update {
+		if err := os.WriteFile(path, []byte(Example()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Example(), string(got)); diff != "" {
+		t.Errorf("config.example.yaml is not what the table says; run: make example\n%s", diff)
+	}
+}
+
+func TestExampleIsTheDefaults(t *testing.T) {
+	t.Parallel()
+	want, root, err := setup{}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, other, err := setup{repo: Example()}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Config.Local.Dir = strings.Replace(got.Config.Local.Dir, other, root, 1)
+	if diff := cmp.Diff(want.Config, got.Config); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range got.Entries() {
+		if e.Source != FromRepository {
+			t.Errorf("%s comes from %s: it is not in the example", e.Key, e.Origin)
+		}
+	}
+}

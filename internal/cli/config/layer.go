@@ -1,0 +1,72 @@
+package config
+
+import (
+	"errors"
+	"strings"
+)
+
+// layer is what one source says: typed values and where each stands.
+type layer struct {
+	source   Source
+	values   map[string]any // by key name
+	origins  map[string]Origin
+	problems Problems
+}
+
+func newLayer(s Source) *layer {
+	return &layer{source: s, values: map[string]any{}, origins: map[string]Origin{}}
+}
+
+func (l *layer) fail(where, message string) {
+	l.problems = append(l.problems, Problem{Where: where, Message: message})
+}
+
+// set verifies a value and keeps it, or the problem. name is what the user wrote to mean the key.
+func (l *layer) set(k Key, v any, where, name string, choices []string) {
+	if err := k.verify(v, choices); err != nil {
+		for _, e := range unjoin(err) {
+			l.fail(where, prefix(name, e.Error()))
+		}
+		return
+	}
+	l.values[k.Name] = v
+	l.origins[k.Name] = Origin{Source: l.source, Where: where}
+}
+
+// nested turns dotted names into the maps that viper merges.
+func (l *layer) nested() map[string]any {
+	out := map[string]any{}
+	for name, v := range l.values {
+		put(out, strings.Split(name, "."), v)
+	}
+	return out
+}
+
+func put(m map[string]any, path []string, v any) {
+	if len(path) == 1 {
+		m[path[0]] = v
+		return
+	}
+	child, ok := m[path[0]].(map[string]any)
+	if !ok {
+		child = map[string]any{}
+		m[path[0]] = child
+	}
+	put(child, path[1:], v)
+}
+
+// prefix names the key in a message from a file; flags and variables are already named by their place.
+func prefix(name, message string) string {
+	if name == "" {
+		return message
+	}
+	return name + ": " + message
+}
+
+func unjoin(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// Sources are the places to read from.
+type Sources struct {
+	Flags   *pflag.FlagSet // with flags of Bind; nil: none
+	Environ []string       // "K=V"
+	Dir     string         // the working directory, absolute
+	Repo    string         // the top of the user's checkout, absolute; empty: outside any
+	// Choices are the registered names of the keys that are so marked.
+	Choices map[string][]string
+	// Partial leaves the rules between keys unchecked: the values are still being chosen.
+	Partial bool
+}
+
+// File is the path of the repository's configuration below the top of the checkout.
+const File = ".ralph/config.yaml"
+
+// Loaded is the effective configuration.
+type Loaded struct {
+	Config   Config
+	Warnings []string // one line each
+	origins  map[string]Origin
+	values   map[string]any
+}
+
+// rules is what reading a value needs to know about this process.
+type rules struct {
+	dir, repo, home string
+	registered      map[string][]string
+}
+
+func (r rules) choices(k Key) []string {
+	if k.Registered {
+		return r.registered[k.Name]
+	}
+	return k.Choices
+}
+
+// Load reads all sources. Its error is a Problems with everything that is wrong in any of them.
+func Load(s Sources) (*Loaded, error) {
+	r := rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), registered: s.Choices}
+	var layers []*layer // weakest first
+	if path := userFile(s.Environ); path != "" {
+		layers = append(layers, readFile(path, FromUser, r))
+	}
+	if s.Repo != "" {
+		layers = append(layers, readFile(filepath.Join(s.Repo, File), FromRepository, r))
+	}
+	env, warnings := readEnv(s.Environ, r)
+	layers = append(layers, env, readFlags(s.Flags, r))
+
+	loaded := &Loaded{Warnings: warnings, origins: map[string]Origin{}, values: map[string]any{}}
+	problems, err := loaded.merge(layers, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) == 0 && !s.Partial {
+		problems = loaded.conflicts()
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return loaded, nil
+}
+
+// merge lays the layers over the defaults and fills the Config.
+func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
+	v := viper.New()
+	for _, k := range Keys() {
+		value := k.Default
+		if path, ok := value.(string); ok && k.Kind == Path {
+			value = resolve(path, r.repo, r.home)
+		}
+		v.SetDefault(k.Name, value)
+		l.origins[k.Name] = Origin{Source: FromDefault}
+	}
+	var problems Problems
+	for _, layer := range layers {
+		problems = append(problems, layer.problems...)
+		if err := v.MergeConfigMap(layer.nested()); err != nil {
+			return nil, fmt.Errorf("merge configuration: %w", err)
+		}
+		for name, origin := range layer.origins {
+			l.origins[name] = origin
+		}
+	}
+	// Who names a program to run means the agent that runs it, unless another was chosen.
+	if l.origins["agent"].Source == FromDefault && l.origins["agent-command"].Source != FromDefault {
+		v.Set("agent", "command")
+		l.origins["agent"] = l.origins["agent-command"]
+	}
+	if err := v.UnmarshalExact(&l.Config); err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	for _, k := range Keys() {
+		l.values[k.Name] = v.Get(k.Name)
+	}
+	return problems, nil
+}
+
+// userFile is where the user's own configuration is; empty when there is no home.
+func userFile(environ []string) string {
+	if dir := getenv(environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ralph", "config.yaml")
+	}
+	if home := getenv(environ, "HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "ralph", "config.yaml")
+	}
+	return ""
+}
+
+// Origin says where the key's effective value comes from.
+func (l *Loaded) Origin(key string) Origin { return l.origins[key] }
+
+// Entry is one effective value, fit to be shown.
+type Entry struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Source Source `json:"source"`
+	Where  string `json:"where,omitempty"`
+	Origin Origin `json:"-"`
+}
+
+// Entries lists all effective values in the table's order, secrets hidden and durations as text.
+func (l *Loaded) Entries() []Entry {
+	var entries []Entry
+	for _, k := range Keys() {
+		o := l.origins[k.Name]
+		v := k.show(l.values[k.Name])
+		if s, ok := v.(fmt.Stringer); ok {
+			v = shortDuration(s)
+		}
+		entries = append(entries, Entry{Key: k.Name, Value: v, Source: o.Source, Where: o.Where, Origin: o})
+	}
+	return entries
+}
+
+// shortDuration drops the zero parts at the end: 10m, not 10m0s.
+func shortDuration(d fmt.Stringer) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// RequireSandbox is the error when no sandbox was chosen: running agents on the host has to be asked for.
+func (l *Loaded) RequireSandbox() error {
+	if l.Config.Sandbox != "" {
+		return nil
+	}
+	return Problems{{Message: "no sandbox chosen; --sandbox none runs agents on this host without isolation (or set `sandbox` in " + File + ")"}}
+}

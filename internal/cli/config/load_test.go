@@ -1,0 +1,235 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	user, repo := "parallel: 1\nlabels: [user]\n", "labels: [repo]\n\nparallel: 2\n"
+	for _, c := range []struct {
+		name     string
+		setup    setup
+		parallel int
+		label    string
+		from     string // origin of parallel, with the machine's folder cut
+	}{
+		{"defaults", setup{}, 4, "no-human", "default"},
+		{"user", setup{user: user}, 1, "user", "/home/.config/ralph/config.yaml:1"},
+		{"repository over user", setup{user: user, repo: repo}, 2, "repo", "/repo/.ralph/config.yaml:3"},
+		{"variable over files", setup{user: user, repo: repo, env: []string{"RALPH_PARALLEL=3", "RALPH_LABELS=env"}}, 3, "env", "RALPH_PARALLEL"},
+		{
+			"flag over all",
+			setup{user: user, repo: repo, env: []string{"RALPH_PARALLEL=3", "RALPH_LABELS=env"}, args: []string{"--parallel=5", "--label=flag"}},
+			5, "flag", "flag --parallel",
+		},
+		{"empty variable", setup{repo: repo, env: []string{"RALPH_PARALLEL="}}, 2, "repo", "/repo/.ralph/config.yaml:3"},
+		{"empty value", setup{user: user, repo: "parallel:\nlabels: ~\n"}, 1, "user", "/home/.config/ralph/config.yaml:1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l, root, err := c.setup.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Config.Parallel != c.parallel || l.Config.Labels[0] != c.label || len(l.Config.Labels) != 1 {
+				t.Errorf("parallel %d, labels %v", l.Config.Parallel, l.Config.Labels)
+			}
+			if got := strings.Replace(l.Origin("parallel").String(), root, "", 1); got != c.from {
+				t.Errorf("from %q, want %q", got, c.from)
+			}
+		})
+	}
+}
+
+func TestXDGConfigHomeIsTheUsersFile(t *testing.T) {
+	t.Parallel()
+	if got := userFile([]string{"HOME=/h", "XDG_CONFIG_HOME=/x"}); got != "/x/ralph/config.yaml" {
+		t.Error(got)
+	}
+	if got := userFile([]string{"HOME=/h", "XDG_CONFIG_HOME=relative"}); got != "/h/.config/ralph/config.yaml" {
+		t.Error(got)
+	}
+	if got := userFile(nil); got != "" {
+		t.Error(got)
+	}
+}
+
+// TestValues reads each kind from each place.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	pick := func(c Config) any {
+		return []any{c.Gate, c.ExcludeLabels, c.AgentCommand, c.IdleTimeout, c.BudgetUSD, c.SkipPermissions, c.BudgetTokens}
+	}
+	want := []any{
+		[]string{"go test -run a,b ./...", "make lint"}, []string{"a b", "c"}, []string{"my agent", "--x"},
+		90 * time.Second, 2.5, true, int64(3_000_000_000),
+	}
+	for name, s := range map[string]setup{
+		"file": {repo: "gate:\n  - go test -run a,b ./...\n  - make lint\nexclude-labels: [a b, c]\nagent: command\n" +
+			"agent-command: \"'my agent' --x\"\nidle-timeout: 90s\nbudget-usd: 2.5\nskip-permissions: true\nbudget-tokens: 3000000000\n"},
+		"environment": {env: []string{
+			"RALPH_GATE=go test -run a,b ./...\n make lint\n", "RALPH_EXCLUDE_LABELS=a b, c", "RALPH_AGENT_COMMAND='my agent' --x",
+			"RALPH_IDLE_TIMEOUT=1m30s", "RALPH_BUDGET_USD=2.5", "RALPH_SKIP_PERMISSIONS=true", "RALPH_BUDGET_TOKENS=3000000000",
+		}},
+		"flags": {args: []string{
+			"--gate", "go test -run a,b ./...", "--gate", "make lint", "--exclude-label=a b", "--exclude-label=c",
+			"--agent-command", "'my agent' --x", "--idle-timeout=90", "--budget-usd=2.5", "--skip-permissions", "--budget-tokens=3000000000",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _, err := s.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, pick(l.Config)); diff != "" {
+				t.Error(diff)
+			}
+			if l.Config.Agent != "command" {
+				t.Errorf("agent %q: agent-command alone means the agent command", l.Config.Agent)
+			}
+		})
+	}
+}
+
+func TestListsReplaceAndEmpty(t *testing.T) {
+	t.Parallel()
+	repo := "gate: make test\nsetup: |\n  npm ci\n  npm run build\n" // one value is a list of one
+	l, _, err := setup{repo: repo}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"make test"}, {"npm ci\nnpm run build"}}, [][]string{l.Config.Gate, l.Config.Setup}); diff != "" {
+		t.Error(diff)
+	}
+	l, _, err = setup{repo: repo, args: []string{"--gate="}}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Config.Gate) != 0 {
+		t.Errorf("--gate= leaves %q", l.Config.Gate)
+	}
+}
+
+func TestEnvironmentNamesKeepTheirCase(t *testing.T) {
+	t.Parallel()
+	l, _, err := setup{repo: "agent-env: [ANTHROPIC_API_KEY, Mixed_Case=Value=1]\n"}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ANTHROPIC_API_KEY", "Mixed_Case=Value=1"}, l.Config.AgentEnv); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range l.Entries() {
+		if e.Key == "agent-env" && Show(e.Value) != "ANTHROPIC_API_KEY, Mixed_Case=(hidden)" {
+			t.Errorf("shown as %v", e.Value)
+		}
+	}
+}
+
+// TestPaths: what a path is relative to depends on where it is written.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		setup setup
+		want  string
+	}{
+		{"default", setup{}, "/repo/.ralph/backlog"},
+		{"file", setup{repo: "local:\n  dir: issues\n"}, "/repo/issues"},
+		{"flow", setup{repo: "local: {dir: issues}\n"}, "/repo/issues"},
+		{"user file", setup{user: "local:\n  dir: ../issues\n"}, "/issues"},
+		{"home", setup{repo: "local:\n  dir: ~/issues\n"}, "/home/issues"},
+		{"variable", setup{env: []string{"RALPH_LOCAL_DIR=issues"}}, "/cwd/issues"},
+		{"flag", setup{args: []string{"--local-dir=./issues"}}, "/cwd/issues"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l, root, err := c.setup.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := l.Config.Local.Dir; got != root+c.want {
+				t.Errorf("got %s, want %s%s", got, root, c.want)
+			}
+		})
+	}
+}
+
+func TestUnknownVariablesAreWarnings(t *testing.T) {
+	t.Parallel()
+	l, _, err := setup{env: []string{
+		"RALPH_PARALEL=3", "RALPH_ISSUE_KEY=x", "RALPH_MARK=y", "RALPH_ITERATION=1", "RALPH_BRANCH=b", "RALPH_QQQQQQ=", "OTHER=1",
+	}}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"unknown variable RALPH_PARALEL; did you mean RALPH_PARALLEL?", "unknown variable RALPH_QQQQQQ"}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequireSandbox(t *testing.T) {
+	t.Parallel()
+	l, _, err := setup{}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.RequireSandbox(); err == nil || !strings.Contains(err.Error(), "--sandbox none") {
+		t.Errorf("got %v", err)
+	}
+	if l, _, err = (setup{args: []string{"--sandbox=none"}}).load(t); err != nil || l.RequireSandbox() != nil {
+		t.Error(err, l.RequireSandbox())
+	}
+}
+
+// TestNotAFile: what is no regular file is refused, not read.
+func TestNotAFile(t *testing.T) {
+	t.Parallel()
+	repo := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(repo, File), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(Sources{Repo: repo})
+	if err == nil || err.Error() != filepath.Join(repo, File)+": is not a regular file" {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Remove(filepath.Join(repo, File)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(repo, File), []byte(strings.Repeat("#", maxFile+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Load(Sources{Repo: repo}); err == nil || !strings.HasSuffix(err.Error(), "is larger than 1 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBindPanicsOnAKeyThatIsNone(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	Bind(pflag.NewFlagSet("", pflag.ContinueOnError), "paralel")
+}
+
+func TestProblemsAreAnError(t *testing.T) {
+	t.Parallel()
+	_, _, err := setup{repo: "parallel: x\n", env: []string{"RALPH_LIMIT=y"}}.load(t)
+	var p Problems
+	if !errors.As(err, &p) || len(p) != 2 {
+		t.Errorf("got %#v: all problems of all sources are wanted at once", err)
+	}
+}

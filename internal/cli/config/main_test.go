@@ -1,0 +1,51 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// setup is one set of sources on disk.
+type setup struct {
+	repo, user string // text of the files; empty: no file
+	env        []string
+	args       []string
+}
+
+// load runs Load, and also returns the folder that stands for the machine.
+func (s setup) load(t *testing.T) (*Loaded, string, error) {
+	t.Helper()
+	root := t.TempDir()
+	write := func(name, text string) {
+		if text == "" {
+			return
+		}
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("repo/.ralph/config.yaml", s.repo)
+	write("home/.config/ralph/config.yaml", s.user)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	Bind(flags)
+	if err := flags.Parse(s.args); err != nil {
+		return nil, root, err
+	}
+	loaded, err := Load(Sources{
+		Flags: flags, Environ: append([]string{"HOME=" + root + "/home"}, s.env...), Dir: root + "/cwd", Repo: root + "/repo",
+		Choices: map[string][]string{
+			"tracker": {"local"}, "agent": {"claude-code", "codex", "command"}, "sandbox": {"none"},
+		},
+	})
+	return loaded, root, err
+}

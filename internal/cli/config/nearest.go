@@ -1,0 +1,55 @@
+package config
+
+import "strings"
+
+// Nearest returns the candidate that name is most likely a slip of, or "".
+func Nearest(name string, candidates []string) string {
+	const long = 64 // nothing that people mistype is longer, and the distance is quadratic
+	if name == "" || len(name) > long {
+		return ""
+	}
+	best, least := "", max(1, len(name)/3)+1
+	for _, c := range candidates {
+		d := distance(strings.ToLower(name), strings.ToLower(c))
+		// A beginning is what people type from memory: "max" for "max-iterations".
+		if len(name) >= 3 && strings.HasPrefix(c, name) {
+			d = 1
+		}
+		if d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// didYouMean is the end of an error line: the nearest candidate, or nothing.
+func didYouMean(name string, candidates []string) string {
+	if n := Nearest(name, candidates); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}
+
+// distance counts insertions, deletions, replacements and swaps of neighbours.
+func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// scalar reads one text as the key's kind. Lists are read by list.
+func (k Key) scalar(s string) (any, error) {
+	switch k.Kind {
+	case Int:
+		return k.number(s)
+	case Float:
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%q is not a number", s)
+		}
+		if f < float64(k.Min) {
+			return nil, fmt.Errorf("%s is less than %d", s, k.Min)
+		}
+		return f, nil
+	case Bool:
+		switch s {
+		case "true", "false":
+			return s == "true", nil
+		}
+		return nil, fmt.Errorf("%q is neither true nor false", s)
+	case Duration:
+		return k.duration(s)
+	case Text, Path:
+		return s, nil
+	}
+	return nil, fmt.Errorf("%s is a list", k.Name)
+}
+
+func (k Key) number(s string) (any, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a whole number", s)
+	}
+	if n < k.Min {
+		return nil, fmt.Errorf("%d is less than %d", n, k.Min)
+	}
+	if _, wide := k.Default.(int64); wide {
+		return n, nil
+	}
+	if n > math.MaxInt32 {
+		return nil, fmt.Errorf("%d is too large", n)
+	}
+	return int(n), nil
+}
+
+func (k Key) duration(s string) (any, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		if _, err := strconv.ParseInt(s, 10, 32); err == nil {
+			return nil, fmt.Errorf("%q has no unit; write %ss for seconds", s, s)
+		}
+		return nil, fmt.Errorf("%q is not a duration such as 90s or 1h30m", s)
+	}
+	if d < time.Duration(k.Min) {
+		return nil, fmt.Errorf("%s is less than %s", s, time.Duration(k.Min))
+	}
+	return d, nil
+}
+
+// listText reads a list that is written as one text, in the environment or as a single value in a file.
+func (k Key) listText(s string, split bool) ([]string, error) {
+	if k.Kind == Words {
+		return SplitWords(s)
+	}
+	if !split {
+		return []string{s}, nil
+	}
+	sep := "\n"
+	if k.Kind == Names {
+		sep = ","
+	}
+	var items []string
+	for item := range strings.SplitSeq(s, sep) {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// verify applies the key's rules to a typed value.
+func (k Key) verify(v any, choices []string) error {
+	switch v := v.(type) {
+	case string:
+		return k.check(v, choices)
+	case []string:
+		var errs []error
+		for _, item := range v {
+			if err := k.check(item, choices); err != nil {
+				errs = append(errs, err)
+			} else if item == "" {
+				errs = append(errs, errors.New("an item is empty"))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// show is a value as the file would have it, with secrets hidden.
+func (k Key) show(v any) any {
+	items, ok := v.([]string)
+	if !ok {
+		return v
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = item
+		if k.Hide != nil {
+			out[i] = k.Hide(item)
+		}
+	}
+	return out
+}
+
+// resolve makes a path absolute against base and expands a leading "~/".
+func resolve(path, base, home string) string {
+	switch rest, tilde := strings.CutPrefix(path, "~/"); {
+	case path == "" || filepath.IsAbs(path):
+		return path
+	case tilde && home != "":
+		return filepath.Join(home, rest)
+	case base == "":
+		return path
+	}
+	return filepath.Join(base, path)
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+// The exit statuses. They are part of the interface, and stand in the help of ralph.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitIncomplete  = 3 // some issues did not succeed
+	exitParked      = 4 // nothing could be done: agent or tracker unavailable
+	exitInterrupted = 130
+)
+
+// exitError is an error that decides the exit status itself.
+type exitError struct {
+	status int
+	err    error
+	hint   string // what to type next; may be empty
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+
+// Unwrap gives the error itself.
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef is the error of a wrong command line.
+func usagef(format string, args ...any) error {
+	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// problem is how a command line ended, as it is shown: nil when it ended well.
+type problem struct {
+	Status   int              `json:"exit_status"`
+	Message  string           `json:"message"`
+	Hint     string           `json:"hint,omitempty"`
+	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, each a line of Message
+}
+
+// asProblem is the one place where an error becomes an exit status and a hint.
+func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, errInterrupted) || errors.Is(err, errKilled) ||
+		errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		message := err.Error()
+		if errors.Is(err, context.Canceled) {
+			message = context.Cause(ctx).Error()
+		}
+		return &problem{Status: exitInterrupted, Message: message}
+	}
+	var (
+		decided *exitError
+		invalid config.Problems
+	)
+	switch {
+	case errors.As(err, &decided):
+		return &problem{Status: decided.status, Message: err.Error(), Hint: decided.hint}
+	case errors.As(err, &invalid):
+		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
+	}
+	if message, unknown := unknownCommand(root, err); unknown {
+		return &problem{Status: exitUsage, Message: message}
+	}
+	return &problem{Status: exitFailed, Message: err.Error()}
+}
+
+// unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.
+func unknownCommand(root *cobra.Command, err error) (message string, ok bool) {
+	rest, ok := strings.CutPrefix(err.Error(), "unknown command ")
+	if !ok {
+		return "", false
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return "", false
+	}
+	name, _ := strconv.Unquote(quoted)
+	return fmt.Sprintf("unknown command %q%s", name, suggest(name, commandNames(root), "", "`ralph help` lists the commands")), true
+}
+
+func commandNames(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// suggest is the end of an error line about a name that does not exist.
+func suggest(name string, candidates []string, before, otherwise string) string {
+	if n := config.Nearest(name, candidates); n != "" {
+		return "; did you mean " + before + n + "?"
+	}
+	return "; " + otherwise
+}
+
+// flagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		unknown *pflag.NotExistError
+		missing *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+	)
+	help := fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		return usagef("unknown flag --%s%s", name, suggest(name, flagNames(cmd), "--", help))
+	case errors.As(err, &missing):
+		return usagef("--%s needs a value", missing.GetFlag().Name)
+	case errors.As(err, &invalid):
+		return usagef("--%s: %s", invalid.GetFlag().Name, flagCause(invalid))
+	}
+	return usagef("%s; %s", err, help)
+}
+
+// flagCause says what is wrong with a flag's value; the errors of pflag's own types name a Go function.
+func flagCause(e *pflag.InvalidValueError) string {
+	switch e.GetFlag().Value.Type() {
+	case "bool":
+		return fmt.Sprintf("%q is neither true nor false", e.GetValue())
+	case "int":
+		return fmt.Sprintf("%q is not a whole number", e.GetValue())
+	}
+	return errors.Unwrap(e).Error()
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	return names
+}
+
+// noArgs refuses arguments, for commands that take none.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// atMostOne refuses a second argument.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usagef("%s takes one %s, not %d", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+// exactlyOne asks for one argument.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes one %s; type %s %s", cmd.CommandPath(), what, cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/pool"
+)
+
+func newLogsCommand(a *app) *cobra.Command {
+	var follow, all bool
+	cmd := &cobra.Command{
+		Use: "logs KEY", Short: "Print what happened in an issue's latest run",
+		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
+			"the checks' full output are files in the folder that `ralph show KEY` names.",
+		Example: "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
+		GroupID: groupLook, Args: exactlyOne("KEY"), ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error { return runLogs(cmd, a, known(args[0]), follow, all) },
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
+	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
+	a.addJSON(cmd)
+	a.bind(cmd, "tracker", "local.dir", "state-dir")
+	return cmd
+}
+
+func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	runs, err := p.runsOf(cmd.Context(), key)
+	if err != nil {
+		return err
+	}
+	if !all {
+		runs = runs[len(runs)-1:]
+	}
+	for i, r := range runs {
+		if err := a.logRun(cmd.Context(), r, follow && i == len(runs)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logPoll is how often a followed log is looked at.
+const logPoll = 200 * time.Millisecond
+
+// logRun prints a run's events, and waits for more until the run has ended when it is to be followed.
+func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
+	f, err := os.Open(filepath.Join(r.Dir, "events.jsonl"))
+	if errors.Is(err, os.ErrNotExist) {
+		a.ui.note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.Run)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	in := bufio.NewReaderSize(f, 64<<10)
+	var line []byte
+	for {
+		part, err := in.ReadBytes('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			ended, err := a.logLine(line)
+			if err != nil || ended {
+				return err
+			}
+			line = line[:0]
+		case !errors.Is(err, io.EOF):
+			return err
+		case !follow || stateOf(r).State == "died":
+			return nil
+		default:
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(logPoll):
+			}
+		}
+	}
+}
+
+// logLine prints one event; ended says that it is the run's last.
+func (a *app) logLine(line []byte) (ended bool, err error) {
+	if a.json {
+		_, err := a.ui.out.Write(line)
+		return false, err
+	}
+	var e pool.Event
+	if json.Unmarshal(line, &e) != nil {
+		return false, nil // written by a later ralph, or cut off by a crash
+	}
+	text := e.Text
+	switch e.Kind {
+	case pool.EventStep:
+		if !a.ui.verbose {
+			return false, nil
+		}
+		text = string(e.Step)
+	case pool.EventStarted:
+		text = fmt.Sprintf("%s%s on %s", attempt(e.Attempt), e.Title, e.Branch)
+	case pool.EventCommits:
+		text = plural(e.Commits, "new commit")
+	case pool.EventIteration:
+		text = fmt.Sprint(e.Iteration)
+	case pool.EventGate, pool.EventSetup:
+		if e.Check != nil {
+			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
+		}
+	case pool.EventEnded:
+		text, ended = fmt.Sprintf("%s %s", e.Outcome, e.Text), true
+	}
+	kind := string(e.Kind)
+	if e.Source != "" {
+		kind = e.Source
+	}
+	a.ui.printf("%s  %-10s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), cleanLine(kind), indent(clean(text)))
+	return ended, nil
+}

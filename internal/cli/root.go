@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The groups of the help.
+const (
+	groupWork  = "work"
+	groupLook  = "look"
+	groupSetUp = "set-up"
+)
+
+const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
+coding agent in its own git worktree until the checks you name pass, and hands you the commits.`
+
+const rootExample = `  ralph init                                # set a repository up
+  ralph work --dry-run                      # what would be worked, and why the rest would not
+  ralph work --parallel 4                   # empty the backlog
+  ralph run --prompt 'Fix the flaky test'   # one prompt, no backlog`
+
+const exitHelp = `
+Exit status:
+  0 all done, or nothing to do    1 ralph failed    2 wrong usage or configuration
+  3 some issues did not succeed   4 agent or tracker unavailable   130 interrupted
+`
+
+// newRoot builds the tree of commands. A command added here is all there is to adding one.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ralph",
+		Short:         "Ralph empties a backlog",
+		Long:          rootLong,
+		Example:       rootExample,
+		Version:       buildVersion().line(),
+		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.begin() },
+	}
+	root.SetIn(a.host.Stdin)
+	root.SetOut(a.ui.out)
+	root.SetErr(a.ui.err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exitHelp + "{{end}}")
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupWork, Title: "Work:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupSetUp, Title: "Set up:"},
+	)
+	root.SetHelpCommandGroupID(groupSetUp)
+	root.SetCompletionCommandGroupID(groupSetUp)
+
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.repo, "repo", "", "the repository's `folder` (default: the one you are in)")
+	flags.StringVar(&a.color, "color", a.color, "colour the output `when`: auto, always, never")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more of what goes on")
+	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
+
+	root.AddCommand(newWorkCommand(a), newRunCommand(a), newStopCommand(a), newCleanCommand(a),
+		newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
+		newInitCommand(a), newConfigCommand(a), newVersionCommand(a))
+	root.SetHelpCommand(newHelpCommand())
+	refineCompletion(root)
+	return root
+}
+
+func colors() []string { return []string{"auto", "always", "never"} }
+
+// begin checks and applies the global flags.
+func (a *app) begin() error {
+	if !slices.Contains(colors(), a.color) {
+		return usagef("--color: %q is not one of %s", a.color, strings.Join(colors(), ", "))
+	}
+	if a.quiet && a.verbose {
+		return usagef("--quiet and --verbose exclude each other; choose one")
+	}
+	a.ui.configure(a.color, a.quiet, a.verbose)
+	return nil
+}
+
+// addJSON gives a command the flag --json.
+func (a *app) addJSON(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+}
+
+// newHelpCommand replaces cobra's, which takes an unknown command for a success.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Explain a command",
+		Example: "  ralph help config",
+		GroupID: groupSetUp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return fmt.Errorf("unknown command %q", rest[0])
+			}
+			target.InitDefaultHelpFlag()
+			return target.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return commandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}

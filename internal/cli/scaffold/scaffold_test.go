@@ -1,0 +1,92 @@
+package scaffold
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestWriteNeverOverwrites: whatever has the name stays as it is.
+func TestWriteNeverOverwrites(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(path string) error{
+		"folder":        func(p string) error { return os.Mkdir(p, 0o755) },
+		"file":          func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) },
+		"dangling link": func(p string) error { return os.Symlink("nowhere", p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			top := t.TempDir()
+			if err := prepare(filepath.Join(top, Dir)); err != nil {
+				t.Fatal(err)
+			}
+			if err := Write(top, []File{{Path: "a", Data: []byte("x")}}); !errors.Is(err, ErrExists) {
+				t.Errorf("got %v", err)
+			}
+			onlyThere(t, top, Dir)
+			if _, err := os.Stat(filepath.Join(top, Dir, "a")); err == nil {
+				t.Error("written into what was there")
+			}
+		})
+	}
+}
+
+// TestWriteIsWholeOrNothing: the second file cannot be written, as the first is where its folder should be.
+func TestWriteIsWholeOrNothing(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	if err := Write(top, []File{{Path: "a", Data: []byte("x")}, {Path: "a/b", Data: []byte("y")}}); err == nil {
+		t.Fatal("no error")
+	}
+	onlyThere(t, top)
+}
+
+// TestWriteStaysInside: a path cannot leave the folder.
+func TestWriteStaysInside(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	if err := Write(top, []File{{Path: "../../escaped", Data: []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	onlyThere(t, top, Dir)
+	onlyThere(t, filepath.Join(top, Dir), "escaped")
+}
+
+// TestImageName: podman's users look for a Containerfile, docker's for a Dockerfile.
+func TestImageName(t *testing.T) {
+	t.Parallel()
+	for sandbox, want := range map[string]string{"none": "Dockerfile", "docker": "Dockerfile", "podman": "Containerfile"} {
+		files, err := Files(Choices{Agent: "codex", Sandbox: sandbox, Label: "no-human"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, f := range files {
+			found = found || f.Path == want
+		}
+		if !found {
+			t.Errorf("%s: no %s", sandbox, want)
+		}
+	}
+}
+
+func onlyThere(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

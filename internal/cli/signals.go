@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// errInterrupted is the cause of everything that ends because the user asked for it.
+var errInterrupted = errors.New("interrupted")
+
+// errKilled is the cause after the second request.
+var errKilled = errors.New("interrupted twice")
+
+// watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
+// ends ctx. The third is left to the system, which ends ralph where it stands.
+func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	asked, done := make(chan struct{}), make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+			close(asked)
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			cancel(errKilled)
+		case <-done:
+		}
+	})
+	return ctx, asked, func() {
+		close(done)
+		watching.Wait()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain ä €\n\tx":          "plain ä €\n\tx",
+		"\x1b[31mred\x1b[0m":      "[31mred[0m",
+		"\x1b]0;title\x07x":       "]0;titlex",
+		"a\rb\x00c\x7fd":          "abcd",
+		"\u009b31mC1":             "31mC1",
+		"\u202eevil\u202c \u2066": "evil ",
+		"zero\u200bwidth\ufeff":   "zerowidth",
+		"\U000e0041tag":           "tag",
+		"a\xffb":                  "ab",
+		"👩\u200d💻":                "👩\u200d💻",
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := cleanLine("a\r\nb\tc\nralph: x"); got != "a b c ralph: x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzClean: nothing a terminal acts on survives, and cleaning again changes nothing.
+func FuzzClean(f *testing.F) {
+	f.Add("\x1b[2J\u009b1m\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := clean(s)
+		if !utf8.ValidString(got) || clean(got) != got {
+			t.Errorf("clean(%q) = %q", s, got)
+		}
+		if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+			t.Errorf("clean(%q) keeps a control character at %d", s, i)
+		}
+		if strings.ContainsAny(cleanLine(s), "\n\t\r") {
+			t.Errorf("cleanLine(%q) is not one line", s)
+		}
+	})
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}})
+	if want := "KEY       TITLE\na         x y z[0m\nlong-key\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestShortenAndAge(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"abc": "abc", "abcdé": "abc…"} {
+		if got := shorten(in, 4); got != want {
+			t.Errorf("shorten(%q) = %q", in, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		1500 * time.Microsecond: "2ms", 1250 * time.Millisecond: "1.3s", 90 * time.Second: "1m30s", -90 * time.Second: "-1m30s",
+		2*time.Hour + 5*time.Minute + 7*time.Second: "2h5m", 72 * time.Hour: "3d", 0: "0s",
+	} {
+		if got := age(d); got != want {
+			t.Errorf("age(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestColour(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	p := newPrinter(Host{Stdout: &out, Stderr: &errs})
+	if p.paint(red, "x") != "x" {
+		t.Error("colour without a terminal")
+	}
+	p.configure("always", false, false)
+	if p.paint(red, "x") != "\x1b[31mx\x1b[0m" {
+		t.Error("--color always does not")
+	}
+	p.configure("always", true, false)
+	p.note("unheard")
+	p.warn("a\x1b[1m\nb")
+	if want := "ralph: \x1b[33mwarning:\x1b[0m a[1m b\n"; errs.String() != want {
+		t.Errorf("got %q, want %q", errs.String(), want)
+	}
+}

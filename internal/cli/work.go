@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own worktree until
+the gate passes, publish the commits and report on the issue. It ends when nothing that can be worked is left.
+
+With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Any number
+of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits
+back; a second one kills them.`
+
+const workExample = `  ralph work --dry-run
+  ralph work --label no-human --parallel 4 --gate 'go test ./...'
+  ralph work --sandbox none --skip-permissions fix-login
+  ralph work --agent-command './my-agent --fast' --publish merge`
+
+// workKeys are the settings of `ralph work`.
+var workKeys = []string{
+	"labels", "exclude-labels", "parallel", "limit", "tracker", "local.dir", "agent", "model", "effort",
+	"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "prompt-file", "sandbox",
+	"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
+	"publish", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
+	"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
+	"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "state-dir", "keep-runs",
+	"log-level", "log-format",
+}
+
+func newWorkCommand(a *app) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong + "\n" + exitHelp, Example: workExample,
+		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error { return runWork(cmd, a, args, dry) },
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be worked, and why the rest would not; change nothing")
+	a.addJSON(cmd)
+	a.bind(cmd, workKeys...)
+	return cmd
+}
+
+func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if dry && p.Sandbox == "" {
+		p.assumeNone() // nothing is run
+	}
+	c, err := a.poolConfig(p)
+	if err != nil {
+		return err
+	}
+	// What every run would stumble over is said once, before anything starts.
+	base, err := p.repo.Base(cmd.Context(), p.Base)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	if c.Publish == pool.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
+		return usagef("publish merge needs a local branch as base, and %s is none; give --base BRANCH", base.Name)
+	}
+	view := &workView{ui: a.ui, started: time.Now()}
+	c.Observe = a.watched(view.event)
+	workers, err := pool.New(c)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	for i, key := range args {
+		args[i] = known(key)
+	}
+	if dry {
+		return a.plan(cmd.Context(), workers, args)
+	}
+	if err := c.Sandboxes.Check(cmd.Context()); err != nil {
+		return fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err)
+	}
+	stop := context.AfterFunc(a.hard, workers.Kill)
+	defer stop()
+	summary, err := workers.Sweep(cmd.Context(), args...)
+	if err != nil {
+		return asUsage(err)
+	}
+	if err := a.summarize(summary, view); err != nil {
+		return err
+	}
+	return verdict(summary)
+}
+
+// watched lets a test see the events too.
+func (a *app) watched(fn func(pool.Event)) func(pool.Event) {
+	if a.host.Observe == nil {
+		return fn
+	}
+	return func(e pool.Event) {
+		fn(e)
+		a.host.Observe(e)
+	}
+}
+
+// asUsage marks the errors that are the command line's fault.
+func asUsage(err error) error {
+	var unknown *pool.UnknownKeyError
+	if errors.As(err, &unknown) {
+		return &exitError{status: exitUsage, err: err}
+	}
+	return err
+}
+
+// verdict is the exit status of a sweep.
+func verdict(s pool.Summary) error {
+	bad := len(s.Runs) - s.Count(pool.Succeeded, pool.Superseded)
+	switch {
+	case s.Interrupted:
+		return errInterrupted
+	case s.Unavailable != nil && s.Count(pool.Succeeded) == 0:
+		hint := ""
+		if errors.Is(s.Unavailable, worktree.ErrRemote) {
+			hint = "to work on this machine only, without the remote: --remote none"
+		}
+		if !s.ParkedUntil.IsZero() {
+			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
+		}
+		return &exitError{status: exitParked, err: s.Unavailable, hint: hint}
+	case bad > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
+			hint: "`ralph show KEY` says why and what to type next"}
+	case s.Unavailable != nil:
+		return &exitError{status: exitIncomplete, err: s.Unavailable}
+	case len(s.Problems) > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d broken issues were left out", len(s.Problems))}
+	}
+	return nil
+}
+
+// plan prints what a sweep would do.
+func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error {
+	plan, err := workers.Plan(ctx, keys...)
+	if err != nil {
+		return asUsage(err)
+	}
+	if a.json {
+		return a.ui.json(planJSON(plan))
+	}
+	if len(plan.Work) == 0 {
+		a.ui.printf("Nothing to work.\n")
+	} else {
+		rows := [][]string{{"#", "ISSUE", "TITLE"}}
+		for i, issue := range plan.Work {
+			rows = append(rows, []string{fmt.Sprint(i + 1), issue.Key, shorten(issue.Title, 70)})
+		}
+		a.ui.printf("Would work, in this order:\n")
+		table(a.ui.out, rows)
+	}
+	if len(plan.Skipped) > 0 {
+		rows := [][]string{{"ISSUE", "WHY NOT"}}
+		for _, s := range plan.Skipped {
+			rows = append(rows, []string{s.Issue.Key, s.Reason})
+		}
+		a.ui.printf("\nWould leave out:\n")
+		table(a.ui.out, rows)
+	}
+	for _, pr := range plan.Problems {
+		a.ui.warn(pr.Error())
+	}
+	return nil
+}
