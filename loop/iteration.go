@@ -84,7 +84,6 @@ func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration)
 	switch {
 	case e.err == nil:
 		it.Ending = EndingExit
-		cause = nil
 	case errors.As(e.err, &notStarted):
 		it.Ending = EndingNotStarted
 		how.StartErr = e.err

@@ -24,7 +24,7 @@ func Run(ctx context.Context, c Config) Result {
 	r.res.End, r.res.Err = r.run(ctx)
 	if r.unsafe && r.res.End != EndHandBack {
 		if err := r.handBack(ctx, len(r.res.Iterations)); err != nil {
-			r.res.End, r.res.Err = EndHandBack, fmt.Errorf("%w (after: %s)", err, r.res.Err)
+			r.res.End, r.res.Err = EndHandBack, fmt.Errorf("%w (after: %w)", err, r.res.Err)
 		}
 	}
 	return r.res

@@ -52,8 +52,7 @@ func (w *worker) tell(ctx context.Context) {
 			w.warn(err)
 		}
 		err := s.do(ctx)
-		var away *tracker.UnavailableError
-		if errors.As(err, &away) || errors.Is(err, worktree.ErrRemote) {
+		if isAway(err) {
 			w.orphan(ctx, err)
 			return
 		}

@@ -100,18 +100,6 @@ func (f *fixture) observe(e pool.Event) {
 	}
 }
 
-func (f *fixture) count(kind pool.EventKind) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for _, e := range f.events {
-		if e.Kind == kind {
-			n++
-		}
-	}
-	return n
-}
-
 func (f *fixture) sweep(ctx context.Context, keys ...string) pool.Summary {
 	f.t.Helper()
 	p, err := pool.New(f.Config)

@@ -187,7 +187,7 @@ func (j *Journal) query(ctx context.Context, query string, args ...any) ([]Recor
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	defer rows.Close() //nolint:errcheck // Err below tells
+	defer rows.Close()
 	var out []Record
 	for rows.Next() {
 		var r Record

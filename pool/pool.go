@@ -45,7 +45,7 @@ type Labels struct {
 // Retry limits how often an issue is tried.
 type Retry struct {
 	MaxAttempts int           // default 3
-	Backoff     time.Duration // after the first failed attempt; doubles with each. Default 1 min
+	Backoff     time.Duration // after the first failed attempt; doubles with each. Default 1 min; negative: none
 	BackoffMax  time.Duration // default 1 h
 }
 
@@ -105,7 +105,7 @@ func (c Config) withDefaults() Config {
 	c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsInfo, "needs-info")
 	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
 	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
-	c.Retry.Backoff = cmp.Or(c.Retry.Backoff, time.Minute)
+	c.Retry.Backoff = max(0, cmp.Or(c.Retry.Backoff, time.Minute))
 	c.Retry.BackoffMax = cmp.Or(c.Retry.BackoffMax, time.Hour)
 	c.ClaimLife = cmp.Or(c.ClaimLife, 10*time.Minute)
 	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)

@@ -157,17 +157,16 @@ func (s *sweep) next(ctx context.Context) (tracker.Issue, bool, error) {
 // list looks at the whole backlog and queues what was not tried yet.
 func (s *sweep) list(ctx context.Context) error {
 	plan, err := s.pool.Plan(ctx, s.keys...)
-	if err != nil {
-		var away *tracker.UnavailableError
-		if errors.As(err, &away) || errors.Is(err, worktree.ErrRemote) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.summary.Unavailable = err
-			return nil
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the sweep was stopped, which is no error
+	case isAway(err):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.summary.Unavailable = err
+		return nil
+	default:
 		return err
 	}
 	s.mu.Lock()
@@ -183,6 +182,12 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.emit(Event{Kind: EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(plan.Work), len(plan.Skipped))})
 	}
 	return nil
+}
+
+// isAway reports that the tracker or the remote cannot be reached now.
+func isAway(err error) bool {
+	var away *tracker.UnavailableError
+	return errors.As(err, &away) || errors.Is(err, worktree.ErrRemote)
 }
 
 // ended takes a run's end, and looks at the issues that waited for it.

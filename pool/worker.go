@@ -141,8 +141,13 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 		return reason, nil
 	}
 	if approver, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok {
-		if _, err := approver.Approved(ctx, issue, w.p.cfg.Require[0]); err != nil {
-			return err.Error(), nil
+		_, reason := approver.Approved(ctx, issue, w.p.cfg.Require[0])
+		var away *tracker.UnavailableError
+		switch {
+		case errors.As(reason, &away):
+			return "", reason
+		case reason != nil:
+			return reason.Error(), nil
 		}
 	}
 	w.issue = issue
@@ -163,8 +168,7 @@ func (w *worker) givenUp(ctx context.Context, reason string, err error) result {
 		reason += "; " + e.Error()
 	}
 	r := w.skipped(reason)
-	var away *tracker.UnavailableError
-	if errors.As(err, &away) {
+	if isAway(err) {
 		r.unavailable = err
 	}
 	return r

@@ -47,7 +47,7 @@ func NewNone(c NoneConfig) *None {
 // Name is "none".
 func (*None) Name() string { return "none" }
 
-// Capabilities: the host's own files, and no wall.
+// Capabilities says: the host's own files, and no wall.
 func (*None) Capabilities() Capabilities {
 	return Capabilities{Files: InPlace, Isolation: NoIsolation}
 }

@@ -255,7 +255,7 @@ func TestStateDir(t *testing.T) {
 
 func TestExactlyOne(t *testing.T) {
 	t.Parallel()
-	check, cmd := exactlyOne("KEY"), &cobra.Command{Use: "show"}
+	check, cmd := oneIssue, &cobra.Command{Use: "show"}
 	if err := check(cmd, []string{"a"}); err != nil {
 		t.Error(err)
 	}

@@ -52,8 +52,6 @@ func refineCompletion(root *cobra.Command) {
 
 // completeKeys offers the keys of the backlog's open issues with their titles. It fails silently: completion has no
 // place to say anything.
-//
-//nolint:unparam // the signature is cobra's
 func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	loaded, err := a.config(cmd)

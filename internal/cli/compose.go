@@ -133,7 +133,7 @@ func (a *app) poolConfig(p *parts) (pool.Config, error) {
 		Gate: lines(p.Gate, p.GateTimeout), Signals: p.CompletionSignal, MaxIterations: p.MaxIterations,
 		NoProgress: p.NoProgress, Timers: timers(p.Config),
 		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env,
-		Retry: pool.Retry{MaxAttempts: p.MaxAttempts, Backoff: p.RetryBackoff, BackoffMax: p.RetryBackoffMax},
+		Retry: pool.Retry{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
 		Labels: pool.Labels{
 			NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel,
 		},
@@ -155,6 +155,15 @@ func (a *app) secrets(passed []string) []string {
 		}
 	}
 	return values
+}
+
+// zeroIsNone says a zero of the configuration, where it means none, in the words of the library, where it means the
+// default.
+func zeroIsNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // agent is the agent that the configuration names, its options, and the environment for the sandbox.

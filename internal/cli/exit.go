@@ -172,12 +172,10 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactlyOne asks for one argument.
-func exactlyOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s takes one %s; type %s %s", cmd.CommandPath(), what, cmd.CommandPath(), what)
-		}
-		return nil
+// oneIssue asks for the key of one issue.
+func oneIssue(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())
 	}
+	return nil
 }

@@ -23,7 +23,7 @@ func newLogsCommand(a *app) *cobra.Command {
 		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
 			"the checks' full output are files in the folder that `ralph show KEY` names.",
 		Example: "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
-		GroupID: groupLook, Args: exactlyOne("KEY"), ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLogs(cmd, a, known(args[0]), follow, all) },
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
@@ -67,7 +67,7 @@ func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	var line []byte
 	for {
@@ -101,8 +101,8 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 		return false, err
 	}
 	var e pool.Event
-	if json.Unmarshal(line, &e) != nil {
-		return false, nil // written by a later ralph, or cut off by a crash
+	if err := json.Unmarshal(line, &e); err != nil {
+		return false, nil //nolint:nilerr // written by a later ralph, or cut off by a crash
 	}
 	text := e.Text
 	switch e.Kind {

@@ -14,10 +14,10 @@ func newPromptCommand(a *app) *cobra.Command {
 		Use: "prompt KEY", Short: "Print exactly what the agent would be told about an issue",
 		Long:    "Print exactly what the agent would be told in the first iteration. Commands in the template are shown, not run.",
 		Example: "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
-		GroupID: groupLook, Args: exactlyOne("KEY"), ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPrompt(cmd, a, known(args[0])) },
 	}
-	a.bind(cmd, workKeys...)
+	a.bind(cmd, workKeys()...)
 	return cmd
 }
 

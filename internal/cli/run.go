@@ -75,7 +75,7 @@ func strategies() []string {
 }
 
 func runRun(cmd *cobra.Command, a *app, f runFlags) error {
-	prompt, err := f.promptOf(cmd, a)
+	prompt, err := f.promptOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func given(cmd *cobra.Command, flag string, value []string) []string {
 }
 
 // promptOf checks the prompt's flags.
-func (f runFlags) promptOf(cmd *cobra.Command, a *app) (loop.Prompt, error) {
+func (f runFlags) promptOf(cmd *cobra.Command) (loop.Prompt, error) {
 	inline, file := cmd.Flags().Changed("prompt"), cmd.Flags().Changed("prompt-file")
 	switch {
 	case f.iterations < 1:

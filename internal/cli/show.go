@@ -18,7 +18,7 @@ func newShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Tell all about an issue's runs, and what to type next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
-		GroupID: groupLook, Args: exactlyOne("KEY"), ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, a, known(args[0])) },
 	}
 	a.addJSON(cmd)

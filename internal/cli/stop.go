@@ -16,7 +16,7 @@ func newStopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login",
-		GroupID: groupWork, Args: exactlyOne("KEY"), ValidArgsFunction: a.completeKeys,
+		GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, known(args[0])) },
 	}
 	a.bind(cmd, "tracker", "local.dir", "state-dir")

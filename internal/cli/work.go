@@ -26,14 +26,16 @@ const workExample = `  ralph work --dry-run
   ralph work --agent-command './my-agent --fast' --publish merge`
 
 // workKeys are the settings of `ralph work`.
-var workKeys = []string{
-	"labels", "exclude-labels", "parallel", "limit", "tracker", "local.dir", "agent", "model", "effort",
-	"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "prompt-file", "sandbox",
-	"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
-	"publish", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
-	"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
-	"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "state-dir", "keep-runs",
-	"log-level", "log-format",
+func workKeys() []string {
+	return []string{
+		"labels", "exclude-labels", "parallel", "limit", "tracker", "local.dir", "agent", "model", "effort",
+		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "prompt-file", "sandbox",
+		"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
+		"publish", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
+		"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
+		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "state-dir", "keep-runs",
+		"log-level", "log-format",
+	}
 }
 
 func newWorkCommand(a *app) *cobra.Command {
@@ -45,7 +47,7 @@ func newWorkCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be worked, and why the rest would not; change nothing")
 	a.addJSON(cmd)
-	a.bind(cmd, workKeys...)
+	a.bind(cmd, workKeys()...)
 	return cmd
 }
 
@@ -91,7 +93,7 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if err != nil {
 		return asUsage(err)
 	}
-	if err := a.summarize(summary, view); err != nil {
+	if err := a.summary(summary, view); err != nil {
 		return err
 	}
 	return verdict(summary)
@@ -138,7 +140,7 @@ func verdict(s pool.Summary) error {
 	case s.Unavailable != nil:
 		return &exitError{status: exitIncomplete, err: s.Unavailable}
 	case len(s.Problems) > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d broken issues were left out", len(s.Problems))}
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s left out", plural(len(s.Problems), "broken issue"))}
 	}
 	return nil
 }

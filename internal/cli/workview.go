@@ -92,8 +92,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// summarize prints the result of a sweep.
-func (a *app) summarize(s pool.Summary, v *workView) error {
+// summary prints the result of a sweep.
+func (a *app) summary(s pool.Summary, v *workView) error {
 	if a.json {
 		return a.ui.json(summaryJSON(s))
 	}

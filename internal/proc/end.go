@@ -133,7 +133,7 @@ func (t *tree) awaitGroup() error {
 		if time.Now().After(limit) {
 			return survivors(alive)
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // the death of a process that is no child of ours sends no event
 	}
 	return nil
 }

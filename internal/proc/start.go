@@ -76,7 +76,7 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 		if err != syscall.ETXTBSY || pause > 100*time.Millisecond {
 			return pid, err
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // nothing tells when the other fork has made its exec
 	}
 }
 

@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// verdict is how a loop ends, and what it has to show for it.
+type verdict struct {
+	end     loop.End
+	class   agents.Class // of the failure; "": none
+	commits int
+	tools   int // at least
+	asked   int // at least; how often the model was asked
+}
+
+// Each scenario, played to the real programs.
+func TestRealAgents(t *testing.T) {
+	for name, want := range map[string]verdict{
+		"commit":      {end: loop.EndDone, commits: 1, tools: 1},
+		"write":       {end: loop.EndDone, commits: 1, tools: 1},
+		"tools":       {end: loop.EndDone, commits: 1, tools: 5},
+		"large":       {end: loop.EndDone, commits: 1, tools: 1},
+		"toolfail":    {end: loop.EndMaxed, tools: 1},
+		"withdrawn":   {end: loop.EndMaxed, commits: 1, tools: 1},
+		"nochange":    {end: loop.EndNoChange, tools: 1},
+		"needsinfo":   {end: loop.EndNeedsInfo},
+		"flaky":       {end: loop.EndDone, commits: 1, tools: 1, asked: 3},
+		"flakylimit":  {end: loop.EndDone, commits: 1, tools: 1, asked: 3},
+		"ratelimit":   {end: loop.EndUnavailable, class: agents.RateLimit},
+		"overload":    {end: loop.EndUnavailable, class: agents.Overload},
+		"late":        {end: loop.EndUnavailable, class: agents.Overload, commits: 1, tools: 1},
+		"auth":        {end: loop.EndUnavailable, class: agents.Auth},
+		"badrequest":  {end: loop.EndAgent, class: agents.BadRequest},
+		"nomodel":     {end: loop.EndAgent, class: agents.ModelNotFound},
+		"truncate":    {end: loop.EndUnavailable, class: agents.Overload},
+		"no-such-one": {end: loop.EndAgent, class: agents.BadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachCLI(t, func(t *testing.T, c realCLI) {
+				r := newRig(t, c, name)
+				r.holdAgainst(t, r.run(t, nil), want)
+			})
+		})
+	}
+}
+
+func (r *rig) holdAgainst(t *testing.T, res loop.Result, want verdict) {
+	t.Helper()
+	if res.End != want.end {
+		t.Errorf("end %s, want %s", res.End, want.end)
+	}
+	if (res.Failure == nil) != (want.class == "") || res.Failure != nil && res.Failure.Class != want.class {
+		t.Errorf("failure %v, want %q", res.Failure, want.class)
+	}
+	if res.Work.Commits != want.commits {
+		t.Errorf("%d commits, want %d", res.Work.Commits, want.commits)
+	}
+	if n := r.saw(agents.EventTool); n < want.tools {
+		t.Errorf("%d tools seen, want %d or more", n, want.tools)
+	}
+	if n := r.conversations(); n < want.asked {
+		t.Errorf("the model was asked %d times, want %d or more", n, want.asked)
+	}
+	if n := r.saw(agents.EventUnknown); n > 0 {
+		t.Errorf("%d events are unknown to the decoder", n)
+	}
+	if want.class == "" && res.Usage.Output == 0 {
+		t.Errorf("no tokens counted: %+v", res.Usage)
+	}
+}
+
+func TestRealAgentDoesTheIssueOfThePrompt(t *testing.T) {
+	eachCLI(t, func(t *testing.T, c realCLI) {
+		r := newRig(t, c, "issue")
+		r.holdAgainst(t, r.run(t, nil), verdict{end: loop.EndDone, commits: 1, tools: 1})
+		if got := r.repo.git(t, "show", "HEAD:issue-fix-it.txt"); got != "worked on fix-it" {
+			t.Errorf("file %q", got)
+		}
+	})
+}
+
+// A gate that fails makes the next iteration's feedback, and that the commit that was forgotten.
+func TestRealAgentActsOnFeedback(t *testing.T) {
+	eachCLI(t, func(t *testing.T, c realCLI) {
+		r := newRig(t, c, "forgetful")
+		res := r.run(t, func(c *loop.Config) {
+			c.MaxIterations = 3
+			c.Gate = []loop.Command{{Line: "git cat-file -e HEAD:issue-fix-it.txt"}}
+		})
+		if res.End != loop.EndDone || len(res.Iterations) != 2 || res.Work.Commits != 1 || !res.GatePassed() {
+			t.Errorf("end %s after %d iterations with %d commits, gate %+v", res.End, len(res.Iterations), res.Work.Commits, res.Gate)
+		}
+		if a, b := res.Iterations[0].Session, res.Iterations[len(res.Iterations)-1].Session; a == "" || a == b {
+			t.Errorf("sessions %q and %q: each iteration has a fresh one", a, b)
+		}
+	})
+}
+
+// conversations counts the requests for a message of the model.
+func (r *rig) conversations() int {
+	n := 0
+	for _, q := range r.model.Requests() {
+		if q.Prompt != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// A session goes on where it was left, in the same program and by its id.
+func TestRealAgentResumes(t *testing.T) {
+	eachCLI(t, func(t *testing.T, c realCLI) {
+		r := newRig(t, c, "resume")
+		first := r.once(t, agents.Request{Prompt: "Begin, please.", Options: r.options()})
+		if first.Failure != nil || first.Session == "" {
+			t.Fatalf("first: %+v", first)
+		}
+		second := r.once(t, agents.Request{Prompt: "Now go on.", Options: r.options(), Session: first.Session})
+		if second.Failure != nil || second.Session != first.Session {
+			t.Errorf("resumed: %+v, want session %s", second, first.Session)
+		}
+		if n := len(r.repo.lines(t, "rev-list", r.base+"..HEAD")); n != 1 {
+			t.Errorf("%d commits, want the one of the second turn", n)
+		}
+		rs := r.model.Requests()
+		if last := rs[len(rs)-1]; !bytes.Contains(last.Body, []byte("Begin, please.")) {
+			t.Error("the resumed session does not know its first turn")
+		}
+	})
+}
+
+// once runs one process of the agent.
+func (r *rig) once(t *testing.T, q agents.Request) agents.Report {
+	t.Helper()
+	inv, err := r.agent.Invocation(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	exit, err := r.sandbox.Exec(t.Context(), sandboxes.Command{
+		Argv: inv.Argv, Env: inv.Env, Stdin: strings.NewReader(inv.Stdin), Stdout: &out, Stderr: &errs,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.agent.NewDecoder()
+	for line := range bytes.Lines(out.Bytes()) {
+		d.Line(bytes.TrimSuffix(line, []byte("\n")))
+	}
+	return d.Finish(agents.Ending{ExitCode: exit.Code, Signal: exit.Signal, StderrTail: errs.String()})
+}
+
+// A model that stalls is met by the idle timeout, and nothing of the agent is left.
+func TestRealAgentHangs(t *testing.T) {
+	eachCLI(t, func(t *testing.T, c realCLI) {
+		r := newRig(t, c, "hang")
+		res := r.run(t, func(c *loop.Config) { c.Timers.Idle = 4 * time.Second })
+		if len(res.Iterations) != 1 || res.Iterations[0].Ending != "idle-timeout" || res.Iterations[0].Failure == nil {
+			t.Errorf("iterations %+v, want one that ends by idle-timeout", res.Iterations)
+		}
+		if r.conversations() == 0 {
+			t.Error("the model was never asked: something else hung")
+		}
+	})
+}
+
+// The agent is killed while its tool runs, by a signal to its own process only: the iteration has failed, and neither
+// the agent nor its tool is left.
+func TestRealAgentKilled(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			eachCLI(t, func(t *testing.T, c realCLI) {
+				r := newRig(t, c, "sleep")
+				done := make(chan loop.Result, 1)
+				go func() { done <- r.run(t, nil) }()
+				awaitFile(t, filepath.Join(string(r.repo), "started"))
+				if err := syscall.Kill(r.leader(t), sig); err != nil {
+					t.Error(err)
+				}
+				res := <-done
+				if len(res.Iterations) != 1 || res.Iterations[0].Failure == nil || res.Iterations[0].Ending != "exit" {
+					t.Fatalf("iterations %+v, want one that failed", res.Iterations)
+				}
+				if sig != syscall.SIGINT && res.Iterations[0].Failure.Class != agents.Killed {
+					t.Errorf("failure %v, want that it was killed", res.Iterations[0].Failure)
+				}
+				if res.End == loop.EndDone || res.End == loop.EndUnavailable {
+					t.Errorf("end %s", res.End)
+				}
+			})
+		})
+	}
+}
+
+// leader is the agent's own process: the marked one that this process has started.
+func (r *rig) leader(t *testing.T) int {
+	t.Helper()
+	all := processesWith(t, r.mark)
+	for _, p := range all {
+		if p.parent == os.Getpid() {
+			return p.pid
+		}
+	}
+	t.Fatalf("no process of the agent is a child of this one: %s", describe(all))
+	return 0
+}
+
+// An interrupt asks the agent to end, its tool goes with it, and the commits it made before are kept.
+func TestRealAgentInterrupted(t *testing.T) {
+	eachCLI(t, func(t *testing.T, c realCLI) {
+		r := newRig(t, c, "sleep")
+		stop := make(chan struct{})
+		done := make(chan loop.Result, 1)
+		go func() { done <- r.run(t, func(c *loop.Config) { c.Interrupt = stop }) }()
+		awaitFile(t, filepath.Join(string(r.repo), "started"))
+		close(stop)
+		if res := <-done; res.End != loop.EndInterrupted {
+			t.Errorf("end %s", res.End)
+		}
+	})
+}

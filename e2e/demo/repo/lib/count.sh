@@ -1,0 +1,2 @@
+# count: how many numbers there are.
+count() { grep -c .; }

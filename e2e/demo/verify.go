@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/e2e/scripted"
+)
+
+// verify holds what ralph has done against what it should have done, without asking ralph. It returns every
+// difference.
+func (p place) verify(ctx context.Context) error {
+	var errs []error
+	for _, key := range labelled() {
+		if err := p.verifyDone(ctx, key); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	if err := p.verifyUntouched(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", forPeople, err))
+	}
+	if err := p.verifyStarts(); err != nil {
+		errs = append(errs, err)
+	}
+	main, err := p.export(ctx, "main")
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	if _, err := p.run(ctx, main, "sh", append([]string{"checks/run.sh"}, labelled()...)...); err != nil {
+		errs = append(errs, fmt.Errorf("main after the merges: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// verifyDone: the branch exists, its check passes on it, and the issue tells.
+func (p place) verifyDone(ctx context.Context, key string) error {
+	branch, err := p.export(ctx, "ralph/"+key)
+	if err != nil {
+		return err
+	}
+	if _, err := p.run(ctx, branch, "sh", "checks/run.sh", key); err != nil {
+		return err
+	}
+	now, err := os.ReadFile(p.issueFile(key))
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(now, []byte("succeeded")) {
+		return errors.New("the issue has no report of success")
+	}
+	return nil
+}
+
+// verifyUntouched: nobody has worked the issue that is a person's.
+func (p place) verifyUntouched(ctx context.Context) error {
+	if _, err := p.run(ctx, p.repo(), "git", "rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+forPeople); err == nil {
+		return errors.New("has a branch, and was not to be worked")
+	}
+	was, err := fs.ReadFile(files, "repo/.ralph/backlog/"+forPeople+".md")
+	if err != nil {
+		return err
+	}
+	now, err := os.ReadFile(p.issueFile(forPeople))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(was, now) {
+		return errors.New("the issue's file was changed")
+	}
+	return nil
+}
+
+// verifyStarts: each issue was worked in one iteration, but for the one whose first attempt its gate refused.
+func (p place) verifyStarts() error {
+	starts, err := scripted.ReadLog(p.starts())
+	if err != nil {
+		return err
+	}
+	count := map[string]int{}
+	for _, s := range starts {
+		count[s.Key]++
+	}
+	for _, key := range labelled() {
+		want := 1
+		if key == "add-mean" {
+			want = 2
+		}
+		if count[key] != want {
+			return fmt.Errorf("%s: the agent was started %d times, want %d", key, count[key], want)
+		}
+	}
+	if n := count[forPeople]; n != 0 {
+		return fmt.Errorf("%s: the agent was started %d times", forPeople, n)
+	}
+	return nil
+}
+
+// export checks a branch out in a clone of its own, so that the repository stays as ralph left it.
+func (p place) export(ctx context.Context, branch string) (dir string, err error) {
+	dir = filepath.Join(p.dir, "verify", filepath.FromSlash(branch))
+	_, err = p.run(ctx, p.dir, "git", "clone", "--quiet", "--branch", branch, p.repo(), dir)
+	return dir, err
+}

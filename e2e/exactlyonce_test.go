@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	"testing"
+)
+
+// Two sweeps at the same time on one repository: each issue is worked once, by either of them.
+func TestTwoSweepsOnOneBacklog(t *testing.T) {
+	t.Parallel()
+	s, r := newScene(t, doIt), newRepository(t)
+	keys := r.backlog(t, 40)
+	s.atOnce(t, r, r)
+	s.worked(t, keys, r)
+	s.clean(t, r)
+}
+
+// Three clones of one remote, each with its own copy of the backlog: only the remote can tell them apart.
+func TestThreeClonesOfOneRemote(t *testing.T) {
+	t.Parallel()
+	s, r := newScene(t, doIt), newRepository(t)
+	keys := r.backlog(t, 40)
+	remote := newRemote(t, r)
+	a, b, c := remote.clone(t), remote.clone(t), remote.clone(t)
+	s.atOnce(t, a, b, c)
+	s.worked(t, keys, remote)
+	s.clean(t, a, b, c, remote)
+}
+
+// atOnce runs one sweep in each repository, all at the same time.
+func (s scene) atOnce(t *testing.T, rs ...repository) {
+	t.Helper()
+	var all []*ralph
+	for _, r := range rs {
+		all = append(all, s.start(t, r, nil, "work"))
+	}
+	for _, p := range all {
+		if status := p.end(t); status != 0 {
+			t.Errorf("a sweep ends with status %d", status)
+		}
+	}
+}
+
+// worked holds that each issue was worked exactly once, and that its branch in r has exactly its commit.
+func (s scene) worked(t *testing.T, keys []string, r repository) {
+	t.Helper()
+	starts := s.starts(t)
+	for _, key := range keys {
+		if n := starts[key]; n != 1 {
+			t.Errorf("%s: the agent was started %d times", key, n)
+		}
+		if _, err := r.try("rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+key); err != nil {
+			t.Errorf("%s has no branch", key)
+			continue
+		}
+		if n := r.commits(t, "ralph/"+key); n != 1 {
+			t.Errorf("%s: %d commits on its branch", key, n)
+		}
+	}
+	if len(starts) != len(keys) {
+		t.Errorf("%d issues were worked, want %d", len(starts), len(keys))
+	}
+}

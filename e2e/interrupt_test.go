@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const exitInterrupted = 130
+
+// waiting is a script whose agents commit, report that they are there and wait.
+func waiting(dir, before string) string {
+	return strings.NewReplacer("DIR", dir, "BEFORE", before).Replace(`
+issues:
+  "*":
+    - - BEFORE
+      - write: {path: one.txt, text: one}
+      - commit: One
+      - touch: DIR/{{key}}
+      - wait: DIR/go
+      - say: <promise>COMPLETE</promise>
+`)
+}
+
+// Ctrl-C: agents end, commits are kept, claims are given up, nothing counts as an attempt; the next sweep goes on.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s, r := newScene(t, waiting(dir, "say: hello")), newRepository(t)
+			keys := r.backlog(t, 4)
+			p := s.start(t, r, nil, "work", "--parallel", "2")
+			awaitFile(t, filepath.Join(dir, keys[0]))
+			awaitFile(t, filepath.Join(dir, keys[1]))
+			if err := p.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.end(t); got != exitInterrupted {
+				t.Errorf("status %d, want %d", got, exitInterrupted)
+			}
+			s.clean(t, r)
+			starts := s.starts(t)
+			for i, key := range keys {
+				begun := i < 2
+				if (starts[key] == 1) != begun || starts[key] > 1 {
+					t.Errorf("%s was started %d times", key, starts[key])
+				}
+				if begun && r.commits(t, "ralph/"+key) != 1 {
+					t.Errorf("%s: its commit is lost", key)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.sweep(t, r, 0)
+			for _, key := range keys {
+				if s.starts(t)[key] == 0 || r.commits(t, "ralph/"+key) == 0 {
+					t.Errorf("%s was not worked by the next sweep", key)
+				}
+			}
+			s.clean(t, r)
+		})
+	}
+}
+
+// The second request to stop does not wait for an agent that will not end, and keeps its commit all the same. A grace of hours
+// makes sure that it is the second signal that ends it.
+func TestInterruptTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, r := newScene(t, waiting(dir, "ignore_term: true")), newRepository(t)
+	key := r.backlog(t, 1)[0]
+	p := s.start(t, r, []string{"RALPH_STOP_GRACE=5h"}, "work")
+	awaitFile(t, filepath.Join(dir, key))
+	// Two different ones: equal signals that are not taken yet would be one.
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := p.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.end(t); got != exitInterrupted {
+		t.Errorf("status %d, want %d", got, exitInterrupted)
+	}
+	if r.commits(t, "ralph/"+key) != 1 {
+		t.Error("the commit is lost")
+	}
+	s.clean(t, r)
+}

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository is a git repository of a test, at its checkout.
+type repository string
+
+// gitEnv makes git the same for everybody: no configuration of the host, a fixed person.
+func gitEnv() []string {
+	return []string{
+		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid",
+		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.invalid",
+	}
+}
+
+// newRepository makes a repository with one commit on main.
+func newRepository(t testing.TB) repository {
+	t.Helper()
+	r := repository(filepath.Join(t.TempDir(), "repo"))
+	if err := os.Mkdir(string(r), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.git(t, "init", "--quiet", "--initial-branch=main")
+	r.write(t, "README.md", "# test\n")
+	r.commit(t, "start")
+	return r
+}
+
+// newRemote makes a bare repository from r, registers it in r as origin and pushes main.
+func newRemote(t testing.TB, r repository) repository {
+	t.Helper()
+	bare := repository(filepath.Join(t.TempDir(), "remote.git"))
+	r.git(t, "init", "--quiet", "--bare", "--initial-branch=main", string(bare))
+	r.git(t, "remote", "add", "origin", string(bare))
+	r.git(t, "push", "--quiet", "--set-upstream", "origin", "main")
+	return bare
+}
+
+// clone makes a clone of r.
+func (r repository) clone(t testing.TB) repository {
+	t.Helper()
+	c := repository(filepath.Join(t.TempDir(), "clone"))
+	r.git(t, "clone", "--quiet", string(r), string(c))
+	return c
+}
+
+// git runs git in r and returns what it printed, without the last line end.
+func (r repository) git(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := r.try(args...)
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// try is git that may fail.
+func (r repository) try(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = string(r)
+	cmd.Env = append(os.Environ(), gitEnv()...)
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// lines is git's output by lines; none for no output.
+func (r repository) lines(t testing.TB, args ...string) []string {
+	t.Helper()
+	out := r.git(t, args...)
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\n")
+}
+
+// write makes a file of the checkout, and its folder.
+func (r repository) write(t testing.TB, path, text string) {
+	t.Helper()
+	full := filepath.Join(string(r), path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// commit commits everything in the checkout.
+func (r repository) commit(t testing.TB, message string) {
+	t.Helper()
+	r.git(t, "add", "--all")
+	r.git(t, "commit", "--quiet", "--message", message)
+}

@@ -1,0 +1,96 @@
+package scripted
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// misbehave does what a real agent should not, and sometimes does.
+func (a *agent) misbehave(act Action) error {
+	switch {
+	case act.IgnoreTerm:
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+		return nil
+	case act.Orphan:
+		return a.orphan()
+	case act.Hang:
+		time.Sleep(math.MaxInt64)
+		return nil
+	case act.Kill != "":
+		if err := syscall.Kill(os.Getpid(), signals()[act.Kill]); err != nil {
+			return err
+		}
+		time.Sleep(math.MaxInt64) // until the signal arrives
+		return nil
+	case act.Exit != nil:
+		return exitError(*act.Exit)
+	case act.Garbage > 0:
+		return garbage(a.stdout, act.Garbage)
+	case act.Huge > 0:
+		return huge(a.stdout, act.Huge)
+	case act.Grease:
+		_, err := io.WriteString(a.stdout, grease)
+		return err
+	}
+	return fmt.Errorf("an action says nothing")
+}
+
+// signals are the ones that an agent may end itself by.
+func signals() map[string]syscall.Signal {
+	return map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+}
+
+// orphan starts a process that is in nobody's process group and holds the agent's output open, and prints its PID.
+func (a *agent) orphan() error {
+	cmd := exec.Command("sleep", "86400")
+	if f, ok := a.stdout.(*os.File); ok {
+		cmd.Stdout = f
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "orphan %d\n", cmd.Process.Pid)
+	return cmd.Process.Release()
+}
+
+// garbage writes n bytes: NUL, escapes, broken UTF-8, line ends in odd places.
+func garbage(w io.Writer, n int) error {
+	unit := []byte("\x00\x1b[31m\xff\xfe\xc3\r\n\x07\xe2\x80\xae{\"type\":\x80\u2028\n")
+	b := bytes.Repeat(unit, n/len(unit)+1)
+	_, err := w.Write(b[:n])
+	return err
+}
+
+// huge writes one line of n bytes, in pieces.
+func huge(w io.Writer, n int) error {
+	piece := strings.Repeat("x", 1<<16)
+	for n > 0 {
+		k, err := io.WriteString(w, piece[:min(n, len(piece))])
+		if err != nil {
+			return err
+		}
+		n -= k
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// grease is output that looks like events of agents and is none.
+const grease = `{"type":"grease.unknown","payload":{"deep":[[[[]]]]}}
+{"type":42}
+{"no type":true}
+{"type":"assistant","message":"not an object"}
+{"type":"item.completed","item":null}
+{"type":"result","unfinished":
+[1,2,3]
+null
+`

@@ -1,0 +1,117 @@
+package scripted
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Script says what the agent does, by issue key; the key "*" stands for every issue that is not named.
+//
+//	issues:
+//	  fix-sum:
+//	    - - write: {path: sum.sh, text: "echo $(($1 + $2))\n"}   # first iteration
+//	      - commit: Add sum
+//	    - - run: sh checks/run.sh fix-sum                        # second iteration, and all that follow
+//	      - say: <promise>COMPLETE</promise>
+type Script struct {
+	Issues map[string][][]Action `yaml:"issues"`
+}
+
+// Action is one thing to do; exactly one field is set. In strings {{key}}, {{title}}, {{branch}}, {{iteration}} and
+// {{pid}} are replaced, except in the lines for the shell, which has the RALPH_* variables.
+type Action struct {
+	// Work.
+
+	Write  *File  `yaml:"write,omitempty"`  // make or replace a file of the worktree
+	Append *File  `yaml:"append,omitempty"` // add to the end of a file of the worktree
+	Run    string `yaml:"run,omitempty"`    // sh -c; a failure ends the agent with its status
+	Try    string `yaml:"try,omitempty"`    // sh -c; a failure is only printed
+	Commit string `yaml:"commit,omitempty"` // commit everything, with this message
+	Say    string `yaml:"say,omitempty"`    // print a line
+	Stderr string `yaml:"stderr,omitempty"` // print a line on standard error
+
+	// Talking to a test.
+
+	Expect string `yaml:"expect,omitempty"` // regular expression the prompt has to match, else exit 9
+	Prompt string `yaml:"prompt,omitempty"` // path of a file that gets the prompt
+	Touch  string `yaml:"touch,omitempty"`  // path of a file to make: an event for whoever waits
+	Wait   string `yaml:"wait,omitempty"`   // path of a file to wait for
+
+	// Misbehaving.
+
+	IgnoreTerm bool   `yaml:"ignore_term,omitempty"` // from here on ignore SIGTERM and SIGINT
+	Orphan     bool   `yaml:"orphan,omitempty"`      // start a process in a session of its own that holds stdout open
+	Hang       bool   `yaml:"hang,omitempty"`        // do nothing until killed
+	Kill       string `yaml:"kill,omitempty"`        // end itself by a signal: TERM, INT or KILL
+	Exit       *int   `yaml:"exit,omitempty"`        // end with this status
+	Garbage    int    `yaml:"garbage,omitempty"`     // print so many bytes that are no text
+	Huge       int    `yaml:"huge,omitempty"`        // print one line of so many bytes
+	Grease     bool   `yaml:"grease,omitempty"`      // print events that no decoder knows
+}
+
+// File is a file of the worktree; its path is relative and stays inside.
+type File struct {
+	Path string `yaml:"path"`
+	Text string `yaml:"text"`
+	Mode uint32 `yaml:"mode,omitempty"` // default 0644
+}
+
+// Parse reads a script. Unknown keys, an action that does not say exactly one thing, and a bad expression are errors.
+func Parse(r io.Reader) (Script, error) {
+	var s Script
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return Script{}, err
+	}
+	if err := yaml.UnmarshalWithOptions(b, &s, yaml.Strict()); err != nil {
+		return Script{}, fmt.Errorf("parse script: %w", err)
+	}
+	for key, entries := range s.Issues {
+		for i, actions := range entries {
+			for j, a := range actions {
+				if err := a.check(); err != nil {
+					return Script{}, fmt.Errorf("issue %s, iteration %d, action %d: %w", key, i+1, j+1, err)
+				}
+			}
+		}
+	}
+	return s, nil
+}
+
+func (a Action) check() error {
+	v, set := reflect.ValueOf(a), 0
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			set++
+		}
+	}
+	if set != 1 {
+		return fmt.Errorf("says %d things, want 1", set)
+	}
+	if _, err := regexp.Compile(a.Expect); err != nil {
+		return fmt.Errorf("expect: %w", err)
+	}
+	if _, known := signals()[a.Kill]; a.Kill != "" && !known {
+		return fmt.Errorf("kill: %q is none of TERM, INT, KILL", a.Kill)
+	}
+	if a.Garbage < 0 || a.Huge < 0 {
+		return fmt.Errorf("a number of bytes cannot be negative")
+	}
+	return nil
+}
+
+// actions returns the key's entry of that number, from 1; the last one stands for all that follow.
+func (s Script) actions(key string, entry int) []Action {
+	entries, ok := s.Issues[key]
+	if !ok {
+		entries = s.Issues["*"]
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return entries[min(entry, len(entries))-1]
+}

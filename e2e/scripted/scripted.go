@@ -1,0 +1,140 @@
+// Package scripted is the scripted agent: a program that takes a coding agent's place where no model is at hand. It
+// does what a [Script] says for the issue and the iteration that ralph has started it for, and does it for real: it
+// edits files, runs commands and commits with git in the current worktree. It also misbehaves on demand: it hangs,
+// ignores signals, leaves processes behind and prints rubbish.
+//
+// It is run by ralph's agent "command": the prompt comes on stdin, the facts in RALPH_* variables. The demo and the
+// end-to-end tests are its callers. Main starts no goroutine that outlives it.
+package scripted
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// NoIssue is the key in a script that stands for a run without an issue, such as `ralph run`.
+const NoIssue = "no-issue"
+
+// maxPrompt bounds what is read of the prompt.
+const maxPrompt = 64 << 20
+
+// Main runs the agent and returns its exit status: what the script says, 1 when one of its actions fails, 2 for bad
+// use. args are without the program's name.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("scripted-agent", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	file := flags.String("script", "", "`file` that says what to do (required)")
+	log := flags.String("log", "", "`file` that gets one line a start")
+	by := flags.String("by", "iteration", "choose the script's entry by `what`: iteration (of the run) or start (of the issue, counted in --log)")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if err := use(*file, *log, *by, flags.Args()); err != nil {
+		fmt.Fprintln(stderr, "scripted-agent:", err)
+		return 2
+	}
+	f, err := os.Open(*file)
+	if err != nil {
+		fmt.Fprintln(stderr, "scripted-agent:", err)
+		return 2
+	}
+	script, err := Parse(f)
+	f.Close()
+	if err != nil {
+		fmt.Fprintf(stderr, "scripted-agent: %s: %v\n", *file, err)
+		return 2
+	}
+	a := &agent{stdout: stdout, stderr: stderr}
+	if err := a.start(stdin, *log, *by); err != nil {
+		fmt.Fprintln(stderr, "scripted-agent:", err)
+		return 1
+	}
+	fmt.Fprintf(stdout, "scripted agent (no model behind it): issue %s, iteration %d\n", a.facts.Key, a.facts.Iteration)
+	var exit exitError
+	switch err := a.play(script.actions(a.facts.Key, a.entry)); {
+	case errors.As(err, &exit):
+		return int(exit)
+	case err != nil:
+		fmt.Fprintln(stderr, "scripted-agent:", err)
+		return 1
+	}
+	return 0
+}
+
+func use(file, log, by string, rest []string) error {
+	switch {
+	case file == "":
+		return errors.New("--script FILE is required")
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case by != "iteration" && by != "start":
+		return fmt.Errorf("--by %s: want iteration or start", by)
+	case by == "start" && log == "":
+		return errors.New("--by start needs --log FILE")
+	}
+	return nil
+}
+
+// agent is one start of the program.
+type agent struct {
+	stdout, stderr io.Writer
+	prompt         string
+	facts          Start
+	entry          int // which of the issue's entries to play, from 1
+}
+
+// start reads the prompt and the facts, and writes the log line.
+func (a *agent) start(stdin io.Reader, log, by string) error {
+	prompt, err := io.ReadAll(io.LimitReader(stdin, maxPrompt))
+	if err != nil {
+		return fmt.Errorf("read the prompt: %w", err)
+	}
+	a.prompt = string(prompt)
+	a.facts = Start{Key: os.Getenv("RALPH_ISSUE_KEY"), PID: os.Getpid(), Branch: os.Getenv("RALPH_BRANCH"), Iteration: 1}
+	if a.facts.Key == "" {
+		a.facts.Key = NoIssue
+	}
+	if s := os.Getenv("RALPH_ITERATION"); s != "" {
+		if a.facts.Iteration, err = strconv.Atoi(s); err != nil || a.facts.Iteration < 1 {
+			return fmt.Errorf("RALPH_ITERATION is %q: want a number from 1", s)
+		}
+	}
+	a.entry = a.facts.Iteration
+	if log == "" {
+		return nil
+	}
+	if err := appendStart(log, a.facts); err != nil {
+		return err
+	}
+	if by == "start" {
+		starts, err := ReadLog(log)
+		if err != nil {
+			return err
+		}
+		a.entry = 0
+		for _, s := range starts {
+			if s.Key == a.facts.Key {
+				a.entry++
+			}
+		}
+	}
+	return nil
+}
+
+// expand puts the facts into text.
+func (a *agent) expand(text string) string {
+	return strings.NewReplacer(
+		"{{key}}", a.facts.Key, "{{title}}", os.Getenv("RALPH_ISSUE_TITLE"), "{{branch}}", a.facts.Branch,
+		"{{iteration}}", strconv.Itoa(a.facts.Iteration), "{{pid}}", strconv.Itoa(a.facts.PID),
+	).Replace(text)
+}
+
+// exitError ends the program with its status.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
