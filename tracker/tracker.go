@@ -48,6 +48,9 @@ type Issue struct {
 	Updated   time.Time
 	// Comments are in order of time, without ralph's own.
 	Comments []Comment
+	// Taken says why somebody else has the issue already, such as an open pull request of a person that closes it; empty
+	// when nobody has.
+	Taken string
 }
 
 // Blocker is an issue that has to be closed first.

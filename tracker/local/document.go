@@ -14,7 +14,7 @@ const (
 	maxFront = 16 << 10 // bytes of front matter; also bounds the YAML parser, which is not linear
 )
 
-var byteOrderMark = []byte("\ufeff")
+const byteOrderMark = "\ufeff"
 
 // document is one issue file cut into its parts. All positions are byte offsets into raw.
 type document struct {
@@ -50,7 +50,7 @@ func split(raw []byte) (document, error) {
 	if !utf8.Valid(raw) {
 		return d, errorAt(lineOf(raw, invalidAt(raw)), "not UTF-8; save the file as UTF-8")
 	}
-	if bytes.HasPrefix(raw, byteOrderMark) {
+	if bytes.HasPrefix(raw, []byte(byteOrderMark)) {
 		d.top = len(byteOrderMark)
 	}
 	d.front, d.frontEnd, d.body = d.top, d.top, d.top

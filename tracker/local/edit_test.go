@@ -167,7 +167,7 @@ func keptLines(t *testing.T, f file, got string) {
 			continue
 		}
 		if n == 0 {
-			line = strings.TrimPrefix(line, string(byteOrderMark))
+			line = strings.TrimPrefix(line, byteOrderMark)
 		}
 		at := slices.IndexFunc(rest, func(l string) bool { return strings.HasSuffix(l, line) })
 		if at < 0 {
