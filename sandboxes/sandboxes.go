@@ -63,13 +63,41 @@ type Spec struct {
 	Run string
 	// Worktree is the absolute host path of the run's worktree.
 	Worktree string
-	// GitDir is the absolute host path of the private repository that isolating providers show in place of the
-	// user's git directory. Providers with InPlace files ignore it.
+	// GitDir is the absolute host path of the private repository. Isolating providers show it at the same path,
+	// writable, and put a .git file that points to it in the place of the worktree's own, so that the file can be
+	// neither removed nor replaced inside. Providers with InPlace files ignore it.
 	GitDir string
 	// Env is the environment ("K=V") that commands see in addition to the provider's own base.
 	Env []string
 	// RequireIsolation makes Open fail on a provider that does not isolate.
 	RequireIsolation bool
+
+	// The rest is for providers that isolate; those with InPlace files ignore it.
+
+	// Objects are absolute host paths of object folders that the private repository borrows from. They are shown
+	// read-only at the same paths.
+	Objects []string
+	// Egress is the host path of the unix socket of ralph's egress proxy for this run (package sandboxes/egress). The
+	// provider makes it the only way out. Empty: no network at all.
+	Egress string
+	// Mounts are the user's own.
+	Mounts []Mount
+	Limits Limits
+}
+
+// Mount shows a host file or folder inside.
+type Mount struct {
+	Host     string // absolute; must exist
+	Inside   string // absolute
+	ReadOnly bool
+}
+
+// Limits bound what one sandbox may use; zero means the provider's default, which is never "no limit".
+type Limits struct {
+	Memory int64   // bytes; default 4 GiB
+	CPUs   float64 // default 2
+	PIDs   int     // processes and threads; default 1024
+	Disk   int64   // bytes of scratch space (/tmp, home); default 2 GiB
 }
 
 // Provider makes sandboxes. Implementations are safe for concurrent use.
