@@ -118,7 +118,11 @@ func (w *worker) label(ctx context.Context) error {
 	default:
 		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
 	}
-	return w.p.cfg.Tracker.Change(ctx, w.rec.Key, c)
+	err := w.p.cfg.Tracker.Change(ctx, w.rec.Key, c)
+	if err != nil && !isAway(err) {
+		w.rec.Verdict.Unlabelled = err.Error()
+	}
+	return err
 }
 
 // release gives the claim up. What is finished leaves a record in its place, so that another clone of the repository,

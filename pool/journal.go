@@ -56,13 +56,21 @@ type Verdict struct {
 	Iterations []loop.Iteration `json:"iterations,omitempty"`
 	Gate       []loop.Check     `json:"gate,omitempty"`
 	GateRan    bool             `json:"gate_ran,omitempty"`
+	Gated      Gated            `json:"gated,omitzero"`    // what the gate has passed for
 	Message    string           `json:"message,omitempty"` // the agent's last words; hostile
 	Question   string           `json:"question,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`
 	Usage      agents.Usage     `json:"usage"`
-	Final      bool             `json:"final"`             // a person's turn
-	Counted    bool             `json:"counted"`           // used up an attempt
-	RetryAt    time.Time        `json:"retry_at,omitzero"` // not before
+	Final      bool             `json:"final"`                // a person's turn
+	Counted    bool             `json:"counted"`              // used up an attempt
+	RetryAt    time.Time        `json:"retry_at,omitzero"`    // not before
+	Unlabelled string           `json:"unlabelled,omitempty"` // why the labels could not be changed
+}
+
+// Gated is a commit for which the gate has passed, and the base it stood on then. Nothing else may be merged.
+type Gated struct {
+	Tip  string `json:"tip"`
+	Base string `json:"base"`
 }
 
 const schema = `

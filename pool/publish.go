@@ -10,22 +10,31 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// publish makes the commits of a run visible. A failure changes the verdict; the commits are safe in every case.
+// publish makes the commits of a run visible, and notes in the journal that it has. A failure changes the verdict; the
+// commits are safe in every case. It may be called again after a crash: then s is nil where the worktree is gone.
 func (w *worker) publish(ctx context.Context, s *session) {
 	v := &w.rec.Verdict
+	if v.Published != "" {
+		return
+	}
 	var err error
 	switch {
 	case w.p.cfg.Publish == PublishMerge && v.Outcome == Succeeded:
 		err = w.merge(ctx, s)
 	case w.p.cfg.Publish == PublishBranch && w.p.cfg.Repo.Remote() != "":
-		if err = s.tree.Push(ctx, v.Tip); err == nil {
-			v.Published = fmt.Sprintf("pushed to %s", w.p.cfg.Repo.Remote())
-		}
+		err = w.push(ctx, s)
 	}
 	switch {
 	case err == nil:
+		if err := w.step(ctx, StepPublish); err != nil {
+			w.warn(err)
+		}
 	case v.Outcome == GateFailed: // the draft could not be shown; that is no other outcome
 		w.warn(fmt.Errorf("publish: %w", err))
+	case w.stop.cause() != nil || ctx.Err() != nil:
+		w.interrupted()
+	case errors.Is(err, errNoTree):
+		v.Outcome, v.Reason = Interrupted, err.Error()
 	case errors.Is(err, errGate):
 		v.Outcome, v.Counted, v.Reason = GateFailed, true, err.Error()
 	case errors.Is(err, worktree.ErrConflict):
@@ -35,13 +44,27 @@ func (w *worker) publish(ctx context.Context, s *session) {
 	}
 }
 
-var errGate = errors.New("the gate does not pass")
+var (
+	errGate   = errors.New("the gate does not pass")
+	errNoTree = errors.New("ralph died before it had published, and the worktree is gone; the commits are on the branch")
+)
+
+func (w *worker) push(ctx context.Context, s *session) error {
+	if s == nil {
+		return errNoTree
+	}
+	if err := s.tree.Push(ctx, w.rec.Verdict.Tip); err != nil {
+		return err
+	}
+	w.rec.Verdict.Published = fmt.Sprintf("pushed to %s", w.p.cfg.Repo.Remote())
+	return nil
+}
 
 // merges is how often a base that moves away is followed.
 const merges = 5
 
-// merge brings the commits into the base branch: one run at a time, rebased onto what the base is by then, and gated
-// again if that changed anything.
+// merge brings the commits into the base branch: one run at a time, rebased onto what the base is by then. Only what
+// has passed the gate on this very base is merged, whatever happened to ralph in between.
 func (w *worker) merge(ctx context.Context, s *session) error {
 	unlock, err := w.p.cfg.Repo.LockMerges(ctx)
 	if err != nil {
@@ -50,18 +73,19 @@ func (w *worker) merge(ctx context.Context, s *session) error {
 	defer unlock()
 	v := &w.rec.Verdict
 	for range merges {
-		base, err := w.p.cfg.Repo.Base(ctx, s.base.Ref)
+		base, err := w.p.cfg.Repo.Base(ctx, w.baseRef(s))
 		if err != nil {
 			return err
 		}
-		if base.Commit != s.base.Commit {
-			if v.Tip, err = s.tree.Rebase(ctx, base); err != nil {
-				return err
-			}
-			s.base = base
-			if err := w.gateAgain(ctx, s); err != nil {
-				return err
-			}
+		if merged, err := w.p.cfg.Repo.Contains(ctx, base.Commit, v.Tip); err != nil || merged {
+			v.Published = "merged into " + base.Name
+			return err
+		}
+		if s == nil {
+			return errNoTree
+		}
+		if err := w.fit(ctx, s, base); err != nil {
+			return err
 		}
 		title, _ := tracker.Clean(w.issue.Title)
 		into, err := w.p.cfg.Repo.Merge(ctx, base, v.Tip, fmt.Sprintf("Merge %s: %s", w.rec.Branch, title))
@@ -74,7 +98,44 @@ func (w *worker) merge(ctx context.Context, s *session) error {
 		v.Published = fmt.Sprintf("merged into %s as %.12s", base.Name, into)
 		return nil
 	}
-	return fmt.Errorf("merge into %s: it moved %d times meanwhile: %w", s.base.Name, merges, worktree.ErrMoved)
+	return fmt.Errorf("merge: the base moved %d times meanwhile: %w", merges, worktree.ErrMoved)
+}
+
+// baseRef is the branch that the run was made for.
+func (w *worker) baseRef(s *session) string {
+	if s != nil {
+		return s.base.Ref
+	}
+	return w.p.cfg.Base
+}
+
+// fit brings the commits onto base and through the gate there. Each fact stands in the journal before it is used.
+func (w *worker) fit(ctx context.Context, s *session, base worktree.Base) error {
+	v := &w.rec.Verdict
+	work, err := s.handBack(ctx)
+	if err != nil {
+		return err
+	}
+	v.Tip = work.Tip
+	if base.Commit != s.base.Commit {
+		if v.Tip, err = s.tree.Rebase(ctx, base); err != nil {
+			return err
+		}
+		s.base = base
+	}
+	want := Gated{Tip: v.Tip, Base: base.Commit}
+	if v.Gated == want {
+		return nil
+	}
+	v.Gated = Gated{}
+	if err := w.step(ctx, StepPublish); err != nil {
+		return err
+	}
+	if err := w.gateAgain(ctx, s); err != nil {
+		return err
+	}
+	v.Gated = want
+	return w.step(ctx, StepPublish)
 }
 
 func (w *worker) gateAgain(ctx context.Context, s *session) error {

@@ -113,6 +113,10 @@ func (v view) whyNot(issue tracker.Issue) string {
 	if issue.HasLabel(labels.NeedsInfo) && (!edited || last.Verdict.Outcome != NeedsInfo) {
 		return fmt.Sprintf("waits for an answer (label %s): edit the issue or remove the label", labels.NeedsInfo)
 	}
+	if last.Verdict.Unlabelled != "" && last.Verdict.Final && !edited {
+		return fmt.Sprintf("%s by run %s, but its labels could not be changed (%s): take label %s away yourself",
+			last.Verdict.Outcome, last.Run, last.Verdict.Unlabelled, v.pool.cfg.Require[0])
+	}
 	if last.Verdict.RetryAt.After(v.now) && !edited {
 		return fmt.Sprintf("waits until %s after attempt %d (%s)", last.Verdict.RetryAt.Local().Format(time.DateTime),
 			last.Attempt, last.Verdict.Outcome)

@@ -125,13 +125,18 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndHandBack, Err: err}
 	}
-	return loop.Run(ctx, loop.Config{
+	res := loop.Run(ctx, loop.Config{
 		Agent: w.p.cfg.Agent, Options: w.p.cfg.Options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
 		HandBack: s.handBack, Feedback: w.feedback,
 		Setup: w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
 		MaxIterations: w.p.cfg.MaxIterations, NoProgress: w.p.cfg.NoProgress, Timers: timers, Budget: budget,
 		Interrupt: w.stop.done, Observe: w.observe, Stream: w.files.stream,
 	})
+	w.gated = Gated{}
+	if res.GatePassed() {
+		w.gated = Gated{Tip: res.Work.Tip, Base: s.base.Commit}
+	}
+	return res
 }
 
 // handBack takes the commits back for the loop.

@@ -27,19 +27,32 @@ func (w *worker) judge(lr loop.Result) Verdict {
 		v.Reason = lr.Reason
 	}
 	if v.Outcome == Interrupted {
-		var over *supersededError
-		switch cause := w.stop.cause(); {
-		case errors.As(cause, &over):
-			v.Outcome, v.Reason = Superseded, cause.Error()
-		case cause != nil:
-			v.Reason = cause.Error()
-		}
+		v.Outcome, v.Reason = w.stopped(v.Reason)
 	}
 	v.Counted = v.Outcome.usesAttempt() && !ralphsFault(lr.End)
 	if lr.Failure != nil {
 		v.RetryAt = lr.Failure.ResetAt
 	}
 	return v
+}
+
+// stopped is the outcome of a run that was asked to end, and the reason; otherwise is the reason when nobody asked.
+func (w *worker) stopped(otherwise string) (Outcome, string) {
+	var over *supersededError
+	switch cause := w.stop.cause(); {
+	case errors.As(cause, &over):
+		return Superseded, cause.Error()
+	case cause != nil:
+		return Interrupted, cause.Error()
+	}
+	return Interrupted, otherwise
+}
+
+// interrupted changes the verdict of a run that was stopped before it was published.
+func (w *worker) interrupted() {
+	v := &w.rec.Verdict
+	v.Outcome, v.Reason = w.stopped("ralph was stopped")
+	v.Counted = false
 }
 
 // ralphsFault reports the ends that say nothing about the agent's work: they use up no attempt.
@@ -55,6 +68,7 @@ func ralphsFault(e loop.End) bool {
 func (w *worker) decide(ctx context.Context) error {
 	v := &w.rec.Verdict
 	now := time.Now()
+	v.Final = false // a run that is taken up after a crash may have decided otherwise before
 	switch v.Outcome {
 	case Succeeded, NoChange, OverBudget, NeedsInfo:
 		v.Final = true

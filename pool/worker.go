@@ -34,7 +34,8 @@ type worker struct {
 	stop     *stopper
 	files    *runFiles
 	log      zerolog.Logger
-	hidden   int // invisible characters removed from the text
+	gated    Gated // what the loop's gate has passed for
+	hidden   int   // invisible characters removed from the text
 	closed   bool
 	borrowed bool   // the claim belongs to another worker, which goes on
 	died     bool   // ralph died during this run; it is being brought to its end
@@ -186,12 +187,13 @@ func (w *worker) execute(ctx context.Context) {
 	switch {
 	case err != nil:
 		w.rec.Verdict = Verdict{Outcome: Failed, Reason: err.Error()}
-		if stopped := w.stop.cause(); stopped != nil {
-			w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: stopped.Error()}
+		if w.stop.cause() != nil || ctx.Err() != nil {
+			w.interrupted()
 		}
 	default:
 		lr = w.loop(ctx, s)
 		w.rec.Verdict = w.judge(lr)
+		w.rec.Verdict.Gated = w.gated
 	}
 	w.conclude(ctx, s)
 }

@@ -5,6 +5,11 @@ import "context"
 // Remote is the name of the remote that holds claims and gets branches; empty when there is none.
 func (r *Repo) Remote() string { return r.opts.Remote }
 
+// Contains reports whether commit is outer, or an ancestor of it.
+func (r *Repo) Contains(ctx context.Context, outer, commit string) (bool, error) {
+	return r.git.contains(ctx, outer, commit)
+}
+
 // Log lists the commits that tip has and base has not, oldest first.
 func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {
 	s, err := r.readSpan(ctx, base, tip)

@@ -135,8 +135,12 @@ func (r *Repo) useRemote(ctx context.Context) error {
 	return nil
 }
 
-// remoteGit is a git that may talk to the remote.
-func (r *Repo) remoteGit() git { return r.git.with(r.net...) }
+// remoteGit is a git that may talk to the remote. It runs in the checkout: a remote's relative path starts there.
+func (r *Repo) remoteGit() git {
+	g := r.git.with(r.net...)
+	g.dir = r.top
+	return g
+}
 
 // Dir is the top of the user's checkout.
 func (r *Repo) Dir() string { return r.top }

@@ -1,0 +1,135 @@
+package pool_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool"
+)
+
+// pretend makes the journal look as if ralph had died in the run of an issue, at a step.
+func (f *fixture) pretend(key string, step pool.Step) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(f.state, "state.db"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec("UPDATE runs SET step = ?, ended = NULL, pid = 0, verdict = json_remove(verdict, '$.published') WHERE key = ?", step, key); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// A run that died after its worktree was removed is told by the facts: what the base contains was published.
+func TestDeathAfterTheMerge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.only(f.sweep(t.Context()))
+	f.pretend("a", pool.StepPublish)
+	f.sweep(t.Context())
+	runs, err := f.Config.Journal.Runs(t.Context(), "a")
+	if err != nil || len(runs) != 1 || runs[0].Verdict.Outcome != pool.Succeeded || runs[0].Ended.IsZero() {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	f.clean()
+}
+
+// The same, but the commits are not in the base: nothing may be taken for published.
+func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.only(f.sweep(t.Context())) // on its branch only
+	f.pretend("a", pool.StepPublish)
+	f.Config.Publish = pool.PublishMerge
+	f.issue("a") // still to be done
+	f.sweep(t.Context())
+	runs, err := f.Config.Journal.Runs(t.Context(), "a")
+	if err != nil || len(runs) != 2 || runs[0].Verdict.Outcome != pool.Interrupted || runs[1].Verdict.Outcome != pool.Succeeded {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err != nil {
+		t.Error(err)
+	}
+	f.clean()
+}
+
+// What the gate has not seen on the present base is never merged.
+func TestNothingUngatedIsMerged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("b")
+	f.Config.Publish = pool.PublishMerge
+	f.Config.Gate = lines(`! { test -f a.txt && test -f b.txt; }`)
+	var once sync.Once
+	f.onStep = func(e pool.Event) {
+		if e.Step == pool.StepPublish {
+			once.Do(func() { // a.txt lands while b's agent was at work
+				f.write("a.txt", "")
+				f.git(f.repo, "add", "a.txt")
+				f.git(f.repo, "commit", "-qm", "somebody else's work")
+			})
+		}
+	}
+	s := f.sweep(t.Context())
+	if s.Count(pool.GateFailed) != 1 {
+		t.Fatalf("%+v", s.Runs)
+	}
+	if _, err := os.Stat(filepath.Join(f.repo, "b.txt")); err == nil {
+		t.Error("what does not pass the gate was merged")
+	}
+	f.clean()
+}
+
+// Ctrl-C while the gate runs again before the merge is an interruption, and nothing is merged.
+func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.Config.Gate = lines(`test ! -f moved || exec sleep 1000`)
+	ctx, stop := context.WithCancelCause(t.Context())
+	moved := false
+	f.onStep = func(e pool.Event) {
+		switch {
+		case e.Step != pool.StepPublish:
+		case !moved:
+			moved = true
+			f.write("moved", "")
+			f.git(f.repo, "add", "moved")
+			f.git(f.repo, "commit", "-qm", "the base moves")
+		default:
+			stop(nil)
+		}
+	}
+	run := f.only(f.sweep(ctx))
+	if run.Verdict.Outcome != pool.Interrupted || run.Verdict.Counted || !run.Verdict.RetryAt.IsZero() {
+		t.Fatalf("%+v", run.Verdict)
+	}
+	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err == nil {
+		t.Error("merged although it was stopped")
+	}
+	f.clean()
+}
+
+// An issue whose labels ralph cannot edit is worked once, and the reason is told.
+func TestLabelsThatCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a", "labels: &anchor [no-human]")
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Succeeded || run.Verdict.Unlabelled == "" {
+		t.Fatalf("%+v", run.Verdict)
+	}
+	s := f.sweep(t.Context())
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "take label no-human away") {
+		t.Fatalf("%+v", s)
+	}
+}
