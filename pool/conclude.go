@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -109,14 +110,21 @@ func (w *worker) label(ctx context.Context) error {
 		} else {
 			c.AddLabels = []string{l.InReview}
 		}
-	case v.Outcome == Superseded:
-		return nil
+	case v.Outcome == Superseded: // its labels are a person's doing
 	case v.Outcome == NeedsInfo:
 		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
 	case v.Final:
 		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
 	default:
 		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
+		if v.Outcome.usesAttempt() && l.Failed != "" {
+			c.AddLabels = []string{l.Failed}
+		}
+	}
+	for _, own := range []string{l.Claimed, l.Failed} {
+		if own != "" && !slices.Contains(c.AddLabels, own) {
+			c.RemoveLabels = append(c.RemoveLabels, own)
+		}
 	}
 	err := w.p.cfg.Tracker.Change(ctx, w.rec.Key, c)
 	if err != nil && !isAway(err) {

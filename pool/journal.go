@@ -53,6 +53,8 @@ type Verdict struct {
 	Commits    int              `json:"commits"`
 	WIP        string           `json:"wip,omitempty"`
 	Published  string           `json:"published,omitempty"` // what publishing did, for people
+	Request    Request          `json:"request,omitzero"`    // the pull or merge request, if there is one
+	FollowUp   string           `json:"follow_up,omitempty"` // why an open request got this run; empty for an issue's own
 	Iterations []loop.Iteration `json:"iterations,omitempty"`
 	Gate       []loop.Check     `json:"gate,omitempty"`
 	GateRan    bool             `json:"gate_ran,omitempty"`
@@ -71,6 +73,13 @@ type Verdict struct {
 type Gated struct {
 	Tip  string `json:"tip"`
 	Base string `json:"base"`
+}
+
+// Request is a pull or merge request.
+type Request struct {
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Draft  bool   `json:"draft,omitempty"`
 }
 
 const schema = `

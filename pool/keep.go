@@ -72,7 +72,14 @@ func (w *worker) reconcile(ctx context.Context) {
 	case err != nil:
 		w.log.Debug().Err(err).Msg("issue not refreshed")
 	default:
-		if reason := w.p.unfit(issue); reason != "" {
+		reason := w.p.unfit(issue)
+		if w.follow != nil { // its issue has lost the pick-up label long ago
+			reason = ""
+			if !issue.Open {
+				reason = "closed"
+			}
+		}
+		if reason != "" {
 			w.stop.stop(&supersededError{reason})
 		}
 	}

@@ -16,6 +16,8 @@ const (
 	NeedsInfo Outcome = "needs-info"
 	// GateFailed: commits exist, the gate does not pass within the limits.
 	GateFailed Outcome = "gate-failed"
+	// PolicyBlocked: the commits touch protected paths or carry a secret; nothing of them left the repository.
+	PolicyBlocked Outcome = "policy-blocked"
 	// OverBudget: tokens or cost are spent; the work is kept.
 	OverBudget Outcome = "over-budget"
 	// AgentUnavailable: rate limit, overload, expired login. No attempt is used.

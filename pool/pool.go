@@ -31,6 +31,8 @@ const (
 	PublishBranch Publish = "branch"
 	// PublishMerge rebases them onto the base, runs the gate again, moves the base branch, and closes the issue.
 	PublishMerge Publish = "merge"
+	// PublishRequest pushes the branch and opens, or updates, a pull or merge request; a draft when the gate did not pass.
+	PublishRequest Publish = "pr"
 	// PublishNone leaves them on the local branch.
 	PublishNone Publish = "none"
 )
@@ -40,6 +42,18 @@ type Labels struct {
 	NeedsHuman string // default "needs-human"
 	NeedsInfo  string // default "needs-info"
 	InReview   string // default "in-review"
+	Claimed    string // on issues that are being worked; default: none is set
+	Failed     string // on issues whose next attempt is waited for; default: none is set
+}
+
+// Requests says what ralph's pull and merge requests look like.
+type Requests struct {
+	Body      loop.Prompt // template; default RequestTemplate
+	Target    string      // branch they are for; default: the base
+	Labels    []string
+	Reviewers []string
+	Assignees []string
+	MaxRounds int // follow-up runs of one request before a person has to look; default 3; negative: none
 }
 
 // Retry limits how often an issue is tried.
@@ -65,7 +79,9 @@ type Config struct {
 	Parallel     int      // issues worked at the same time; default 4
 	Limit        int      // issues worked in one sweep; 0: no limit
 	Base         string   // what runs start from; default: the branch checked out
-	Publish      Publish  // default PublishBranch
+	Publish      Publish  // default PublishRequest where the tracker can do that, else PublishBranch
+	Requests     Requests
+	Protected    []string // paths that commits which leave the repository may not touch; default ProtectedPaths()
 	BranchPrefix string   // default "ralph/"
 
 	Prompt        loop.Prompt // default loop.DefaultTemplate
@@ -99,7 +115,19 @@ func (c Config) withDefaults() Config {
 		c.Require = []string{"no-human"}
 	}
 	c.Parallel = cmp.Or(c.Parallel, 4)
-	c.Publish = cmp.Or(c.Publish, PublishBranch)
+	if c.Publish == "" {
+		c.Publish = PublishBranch
+		if _, ok := tracker.As[tracker.Requester](c.Tracker); ok && c.Repo.Remote() != "" {
+			c.Publish = PublishRequest
+		}
+	}
+	if c.Requests.Body.Template == "" {
+		c.Requests.Body = loop.Prompt{Template: RequestTemplate, Name: "built-in request template"}
+	}
+	c.Requests.MaxRounds = cmp.Or(c.Requests.MaxRounds, 3)
+	if c.Protected == nil {
+		c.Protected = ProtectedPaths()
+	}
 	c.BranchPrefix = cmp.Or(c.BranchPrefix, "ralph/")
 	c.Labels.NeedsHuman = cmp.Or(c.Labels.NeedsHuman, "needs-human")
 	c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsInfo, "needs-info")
@@ -121,7 +149,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
+// complete reports what is missing and has no default.
+func (c Config) complete() error {
 	var errs []error
 	need := func(ok bool, what string) {
 		if !ok {
@@ -134,18 +163,31 @@ func (c Config) validate() error {
 	need(c.Agent != nil, "Agent is required")
 	need(c.Sandboxes != nil, "Sandboxes is required")
 	need(c.StateDir != "", "StateDir is required")
+	return errors.Join(errs...)
+}
+
+func (c Config) validate() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New(what))
+		}
+	}
 	need(c.Parallel > 0, "Parallel must be at least 1")
 	need(c.Limit >= 0, "Limit must not be negative")
 	need(c.Retry.MaxAttempts > 0, "Retry.MaxAttempts must be at least 1")
-	need(slices.Contains([]Publish{PublishBranch, PublishMerge, PublishNone}, c.Publish),
-		fmt.Sprintf("Publish must be branch, merge or none, not %q", c.Publish))
+	need(slices.Contains([]Publish{PublishBranch, PublishMerge, PublishRequest, PublishNone}, c.Publish),
+		fmt.Sprintf("Publish must be branch, merge, pr or none, not %q", c.Publish))
+	if c.Publish == PublishRequest {
+		_, can := tracker.As[tracker.Requester](c.Tracker)
+		need(can, fmt.Sprintf("publish pr: tracker %s hosts no code; use branch or merge", c.Tracker.Name()))
+		need(c.Repo.Remote() != "", "publish pr needs a remote to push to")
+	}
+	errs = append(errs, checkPatterns(c.Protected), c.Requests.Body.Check(requestKeys()))
 	for _, l := range c.Require {
 		need(strings.TrimSpace(l) != "", "Require has an empty label")
 	}
-	if c.Agent != nil {
-		errs = append(errs, c.Agent.Check(c.Options))
-	}
-	errs = append(errs, c.Prompt.Check(builtinKeys()))
+	errs = append(errs, c.Agent.Check(c.Options), c.Prompt.Check(builtinKeys()))
 	return errors.Join(errs...)
 }
 
@@ -167,6 +209,9 @@ var errKilled = errors.New("killed")
 
 // New checks the configuration, all of it, and makes a pool. It starts nothing.
 func New(c Config) (*Pool, error) {
+	if err := c.complete(); err != nil {
+		return nil, fmt.Errorf("pool configuration: %w", err)
+	}
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("pool configuration: %w", err)

@@ -17,18 +17,15 @@ func (w *worker) publish(ctx context.Context, s *session) {
 	if v.Published != "" {
 		return
 	}
-	var err error
-	switch {
-	case w.p.cfg.Publish == PublishMerge && v.Outcome == Succeeded:
-		err = w.merge(ctx, s)
-	case w.p.cfg.Publish == PublishBranch && w.p.cfg.Repo.Remote() != "":
-		err = w.push(ctx, s)
-	}
+	err := w.publishOut(ctx, s)
+	var blocked *policyError
 	switch {
 	case err == nil:
 		if err := w.step(ctx, StepPublish); err != nil {
 			w.warn(err)
 		}
+	case errors.As(err, &blocked):
+		v.Outcome, v.Counted, v.Reason = PolicyBlocked, false, err.Error()
 	case v.Outcome == GateFailed: // the draft could not be shown; that is no other outcome
 		w.warn(fmt.Errorf("publish: %w", err))
 	case w.stop.cause() != nil || ctx.Err() != nil:
@@ -42,6 +39,29 @@ func (w *worker) publish(ctx context.Context, s *session) {
 	default:
 		v.Outcome, v.Reason = Failed, "publish: "+err.Error()
 	}
+}
+
+// publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at.
+func (w *worker) publishOut(ctx context.Context, s *session) error {
+	c, v := w.p.cfg, &w.rec.Verdict
+	outward := c.Publish == PublishMerge && v.Outcome == Succeeded ||
+		(c.Publish == PublishBranch || c.Publish == PublishRequest) && c.Repo.Remote() != ""
+	if !outward {
+		return nil
+	}
+	if s != nil {
+		if err := w.p.allowed(ctx, s.base.Commit, v.Tip); err != nil {
+			return err
+		}
+	}
+	switch c.Publish {
+	case PublishMerge:
+		return w.merge(ctx, s)
+	case PublishRequest:
+		return w.request(ctx, s)
+	case PublishBranch, PublishNone:
+	}
+	return w.push(ctx, s)
 }
 
 var (

@@ -99,6 +99,9 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	if w.files, err = newRunFiles(rec.Dir); err != nil {
 		return false, err
 	}
+	if issue, err := p.cfg.Tracker.Get(ctx, rec.Key); err == nil {
+		w.issue = issue
+	}
 	s, err := p.sessionOf(ctx, rec.Run)
 	if err != nil {
 		return false, err

@@ -129,14 +129,20 @@ func (w *worker) next() string {
 	v, key := w.rec.Verdict, w.rec.Key
 	switch v.Outcome {
 	case Succeeded:
-		if w.p.cfg.Publish == PublishMerge {
+		switch {
+		case w.p.cfg.Publish == PublishMerge:
 			return "nothing; it is merged."
+		case v.Request.URL != "":
+			return "review " + v.Request.URL + "."
 		}
 		return fmt.Sprintf("review with `git diff %s...%s`, then `git merge %s`.", w.rec.Base, w.rec.Branch, w.rec.Branch)
 	case NoChange:
 		return fmt.Sprintf("close the issue if you agree, or say more in it and run `ralph work %s`.", key)
 	case NeedsInfo:
 		return fmt.Sprintf("answer in the issue; the next sweep takes it up. At once: `ralph work %s`.", key)
+	case PolicyBlocked:
+		return fmt.Sprintf("nothing was published; look at `git log -p %s..%s`. Publish it yourself if it is right, or take the changes out and run `ralph work %s`.",
+			w.rec.Base, w.rec.Branch, key)
 	case OverBudget:
 		return fmt.Sprintf("raise the budget, then `ralph work %s`; the work so far is kept.", key)
 	case AgentUnavailable, Interrupted:

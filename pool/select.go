@@ -18,7 +18,8 @@ import (
 
 // Plan is what a sweep would do now.
 type Plan struct {
-	Work     []tracker.Issue   // in the order they would be started
+	Work     []tracker.Issue   // in the order they would be started, after the follow-ups
+	FollowUp []FollowUp        // ralph's own open requests that need another run
 	Skipped  []Skip            // every other open issue
 	Problems []tracker.Problem // what could not be read
 }
@@ -27,6 +28,12 @@ type Plan struct {
 type Skip struct {
 	Issue  tracker.Issue
 	Reason string
+}
+
+// FollowUp is an open request of ralph's that needs another run, and its issue.
+type FollowUp struct {
+	tracker.FollowUp
+	Issue tracker.Issue
 }
 
 // UnknownKeyError says that a key the caller named is no issue of the backlog.
@@ -68,7 +75,8 @@ func (p *Pool) Plan(ctx context.Context, keys ...string) (Plan, error) {
 		}
 	}
 	order(plan.Work)
-	return plan, nil
+	plan.FollowUp, err = p.followUps(ctx, v)
+	return plan, err
 }
 
 // view is everything beside the issue itself that decides whether it may be worked.
@@ -141,6 +149,9 @@ func (p *Pool) unfit(issue tracker.Issue) string {
 		if issue.HasLabel(l) {
 			return "carries excluded label " + l
 		}
+	}
+	if issue.Taken != "" {
+		return issue.Taken
 	}
 	var open []string
 	for _, b := range issue.BlockedBy {

@@ -28,7 +28,7 @@ func (w *worker) open(ctx context.Context) (*session, error) {
 	if err := w.step(ctx, StepWorktree); err != nil {
 		return nil, err
 	}
-	base, err := w.p.cfg.Repo.Base(ctx, w.p.cfg.Base)
+	base, err := w.p.base(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +48,28 @@ func (w *worker) open(ctx context.Context) (*session, error) {
 		return s, err
 	}
 	return s, w.openSandbox(ctx, s)
+}
+
+// base is what a run starts from. Where branches go to a remote, the remote's idea of the base counts: a checkout that
+// nobody pulls into would start every run further behind.
+func (p *Pool) base(ctx context.Context) (worktree.Base, error) {
+	base, err := p.cfg.Repo.Base(ctx, p.cfg.Base)
+	remote := p.cfg.Repo.Remote()
+	if err != nil || remote == "" || p.cfg.Publish == PublishMerge || p.cfg.Publish == PublishNone {
+		return base, err
+	}
+	tip, err := p.cfg.Repo.RemoteBranch(ctx, strings.TrimPrefix(base.Name, remote+"/"))
+	if err != nil || tip == "" {
+		return base, err
+	}
+	newer := p.cfg.Publish == PublishRequest
+	if !newer {
+		newer, err = p.cfg.Repo.Contains(ctx, tip, base.Commit)
+	}
+	if newer {
+		base.Commit = tip
+	}
+	return base, err
 }
 
 func (w *worker) openSandbox(ctx context.Context, s *session) error {
@@ -121,7 +143,7 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 	prompt.Builtin, w.hidden = builtins(w.issue, w.rec)
 	timers := w.p.cfg.Timers
 	timers.Interrupt = w.p.cfg.StopGrace
-	before, err := s.handBack(ctx)
+	before, err := w.workBefore(ctx, s)
 	if err != nil {
 		return loop.Result{End: loop.EndHandBack, Err: err}
 	}
@@ -137,6 +159,16 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 		w.gated = Gated{Tip: res.Work.Tip, Base: s.base.Commit}
 	}
 	return res
+}
+
+// workBefore is what is there before the agent starts. Only a host command or a copied file can have changed the
+// worktree by then.
+func (w *worker) workBefore(ctx context.Context, s *session) (loop.Work, error) {
+	if len(w.p.cfg.Before) > 0 || len(w.p.cfg.Copy) > 0 {
+		return s.handBack(ctx)
+	}
+	h, err := s.tree.Earlier(ctx)
+	return loop.Work{Tip: h.Tip, Commits: len(h.Commits)}, err
 }
 
 // handBack takes the commits back for the loop.
@@ -164,11 +196,12 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 	if s.tree == nil {
 		return warnings
 	}
-	if _, err := s.handBack(ctx); err != nil {
-		return append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
-	}
-	if err := s.tree.Remove(ctx); err != nil {
+	h, err := s.tree.Close(ctx)
+	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
+	}
+	if h.Tip != "" {
+		s.work = h
 	}
 	return warnings
 }

@@ -58,6 +58,12 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	return s.summary, err
 }
 
+// task is an issue to work, and the request to follow up if that is why.
+type task struct {
+	issue  tracker.Issue
+	follow *tracker.FollowUp
+}
+
 // sweep is the state of one pass.
 type sweep struct {
 	pool *Pool
@@ -67,7 +73,7 @@ type sweep struct {
 	wake chan struct{} // a run has ended
 
 	mu      sync.Mutex
-	queue   []tracker.Issue // guarded by mu, in order
+	queue   []task          // guarded by mu, in order
 	waiting []Skip          // guarded by mu: what the last look at the backlog left out
 	tried   map[string]bool // guarded by mu: taken in this sweep
 	running int             // guarded by mu
@@ -80,13 +86,13 @@ func (s *sweep) run(ctx context.Context) error {
 	g.SetLimit(s.pool.cfg.Parallel)
 	var err error
 	for {
-		issue, ok, e := s.next(ctx)
+		next, ok, e := s.next(ctx)
 		if !ok {
 			err = e
 			break
 		}
 		g.Go(func() error { // always nil: a failing issue never stops another
-			s.ended(s.pool.work(ctx, s.hard, issue, s.keys))
+			s.ended(s.pool.work(ctx, s.hard, next, s.keys))
 			return nil
 		})
 	}
@@ -119,7 +125,7 @@ func (s *sweep) parked(ctx context.Context) error {
 }
 
 // next waits until an issue can be started; it returns false when the sweep is over.
-func (s *sweep) next(ctx context.Context) (tracker.Issue, bool, error) {
+func (s *sweep) next(ctx context.Context) (task, bool, error) {
 	fresh := false
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -127,22 +133,22 @@ func (s *sweep) next(ctx context.Context) (tracker.Issue, bool, error) {
 		full := s.running >= s.pool.cfg.Parallel || s.pool.cfg.Limit > 0 && s.started >= s.pool.cfg.Limit
 		idle := s.running == 0
 		if !over && !full && len(s.queue) > 0 {
-			issue := s.queue[0]
+			next := s.queue[0]
 			s.queue = s.queue[1:]
-			s.tried[issue.Key] = true
+			s.tried[next.issue.Key] = true
 			s.running++
 			s.started++
 			s.mu.Unlock()
-			return issue, true, nil
+			return next, true, nil
 		}
 		s.mu.Unlock()
 		switch {
 		case idle && (over || full || fresh):
-			return tracker.Issue{}, false, nil
+			return task{}, false, nil
 		case idle:
 			fresh = true
 			if err := s.list(ctx); err != nil {
-				return tracker.Issue{}, false, err
+				return task{}, false, err
 			}
 		default:
 			select {
@@ -151,7 +157,7 @@ func (s *sweep) next(ctx context.Context) (tracker.Issue, bool, error) {
 			}
 		}
 	}
-	return tracker.Issue{}, false, nil
+	return task{}, false, nil
 }
 
 // list looks at the whole backlog and queues what was not tried yet.
@@ -172,16 +178,39 @@ func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := len(s.tried) == 0
-	s.queue = slices.DeleteFunc(plan.Work, func(i tracker.Issue) bool { return s.tried[i.Key] })
+	s.queue = nil
+	for _, f := range plan.FollowUp {
+		s.add(task{f.Issue, &f.FollowUp})
+	}
+	for _, i := range plan.Work {
+		s.add(task{issue: i})
+	}
 	s.waiting = plan.Skipped
 	if first {
 		s.summary.Problems = plan.Problems
 		for _, pr := range plan.Problems {
 			s.pool.emit(Event{Kind: EventProblem, Text: pr.Error()})
 		}
-		s.pool.emit(Event{Kind: EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(plan.Work), len(plan.Skipped))})
+		s.pool.emit(Event{Kind: EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue), len(plan.Skipped))})
 	}
 	return nil
+}
+
+// add queues what was not tried yet: follow-ups first, then in the order of the backlog. mu is held.
+func (s *sweep) add(t task) {
+	if s.tried[t.issue.Key] || slices.ContainsFunc(s.queue, func(q task) bool { return q.issue.Key == t.issue.Key }) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.queue, t, func(a, b task) int {
+		if af, bf := a.follow != nil, b.follow != nil; af != bf {
+			if af {
+				return -1
+			}
+			return 1
+		}
+		return before(a.issue, b.issue)
+	})
+	s.queue = slices.Insert(s.queue, at, t)
 }
 
 // isAway reports that the tracker or the remote cannot be reached now.
@@ -212,11 +241,8 @@ func (s *sweep) ended(r result) {
 		s.summary.ParkedUntil = r.rec.Verdict.RetryAt
 	}
 	for _, i := range freed {
-		if !s.tried[i.Key] && !slices.ContainsFunc(s.queue, func(q tracker.Issue) bool { return q.Key == i.Key }) {
-			s.queue = append(s.queue, i)
-		}
+		s.add(task{issue: i})
 	}
-	order(s.queue)
 	select {
 	case s.wake <- struct{}{}:
 	default:

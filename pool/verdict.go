@@ -70,7 +70,7 @@ func (w *worker) decide(ctx context.Context) error {
 	now := time.Now()
 	v.Final = false // a run that is taken up after a crash may have decided otherwise before
 	switch v.Outcome {
-	case Succeeded, NoChange, OverBudget, NeedsInfo:
+	case Succeeded, NoChange, OverBudget, NeedsInfo, PolicyBlocked:
 		v.Final = true
 	case AgentUnavailable:
 		if !v.RetryAt.After(now) {

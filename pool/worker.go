@@ -34,8 +34,9 @@ type worker struct {
 	stop     *stopper
 	files    *runFiles
 	log      zerolog.Logger
-	gated    Gated // what the loop's gate has passed for
-	hidden   int   // invisible characters removed from the issue's text
+	follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
+	gated    Gated             // what the loop's gate has passed for
+	hidden   int               // invisible characters removed from the issue's text
 	closed   bool
 	borrowed bool   // the claim belongs to another worker, which goes on
 	died     bool   // ralph died during this run; it is being brought to its end
@@ -43,8 +44,9 @@ type worker struct {
 }
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
-func (p *Pool) work(soft, hard context.Context, issue tracker.Issue, keys []string) result {
-	w := p.newWorker(issue)
+func (p *Pool) work(soft, hard context.Context, t task, keys []string) result {
+	w := p.newWorker(t.issue)
+	w.follow = t.follow
 	if soft.Err() != nil {
 		return w.skipped("the sweep was stopped")
 	}
@@ -138,6 +140,12 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	if last, ok := lastEnded(runs); ok {
 		v.last = map[string]Record{w.rec.Key: last}
 	}
+	if w.follow != nil {
+		if !issue.Open {
+			return "closed", nil
+		}
+		return "", w.take(ctx, issue, nextAttempt(runs), feedbackOf(*w.follow, w.p.cfg.Base))
+	}
 	if reason := v.whyNot(issue); reason != "" {
 		return reason, nil
 	}
@@ -151,11 +159,22 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 			return reason.Error(), nil
 		}
 	}
+	return "", w.take(ctx, issue, nextAttempt(runs), earlier(runs))
+}
+
+// take freezes the issue as it is now, and shows people that it is being worked.
+func (w *worker) take(ctx context.Context, issue tracker.Issue, attempt int, feedback string) error {
 	w.issue = issue
 	w.rec.Title, w.rec.URL, w.rec.Hash = issue.Title, issue.URL, hash(issue)
-	w.rec.Attempt, w.feedback = nextAttempt(runs), earlier(runs)
-	w.files, err = newRunFiles(w.rec.Dir)
-	return "", err
+	w.rec.Attempt, w.feedback = attempt, feedback
+	var err error
+	if w.files, err = newRunFiles(w.rec.Dir); err != nil {
+		return err
+	}
+	if label := w.p.cfg.Labels.Claimed; label != "" {
+		return w.p.cfg.Tracker.Change(ctx, w.rec.Key, tracker.Change{AddLabels: []string{label}})
+	}
+	return nil
 }
 
 // givenUp ends a run that claimed an issue and did not start on it.
@@ -194,6 +213,10 @@ func (w *worker) execute(ctx context.Context) {
 		lr = w.loop(ctx, s)
 		w.rec.Verdict = w.judge(lr)
 		w.rec.Verdict.Gated = w.gated
+	}
+	if w.follow != nil {
+		w.rec.Verdict.FollowUp = string(w.follow.Reason)
+		w.rec.Verdict.Request = Request{Number: w.follow.Request.Number, URL: w.follow.Request.URL, Draft: w.follow.Request.Draft}
 	}
 	w.conclude(ctx, s)
 }

@@ -53,8 +53,9 @@ func QuoteLine(text string, limit int) string {
 	return ticks + body + ticks
 }
 
-//nolint:gochecknoglobals // a table, never written
 // What a raw reader could act on, and what stands in its place. None matches its own replacement.
+//
+//nolint:gochecknoglobals // a table, never written
 var actions = []struct {
 	find *regexp.Regexp
 	put  string
@@ -107,4 +108,10 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// Plain makes text fit for a place that shows it as it is, such as a request's title: one line of at most limit bytes
+// in which nothing acts, by the rules of Quote.
+func Plain(text string, limit int) string {
+	return cut(strings.Join(strings.Fields(inert(text)), " "), limit)
 }

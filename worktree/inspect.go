@@ -5,6 +5,11 @@ import "context"
 // Remote is the name of the remote that holds claims and gets branches; empty when there is none.
 func (r *Repo) Remote() string { return r.opts.Remote }
 
+// RemoteBranch is where the branch stands on the remote, with its commits brought here; empty when the remote has none.
+func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) {
+	return r.remoteBranch(ctx, branch)
+}
+
 // Contains reports whether commit is outer, or an ancestor of it.
 func (r *Repo) Contains(ctx context.Context, outer, commit string) (bool, error) {
 	return r.git.contains(ctx, outer, commit)

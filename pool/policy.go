@@ -1,0 +1,106 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ProtectedPaths are the paths that an agent's commits may not touch unless a Config says otherwise: what runs by itself
+// on a forge or in somebody's editor, what decides who has to review, and what directs agents. A pattern without a slash
+// holds in every folder.
+func ProtectedPaths() []string {
+	return []string{
+		".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".travis.yml",
+		"Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**",
+		"CODEOWNERS", ".gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml",
+		".claude/**", ".codex/**", ".mcp.json", ".cursor/**", ".vscode/**", ".devcontainer/**", ".ralph/**",
+	}
+}
+
+// patterns of well-known credentials.
+//
+//nolint:gochecknoglobals // a table, never written
+var credential = regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{40,}|\bglpat-[A-Za-z0-9_-]{20,}|` +
+	`\bsk-ant-[A-Za-z0-9_-]{24,}|\bsk-(?:proj-)?[A-Za-z0-9_-]{40,}|\bxox[abprs]-[A-Za-z0-9-]{20,}|\bAIza[0-9A-Za-z_-]{35}\b|` +
+	`-----BEGIN [A-Z ]*PRIVATE KEY-----|\bnpm_[A-Za-z0-9]{36}\b`)
+
+// maxFindings is how many findings a report names.
+const maxFindings = 20
+
+// policyError says what the commits may not bring.
+type policyError struct{ findings []string }
+
+func (e *policyError) Error() string {
+	more := ""
+	shown := e.findings
+	if len(shown) > maxFindings {
+		shown, more = shown[:maxFindings], fmt.Sprintf("; and %d more", len(e.findings)-maxFindings)
+	}
+	return strings.Join(shown, "; ") + more
+}
+
+// allowed looks at every commit of base..tip before anything of it leaves the repository.
+func (p *Pool) allowed(ctx context.Context, base, tip string) error {
+	var found []string
+	note := func(s string) {
+		if !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	changes, err := p.cfg.Repo.Changes(ctx, base, tip, func(file string, line []byte) {
+		if text := string(line); credential.Match(line) || p.secrets.in(text) {
+			note(fmt.Sprintf("%s brings a secret", file))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, file := range changes.Paths {
+		if pattern := p.protects(file); pattern != "" {
+			note(fmt.Sprintf("%s is protected (%s)", file, pattern))
+		}
+	}
+	for commit, message := range changes.Messages {
+		if credential.MatchString(message) || p.secrets.in(message) {
+			note(fmt.Sprintf("the message of commit %.12s carries a secret", commit))
+		}
+	}
+	if len(found) > 0 {
+		slices.Sort(found)
+		return &policyError{found}
+	}
+	return nil
+}
+
+// protects returns the pattern that protects the path. Case does not count: some file systems do not have it.
+func (p *Pool) protects(file string) string {
+	lower := strings.ToLower(file)
+	for _, pattern := range p.cfg.Protected {
+		name := lower
+		if !strings.Contains(pattern, "/") {
+			name = path.Base(lower)
+		}
+		if doublestar.MatchUnvalidated(strings.ToLower(pattern), name) {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// checkPatterns refuses patterns that can never match.
+func checkPatterns(patterns []string) error {
+	var errs []error
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			errs = append(errs, fmt.Errorf("protected path %q is no valid pattern", p))
+		}
+	}
+	return errors.Join(errs...)
+}

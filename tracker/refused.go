@@ -1,0 +1,10 @@
+package tracker
+
+// RefusedError says that the tracker refuses ralph altogether: a bad token, no permission, a project that has moved.
+// Trying other issues is of no use until a person mends it; the error says how.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return "tracker refuses: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }

@@ -1,0 +1,47 @@
+package worktree
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every commit counts: what one adds and a later one takes away is found, in paths, lines and messages.
+func TestChangesOfEveryCommit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	base := f.git("rev-parse", "HEAD")
+	f.commit(f.dir, "a file.txt", "one\n++ two\nthe secret\n", "Add; token in the message")
+	f.git("mv", "a file.txt", "ünlaut.txt")
+	f.git("commit", "-qm", "Move")
+	f.commit(f.dir, "ünlaut.txt", "one\n", "Take it away")
+	f.write(f.dir, "bin", "x\x00the hidden\x00\n")
+	f.git("add", "bin")
+	f.git("commit", "-qm", "Binary")
+	var lines []string
+	c, err := f.repo.Changes(t.Context(), base, f.git("rev-parse", "HEAD"), func(path string, line []byte) {
+		lines = append(lines, path+": "+string(line))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(c.Paths)
+	if want := []string{"a file.txt", "bin", "ünlaut.txt"}; !slices.Equal(c.Paths, want) {
+		t.Errorf("paths %q, want %q", c.Paths, want)
+	}
+	all := strings.Join(lines, "\n")
+	for _, want := range []string{"a file.txt: ++ two", "a file.txt: the secret", "the hidden"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q among the added lines:\n%s", want, all)
+		}
+	}
+	if len(c.Messages) != 4 {
+		t.Errorf("%d messages, want 4", len(c.Messages))
+	}
+	for _, m := range c.Messages {
+		if strings.Contains(m, "token in the message") {
+			return
+		}
+	}
+	t.Errorf("messages %q", c.Messages)
+}
