@@ -58,6 +58,11 @@ func (r *runner) judgeSignal(ctx context.Context, t turn) (step, error) {
 	if r.res.Work.Commits == 0 && !noChange && !r.c.WithoutCommits {
 		return r.again(ctx, t, feedbackNoCommits())
 	}
+	if r.c.Accept != nil && r.res.Work.Commits > 0 {
+		if err := r.c.Accept(ctx); err != nil {
+			return r.again(ctx, t, oneLine(err.Error(), 1000))
+		}
+	}
 	if end, err := r.runGate(ctx, t.Number); end != "" {
 		return step{end: end}, err
 	}

@@ -63,6 +63,9 @@ type Config struct {
 	Output        *Output // structured output; nil: none
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
 	WithoutCommits bool
+	// Accept looks at the work before the gate does; its error is feedback for the agent, as a failing gate is. Nil
+	// accepts everything.
+	Accept func(ctx context.Context) error
 	// Feedback is what the first iteration is told of an earlier run.
 	Feedback string
 	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are taken back.

@@ -59,6 +59,9 @@ func (w *worker) tell(ctx context.Context) {
 		}
 		if err != nil {
 			w.warn(err)
+			if s.step == StepReport {
+				w.rec.Verdict.Unreported = err.Error()
+			}
 		}
 	}
 	w.rec.Ended = time.Now()

@@ -130,9 +130,13 @@ func (j Job) withDefaults() Job {
 }
 
 func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err error) {
-	box, err := j.Sandboxes.Open(hard, sandboxes.Spec{
+	spec := sandboxes.Spec{
 		Run: at.run, Worktree: at.dir, Env: append([]string{"RALPH_RUN=" + at.run, "RALPH_BRANCH=" + at.branch}, j.Env...),
-	})
+	}
+	if err := separate(hard, j.Sandboxes, at.tree, &spec); err != nil {
+		return res, err
+	}
+	box, err := j.Sandboxes.Open(hard, spec)
 	if err != nil {
 		return res, fmt.Errorf("sandbox %s: %w", j.Sandboxes.Name(), err)
 	}
@@ -155,13 +159,12 @@ func (j Job) config(at place) loop.Config {
 	}
 }
 
-// scratch names a scratch branch.
+// scratch is the key of a job on a scratch branch.
 func (j Job) scratch(run string) string {
-	name := tracker.Key(strings.ToLower(j.Name))
 	if j.Name == "" {
-		return "ralph/run/" + run
+		return "run-" + run
 	}
-	return "ralph/run/" + name + "-" + run
+	return "run-" + tracker.Key(strings.ToLower(j.Name)) + "-" + run
 }
 
 // jobLife is how long the claim on a named branch lasts without its ralph; a dead one's is taken over at once.

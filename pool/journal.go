@@ -17,7 +17,10 @@ import (
 // Journal is the durable record of the runs on this host. Every step of a run is written before it is taken. Losing it
 // costs history only: claims, branches and labels rebuild the rest. Several processes may use one journal; it is safe
 // for concurrent use.
-type Journal struct{ db *sql.DB }
+type Journal struct {
+	db     *sql.DB
+	saving *sql.Stmt // what is done at every step of every run
+}
 
 // Record is one run as the journal knows it.
 type Record struct {
@@ -66,6 +69,7 @@ type Verdict struct {
 	Final      bool             `json:"final"`                // a person's turn
 	Counted    bool             `json:"counted"`              // used up an attempt
 	RetryAt    time.Time        `json:"retry_at,omitzero"`    // not before
+	Unreported string           `json:"unreported,omitempty"` // why the report could not be written
 	Unlabelled string           `json:"unlabelled,omitempty"` // why the labels could not be changed
 }
 
@@ -109,6 +113,11 @@ func OpenJournal(ctx context.Context, path string) (*Journal, error) {
 	db.SetMaxOpenConns(1) // SQLite writes one at a time; waiting here is cheaper than waiting there
 	j := &Journal{db: db}
 	if err := j.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+	}
+	j.saving, err = db.PrepareContext(ctx,
+		"UPDATE runs SET step = ?, base = ?, hash = ?, title = ?, attempt = ?, verdict = ?, ended = ? WHERE run = ?")
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
 	}
 	return j, nil
@@ -155,9 +164,7 @@ func (j *Journal) save(ctx context.Context, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("journal run %s: %w", r.Run, err)
 	}
-	_, err = j.db.ExecContext(ctx,
-		"UPDATE runs SET step = ?, base = ?, hash = ?, title = ?, attempt = ?, verdict = ?, ended = ? WHERE run = ?",
-		r.Step, r.Base, r.Hash, r.Title, r.Attempt, string(verdict), unixOrNull(r.Ended), r.Run)
+	_, err = j.saving.ExecContext(ctx, r.Step, r.Base, r.Hash, r.Title, r.Attempt, string(verdict), unixOrNull(r.Ended), r.Run)
 	if err != nil {
 		return fmt.Errorf("journal run %s: %w", r.Run, err)
 	}

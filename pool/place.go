@@ -38,7 +38,8 @@ func (j Job) open(ctx context.Context) (place, error) {
 	at.start, at.branch, at.dir = at.base.Commit, at.base.Name, j.Repo.Dir()
 	switch j.Strategy {
 	case StrategyMerge:
-		at.branch, at.key = j.scratch(at.run), "run-"+at.run
+		at.key = j.scratch(at.run)
+		at.branch = "ralph/" + at.key
 	case StrategyBranch:
 		at.branch, at.key = j.Branch, tracker.Key("branch-"+j.Branch)
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -14,20 +15,27 @@ import (
 )
 
 // recoverAll takes care of every run of this host whose process has died: it ends what still runs, takes the commits
-// back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left.
-func (p *Pool) recoverAll(ctx context.Context) error {
+// back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left. A run
+// that cannot be recovered now is told, and stops nothing else.
+func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, err error) {
 	open, err := p.cfg.Journal.Open(ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	note := func(key string, err error) {
+		if err == nil {
+			return
+		}
+		s := Skip{tracker.Issue{Key: key}, "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		broken = append(broken, s)
+		p.emit(Event{Kind: EventProblem, Key: key, Text: key + ": " + s.Reason})
 	}
 	for _, rec := range open {
 		if p.dead(rec) {
-			if err := p.recoverRun(ctx, rec); err != nil {
-				return fmt.Errorf("recover run %s of %s: %w", rec.Run, rec.Key, err)
-			}
+			note(rec.Key, p.recoverRun(ctx, rec))
 		}
 	}
-	return p.recoverStrays(ctx, open)
+	return broken, p.recoverStrays(ctx, open, note)
 }
 
 func (p *Pool) dead(r Record) bool { return r.Host == p.host && !proc.Alive(r.PID, r.Process) }
@@ -145,17 +153,17 @@ func (p *Pool) sessionOf(ctx context.Context, run string) (*session, error) {
 	}
 	for _, t := range trees {
 		if t.Spec().Run == run {
-			return &session{tree: t, base: t.Spec().Base}, nil
+			return &session{repo: p.cfg.Repo, tree: t, base: t.Spec().Base}, nil
 		}
 	}
 	return nil, nil
 }
 
 // recoverStrays removes what no journal knows: worktrees and claims of runs whose record was lost.
-func (p *Pool) recoverStrays(ctx context.Context, open []Record) error {
+func (p *Pool) recoverStrays(ctx context.Context, open []Record, note func(key string, err error)) error {
 	trees, err := p.cfg.Repo.Trees(ctx)
 	if err != nil {
-		return err
+		note("worktrees", err) // the others are still returned
 	}
 	claims, _, err := p.cfg.Repo.Claims(ctx)
 	if errors.Is(err, worktree.ErrRemote) {
@@ -171,24 +179,30 @@ func (p *Pool) recoverStrays(ctx context.Context, open []Record) error {
 			continue
 		}
 		if err := p.reap(ctx, spec.Run); err != nil {
-			return err
+			note(spec.Key, err)
+			continue
 		}
-		for _, warning := range (&session{tree: t, base: spec.Base}).close(ctx) {
+		for _, warning := range (&session{repo: p.cfg.Repo, tree: t, base: spec.Base}).close(ctx) {
 			p.emit(Event{Kind: EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
 		}
 	}
 	for key, c := range claims {
-		if !c.Gone {
-			continue
-		}
-		w := p.newWorker(tracker.Issue{Key: key})
-		claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), time.Minute)
-		if err == nil {
-			err = claim.Release(ctx)
-		}
-		if err != nil && !errors.Is(err, worktree.ErrTaken) && !errors.Is(err, worktree.ErrRemote) {
-			return fmt.Errorf("release claim of %s: %w", key, err)
+		if c.Gone {
+			note(key, p.releaseStray(ctx, key))
 		}
 	}
 	return nil
+}
+
+// releaseStray gives up the claim of a holder that is gone.
+func (p *Pool) releaseStray(ctx context.Context, key string) error {
+	w := p.newWorker(tracker.Issue{Key: key})
+	claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), time.Minute)
+	if err == nil {
+		err = claim.Release(ctx)
+	}
+	if errors.Is(err, worktree.ErrTaken) || errors.Is(err, worktree.ErrRemote) {
+		return nil
+	}
+	return err
 }

@@ -17,10 +17,26 @@ import (
 
 // session is a run's worktree and sandbox.
 type session struct {
+	repo    *worktree.Repo
 	base    worktree.Base
 	tree    *worktree.Tree
 	sandbox sandboxes.Sandbox
 	work    worktree.HandBack // the latest
+	whole   string            // the tip that is known to have no nested repository
+}
+
+// accept refuses commits that only look complete: the files of a nested repository are in none of them.
+func (s *session) accept(ctx context.Context) error {
+	links, err := s.repo.Gitlinks(ctx, s.base.Commit, s.work.Tip)
+	switch {
+	case err != nil:
+		return err
+	case len(links) > 0:
+		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: remove its .git folder, `git rm --cached` it, and commit the files",
+			strings.Join(links, ", "))
+	}
+	s.whole = s.work.Tip
+	return nil
 }
 
 // open makes the worktree and the sandbox. On an error the session may be nil or have a tree only; close copes.
@@ -33,7 +49,7 @@ func (w *worker) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	w.rec.Base = base.Name
-	s := &session{base: base}
+	s := &session{repo: w.p.cfg.Repo, base: base}
 	s.tree, err = w.p.cfg.Repo.Add(ctx, worktree.Spec{Run: w.rec.Run, Key: w.rec.Key, Branch: w.rec.Branch, Base: base})
 	if err != nil {
 		return s, err
@@ -76,10 +92,14 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	if s.sandbox != nil {
 		return nil
 	}
-	var err error
-	s.sandbox, err = w.p.cfg.Sandboxes.Open(ctx, sandboxes.Spec{
+	spec := sandboxes.Spec{
 		Run: w.rec.Run, Worktree: s.tree.Dir(), Env: append(w.facts(), w.p.cfg.Env...),
-	})
+	}
+	err := separate(ctx, w.p.cfg.Sandboxes, s.tree, &spec)
+	if err != nil {
+		return err
+	}
+	s.sandbox, err = w.p.cfg.Sandboxes.Open(ctx, spec)
 	if err != nil {
 		return fmt.Errorf("sandbox %s: %w", w.p.cfg.Sandboxes.Name(), err)
 	}
@@ -150,7 +170,8 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 	res := loop.Run(ctx, loop.Config{
 		Agent: w.p.cfg.Agent, Options: w.p.cfg.Options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
 		HandBack: s.handBack, Feedback: w.feedback,
-		Setup: w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
+		Accept: s.accept,
+		Setup:  w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
 		MaxIterations: w.p.cfg.MaxIterations, NoProgress: w.p.cfg.NoProgress, Timers: timers, Budget: budget,
 		Interrupt: w.stop.done, Observe: w.observe, Stream: w.files.stream,
 	})
@@ -196,6 +217,7 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 	if s.tree == nil {
 		return warnings
 	}
+	warnings = append(warnings, s.rescue(ctx)...)
 	h, err := s.tree.Close(ctx)
 	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
@@ -204,6 +226,25 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 		s.work = h
 	}
 	return warnings
+}
+
+// rescue keeps the files of nested repositories, which are in no commit.
+func (s *session) rescue(ctx context.Context) (warnings []string) {
+	if len(s.work.Commits) == 0 || s.whole == s.work.Tip {
+		return nil
+	}
+	links, err := s.repo.Gitlinks(ctx, s.base.Commit, s.work.Tip)
+	kept := ""
+	if err == nil && len(links) > 0 {
+		kept, err = s.tree.Rescue(links)
+	}
+	switch {
+	case err != nil:
+		return []string{err.Error()}
+	case kept != "":
+		return []string{fmt.Sprintf("%s is a nested repository whose files are in no commit; they are kept in %s", strings.Join(links, ", "), kept)}
+	}
+	return nil
 }
 
 // builtins are the prompt's facts about the issue, with the number of invisible characters taken out of its text.

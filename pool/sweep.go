@@ -19,6 +19,7 @@ type Summary struct {
 	Runs     []Record          // in the order they ended
 	Skipped  []Skip            // open issues that were not worked, and why
 	Problems []tracker.Problem // what could not be read
+	Broken   []Skip            // issues that could not be worked because something is wrong with this host or the repository
 	// Unavailable says why nothing more could be worked: the agent, the tracker or the remote; nil if nothing was wrong.
 	Unavailable error
 	ParkedUntil time.Time // when the agent is expected back; zero if it is not away or does not say
@@ -44,15 +45,16 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}, wake: make(chan struct{}, 1)}
-	if err := p.recoverAll(hard); err != nil {
-		return Summary{}, err
+	var err error
+	if s.summary.Broken, err = p.recoverAll(hard); err != nil {
+		return s.summary, err
 	}
 	if len(keys) == 0 { // who names a key wants it tried now
 		if err := s.parked(ctx); err != nil || s.summary.Unavailable != nil {
 			return s.summary, err
 		}
 	}
-	err := s.run(ctx)
+	err = s.run(ctx)
 	s.summary.Interrupted = ctx.Err() != nil
 	p.emit(Event{Kind: EventSwept})
 	return s.summary, err
@@ -231,6 +233,11 @@ func (s *sweep) ended(r result) {
 	switch {
 	case r.skip != "":
 		s.started--
+		if r.err != nil {
+			s.summary.Broken = append(s.summary.Broken, Skip{r.issue, r.skip})
+			s.pool.emit(Event{Kind: EventProblem, Key: r.issue.Key, Title: r.issue.Title, Text: r.issue.Key + ": " + r.skip})
+			break
+		}
 		s.summary.Skipped = append(s.summary.Skipped, Skip{r.issue, r.skip})
 		s.pool.emit(Event{Kind: EventSkipped, Key: r.issue.Key, Title: r.issue.Title, Text: r.skip})
 	default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,6 +21,7 @@ type result struct {
 	issue       tracker.Issue
 	rec         Record
 	skip        string // it was not worked, and why
+	err         error  // it was not worked because something is broken
 	closed      bool   // the issue is closed now
 	unavailable error  // nothing more can be worked for now
 }
@@ -105,11 +107,7 @@ func (w *worker) refused(ctx context.Context, err error) result {
 	if errors.As(err, &taken) && ferr == nil {
 		return w.skipped(fmt.Sprintf("claimed by run %s on %s", taken.Holder.Run, taken.Holder.Host))
 	}
-	r := w.skipped("claim: " + errors.Join(err, ferr).Error())
-	if errors.Is(err, worktree.ErrRemote) {
-		r.unavailable = err
-	}
-	return r
+	return w.broken(errors.Join(err, ferr))
 }
 
 // freeze settles what an earlier run of the issue left, then takes the snapshot that this run works from. A reason
@@ -179,15 +177,17 @@ func (w *worker) take(ctx context.Context, issue tracker.Issue, attempt int, fee
 
 // givenUp ends a run that claimed an issue and did not start on it.
 func (w *worker) givenUp(ctx context.Context, reason string, err error) result {
+	err = errors.Join(err, w.claim.Release(ctx), w.p.cfg.Journal.forget(ctx, w.rec.Run))
 	if err != nil {
-		reason = err.Error()
+		return w.broken(err)
 	}
-	rerr := w.claim.Release(ctx)
-	ferr := w.p.cfg.Journal.forget(ctx, w.rec.Run)
-	if e := errors.Join(rerr, ferr); e != nil {
-		reason += "; " + e.Error()
-	}
-	r := w.skipped(reason)
+	return w.skipped(reason)
+}
+
+// broken is an issue that could not be worked, through no fault of its own or the agent's.
+func (w *worker) broken(err error) result {
+	r := w.skipped(strings.ReplaceAll(err.Error(), "\n", "; "))
+	r.err = err
 	if isAway(err) {
 		r.unavailable = err
 	}

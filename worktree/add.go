@@ -61,7 +61,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := r.git.readRefs(ctx, branchRef(s.Branch), workRef(s.Key), wipRef(s.Key), oldPrefix(s.Key))
+	have, err := r.readRefs(ctx, branchRef(s.Branch), workRef(s.Key), wipRef(s.Key), oldPrefix(s.Key))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 	}
 	found := ""
 	if validRef(candidates[0]) {
-		refs, err := r.git.readRefs(ctx, candidates...)
+		refs, err := r.readRefs(ctx, candidates...)
 		if err != nil {
 			return Base{}, fmt.Errorf("base %s: %w", ref, err)
 		}
@@ -39,6 +39,9 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 				found = c
 				break
 			}
+		}
+		if strings.HasPrefix(found, "refs/heads/") { // a branch is at a commit: git lets nobody move it to anything else
+			return Base{Name: displayName(ref), Ref: found, Commit: refs[found]}, nil
 		}
 	}
 	name := ref
@@ -57,14 +60,14 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 
 // headBase is the branch that is checked out at Dir.
 func (r *Repo) headBase(ctx context.Context) (Base, error) {
-	ref, err := r.git.out(ctx, "symbolic-ref", "--quiet", "HEAD")
+	ref, err := r.headRef(ctx)
 	if failed, ok := errors.AsType[*GitError](err); ok && failed.ExitCode == 1 {
 		return Base{}, fmt.Errorf("no branch is checked out in %s; name one with: --base BRANCH", r.top)
 	}
 	if err != nil {
 		return Base{}, fmt.Errorf("base: %w", err)
 	}
-	refs, err := r.git.readRefs(ctx, ref)
+	refs, err := r.readRefs(ctx, ref)
 	if err != nil {
 		return Base{}, fmt.Errorf("base: %w", err)
 	}
@@ -79,6 +82,14 @@ func (r *Repo) headBase(ctx context.Context) (Base, error) {
 		return Base{}, errors.New("repository has no commits yet; make the first with: git commit --allow-empty -m init")
 	}
 	return Base{Name: displayName(ref), Ref: ref, Commit: refs[ref]}, nil
+}
+
+// headRef is the full name of the branch that is checked out at Dir.
+func (r *Repo) headRef(ctx context.Context) (string, error) {
+	if ref, ok := r.refs.headBranch(r.gitDir); ok && ctx.Err() == nil {
+		return ref, nil
+	}
+	return r.git.out(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
 // displayName is a ref as people say it.

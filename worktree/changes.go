@@ -76,19 +76,11 @@ func (p *patchReader) line(line []byte) {
 
 // stream runs one command and hands over its output line by line.
 func (g git) stream(ctx context.Context, line func([]byte), args ...string) error {
-	lines, stderr := proc.NewLines(line), proc.NewTail(stderrLimit)
-	exit, err := proc.Run(context.WithoutCancel(ctx), proc.Spec{
-		Argv: append([]string{"git"}, args...), Dir: g.dir, Env: g.env,
-		Stdout: lines, Stderr: stderr, Interrupt: ctx.Done(), Grace: killGrace,
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("git %s: %w", args[0], err)
-	case ctx.Err() != nil:
-		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
-	case exit.Code != 0:
-		return &GitError{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
-	case lines.Cut() > 0:
+	lines := proc.NewLines(line)
+	if err := g.pipe(ctx, strings.NewReader(""), lines, args...); err != nil {
+		return err
+	}
+	if lines.Cut() > 0 {
 		return errors.New("a line is too long to be looked at")
 	}
 	return lines.Close()

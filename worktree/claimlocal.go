@@ -19,18 +19,23 @@ func (l localClaims) swap(ctx context.Context, key, old, new string) error {
 	case old == "":
 		args[4] = strings.Repeat("0", len(new))
 	}
-	_, err := l.git.out(ctx, args...)
-	if _, failed := errors.AsType[*GitError](err); !failed {
-		return err
+	// A refusal whose reason is gone when the ref is read, such as a claim that was released meanwhile, is tried again.
+	for tries := 1; ; tries++ {
+		_, err := l.git.out(ctx, args...)
+		if _, failed := errors.AsType[*GitError](err); !failed {
+			return err
+		}
+		at, readErr := l.git.readRefs(ctx, claimRef(key))
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		if at[claimRef(key)] != old {
+			return errSwap
+		}
+		if tries == claimTries {
+			return err
+		}
 	}
-	at, readErr := l.git.readRefs(ctx, claimRef(key))
-	if readErr != nil {
-		return errors.Join(err, readErr)
-	}
-	if at[claimRef(key)] != old {
-		return errSwap
-	}
-	return err
 }
 
 func (l localClaims) read(ctx context.Context, key string) (commit, message string, err error) {

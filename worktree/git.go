@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -71,6 +72,8 @@ func printable(s string) string {
 type git struct {
 	env []string // the whole environment
 	dir string   // working directory; a folder that no agent can write
+	// auth gives more environment for one command; nil gives none.
+	auth func(ctx context.Context) ([]string, error)
 }
 
 // newGit is a git that is not pinned to any repository yet.
@@ -94,30 +97,48 @@ func (g git) pin(gitDir, common, workTree string) git {
 	return g
 }
 
-// run runs one command and returns its standard output, with a *GitError too. When ctx ends, git is asked to end: one
-// that is killed leaves its lock files behind, and they would stop every later command.
+// run runs one command and returns its standard output, with a *GitError too.
 func (g git) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
-	}
 	var stdout bytes.Buffer
+	err := g.pipe(ctx, strings.NewReader(stdin), &stdout, args...)
+	return stdout.String(), err
+}
+
+// pipe runs one command between a reader and a writer. When ctx ends, git is asked to end: one that is killed leaves
+// its lock files behind, and they would stop every later command.
+func (g git) pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+	}
+	env, err := g.environment(ctx)
+	if err != nil {
+		return fmt.Errorf("git %s: %w", args[0], err)
+	}
 	stderr := proc.NewTail(stderrLimit)
 	exit, err := proc.Run(context.WithoutCancel(ctx), proc.Spec{
-		Argv: append([]string{"git"}, args...), Dir: g.dir, Env: g.env,
-		Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: stderr,
+		Argv: append([]string{"git"}, args...), Dir: g.dir, Env: env,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Interrupt: ctx.Done(), Grace: killGrace,
 	})
 	switch {
 	case errors.Is(err, proc.ErrStart):
-		return "", fmt.Errorf("git %s: %w (is git installed and in PATH?)", args[0], err)
+		return fmt.Errorf("git %s: %w (is git installed and in PATH?)", args[0], err)
 	case err != nil:
-		return "", fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("git %s: %w", args[0], err)
 	case exit.Code == 0:
-		return stdout.String(), nil
+		return nil
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
 	}
-	return stdout.String(), &GitError{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
+	return &GitError{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
+}
+
+func (g git) environment(ctx context.Context) ([]string, error) {
+	if g.auth == nil {
+		return g.env, nil
+	}
+	more, err := g.auth(ctx)
+	return append(slices.Clip(g.env), more...), err
 }
 
 // out runs a command without input and returns its output without the final newline.

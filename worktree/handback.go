@@ -40,6 +40,16 @@ func (t *Tree) HandBack(ctx context.Context) (HandBack, error) {
 	return got, nil
 }
 
+// Earlier is what the runs before this one have left between base and start. It is what HandBack would find as long as
+// nothing has touched the worktree, and does not look at it.
+func (t *Tree) Earlier(ctx context.Context) (HandBack, error) {
+	s, err := t.readSpan(ctx, t.Start())
+	if err != nil {
+		return HandBack{}, fmt.Errorf("commits of earlier runs of %s: %w", t.Spec().Key, err)
+	}
+	return HandBack{Tip: s.tip, Commits: s.commits}, nil
+}
+
 func (t *Tree) handBack(ctx context.Context) (HandBack, error) {
 	if err := t.undoRebase(ctx); err != nil {
 		return HandBack{}, err
@@ -72,7 +82,7 @@ func (t *Tree) nothingMore(ctx context.Context, trouble error) (HandBack, error)
 		return HandBack{}, errors.Join(trouble, err)
 	}
 	got := HandBack{Tip: cmp.Or(known.branch, known.tip(t.Start()))}
-	span, err := t.repo.readSpan(ctx, t.Spec().Base.Commit, got.Tip)
+	span, err := t.readSpan(ctx, got.Tip)
 	got.Commits = span.commits
 	return got, errors.Join(trouble, err)
 }
@@ -90,7 +100,6 @@ func (refs treeRefs) tip(start string) string {
 // inspect looks at the worktree, and finds HEAD's commit even where git status cannot work any more. The error says
 // what could not be seen.
 func (t *Tree) inspect(ctx context.Context) (look, error) {
-	g := t.git()
 	files, admin := t.exists()
 	if t.halfMade() || !admin && !files {
 		return look{}, nil // nobody has worked in it, or all of it is removed
@@ -98,6 +107,10 @@ func (t *Tree) inspect(ctx context.Context) (look, error) {
 	if !admin {
 		return look{}, fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	}
+	if t.record().Private {
+		return t.inspectPrivate(ctx, files)
+	}
+	g := t.git()
 	var l look
 	var trouble error
 	if files {
@@ -133,13 +146,13 @@ func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, 
 	if err != nil {
 		return HandBack{}, err
 	}
-	attached := found.branch == s.Branch
+	attached := found.branch == s.Branch && !t.record().Private
 	if attached {
 		known.branch = found.head // HEAD is the branch
 	} else if known, err = t.readRefs(ctx); err != nil {
 		return HandBack{}, err
 	}
-	span, err := t.repo.readSpan(ctx, s.Base.Commit, found.head)
+	span, err := t.readSpan(ctx, found.head)
 	if err != nil {
 		return HandBack{}, err
 	}
@@ -171,7 +184,11 @@ func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, 
 		return HandBack{}, err
 	}
 	t.setRefs(&next)
-	if !attached && !t.midOperation() {
+	switch {
+	case found.partial:
+	case t.record().Private:
+		t.attachPrivate(found.head)
+	case !attached && !t.midOperation():
 		return got, t.attach(ctx)
 	}
 	return got, nil
@@ -216,12 +233,17 @@ func (t *Tree) attach(ctx context.Context) error {
 
 // midOperation reports a rebase, merge or the like that has not ended.
 func (t *Tree) midOperation() bool {
-	for _, name := range []string{
-		"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "sequencer",
-	} {
+	for _, name := range operations() {
 		if _, err := os.Lstat(filepath.Join(t.record().GitDir, name)); err == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// operations are the files of a git directory that exist while a rebase, merge or the like is under way.
+func operations() []string {
+	return []string{
+		"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "sequencer",
+	}
 }

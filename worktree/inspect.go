@@ -23,6 +23,15 @@ func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {
 
 // Clean reports whether the worktree has no uncommitted changes.
 func (t *Tree) Clean(ctx context.Context) (bool, error) {
+	if t.record().Private {
+		unlock, err := t.repo.lock(ctx, t.Spec().Key)
+		if err != nil {
+			return false, err
+		}
+		defer unlock()
+		l, err := t.inspect(ctx)
+		return err == nil && len(l.changes) == 0, err
+	}
 	l, err := t.git().status(ctx)
 	return err == nil && len(l.changes) == 0, err
 }

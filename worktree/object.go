@@ -1,15 +1,15 @@
 package worktree
 
 import (
-	"bytes"
-	"compress/zlib"
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // git's object names, not a security measure
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
+	"hash/adler32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +60,7 @@ func (s objectStore) write(kind string, content []byte) (string, error) {
 	return name, nil
 }
 
-// place writes the compressed object beside its final name, then gives it that name: a reader sees all of it or none.
+// place writes the object beside its final name, then gives it that name: a reader sees all of it or none.
 func (s objectStore) place(path string, raw []byte) error {
 	top, err := os.Stat(s.dir)
 	if err != nil {
@@ -75,20 +75,33 @@ func (s objectStore) place(path string, raw []byte) error {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	var packed bytes.Buffer
-	w := zlib.NewWriter(&packed)
-	if _, err := w.Write(raw); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
 	temp := filepath.Join(folder, "tmp_obj_"+rand.Text()) // the prefix by which git gc knows and removes remains
 	defer os.Remove(temp)
-	if err := writeNew(temp, packed.Bytes(), 0o444, true); err != nil {
+	if err := writeNew(temp, stored(raw), 0o444, true); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)
+}
+
+// stored is data as a zlib stream that compresses nothing: these objects are too small for it, and Go's compressor
+// takes most of a megabyte for each.
+func stored(data []byte) []byte {
+	const header, block = "\x78\x01", 0xffff
+	out := append(make([]byte, 0, len(data)+16), header...)
+	for rest, last := data, false; !last; {
+		part := rest[:min(len(rest), block)]
+		rest = rest[len(part):]
+		last = len(rest) == 0
+		final := byte(0)
+		if last {
+			final = 1
+		}
+		out = append(out, final)
+		out = binary.LittleEndian.AppendUint16(out, uint16(len(part)))
+		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(part)))
+		out = append(out, part...)
+	}
+	return binary.BigEndian.AppendUint32(out, adler32.Checksum(data))
 }
 
 // writeNew creates the file. A durable one is on disk before it returns.

@@ -35,7 +35,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if t.midOperation() {
 		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), quote(t.Dir()))
 	}
-	l, err := t.git().status(ctx)
+	l, err := t.inspect(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 			return "", fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(c.path))
 		}
 	}
-	g, err := t.git().withIdent(ctx)
+	g, err := t.ownGit(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (t *Tree) undoRebase(ctx context.Context) error {
 	if _, admin := t.exists(); !admin {
 		return t.update(func(rec *record) { rec.Rebasing = nil })
 	}
-	g, err := t.git().withIdent(ctx)
+	g, err := t.ownGit(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,24 @@ func (t *Tree) undoRebase(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at the rebase: %w", err)
 	}
+	if done && t.record().Private {
+		if err := t.reseatPrivate(ctx, *onto); err != nil {
+			return err
+		}
+	}
 	return t.update(func(rec *record) {
 		if done {
 			rec.Spec.Base = *onto
 		}
 		rec.Rebasing = nil
 	})
+}
+
+// ownGit is the worktree's git for commits of ralph's own.
+func (t *Tree) ownGit(ctx context.Context) (git, error) {
+	g, err := t.filesGit(ctx)
+	if err != nil {
+		return g, err
+	}
+	return g.withIdent(ctx)
 }

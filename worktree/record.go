@@ -24,6 +24,8 @@ type record struct {
 	Making bool `json:"making,omitempty"`
 	// Rebasing is what a rebase of ralph's own, now under way, replays onto; a crash leaves it set.
 	Rebasing *Base `json:"rebasing,omitempty"`
+	// Private says that the agent works in a private repository: commits are found there, not in GitDir.
+	Private bool `json:"private,omitempty"`
 }
 
 func (r *Repo) recordPath(name string) string { return r.path("worktrees", name+recordSuffix) }

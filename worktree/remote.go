@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // remoteRefs reads refs on the remote by full name or pattern.
 func (g git) remoteRefs(ctx context.Context, remote string, patterns ...string) (map[string]string, error) {
+	ctx, cancel := limited(ctx, refsTime)
+	defer cancel()
 	out, err := g.out(ctx, append([]string{"ls-remote", "--refs", "--quiet", "--", remote}, patterns...)...)
 	if err != nil {
 		return nil, remoteError(remote, err)
@@ -23,6 +26,17 @@ func (g git) remoteRefs(ctx context.Context, remote string, patterns ...string) 
 	return refs, nil
 }
 
+// How long a remote may take: for refs, and for what has to be transferred. One that hangs must not hold a sweep.
+const (
+	refsTime     = 2 * time.Minute
+	transferTime = 20 * time.Minute
+)
+
+// limited bounds a command that talks to a remote.
+func limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrRemote, limit))
+}
+
 // remoteError marks a failed command as the remote's; an end of the context stays what it is.
 func remoteError(remote string, err error) error {
 	if _, failed := errors.AsType[*GitError](err); !failed {
@@ -33,6 +47,8 @@ func remoteError(remote string, err error) error {
 
 // fetch brings objects here, and moves no ref.
 func (g git) fetch(ctx context.Context, remote string, what ...string) error {
+	ctx, cancel := limited(ctx, transferTime)
+	defer cancel()
 	_, err := g.out(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
 		"--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--", remote}, what...)...)
 	if err != nil {
@@ -44,6 +60,12 @@ func (g git) fetch(ctx context.Context, remote string, what ...string) error {
 // push moves exactly one ref on the remote, from exactly old; an empty old means that it must not exist, an empty new
 // deletes it. Its error says only that it did not work: the remote's ref says why.
 func (g git) push(ctx context.Context, remote, ref, old, new string) error {
+	limit := transferTime
+	if strings.HasPrefix(ref, claimPrefix) {
+		limit = refsTime
+	}
+	ctx, cancel := limited(ctx, limit)
+	defer cancel()
 	out, err := g.run(ctx, "", "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules",
 		"--no-signed", "--force-with-lease="+ref+":"+old, "--", remote, new+":"+ref)
 	failed, ok := errors.AsType[*GitError](err)

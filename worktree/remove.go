@@ -32,6 +32,44 @@ func (t *Tree) remove(ctx context.Context) error {
 	return t.discard()
 }
 
+// Close is HandBack and Remove in one, with one look at the files. A worktree whose work cannot be taken back stays,
+// and the error says why; the HandBack is as far as it came.
+func (t *Tree) Close(ctx context.Context) (HandBack, error) {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
+	if err != nil {
+		return HandBack{}, fmt.Errorf("close worktree of %s: %w", s.Key, err)
+	}
+	defer unlock()
+	got, err := t.handBack(ctx)
+	if err == nil {
+		err = t.confirm(ctx, got)
+	}
+	if err == nil {
+		err = t.discard()
+	}
+	if err != nil {
+		return got, fmt.Errorf("close worktree of %s: %w", s.Key, err)
+	}
+	return got, nil
+}
+
+// confirm makes sure that the refs still hold what was handed back: who knows them need not have written them.
+func (t *Tree) confirm(ctx context.Context, got HandBack) error {
+	files, admin := t.exists()
+	if !files && !admin || t.halfMade() {
+		return nil
+	}
+	refs, err := t.readRefs(ctx)
+	if err != nil {
+		return err
+	}
+	if got.Tip != refs.work || got.WIP != "" && got.WIP != refs.wip {
+		return fmt.Errorf("%w: ralph's refs of %s were moved meanwhile", ErrKept, t.Spec().Key)
+	}
+	return nil
+}
+
 // checkHandedBack looks at the files and the refs as they are now.
 func (t *Tree) checkHandedBack(ctx context.Context) error {
 	files, admin := t.exists()
@@ -86,6 +124,9 @@ func (t *Tree) discard() error {
 		return fmt.Errorf("remove %s: not a worktree of this repository", gitDir)
 	}
 	if err := r.unlink(gitDir, trash+"-git"); err != nil {
+		return err
+	}
+	if err := t.discardPrivate(); err != nil {
 		return err
 	}
 	if err := os.Remove(r.recordPath(t.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

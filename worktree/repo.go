@@ -19,8 +19,11 @@ type Repo struct {
 	opts    Options
 	git     git      // pinned to the checkout that the user stands in
 	net     []string // what commands that talk to a remote get in addition
+	auth    func(ctx context.Context) ([]string, error)
 	objects objectStore
+	refs    refFiles
 	claims  claimStore
+	caps    Caps
 
 	// Who this process is and what time it is; tests replace them.
 	version string // of git, as it says it
@@ -50,9 +53,10 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	o.StateDir = state
 	r := &Repo{
-		place: p, opts: o, now: time.Now, alive: proc.Alive,
+		place: p, opts: o, caps: o.Caps.withDefaults(), now: time.Now, alive: proc.Alive,
 		git:     newGit(state, environ()).pin(p.gitDir, p.common, p.top),
 		objects: objectStore{dir: filepath.Join(p.common, "objects"), sha256: p.format == "sha256"},
+		refs:    newRefFiles(p.common),
 	}
 	if err := r.checkVersion(ctx); err != nil {
 		return nil, err
@@ -76,7 +80,7 @@ func makeState(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, sub := range []string{"worktrees", "locks", "trash", "tmp"} {
+	for _, sub := range []string{"worktrees", "repos", "locks", "trash", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return "", err
 		}
@@ -131,6 +135,15 @@ func (r *Repo) useRemote(ctx context.Context) error {
 		return fmt.Errorf("read core.sshCommand: %w", err)
 	}
 	r.net = netEnv(environ(), ssh)
+	if r.opts.Credentials != nil {
+		url, err := r.RemoteURL(ctx, r.opts.Remote)
+		if err != nil {
+			return err
+		}
+		if r.auth, err = credentialEnv(url, r.opts.Credentials); err != nil {
+			return err
+		}
+	}
 	r.claims = remoteClaims{git: r.remoteGit(), remote: r.opts.Remote}
 	return nil
 }
@@ -138,7 +151,7 @@ func (r *Repo) useRemote(ctx context.Context) error {
 // remoteGit is a git that may talk to the remote. It runs in the checkout: a remote's relative path starts there.
 func (r *Repo) remoteGit() git {
 	g := r.git.with(r.net...)
-	g.dir = r.top
+	g.dir, g.auth = r.top, r.auth
 	return g
 }
 

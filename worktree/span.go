@@ -26,6 +26,9 @@ func (r *Repo) readSpan(ctx context.Context, base, tip string) (span, error) {
 	if base == tip {
 		return s, nil
 	}
+	if line, ok := r.objects.readLine(base, tip); ok {
+		return line, nil
+	}
 	out, err := r.git.out(ctx, "log", "-z", "--format=%H%x1f%P%x1f%s", "--topo-order", "--reverse", "--no-color",
 		"--no-decorate", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-ext-diff", "--no-textconv",
 		"--no-patch", "--end-of-options", base+".."+tip, "--")

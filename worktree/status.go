@@ -11,6 +11,8 @@ type look struct {
 	head    string // the commit HEAD is at; empty when HEAD is unborn
 	branch  string // short name of the branch HEAD is on; "(detached)" when on none
 	changes []change
+	// partial: what the agent was at could not be had, so that head is not it.
+	partial bool
 }
 
 // change is one path that differs from HEAD.

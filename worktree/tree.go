@@ -42,9 +42,11 @@ type Tree struct {
 	repo *Repo
 	name string // of its folder and of its record
 
-	mu   sync.Mutex
-	rec  record    // guarded by mu
-	refs *treeRefs // guarded by mu; nil: not known
+	mu     sync.Mutex
+	rec    record     // guarded by mu
+	refs   *treeRefs  // guarded by mu; nil: not known
+	config userConfig // guarded by mu; nil: not known
+	span   span       // guarded by mu; the latest that was read, which never changes
 }
 
 // treeRefs are where a key's refs stand; an empty one does not exist.
@@ -104,13 +106,32 @@ func (t *Tree) knownRefs(ctx context.Context) (treeRefs, error) {
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 	s := t.Spec()
-	all, err := t.repo.git.readRefs(ctx, branchRef(s.Branch), workRef(s.Key), wipRef(s.Key))
+	all, err := t.repo.readRefs(ctx, branchRef(s.Branch), workRef(s.Key), wipRef(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
 	refs := treeRefs{branch: all[branchRef(s.Branch)], work: all[workRef(s.Key)], wip: all[wipRef(s.Key)]}
 	t.setRefs(&refs)
 	return refs, nil
+}
+
+// readSpan lists the commits from the base to tip.
+func (t *Tree) readSpan(ctx context.Context, tip string) (span, error) {
+	base := t.Spec().Base.Commit
+	t.mu.Lock()
+	known := t.span
+	t.mu.Unlock()
+	if known.base == base && known.tip == tip {
+		return known, nil
+	}
+	s, err := t.repo.readSpan(ctx, base, tip)
+	if err != nil {
+		return span{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.span = s
+	return s, nil
 }
 
 // git is pinned to the worktree through ralph's own record; the worktree's .git file is never read.

@@ -59,8 +59,13 @@ func (t *Tree) snapshot(ctx context.Context, l look) (tree string, err error) {
 	if err := copyIndex(filepath.Join(t.record().GitDir, "index"), index); err != nil {
 		return "", fmt.Errorf("copy the worktree's index: %w", err)
 	}
-	g := t.git().with("GIT_INDEX_FILE=" + index)
+	g, err := t.filesGit(ctx)
+	if err != nil {
+		return "", err
+	}
+	g = g.with("GIT_INDEX_FILE=" + index)
 	present, gone, unsaved := t.sortChanges(l.changes)
+	present, tooBig := t.withinCaps(present)
 	if len(gone) > 0 {
 		var in strings.Builder
 		for _, path := range gone {
@@ -78,7 +83,7 @@ func (t *Tree) snapshot(ctx context.Context, l look) (tree string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("save uncommitted changes: %w", err)
 	}
-	return tree, errors.Join(unsaved, t.explainUnsaved(refused))
+	return tree, errors.Join(unsaved, tooBig, t.explainUnsaved(refused))
 }
 
 // explainUnsaved names files that are not in the snapshot; nil when there are none.

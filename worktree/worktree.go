@@ -6,6 +6,20 @@
 // never discovers a repository in a folder that an agent can write, runs a hook or prompts. Everything here is safe
 // for concurrent use, by several goroutines and by several ralph processes on one repository.
 //
+// # What an agent in a sandbox has made
+//
+// A sandboxed agent works in a private repository (see [Tree.Private]), and what comes back from there is data. On the
+// host, no git program ever runs with the private repository as its own: its configuration, hooks, indexes, alternates,
+// commit graphs, grafts and replacements are never read. Ralph reads HEAD and the refs as plain files; it
+// walks the loose objects that the commits need, and gives them, like the packs that an agent has made, to
+// `git index-pack` in a quarantine, which computes every name from the content and checks every object. From there only
+// what is new, complete and within [Caps] gets into the user's repository, and only then does a ref move. Nothing has
+// to be alive for it, so that a crash changes nothing.
+//
+// Uncommitted changes are read from the worktree's files, by git pinned to the worktree's own git directory, which the
+// sandbox cannot see, with every filter and driver of the user's configuration switched off: .gitattributes is the
+// agent's. A saved change of a filtered file (Git LFS) therefore holds the file as it was on disk.
+//
 // Refs that ralph owns, in the user's repository:
 //
 //	refs/heads/ralph/<key>      the branch people look at
@@ -16,6 +30,7 @@
 package worktree
 
 import (
+	"context"
 	"errors"
 
 	"github.com/rs/zerolog"
@@ -41,9 +56,14 @@ var (
 
 // Options configures a Repo. StateDir is required.
 type Options struct {
-	// StateDir is ralph's state folder for this repository (mode 0700): worktrees/ and locks/ are below it.
+	// StateDir is ralph's state folder for this repository (mode 0700): worktrees/, repos/ and locks/ are below it.
 	StateDir string
 	// Remote is the name of the remote that holds claims and gets branches; empty: this repository only.
 	Remote string
-	Log    zerolog.Logger
+	// Credentials give user name and secret for the remote's host over HTTPS, fresh for each command; nil leaves that to
+	// the user's own credential helpers. They reach git through its environment only.
+	Credentials func(ctx context.Context) (user, secret string, err error)
+	// Caps bound a hand-back from a private repository.
+	Caps Caps
+	Log  zerolog.Logger
 }

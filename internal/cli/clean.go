@@ -53,11 +53,23 @@ func runClean(cmd *cobra.Command, a *app, dry bool) (err error) {
 	if err != nil {
 		return err
 	}
+	open, err := p.journal.Open(ctx)
+	if err != nil {
+		return err
+	}
+	unsettled := map[string]bool{}
+	for _, r := range open {
+		unsettled[r.Run] = true
+	}
 	results := []cleaned{}
 	for _, t := range trees {
 		s := t.Spec()
 		if c, claimed := held[s.Key]; claimed && !c.Gone {
 			results = append(results, cleaned{s.Key, s.Branch, false, "it is being worked"})
+			continue
+		}
+		if unsettled[s.Run] { // its agent may still be at work
+			results = append(results, cleaned{s.Key, s.Branch, false, "ralph died in its run; `ralph work` recovers it"})
 			continue
 		}
 		r := cleaned{s.Key, s.Branch, true, "worktree of a run that has ended"}

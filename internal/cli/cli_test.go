@@ -124,7 +124,7 @@ func TestCompletion(t *testing.T) {
 	m := newMachine(t)
 	for _, c := range []struct{ args, want string }{
 		{"config --agent ", "claude-code\ncodex\ncommand\n"},
-		{"config --publish ", "branch\nmerge\nnone\n"},
+		{"config --publish ", "auto\nbranch\nmerge\npr\nnone\n"},
 		{"init --sandbox ", "none\n"},
 		{"config paral", "parallel\n"},
 		{"help ver", "version\n"},

@@ -12,19 +12,14 @@ import (
 
 // bind registers the flags of the named keys (all, when none is named) with completion of their values.
 func (a *app) bind(cmd *cobra.Command, keys ...string) {
-	config.Bind(cmd.Flags(), keys...)
-	if len(keys) == 0 {
-		keys = config.KeyNames()
-	}
-	for _, name := range keys {
-		k, _ := config.Lookup(name)
+	for _, k := range config.Bind(cmd.Flags(), keys...) {
 		complete := cobra.NoFileCompletions
 		switch {
 		case k.Kind == config.Path:
 			continue // the shell's own
 		case k.Registered:
 			complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return a.choices()[name], cobra.ShellCompDirectiveNoFileComp
+				return a.choices()[k.Name], cobra.ShellCompDirectiveNoFileComp
 			}
 		case len(k.Choices) > 0:
 			complete = cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp)
@@ -58,7 +53,7 @@ func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([
 	if err != nil {
 		return nil, none
 	}
-	backlog, err := a.tracker(loaded.Config, "")
+	backlog, err := backlog(loaded.Config, "")
 	if err != nil {
 		return nil, none
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -31,11 +30,6 @@ func agentRegistry() agents.Registry {
 
 func (a *app) sandboxRegistry() sandboxes.Registry {
 	return sandboxes.NewRegistry(sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}))
-}
-
-// tracker is the backlog that the configuration names; locks is ralph's own folder for it.
-func (a *app) tracker(c config.Config, locks string) (tracker.Tracker, error) {
-	return local.New(local.Config{Dir: c.Local.Dir, LockDir: locks})
 }
 
 // parts is what a command that works on a repository needs. It belongs to one command; close ends it.
@@ -58,10 +52,10 @@ func (a *app) open(cmd *cobra.Command) (*parts, error) {
 	if p.journal, err = pool.OpenJournal(cmd.Context(), filepath.Join(p.state, "state.db")); err != nil {
 		return nil, err
 	}
-	if p.tracker, err = a.tracker(p.Config, filepath.Join(p.state, "locks")); err != nil {
+	if p.tracker, err = a.tracker(cmd.Context(), p); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	return p, nil
+	return p, a.authorize(cmd.Context(), p)
 }
 
 // openRepo loads the configuration and opens the repository with its state in a folder below the usual one.
@@ -125,17 +119,23 @@ func (a *app) poolConfig(p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
+	requests, err := p.requests()
+	if err != nil {
+		return pool.Config{}, err
+	}
 	return pool.Config{
 		Repo: p.repo, Tracker: p.tracker, Journal: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
 		Options: options, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit,
-		Base: p.Base, Publish: pool.Publish(p.Publish), BranchPrefix: p.BranchPrefix,
-		Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
+		Base: p.Base, Publish: publish(p.Publish), BranchPrefix: p.BranchPrefix, Protected: p.ProtectedPaths,
+		Requests: requests,
+		Prompt:   prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 		Gate: lines(p.Gate, p.GateTimeout), Signals: p.CompletionSignal, MaxIterations: p.MaxIterations,
 		NoProgress: p.NoProgress, Timers: timers(p.Config),
 		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env,
 		Retry: pool.Retry{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
 		Labels: pool.Labels{
 			NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel,
+			Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 		},
 		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
 		Secrets: a.secrets(env),
@@ -227,6 +227,33 @@ func (p *parts) prompt() (loop.Prompt, error) {
 	return loop.Prompt{Template: string(text), Name: path}, nil
 }
 
+// publish says auto in the words of the library, where an empty value lets the tracker decide.
+func publish(s string) pool.Publish {
+	if s == "auto" {
+		return ""
+	}
+	return pool.Publish(s)
+}
+
+func (p *parts) requests() (pool.Requests, error) {
+	r := pool.Requests{
+		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
+		MaxRounds: p.MaxRounds,
+	}
+	if r.MaxRounds == 0 {
+		r.MaxRounds = -1
+	}
+	if p.RequestTemplate == "" {
+		return r, nil
+	}
+	text, err := os.ReadFile(p.RequestTemplate)
+	if err != nil {
+		return r, usagef("request-template: %v", err)
+	}
+	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
+	return r, nil
+}
+
 func timers(c config.Config) loop.Timers {
 	return loop.Timers{
 		Idle: c.IdleTimeout, Grace: c.CompletionTimeout, GraceCap: max(c.CompletionCap, c.CompletionTimeout),
@@ -264,7 +291,7 @@ func (a *app) top(ctx context.Context) (string, error) {
 // choices are the names that the registries know, by configuration key.
 func (a *app) choices() map[string][]string {
 	return map[string][]string{
-		"tracker": {"local"},
+		"tracker": {"auto", "local", "github", "gitlab"},
 		"agent":   agentRegistry().Names(),
 		"sandbox": a.sandboxRegistry().Names(),
 	}

@@ -162,8 +162,7 @@ func TestExampleIssueIsNotPickedUp(t *testing.T) {
 	if got := m.run(t, nil, "init", "--agent=codex", "--sandbox=none"); got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	a := newApp(Host{Dir: m.repo})
-	backlog, err := a.tracker(config.Config{Local: config.Local{Dir: filepath.Join(m.repo, ".ralph/backlog")}}, t.TempDir())
+	backlog, err := backlog(config.Config{Local: config.Local{Dir: filepath.Join(m.repo, ".ralph/backlog")}}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

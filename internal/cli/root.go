@@ -63,7 +63,7 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(newWorkCommand(a), newRunCommand(a), newStopCommand(a), newCleanCommand(a),
 		newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
-		newInitCommand(a), newConfigCommand(a), newVersionCommand(a))
+		newInitCommand(a), newDoctorCommand(a), newConfigCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	refineCompletion(root)
 	return root

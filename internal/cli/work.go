@@ -28,12 +28,15 @@ const workExample = `  ralph work --dry-run
 // workKeys are the settings of `ralph work`.
 func workKeys() []string {
 	return []string{
-		"labels", "exclude-labels", "parallel", "limit", "tracker", "local.dir", "agent", "model", "effort",
+		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots",
+		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
+		"github-app-installation", "github-app-key", "ca-file", "agent", "model", "effort",
 		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "prompt-file", "sandbox",
 		"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
-		"publish", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
+		"publish", "protected-paths", "request-template", "request-target", "request-labels", "reviewers", "request-assignees",
+		"max-rounds", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
 		"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
-		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "state-dir", "keep-runs",
+		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "claimed-label", "failed-label", "state-dir", "keep-runs",
 		"log-level", "log-format",
 	}
 }
@@ -139,10 +142,28 @@ func verdict(s pool.Summary) error {
 			hint: "`ralph show KEY` says why and what to type next"}
 	case s.Unavailable != nil:
 		return &exitError{status: exitIncomplete, err: s.Unavailable}
+	case len(s.Broken) > 0 && len(s.Runs) == 0:
+		return fmt.Errorf("%s: %s", s.Broken[0].Issue.Key, s.Broken[0].Reason)
+	case len(s.Broken) > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s could not be worked", plural(len(s.Broken), "issue"))}
+	case untold(s) > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold(s), "issue")),
+			hint: "`ralph show KEY` says why"}
 	case len(s.Problems) > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s left out", plural(len(s.Problems), "broken issue"))}
 	}
 	return nil
+}
+
+// untold counts the runs whose issues do not show what became of them.
+func untold(s pool.Summary) int {
+	n := 0
+	for _, r := range s.Runs {
+		if r.Verdict.Unreported != "" || r.Verdict.Unlabelled != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // plan prints what a sweep would do.

@@ -32,6 +32,7 @@ type summaryData struct {
 	Runs        []pool.Record `json:"runs"`
 	Skipped     []skipData    `json:"skipped"`
 	Problems    []string      `json:"problems"`
+	Broken      []skipData    `json:"broken"`
 	Unavailable string        `json:"unavailable,omitempty"`
 	ParkedUntil time.Time     `json:"parked_until,omitzero"`
 	Interrupted bool          `json:"interrupted"`
@@ -47,7 +48,8 @@ func planJSON(p pool.Plan) planData {
 
 func summaryJSON(s pool.Summary) summaryData {
 	d := summaryData{
-		Runs: s.Runs, Skipped: skips(s.Skipped), Problems: problems(s.Problems), ParkedUntil: s.ParkedUntil,
+		Runs: s.Runs, Skipped: skips(s.Skipped), Problems: problems(s.Problems), Broken: skips(s.Broken),
+		ParkedUntil: s.ParkedUntil,
 		Interrupted: s.Interrupted,
 	}
 	if d.Runs == nil {

@@ -16,7 +16,7 @@ const steadyStarts = true
 // maxEnvironment bounds what is read of one environment; the kernel's own limit is a quarter of the stack.
 const maxEnvironment = 8 << 20
 
-// processes lists the processes of the machine.
+// processes lists the processes of the machine that can be ours.
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -31,6 +31,11 @@ func processes() ([]process, error) {
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
+			continue
+		}
+		// What has no session here is the kernel's own, most of all processes, or was started outside this container.
+		// It is none of ours, all of which are in a session that we, or one of them, began.
+		if session, err := unix.Getsid(pid); err == nil && session == 0 {
 			continue
 		}
 		p, err := inspect(pid)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -43,6 +44,21 @@ func checkBranchPrefix(s string) error {
 		strings.Contains(s, ".."), strings.Contains(s, "//"), strings.Contains(s, "/."), strings.Contains(s, "@{"),
 		strings.ContainsAny(s, " ~^:?*[\\"):
 		return errors.New("cannot begin a branch name; write something like ralph/")
+	}
+	return nil
+}
+
+// checkName holds a variable's name.
+func checkName(s string) error {
+	if strings.Contains(s, "=") || checkEnv(s) != nil {
+		return errors.New("is no name of a variable")
+	}
+	return nil
+}
+
+func checkID(s string) error {
+	if id, err := strconv.ParseInt(s, 10, 64); err != nil || id < 1 {
+		return errors.New("is no numeric id")
 	}
 	return nil
 }

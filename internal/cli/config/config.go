@@ -14,8 +14,23 @@ type Config struct {
 	Parallel      int      `mapstructure:"parallel"`
 	Limit         int      `mapstructure:"limit"`
 
-	Tracker string `mapstructure:"tracker"`
-	Local   Local  `mapstructure:"local"`
+	Assignee    string   `mapstructure:"assignee"`
+	Milestone   string   `mapstructure:"milestone"`
+	Authors     []string `mapstructure:"authors"`
+	TrustedBots []string `mapstructure:"trusted-bots"`
+
+	Tracker               string   `mapstructure:"tracker"`
+	Project               string   `mapstructure:"project"`
+	ForgeURL              string   `mapstructure:"forge-url"`
+	TokenEnv              []string `mapstructure:"token-env"`
+	TokenFile             string   `mapstructure:"token-file"`
+	TokenCommand          []string `mapstructure:"token-command"`
+	GitHubAppID           int64    `mapstructure:"github-app-id"`
+	GitHubAppInstallation int64    `mapstructure:"github-app-installation"`
+	GitHubAppKey          string   `mapstructure:"github-app-key"`
+	CAFile                string   `mapstructure:"ca-file"`
+
+	Local Local `mapstructure:"local"`
 
 	Agent           string   `mapstructure:"agent"`
 	Model           string   `mapstructure:"model"`
@@ -37,10 +52,17 @@ type Config struct {
 	NoProgress       int      `mapstructure:"no-progress"`
 	CompletionSignal []string `mapstructure:"completion-signal"`
 
-	Base         string `mapstructure:"base"`
-	BranchPrefix string `mapstructure:"branch-prefix"`
-	Publish      string `mapstructure:"publish"`
-	Remote       string `mapstructure:"remote"`
+	Base             string   `mapstructure:"base"`
+	BranchPrefix     string   `mapstructure:"branch-prefix"`
+	Publish          string   `mapstructure:"publish"`
+	ProtectedPaths   []string `mapstructure:"protected-paths"`
+	RequestTemplate  string   `mapstructure:"request-template"`
+	RequestTarget    string   `mapstructure:"request-target"`
+	RequestLabels    []string `mapstructure:"request-labels"`
+	Reviewers        []string `mapstructure:"reviewers"`
+	RequestAssignees []string `mapstructure:"request-assignees"`
+	MaxRounds        int      `mapstructure:"max-rounds"`
+	Remote           string   `mapstructure:"remote"`
 
 	IdleTimeout       time.Duration `mapstructure:"idle-timeout"`
 	CompletionTimeout time.Duration `mapstructure:"completion-timeout"`
@@ -61,6 +83,8 @@ type Config struct {
 	ReviewLabel     string `mapstructure:"review-label"`
 	NeedsHumanLabel string `mapstructure:"needs-human-label"`
 	NeedsInfoLabel  string `mapstructure:"needs-info-label"`
+	ClaimedLabel    string `mapstructure:"claimed-label"`
+	FailedLabel     string `mapstructure:"failed-label"`
 
 	StateDir  string `mapstructure:"state-dir"`
 	KeepRuns  int    `mapstructure:"keep-runs"`

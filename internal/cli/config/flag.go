@@ -2,22 +2,21 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// Bind registers the flags of the named keys; no name registers all. It panics on a name that is no key.
-func Bind(flags *pflag.FlagSet, names ...string) {
-	if len(names) == 0 {
-		names = KeyNames()
+// Bind registers the flags of the named keys, and returns the keys; no name registers all. It panics on a name that is
+// no key.
+func Bind(flags *pflag.FlagSet, names ...string) []Key {
+	bound := Keys()
+	if len(names) > 0 {
+		bound = named(bound, names)
 	}
-	for _, name := range names {
-		k, ok := Lookup(name)
-		if !ok {
-			panic("config: no key " + name)
-		}
+	for _, k := range bound {
 		usage := k.Help
 		if len(k.Choices) > 0 {
 			usage += " (" + strings.Join(k.Choices, ", ") + ")"
@@ -27,6 +26,20 @@ func Bind(flags *pflag.FlagSet, names ...string) {
 			f.NoOptDefVal = "true"
 		}
 	}
+	return bound
+}
+
+// named picks keys out of the table, which takes long to make: every command does this at every start.
+func named(table []Key, names []string) []Key {
+	keys := make([]Key, len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(table, func(k Key) bool { return k.Name == name })
+		if at < 0 {
+			panic("config: no key " + name)
+		}
+		keys[i] = table[at]
+	}
+	return keys
 }
 
 // flagValue collects what a flag was given. Set checks what can be checked without knowing the registries.

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+)
 
 // Keys is the table: flags, variables, the example file, `ralph config` and validation all come from it.
 func Keys() []Key {
@@ -12,10 +16,28 @@ func Keys() []Key {
 			Help: "and none of these"},
 		{Name: "parallel", Group: "Which issues", Kind: Int, Default: 4, Min: 1, Help: "issues worked at the same time"},
 		{Name: "limit", Group: "Which issues", Kind: Int, Default: 0, Help: "issues worked by one sweep at most; 0: no limit"},
+		{Name: "assignee", Group: "Which issues", Kind: Text, Default: "", Help: "only issues assigned to this user of the forge"},
+		{Name: "milestone", Group: "Which issues", Kind: Text, Default: "", Help: "only issues of this milestone"},
+		{Name: "authors", Group: "Which issues", Kind: Names, Default: []string{}, FlagName: "author", Help: "only issues by these users"},
+		{Name: "trusted-bots", Group: "Which issues", Kind: Names, Default: []string{}, FlagName: "trusted-bot", Check: checkID,
+			Help: "numeric ids of bots that may direct ralph as people with write permission do"},
 
-		{Name: "tracker", Group: "Where they live", Kind: Text, Default: "local", Registered: true, Help: "where the issues live"},
+		{Name: "tracker", Group: "Where they live", Kind: Text, Default: "auto", Registered: true,
+			Help: "auto: local where its folder exists, else what hosts the remote"},
 		{Name: "local.dir", Group: "Where they live", Kind: Path, Default: ".ralph/backlog",
 			Help: "folder of the local tracker's Markdown files"},
+
+		{Name: "project", Group: "Where they live", Kind: Text, Default: "",
+			Help: "project on the forge, as a remote's address; empty: the remote"},
+		{Name: "forge-url", Group: "Where they live", Kind: Text, Default: "", Help: "address of the forge's API; empty: from the project's host"},
+		{Name: "token-env", Group: "Where they live", Kind: Names, Default: []string{}, Check: checkName,
+			Help: "variables that may hold the forge's token; empty: GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN"},
+		{Name: "token-file", Group: "Where they live", Kind: Path, Default: "", Help: "file that holds it"},
+		{Name: "token-command", Group: "Where they live", Kind: Words, Default: []string{}, Help: "program that prints it, such as gh auth token"},
+		{Name: "github-app-id", Group: "Where they live", Kind: Int, Default: int64(0), Help: "GitHub App to work as, in place of a token"},
+		{Name: "github-app-installation", Group: "Where they live", Kind: Int, Default: int64(0), Help: "its installation; 0: the project's"},
+		{Name: "github-app-key", Group: "Where they live", Kind: Path, Default: "", Help: "file with its private key"},
+		{Name: "ca-file", Group: "Where they live", Kind: Path, Default: "", Help: "certificates to trust besides the system's"},
 
 		{Name: "agent", Group: "Agent", Kind: Text, Default: "claude-code", Registered: true, Help: "coding agent that does the work"},
 		{Name: "model", Group: "Agent", Kind: Text, Default: "", Help: "model the agent uses; empty: its own default"},
@@ -55,8 +77,16 @@ func Keys() []Key {
 			Help: "branch, tag or commit runs start from; empty: the branch checked out"},
 		{Name: "branch-prefix", Group: "Git", Kind: Text, Default: "ralph/", Check: checkBranchPrefix,
 			Help: "what the branches' names begin with"},
-		{Name: "publish", Group: "Git", Kind: Text, Default: "branch", Choices: []string{"branch", "merge", "none"},
-			Help: "what becomes of finished commits"},
+		{Name: "publish", Group: "Git", Kind: Text, Default: "auto", Choices: []string{"auto", "branch", "merge", "pr", "none"},
+			Help: "what becomes of finished commits; auto: pr on a forge, else branch"},
+		{Name: "protected-paths", Group: "Git", Kind: Lines, Default: pool.ProtectedPaths(), FlagName: "protected-path",
+			Help: "paths that commits which leave the repository may not touch"},
+		{Name: "request-template", Group: "Git", Kind: Path, Default: "", Help: "body of pull requests; empty: the built-in one"},
+		{Name: "request-target", Group: "Git", Kind: Text, Default: "", Check: checkArgument, Help: "branch they are for; empty: the base"},
+		{Name: "request-labels", Group: "Git", Kind: Names, Default: []string{}, FlagName: "request-label", Check: checkLabel, Help: "labels they get"},
+		{Name: "reviewers", Group: "Git", Kind: Names, Default: []string{}, FlagName: "reviewer", Help: "who is asked to review them"},
+		{Name: "request-assignees", Group: "Git", Kind: Names, Default: []string{}, FlagName: "request-assignee", Help: "who is assigned to them"},
+		{Name: "max-rounds", Group: "Git", Kind: Int, Default: 3, Min: 0, Help: "follow-up runs of one pull request; 0: none"},
 		{Name: "remote", Group: "Git", Kind: Text, Default: "auto", Check: checkRemote,
 			Help: "remote for claims and branches: auto (origin, if there is one), none, or a name"},
 
@@ -88,6 +118,8 @@ func Keys() []Key {
 			Help: "on issues ralph gave up on"},
 		{Name: "needs-info-label", Group: "Labels ralph sets", Kind: Text, Default: "needs-info", Check: checkLabel,
 			Help: "on issues with a question"},
+		{Name: "claimed-label", Group: "Labels ralph sets", Kind: Text, Default: "", Help: "on issues that are being worked; empty: none"},
+		{Name: "failed-label", Group: "Labels ralph sets", Kind: Text, Default: "", Help: "on issues that wait for another attempt; empty: none"},
 
 		{Name: "state-dir", Group: "This host", Kind: Path, Default: "", Help: "folder of ralph's state; empty: $XDG_STATE_HOME/ralph"},
 		{Name: "keep-runs", Group: "This host", Kind: Int, Default: 20, Min: 1, Help: "runs of an issue whose logs are kept"},

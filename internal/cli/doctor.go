@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+const doctorLong = `Look at everything a sweep needs, and say of each thing whether it is there: ok, warn or fail, with the command that
+mends it. It changes nothing but one claim, which it takes and gives back, and, with --create-labels, missing labels.
+
+Exit status: 0 when nothing fails, 1 when something does.`
+
+func newDoctorCommand(a *app) *cobra.Command {
+	var create bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what is missing before ralph can work", Long: doctorLong,
+		Example: "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
+		GroupID: groupSetUp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
+	}
+	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
+	a.addJSON(cmd)
+	a.bind(cmd, workKeys()...)
+	return cmd
+}
+
+func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
+	d := &doctor{app: a}
+	d.ok("ralph", buildVersion().line())
+	p, err := a.open(cmd)
+	if err != nil {
+		d.fail("repository", err.Error(), "")
+		return d.tell()
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	d.ok("repository", p.top)
+	d.base(ctx, p)
+	d.claims(ctx, p)
+	d.tracker(ctx, p, create)
+	d.agent(ctx, p)
+	d.sandboxes(ctx, p)
+	d.gate(p)
+	d.disk(p)
+	return d.tell()
+}
+
+// doctor collects what is found.
+type doctor struct {
+	app      *app
+	findings []tracker.Finding
+}
+
+func (d *doctor) add(what string, s tracker.Severity, detail, mend string) {
+	d.findings = append(d.findings, tracker.Finding{What: what, Severity: s, Detail: detail, Mend: mend})
+}
+
+func (d *doctor) ok(what, detail string)         { d.add(what, tracker.OK, detail, "") }
+func (d *doctor) warn(what, detail, mend string) { d.add(what, tracker.Warn, detail, mend) }
+func (d *doctor) fail(what, detail, mend string) { d.add(what, tracker.Fail, detail, mend) }
+
+// tell prints the findings. That something fails is the command's result, and its exit status.
+func (d *doctor) tell() error {
+	ui, failed := d.app.ui, 0
+	for _, f := range d.findings {
+		if f.Severity == tracker.Fail {
+			failed++
+		}
+	}
+	if d.app.json {
+		if err := ui.json(findingsJSON(d.findings)); err != nil {
+			return err
+		}
+	} else {
+		colours := map[tracker.Severity]style{tracker.OK: green, tracker.Warn: yellow, tracker.Fail: red}
+		for _, f := range d.findings {
+			ui.printf("%s  %-12s  %s\n", ui.paint(colours[f.Severity], fmt.Sprintf("%-4s", f.Severity)), cleanLine(f.What), cleanLine(f.Detail))
+			if f.Mend != "" {
+				ui.printf("                    %s %s\n", ui.paint(dim, "mend:"), cleanLine(f.Mend))
+			}
+		}
+	}
+	if failed > 0 {
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s", plural(failed, "check")+" failed")}
+	}
+	return nil
+}
+
+func (d *doctor) base(ctx context.Context, p *parts) {
+	base, err := p.repo.Base(ctx, p.Base)
+	if err != nil {
+		d.fail("base", err.Error(), "")
+		return
+	}
+	d.ok("base", fmt.Sprintf("%s at %s", base.Name, shortSHA(base.Commit)))
+}
+
+// claims tries what every run begins with.
+func (d *doctor) claims(ctx context.Context, p *parts) {
+	where := "in this repository (no remote)"
+	if r := p.repo.Remote(); r != "" {
+		where = "on remote " + r
+	}
+	claim, err := p.repo.Claim(ctx, "ralph-doctor", worktree.Holder{Owner: "ralph doctor", Run: "doctor"}, time.Minute)
+	if err == nil {
+		err = claim.Release(ctx)
+	}
+	if err != nil {
+		mend := ""
+		if errors.Is(err, worktree.ErrRemote) {
+			mend = "give ralph push rights for refs/ralph/*, or work on this machine only: --remote none"
+		}
+		d.fail("claims", where+": "+err.Error(), mend)
+		return
+	}
+	d.ok("claims", "taken and released "+where)
+}
+
+func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
+	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
+		labels := append([]string{}, p.Labels...)
+		for _, l := range []string{p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel} {
+			labels = append(labels, l)
+		}
+		if create {
+			if err := inspector.CreateLabels(ctx, labels); err != nil {
+				d.fail("labels", err.Error(), "")
+			}
+		}
+		expect := tracker.Expectation{Labels: labels, Push: p.Publish != "none"}
+		d.findings = append(d.findings, inspector.Inspect(ctx, expect)...)
+	}
+	list, err := p.tracker.List(ctx, tracker.Query{Labels: p.Labels})
+	if err != nil {
+		d.fail("backlog", err.Error(), "")
+		return
+	}
+	ready := 0
+	for _, i := range list.Issues {
+		fits := i.Open
+		for _, l := range p.Labels {
+			fits = fits && i.HasLabel(l)
+		}
+		if fits {
+			ready++
+		}
+	}
+	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.tracker.Name(), plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
+	for _, pr := range list.Problems {
+		d.warn("backlog", pr.Error(), "")
+	}
+}
+
+func (d *doctor) gate(p *parts) {
+	if len(p.Gate) == 0 {
+		d.warn("gate", "no gate: nothing but the agent's word stands behind its work", "gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
+		return
+	}
+	d.ok("gate", strings.Join(p.Gate, "; "))
+}
+
+type findingData struct {
+	What   string           `json:"what"`
+	Status tracker.Severity `json:"status"`
+	Detail string           `json:"detail"`
+	Mend   string           `json:"mend,omitempty"`
+}
+
+func findingsJSON(list []tracker.Finding) []findingData {
+	out := []findingData{}
+	for _, f := range list {
+		out = append(out, findingData{f.What, f.Severity, f.Detail, f.Mend})
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// versionTime is how long a CLI may take to tell its version.
+const versionTime = 20 * time.Second
+
+// agent looks whether the agent's program is there, and whether it seems to be logged in.
+func (d *doctor) agent(ctx context.Context, p *parts) {
+	agent, options, _, err := d.app.agent(p.Config)
+	if err == nil {
+		err = agent.Check(options)
+	}
+	if err != nil {
+		d.fail("agent", err.Error(), "")
+		return
+	}
+	inv, err := agent.Invocation(agents.Request{Prompt: "-", Options: options})
+	if err != nil {
+		d.fail("agent", err.Error(), "")
+		return
+	}
+	if agent.Name() == "command" {
+		d.ok("agent", "command "+strings.Join(options.Command, " "))
+		return
+	}
+	out := proc.NewTail(1 << 10)
+	limit, cancel := context.WithTimeoutCause(ctx, versionTime, errors.New("no answer in time"))
+	defer cancel()
+	exit, err := proc.Run(limit, proc.Spec{
+		Argv: []string{inv.Argv[0], "--version"}, Dir: p.top, Env: d.app.host.Env, Stdout: out, Stderr: out,
+	})
+	switch {
+	case err != nil:
+		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), "install it, choose another with --agent, or name a program: --agent-command")
+	case exit.Code != 0:
+		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
+	default:
+		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
+		d.login(agent.Name())
+	}
+	if !options.SkipPermissions && options.PermissionMode == "" {
+		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
+	}
+}
+
+// login looks for what the CLIs log in with. Only a call could tell whether it is good.
+func (d *doctor) login(agent string) {
+	home := d.app.host.getenv("HOME")
+	vars, file, mend := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, ".claude/.credentials.json", "run `claude` once and log in, or set ANTHROPIC_API_KEY"
+	if agent == "codex" {
+		vars, file, mend = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, ".codex/auth.json", "run `codex login`, or set OPENAI_API_KEY"
+	}
+	for _, v := range vars {
+		if d.app.host.getenv(v) != "" {
+			d.ok("login", agent+": "+v+" is set")
+			return
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, file)); err == nil {
+		d.ok("login", agent+": ~/"+file)
+		return
+	}
+	d.warn("login", agent+": neither a key nor a login was found", mend)
+}
+
+func (d *doctor) sandboxes(ctx context.Context, p *parts) {
+	reg := d.app.sandboxRegistry()
+	for _, name := range reg.Names() {
+		provider, err := reg.Lookup(name)
+		if err == nil {
+			err = provider.Check(ctx)
+		}
+		chosen := ""
+		if name == p.Sandbox {
+			chosen = " (chosen)"
+		}
+		switch {
+		case err == nil && !provider.Capabilities().Isolated():
+			d.warn("sandbox", name+chosen+": works, and isolates nothing", "")
+		case err == nil:
+			d.ok("sandbox", name+chosen+": works")
+		case chosen != "":
+			d.fail("sandbox", name+chosen+": "+err.Error(), "")
+		default:
+			d.warn("sandbox", name+": "+err.Error(), "")
+		}
+	}
+	if p.Sandbox == "" {
+		d.fail("sandbox", "none is chosen", "--sandbox NAME, or `sandbox` in .ralph/config.yaml")
+	}
+}
+
+// How much free disk ralph wants, in bytes.
+const (
+	diskWarn = 2 << 30
+	diskFail = 200 << 20
+)
+
+func (d *doctor) disk(p *parts) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(p.state, &st); err != nil {
+		d.warn("disk", err.Error(), "")
+		return
+	}
+	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a size; its type differs between systems
+	text := fmt.Sprintf("%.1f GiB free for worktrees in %s", float64(free)/(1<<30), p.state)
+	switch {
+	case free < diskFail:
+		d.fail("disk", text, "free some, or choose another place: --state-dir")
+	case free < diskWarn:
+		d.warn("disk", text, "free some, or choose another place: --state-dir")
+	default:
+		d.ok("disk", text)
+	}
+}
