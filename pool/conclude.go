@@ -24,11 +24,16 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 		defer cancel()
 	}
 	v := &w.rec.Verdict
-	if w.owned() && (v.Outcome == Succeeded || v.Outcome == GateFailed) {
-		if err := w.step(ctx, StepPublish); err != nil {
-			w.warn(err)
+	if v.Outcome == Succeeded || v.Outcome == GateFailed {
+		switch {
+		case !w.fence(ctx) || !w.stillWanted(ctx):
+			w.interrupted()
+		default:
+			if err := w.step(ctx, StepPublish); err != nil {
+				w.warn(err)
+			}
+			w.publish(ctx, s)
 		}
-		w.publish(ctx, s)
 	}
 	v.Warnings = append(v.Warnings, s.close(ctx)...)
 	if s != nil && s.work.Tip != "" {
@@ -46,7 +51,8 @@ func (w *worker) tell(ctx context.Context) {
 		step Step
 		do   func(context.Context) error
 	}{{StepReport, w.report}, {StepLabel, w.label}, {StepRelease, w.release}} {
-		if !w.owned() {
+		if !w.owned() || w.expired() && !w.fence(ctx) {
+			w.stop.stop(errClaimLost)
 			break
 		}
 		if err := w.step(ctx, s.step); err != nil {

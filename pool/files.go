@@ -51,7 +51,7 @@ func (r *runFiles) stream(name string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	return f, nil
+	return Capped(f), nil
 }
 
 func (r *runFiles) stopRequested() bool {

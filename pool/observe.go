@@ -22,6 +22,12 @@ func (w *worker) observe(e loop.Event) {
 			if out.Text == "" {
 				return
 			}
+			ok, last := w.talk.more(e.Iteration)
+			if last {
+				out.Source, out.Text = "notice", "the agent says more than is shown here; the raw stream has it"
+			} else if !ok {
+				return
+			}
 		}
 	case loop.EventSignal:
 		out.Kind = EventSignal

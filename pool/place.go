@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -27,6 +31,9 @@ type place struct {
 
 func (j Job) open(ctx context.Context) (place, error) {
 	at := place{run: newRun(time.Now()), repo: j.Repo, last: new(worktree.HandBack)}
+	if err := j.recover(ctx); err != nil {
+		return at, err
+	}
 	ref := ""
 	if j.Strategy == StrategyHead {
 		ref = "HEAD" // a detached head will do
@@ -43,7 +50,7 @@ func (j Job) open(ctx context.Context) (place, error) {
 	case StrategyBranch:
 		at.branch, at.key = j.Branch, tracker.Key("branch-"+j.Branch)
 	default:
-		return at, nil
+		at.key = headKey + at.run // nobody else wants it; it tells a later job if this one dies
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -52,6 +59,9 @@ func (j Job) open(ctx context.Context) (place, error) {
 	at.claim, err = j.Repo.Claim(ctx, at.key, worktree.Holder{Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Run: at.run}, jobLife)
 	if err != nil {
 		return at, fmt.Errorf("branch %s: %w", at.branch, err)
+	}
+	if j.Strategy == StrategyHead {
+		return at, nil
 	}
 	if at.tree, err = j.addTree(ctx, at); err == nil {
 		at.dir, at.start = at.tree.Dir(), at.tree.Start()
@@ -124,6 +134,9 @@ func (j Job) finish(ctx context.Context, at place, res *JobResult) error {
 	if j.Strategy != StrategyMerge {
 		return nil
 	}
+	if len(res.Commits) == 0 && res.WIP == "" {
+		return j.remove(ctx, at, res)
+	}
 	if res.End != loop.EndDone && res.End != loop.EndMaxed && res.End != loop.EndNoChange {
 		return nil // what did not end well is not merged
 	}
@@ -138,11 +151,64 @@ func (j Job) finish(ctx context.Context, at place, res *JobResult) error {
 	if res.WIP != "" {
 		return nil
 	}
+	return j.remove(ctx, at, res)
+}
+
+// remove takes a scratch branch and its worktree away.
+func (j Job) remove(ctx context.Context, at place, res *JobResult) error {
 	if err := at.tree.Remove(ctx); err != nil {
 		return err
 	}
 	res.Tree = ""
 	return at.repo.Drop(ctx, at.key, at.last.Tip)
+}
+
+// headKey begins the keys of claims by jobs that work in the checkout itself.
+const headKey = "job-head-"
+
+// recover ends what jobs that died have left running, and takes their commits back. Their worktrees stay: the branch
+// strategy works on in them, and `ralph clean` removes them.
+func (j Job) recover(ctx context.Context) error {
+	held, _, err := j.Repo.Claims(ctx)
+	if err != nil {
+		return err
+	}
+	trees, err := j.Repo.Trees(ctx)
+	if err != nil {
+		return err
+	}
+	for key, c := range held {
+		i := slices.IndexFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Key == key })
+		if !c.Gone || i < 0 && !strings.HasPrefix(key, headKey) {
+			continue
+		}
+		var tree *worktree.Tree
+		if i >= 0 {
+			tree = trees[i]
+		}
+		if err := j.recoverOne(ctx, key, c.Holder.Run, tree); err != nil {
+			return fmt.Errorf("recover the run %s that died: %w", c.Holder.Run, err)
+		}
+	}
+	return nil
+}
+
+func (j Job) recoverOne(ctx context.Context, key, run string, tree *worktree.Tree) error {
+	claim, err := j.Repo.Claim(ctx, key, worktree.Holder{Owner: "recovery", Run: run}, time.Minute)
+	if errors.Is(err, worktree.ErrTaken) {
+		return nil // another ralph is at it
+	}
+	if err != nil {
+		return err
+	}
+	err = proc.KillMarked(ctx, run)
+	if r, ok := j.Sandboxes.(sandboxes.Reaper); ok && err == nil {
+		err = r.Reap(ctx, run)
+	}
+	if err == nil && tree != nil {
+		_, err = tree.HandBack(ctx)
+	}
+	return errors.Join(err, claim.Release(ctx))
 }
 
 func (j Job) mergeBack(ctx context.Context, at place, res *JobResult) error {

@@ -107,6 +107,9 @@ func (w *worker) merge(ctx context.Context, s *session) error {
 		if err := w.fit(ctx, s, base); err != nil {
 			return err
 		}
+		if !w.fence(ctx) {
+			return errClaimLost
+		}
 		title, _ := tracker.Clean(w.issue.Title)
 		into, err := w.p.cfg.Repo.Merge(ctx, base, v.Tip, fmt.Sprintf("Merge %s: %s", w.rec.Branch, title))
 		if errors.Is(err, worktree.ErrMoved) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -56,14 +57,15 @@ func (p *Pool) Plan(ctx context.Context, keys ...string) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("list backlog: %w", err)
 	}
-	if err := known(listing, keys); err != nil {
+	unlisted, err := p.unlisted(ctx, listing, keys)
+	if err != nil {
 		return Plan{}, err
 	}
 	v, err := p.look(ctx, keys)
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Problems: listing.Problems}
+	plan := Plan{Problems: listing.Problems, Skipped: unlisted}
 	for _, issue := range listing.Issues {
 		if !issue.Open || !v.wanted(issue.Key) {
 			continue
@@ -182,13 +184,23 @@ func before(a, b tracker.Issue) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Key, b.Key))
 }
 
-func known(l tracker.Listing, keys []string) error {
+// unlisted looks at the named issues that no list of open ones has. A name that is no issue at all is an error.
+func (p *Pool) unlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skip, error) {
+	var out []Skip
 	for _, key := range keys {
-		if !slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
-			return &UnknownKeyError{Key: key, Nearest: nearest(key, l)}
+		if slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
+			continue
 		}
+		issue, err := p.cfg.Tracker.Get(ctx, key)
+		switch {
+		case errors.Is(err, tracker.ErrNotFound):
+			return nil, &UnknownKeyError{Key: key, Nearest: nearest(key, l)}
+		case err != nil:
+			return nil, fmt.Errorf("read issue %s: %w", key, err)
+		}
+		out = append(out, Skip{issue, cmp.Or(p.unfit(issue), "not listed")})
 	}
-	return nil
+	return out, nil
 }
 
 // nearest finds the key that starts the same, or contains the other.

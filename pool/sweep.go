@@ -169,6 +169,8 @@ func (s *sweep) list(ctx context.Context) error {
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the sweep was stopped, which is no error
+	case isUnknown(err) && len(s.tried) > 0:
+		return nil // a named issue has gone from the backlog while it was worked
 	case isAway(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -213,6 +215,11 @@ func (s *sweep) add(t task) {
 		return before(a.issue, b.issue)
 	})
 	s.queue = slices.Insert(s.queue, at, t)
+}
+
+func isUnknown(err error) bool {
+	var unknown *UnknownKeyError
+	return errors.As(err, &unknown)
 }
 
 // isAway reports that the tracker or the remote cannot be reached now.

@@ -37,6 +37,7 @@ type worker struct {
 	files    *runFiles
 	log      zerolog.Logger
 	follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
+	talk     talk              // the loop\'s observer only
 	gated    Gated             // what the loop's gate has passed for
 	hidden   int               // invisible characters removed from the text
 	closed   bool

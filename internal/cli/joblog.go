@@ -46,7 +46,11 @@ func (l *jobLog) close() {
 }
 
 func (l *jobLog) stream(name string) (io.WriteCloser, error) {
-	return os.OpenFile(filepath.Join(l.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(l.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	return pool.Capped(f), nil
 }
 
 func (l *jobLog) say(format string, args ...any) {

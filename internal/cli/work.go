@@ -93,11 +93,14 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
 	summary, err := workers.Sweep(cmd.Context(), args...)
-	if err != nil {
+	if err != nil && len(summary.Runs) == 0 {
 		return asUsage(err)
 	}
-	if err := a.summary(summary, view); err != nil {
-		return err
+	if serr := a.summary(summary, view); serr != nil {
+		return serr
+	}
+	if err != nil {
+		return asUsage(err)
 	}
 	return verdict(summary)
 }

@@ -36,7 +36,7 @@ func TestBadFile(t *testing.T) {
 		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not a text; put it in quotes`},
 		{"one for a group", "local: issues\n", `F:1: local must hold "key: value" lines`},
 		{"empty item", "labels: ['']\n", `F:1: labels: "" is empty; a label has a name`},
-		{"empty line", "gate: ['']\n", `F:1: gate: an item is empty`},
+		{"empty line", "gate: ['']\n", `F:1: gate: "" is empty; write a command, or leave it out`},
 		{"no labels", "labels: []\n", `F:1: labels is empty; name at least one, so that not every open issue is worked`},
 		{"variable", "agent-env: ['1A=secret']\n", `F:1: agent-env: a value is neither NAME nor NAME=VALUE`},
 		{"quotes", "agent: command\nagent-command: a 'b\n", `F:2: agent-command: the ' at character 3 is never closed`},

@@ -20,6 +20,14 @@ func checkLabel(s string) error {
 	return nil
 }
 
+// checkLine refuses a command that a variable was to hold: a gate that silently checks nothing is worse than none.
+func checkLine(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("is empty; write a command, or leave it out")
+	}
+	return nil
+}
+
 // checkArgument refuses what git would take for an option.
 func checkArgument(s string) error {
 	if strings.HasPrefix(s, "-") {
@@ -115,6 +123,20 @@ func (l *Loaded) conflicts() []Problem {
 	}
 	if len(c.Labels) == 0 {
 		add("labels", "labels is empty; name at least one, so that not every open issue is worked")
+	}
+	for _, own := range []struct {
+		key    string
+		labels []string
+	}{
+		{"review-label", []string{c.ReviewLabel}}, {"needs-human-label", []string{c.NeedsHumanLabel}},
+		{"needs-info-label", []string{c.NeedsInfoLabel}}, {"claimed-label", []string{c.ClaimedLabel}},
+		{"failed-label", []string{c.FailedLabel}}, {"exclude-labels", c.ExcludeLabels},
+	} {
+		for _, l := range own.labels {
+			if slices.ContainsFunc(c.Labels, func(pick string) bool { return strings.EqualFold(pick, l) }) {
+				add(own.key, "%s %q is one of the labels that pick an issue up; choose another", own.key, l)
+			}
+		}
 	}
 	if c.PermissionMode != "" && c.SkipPermissions {
 		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")

@@ -54,6 +54,11 @@ func (f *flagValue) Set(s string) error {
 	f.set = true
 	if f.key.List() && f.key.Kind != Words {
 		items, _ := f.value.([]string)
+		if s == "" && f.key.Check != nil {
+			if err := f.key.Check(s); err != nil {
+				return fmt.Errorf("it %w", err)
+			}
+		}
 		if s == "" {
 			f.value = []string{}
 			return nil

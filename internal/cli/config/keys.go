@@ -58,13 +58,13 @@ func Keys() []Key {
 
 		{Name: "sandbox", Group: "Checks and sandbox", Kind: Text, Default: "", Registered: true,
 			Help: "where agents and checks run; must be chosen, as \"none\" runs them on this host"},
-		{Name: "before", Group: "Checks and sandbox", Kind: Lines, Default: []string{},
+		{Name: "before", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkLine,
 			Help: "shell lines run on the host before a run's first agent"},
 		{Name: "copy", Group: "Checks and sandbox", Kind: Lines, Default: []string{},
 			Help: "untracked files and folders copied into the worktree"},
-		{Name: "setup", Group: "Checks and sandbox", Kind: Lines, Default: []string{},
+		{Name: "setup", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkLine,
 			Help: "shell lines run in the sandbox before the first iteration"},
-		{Name: "gate", Group: "Checks and sandbox", Kind: Lines, Default: []string{},
+		{Name: "gate", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkLine,
 			Help: "shell lines that must pass before a run may succeed"},
 
 		{Name: "max-iterations", Group: "Loop", Kind: Int, Default: 10, Min: 1, Help: "agent processes in one run at most"},

@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 
 func TestListsReplaceAndEmpty(t *testing.T) {
 	t.Parallel()
-	repo := "gate: make test\nsetup: |\n  npm ci\n  npm run build\n" // one value is a list of one
+	repo := "copy: a.txt\ngate: make test\nsetup: |\n  npm ci\n  npm run build\n" // one value is a list of one
 	l, _, err := setup{repo: repo}.load(t)
 	if err != nil {
 		t.Fatal(err)
@@ -111,12 +111,12 @@ func TestListsReplaceAndEmpty(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"make test"}, {"npm ci\nnpm run build"}}, [][]string{l.Config.Gate, l.Config.Setup}); diff != "" {
 		t.Error(diff)
 	}
-	l, _, err = setup{repo: repo, args: []string{"--gate="}}.load(t)
+	l, _, err = setup{repo: repo, args: []string{"--copy="}}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(l.Config.Gate) != 0 {
-		t.Errorf("--gate= leaves %q", l.Config.Gate)
+	if len(l.Config.Copy) != 0 {
+		t.Errorf("--copy= leaves %q", l.Config.Copy)
 	}
 }
 
