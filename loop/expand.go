@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -128,11 +129,41 @@ func (s *scan) read(text string) {
 	}
 }
 
+// optionKeys are the keys that stand at the beginning of a word with no -- before it: a program takes a value that
+// begins with a dash for an option there.
+func optionKeys(command string) map[string]bool {
+	keys := map[string]bool{}
+	var q scan
+	pos := 0
+	for _, m := range keyMark.FindAllStringSubmatchIndex(command, -1) {
+		q.read(command[pos:m[0]])
+		pos = m[1]
+		before := command[:m[0]]
+		if i := strings.LastIndexAny(before, ";&|\n"); i >= 0 {
+			before = before[i+1:]
+		}
+		word := strings.TrimRight(before, `'"`)
+		begins := word == "" || strings.ContainsAny(word[len(word)-1:], " \t(")
+		if q.in != bare && word == before {
+			begins = false // inside a quoted word
+		}
+		ended := slices.Contains(strings.Fields(word), "--")
+		if begins && !ended {
+			keys[command[m[2]:m[3]]] = true
+		}
+	}
+	return keys
+}
+
 // commandEnv is the environment that carries a command's values.
-func commandEnv(keys []string, values map[string]string) ([]string, error) {
-	env := make([]string, 0, len(keys))
-	for _, key := range keys {
+func commandEnv(m mark, values map[string]string) ([]string, error) {
+	option := optionKeys(m.text)
+	env := make([]string, 0, len(m.keys))
+	for _, key := range m.keys {
 		value := strings.ReplaceAll(values[key], "\x00", "")
+		if option[key] && strings.HasPrefix(value, "-") {
+			return nil, fmt.Errorf("the value of {{%s}} begins with a dash, which the program would take for an option; write -- before it", key)
+		}
 		if len(value) > argLimit {
 			return nil, fmt.Errorf("{{%s}} has %d bytes, too many for a command (%d); use it outside of commands",
 				key, len(value), argLimit)

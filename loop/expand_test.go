@@ -61,6 +61,12 @@ func TestValuesAreInertInARealShell(t *testing.T) {
 			dir := t.TempDir()
 			p := Prompt{Template: "!`" + tt.command + "`", Args: map[string]string{"v": value}}
 			got, err := p.Render(t.Context(), nil, sh(t, dir))
+			if strings.HasPrefix(value, "-") && optionKeys(tt.command)["v"] {
+				if err == nil {
+					t.Errorf("%s with %q is not refused", tt.command, value)
+				}
+				continue
+			}
 			if err != nil {
 				t.Errorf("%s with %q: %v", tt.command, value, err)
 			}

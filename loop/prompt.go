@@ -150,7 +150,7 @@ func (p Prompt) run(
 	ctx context.Context, m mark, values map[string]string,
 	exec func(ctx context.Context, line string, env []string) (string, error),
 ) (string, error) {
-	env, err := commandEnv(m.keys, values)
+	env, err := commandEnv(m, values)
 	if err != nil {
 		return "", err
 	}
