@@ -20,6 +20,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 FUZZTIME ?= 10s
 # What `make test` passes on, such as -run or -count.
 TESTFLAGS ?=
+# What `make bench` passes on, such as '-only issues -rounds 10'.
 BENCHFLAGS ?=
 
 .PHONY: help
@@ -63,8 +64,9 @@ cross: ## Build and vet for the other platforms
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
 
 .PHONY: bench
-bench: build ## Measure ralph against the bare floor
-	go test -run '^$$' -bench . -benchtime 1x -timeout 30m $(BENCHFLAGS) ./e2e/... ./worktree/... ./loop/... ./agents/...
+bench: build ## Measure ralph against the bare floor, side by side
+	go run ./e2e/bench -ralph bin/ralph $(BENCHFLAGS)
+	go test -run '^$$' -bench . -benchtime 20x -timeout 30m ./worktree ./internal/proc
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

@@ -181,10 +181,10 @@ func (c Class) Fatal() bool {
 
 // Failure is how an agent failed.
 type Failure struct {
-	Class   Class
-	Message string // one line for people, bounded
+	Class   Class  `json:"class"`
+	Message string `json:"message"` // one line for people, bounded
 	// ResetAt is when a rate limit ends; zero when the CLI does not say.
-	ResetAt time.Time
+	ResetAt time.Time `json:"reset_at,omitzero"`
 }
 
 func (f *Failure) Error() string { return string(f.Class) + ": " + f.Message }

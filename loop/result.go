@@ -41,15 +41,15 @@ const (
 
 // Iteration is what one agent process did.
 type Iteration struct {
-	Number   int
-	Signal   string // the completion signal that counted; empty: none
-	Ending   string // EndingExit and its like
-	ExitCode int
-	Failure  *agents.Failure
-	Usage    agents.Usage
-	Commits  int // new ones
-	Duration time.Duration
-	Session  string
+	Number   int             `json:"number"`
+	Signal   string          `json:"signal,omitempty"` // the completion signal that counted; empty: none
+	Ending   string          `json:"ending"`           // EndingExit and its like
+	ExitCode int             `json:"exit_code"`
+	Failure  *agents.Failure `json:"failure,omitempty"`
+	Usage    agents.Usage    `json:"usage"`
+	Commits  int             `json:"commits"` // new ones
+	Duration time.Duration   `json:"duration_ns"`
+	Session  string          `json:"session,omitempty"`
 }
 
 // Check is one gate or setup command's result.

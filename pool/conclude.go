@@ -18,15 +18,10 @@ const concludeTime = 2 * time.Minute
 // conclude publishes, reports, labels and releases, from the step the run stands at: a run that is taken up after a
 // crash continues where it was. Outward effects are only made while the claim is held.
 func (w *worker) conclude(ctx context.Context, s *session) {
-	if ctx.Err() != nil { // killed, or the claim is lost: bring the work home, and no more
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
-		defer cancel()
-	}
 	v := &w.rec.Verdict
-	if v.Outcome == Succeeded || v.Outcome == GateFailed {
+	if ctx.Err() == nil && (v.Outcome == Succeeded || v.Outcome == GateFailed) {
 		switch {
-		case !w.fence(ctx) || !w.stillWanted(ctx):
+		case w.outward() && !w.fence(ctx) || !w.stillWanted(ctx):
 			w.interrupted()
 		default:
 			if err := w.step(ctx, StepPublish); err != nil {
@@ -34,6 +29,14 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 			}
 			w.publish(ctx, s)
 		}
+	}
+	if ctx.Err() != nil { // killed, or the claim is lost: bring the work home, and no more
+		if v.Published == "" && (v.Outcome == Succeeded || v.Outcome == GateFailed) {
+			w.interrupted()
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
+		defer cancel()
 	}
 	v.Warnings = append(v.Warnings, s.close(ctx)...)
 	if s != nil && s.work.Tip != "" {
@@ -124,6 +127,7 @@ func (w *worker) label(ctx context.Context) error {
 		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
 	case v.Final:
 		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
+	case w.died && !v.Counted: // it has done nothing that an issue has to show
 	default:
 		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
 		if v.Outcome.usesAttempt() && l.Failed != "" {

@@ -21,6 +21,7 @@ const (
 	EventCommits   EventKind = "commits"   // commits came back
 	EventSetup     EventKind = "setup"     // a setup command has ended
 	EventGate      EventKind = "gate"      // a gate command has ended
+	EventRefused   EventKind = "refused"   // the sandbox wanted out and was not let; Text says where to
 	EventWarning   EventKind = "warning"   // something a person may want to know
 	EventEnded     EventKind = "ended"     // the run has ended with Outcome
 	EventRecovered EventKind = "recovered" // the remains of a crashed run were taken care of

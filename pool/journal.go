@@ -113,7 +113,7 @@ func OpenJournal(ctx context.Context, path string) (*Journal, error) {
 	db.SetMaxOpenConns(1) // SQLite writes one at a time; waiting here is cheaper than waiting there
 	j := &Journal{db: db}
 	if err := j.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w; if it is damaged, move it away: it holds history only", path, err), db.Close())
 	}
 	j.saving, err = db.PrepareContext(ctx,
 		"UPDATE runs SET step = ?, base = ?, hash = ?, title = ?, attempt = ?, verdict = ?, ended = ? WHERE run = ?")
@@ -184,7 +184,19 @@ const columns = `run, key, title, url, attempt, hash, host, pid, process, step, 
 
 // Runs lists the runs of an issue, or of all issues for an empty key, oldest first.
 func (j *Journal) Runs(ctx context.Context, key string) ([]Record, error) {
-	return j.query(ctx, "SELECT "+columns+" FROM runs WHERE ? IN ('', key) ORDER BY started, run", key)
+	if key == "" {
+		return j.query(ctx, "SELECT "+columns+" FROM runs ORDER BY started, run")
+	}
+	return j.query(ctx, "SELECT "+columns+" FROM runs WHERE key = ? ORDER BY started, run", key)
+}
+
+// has reports whether this host has the run on record.
+func (j *Journal) has(ctx context.Context, run string) (bool, error) {
+	var n int
+	if err := j.db.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE run = ?", run).Scan(&n); err != nil {
+		return false, fmt.Errorf("read journal: %w", err)
+	}
+	return n > 0, nil
 }
 
 // Open lists the runs that have not ended, of live processes and of dead ones.

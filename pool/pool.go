@@ -93,9 +93,12 @@ type Config struct {
 	MaxIterations int
 	NoProgress    int
 	Timers        loop.Timers
-	Budget        loop.Budget // for all attempts of an issue together, until a person takes over
-	Env           []string    // for everything that runs in the sandbox
-	Secrets       []string    // values that must not get into a report
+	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
+	Env           []string          // for everything that runs in the sandbox
+	Network       Network           // what isolated runs may reach
+	Limits        sandboxes.Limits  // of one run; zero means the sandbox\'s defaults
+	Mounts        []sandboxes.Mount // of the user\'s, for isolating sandboxes
+	Secrets       []string          // values that must not get into a report
 
 	Retry          Retry
 	Labels         Labels

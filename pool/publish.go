@@ -44,9 +44,7 @@ func (w *worker) publish(ctx context.Context, s *session) {
 // publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at.
 func (w *worker) publishOut(ctx context.Context, s *session) error {
 	c, v := w.p.cfg, &w.rec.Verdict
-	outward := c.Publish == PublishMerge && v.Outcome == Succeeded ||
-		(c.Publish == PublishBranch || c.Publish == PublishRequest) && c.Repo.Remote() != ""
-	if !outward {
+	if !w.outward() {
 		return nil
 	}
 	if s != nil {
@@ -62,6 +60,13 @@ func (w *worker) publishOut(ctx context.Context, s *session) error {
 	case PublishBranch, PublishNone:
 	}
 	return w.push(ctx, s)
+}
+
+// outward reports whether publishing takes the commits out of the worktree's own branch.
+func (w *worker) outward() bool {
+	c := w.p.cfg
+	return c.Publish == PublishMerge && w.rec.Verdict.Outcome == Succeeded ||
+		(c.Publish == PublishBranch || c.Publish == PublishRequest) && c.Repo.Remote() != ""
 }
 
 var (
@@ -86,7 +91,16 @@ const merges = 5
 // merge brings the commits into the base branch: one run at a time, rebased onto what the base is by then. Only what
 // has passed the gate on this very base is merged, whatever happened to ralph in between.
 func (w *worker) merge(ctx context.Context, s *session) error {
-	unlock, err := w.p.cfg.Repo.LockMerges(ctx)
+	waiting, enough := context.WithCancelCause(ctx)
+	go func() { // another merge's gate may take long
+		select {
+		case <-w.stop.done:
+			enough(w.stop.cause())
+		case <-waiting.Done():
+		}
+	}()
+	unlock, err := w.p.cfg.Repo.LockMerges(waiting)
+	enough(nil)
 	if err != nil {
 		return err
 	}

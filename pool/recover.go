@@ -125,8 +125,12 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: fmt.Sprintf("ralph died at step %s", rec.Step)}
 		w.borrowed = !release
 		w.conclude(ctx, s)
-	case rec.Step == StepPublish:
-		w.conclude(ctx, s)
+	case rec.Step == StepPublish: // which may take a gate's time
+		run, cancel := context.WithCancelCause(ctx)
+		kept := w.keep(run, cancel)
+		w.conclude(run, s)
+		cancel(nil)
+		<-kept
 	default:
 		w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, s.close(ctx)...)
 		w.tell(ctx)

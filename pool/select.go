@@ -86,7 +86,7 @@ type view struct {
 	pool   *Pool
 	keys   []string // what the caller named; empty: everything
 	claims map[string]worktree.ClaimState
-	done   map[string]worktree.Done
+	done   map[string]worktree.Done // finished elsewhere; what this host has finished its backlog shows
 	last   map[string]Record
 	now    time.Time
 }
@@ -96,6 +96,13 @@ func (p *Pool) look(ctx context.Context, keys []string) (view, error) {
 	var err error
 	if v.claims, v.done, err = p.cfg.Repo.Claims(ctx); err != nil {
 		return v, err
+	}
+	for key, d := range v.done {
+		if ours, err := p.cfg.Journal.has(ctx, d.Run); err != nil {
+			return v, err
+		} else if ours {
+			delete(v.done, key)
+		}
 	}
 	v.last, err = p.cfg.Journal.Last(ctx)
 	return v, err
@@ -109,7 +116,9 @@ func (v view) whyNot(issue tracker.Issue) string {
 	if reason := v.pool.unfit(issue); reason != "" {
 		return reason
 	}
-	if c, ok := v.claims[issue.Key]; ok && !c.Gone {
+	if c, ok := v.claims[issue.Key]; ok && c.Holder.Run == "" {
+		return fmt.Sprintf("its claim cannot be read; if no other ralph is at work: git update-ref -d refs/ralph/claims/%s", issue.Key)
+	} else if ok && !c.Gone {
 		return fmt.Sprintf("claimed by run %s on %s", c.Holder.Run, c.Holder.Host)
 	}
 	if len(v.keys) > 0 {
@@ -131,7 +140,7 @@ func (v view) whyNot(issue tracker.Issue) string {
 		return fmt.Sprintf("waits until %s after attempt %d (%s)", last.Verdict.RetryAt.Local().Format(time.DateTime),
 			last.Attempt, last.Verdict.Outcome)
 	}
-	if d, ok := v.done[issue.Key]; ok && last.Run == "" && d.Hash == hash(issue) {
+	if d, ok := v.done[issue.Key]; ok && d.Hash == hash(issue) {
 		return fmt.Sprintf("already %s by run %s on %s; `ralph work %s` works it again", d.Outcome, d.Run, d.Host, issue.Key)
 	}
 	return ""

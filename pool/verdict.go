@@ -13,6 +13,9 @@ import (
 // unavailableFor is how long an agent that does not say when it is back is left alone.
 const unavailableFor = 5 * time.Minute
 
+// maxFailures is how many failed runs in a row, counted as attempts or not, make an issue a person's.
+const maxFailures = 10
+
 // judge says what the loop's end means for the issue.
 func (w *worker) judge(lr loop.Result) Verdict {
 	v := Verdict{
@@ -77,13 +80,14 @@ func (w *worker) decide(ctx context.Context) error {
 			v.RetryAt = now.Add(unavailableFor)
 		}
 	case Failed, GateFailed:
-		v.Final = v.Counted && w.rec.Attempt >= w.p.cfg.Retry.MaxAttempts
-		if v.Final {
-			break
-		}
 		earlier, err := w.p.cfg.Journal.Runs(ctx, w.rec.Key)
 		if err != nil {
 			return err
+		}
+		// Failures that use up no attempt end too: something is wrong that does not pass.
+		v.Final = v.Counted && w.rec.Attempt >= w.p.cfg.Retry.MaxAttempts || failures(earlier)+1 >= maxFailures
+		if v.Final {
+			break
 		}
 		v.RetryAt = now.Add(w.p.cfg.Retry.delay(failures(earlier)))
 	}

@@ -130,7 +130,13 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	}
 	v := view{pool: w.p, keys: keys, now: time.Now(), done: map[string]worktree.Done{}}
 	if d, ok := w.claim.Done(); ok {
-		v.done[w.rec.Key] = d
+		ours, err := w.p.cfg.Journal.has(ctx, d.Run)
+		if err != nil {
+			return "", err
+		}
+		if !ours {
+			v.done[w.rec.Key] = d
+		}
 	}
 	runs, err := w.p.cfg.Journal.Runs(ctx, w.rec.Key)
 	if err != nil {

@@ -131,7 +131,7 @@ func verdict(s pool.Summary) error {
 	switch {
 	case s.Interrupted:
 		return errInterrupted
-	case s.Unavailable != nil && s.Count(pool.Succeeded) == 0:
+	case s.Unavailable != nil && bad == s.Count(pool.AgentUnavailable) && s.Count(pool.Succeeded) == 0:
 		hint := ""
 		if errors.Is(s.Unavailable, worktree.ErrRemote) {
 			hint = "to work on this machine only, without the remote: --remote none"

@@ -1,0 +1,113 @@
+// Command bench measures ralph against the bare operation, side by side in one run:
+//
+//	go run ./e2e/bench -ralph bin/ralph
+//
+// Whatever it starts runs in throw-away repositories, with an agent that does nothing but commit, so that what is
+// measured is ralph. Rounds of ralph and of the bare operation take turns: a machine that gets slower meanwhile is
+// slower for both. docs/benchmarks.md says how to read the table.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the program.
+type bench struct {
+	dir    string // everything is made below it
+	ralph  string
+	rounds int
+	out    table
+	notes  io.Writer // progress
+	made   int       // scenes so far
+}
+
+// section is one part of the table.
+type section struct {
+	name    string
+	measure func(context.Context) error
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	ralph := flags.String("ralph", "bin/ralph", "the ralph `program` to measure, not built with the race detector")
+	rounds := flags.Int("rounds", 5, "how often each measurement is made; at least 1")
+	few := flags.Int("issues", 60, "issues of the small backlog")
+	many := flags.Int("grow", 1000, "issues of the large backlog")
+	agents := flags.Int("agents", 64, "agents at the same time, for memory")
+	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, agents, stream, start); empty: all")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	program, err := exec.LookPath(*ralph)
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; build it with: make build", err)
+	}
+	dir, err := os.MkdirTemp("", "ralph-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &bench{dir: dir, ralph: program, rounds: max(1, *rounds), notes: stderr}
+	sections := []section{
+		{"issues", func(ctx context.Context) error { return b.issues(ctx, *few) }},
+		{"growth", func(ctx context.Context) error { return b.growth(ctx, *few, *many) }},
+		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
+		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
+		{"start", b.start},
+	}
+	if err := choose(&sections, *only); err != nil {
+		return err
+	}
+	for _, s := range sections {
+		if err := s.measure(ctx); err != nil {
+			return fmt.Errorf("measure %s: %w", s.name, err)
+		}
+	}
+	return b.out.print(stdout)
+}
+
+// choose leaves the sections that were asked for.
+func choose(sections *[]section, only string) error {
+	if only == "" {
+		return nil
+	}
+	var chosen []section
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(*sections, func(s section) bool { return s.name == name })
+		if i < 0 {
+			return fmt.Errorf("no section %q", name)
+		}
+		chosen = append(chosen, (*sections)[i])
+	}
+	*sections = chosen
+	return nil
+}
+
+func (b *bench) note(format string, args ...any) { fmt.Fprintf(b.notes, format+"\n", args...) }

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	parallel = 4
+	done     = `echo "<promise>COMPLETE</promise>"`
+	// commits is the agent that only commits.
+	commits = `git commit --quiet --allow-empty --message=work && ` + done
+)
+
+// issues measures a small backlog: time and CPU for each issue.
+func (b *bench) issues(ctx context.Context, n int) error {
+	var ours, bare samples
+	for round := range b.rounds {
+		b.note("%d issues, round %d of %d", n, round+1, b.rounds)
+		if err := b.pair(ctx, n, &ours, &bare); err != nil {
+			return err
+		}
+	}
+	name := fmt.Sprintf("%d issues, %d at a time", n, parallel)
+	b.out.add(name+": wall per issue", ours.wall.per(n), bare.wall.per(n), "1.5")
+	b.out.add(name+": CPU per issue", ours.cpu.per(n), bare.cpu.per(n), "")
+	return nil
+}
+
+// growth measures a large backlog against a small one, both of ralph's: time for each issue must not grow.
+func (b *bench) growth(ctx context.Context, few, many int) error {
+	var small, large, bare, unused samples
+	for round := range b.few() {
+		b.note("%d issues, round %d of %d", many, round+1, b.few())
+		if err := b.pair(ctx, few, &small, &unused); err != nil {
+			return err
+		}
+		if err := b.pair(ctx, many, &large, &bare); err != nil {
+			return err
+		}
+	}
+	b.out.add(fmt.Sprintf("%d issues: wall per issue", many), large.wall.per(many), bare.wall.per(many), "1.5")
+	b.out.add(fmt.Sprintf("%d issues: CPU per issue", many), large.cpu.per(many), bare.cpu.per(many), "")
+	b.out.add(fmt.Sprintf("%d issues beside %d: wall per issue", many, few), large.wall.per(many), small.wall.per(few), "1.0")
+	return nil
+}
+
+// few is the number of rounds of what takes long.
+func (b *bench) few() int { return max(1, b.rounds/3) }
+
+// pair measures ralph and the floor once, each in a scene of its own.
+func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
+	s, err := b.newScene(ctx, n)
+	if err != nil {
+		return err
+	}
+	c, err := measure(s.work(ctx, b.ralph, commits, fmt.Sprintf("--parallel=%d", parallel)))
+	if err != nil {
+		return err
+	}
+	ours.add(c)
+	if err := s.expect(ctx, "ralph/", n); err != nil {
+		return err
+	}
+	if s, err = b.newScene(ctx, n); err != nil {
+		return err
+	}
+	if c, err = measure(s.floor(ctx, n, parallel, commits)); err != nil {
+		return err
+	}
+	bare.add(c)
+	return s.expect(ctx, "floor/", n)
+}
+
+// expect makes sure that what was measured is what was to be done.
+func (s scene) expect(ctx context.Context, prefix string, want int) error {
+	have, err := s.branches(ctx, prefix)
+	if err == nil && have != want {
+		err = fmt.Errorf("%d branches below %s, expected %d", have, prefix, want)
+	}
+	return err
+}
+
+// agents measures memory while so many agents run that all wait for the last one.
+func (b *bench) agents(ctx context.Context, n int) error {
+	var ours samples
+	for round := range b.rounds {
+		b.note("%d agents, round %d of %d", n, round+1, b.rounds)
+		s, err := b.newScene(ctx, n)
+		if err != nil {
+			return err
+		}
+		present := filepath.Join(s.dir, "present")
+		if err := os.Mkdir(present, 0o755); err != nil {
+			return err
+		}
+		agent := fmt.Sprintf(`: >%[1]s/$RALPH_ISSUE_KEY; until [ $(ls %[1]s | wc -l) -ge %[2]d ]; do sleep 0.5; done; %[3]s`,
+			present, n, commits)
+		c, err := measure(s.work(ctx, b.ralph, agent, fmt.Sprintf("--parallel=%d", n)))
+		if err != nil {
+			return err
+		}
+		ours.add(c)
+		if err := s.expect(ctx, "ralph/", n); err != nil {
+			return err
+		}
+	}
+	b.out.add(fmt.Sprintf("%d agents at once: memory", n), ours.memory, nil, "60 MB")
+	return nil
+}
+
+// stream measures an agent that talks a lot: memory, and time beside the same bytes written to a file.
+func (b *bench) stream(ctx context.Context, size int64) error {
+	var ours, bare samples
+	talk := fmt.Sprintf(`yes "All work and no play makes an agent say the same thing over and over, line after line after line." | head -c %d`, size)
+	for round := range b.few() {
+		b.note("stream of %d MiB, round %d of %d", size>>20, round+1, b.few())
+		s, err := b.newScene(ctx, 1)
+		if err != nil {
+			return err
+		}
+		c, err := measure(s.work(ctx, b.ralph, talk+"; echo; "+commits))
+		if err != nil {
+			return err
+		}
+		ours.add(c)
+		if err := s.expect(ctx, "ralph/", 1); err != nil {
+			return err
+		}
+		if c, err = measure(s.command(ctx, "sh", "-c", talk+" >../bare")); err != nil {
+			return err
+		}
+		bare.add(c)
+		if err := os.RemoveAll(s.dir); err != nil {
+			return err
+		}
+	}
+	name := fmt.Sprintf("agent that writes %d MiB: ", size>>20)
+	b.out.add(name+"memory", ours.memory, nil, "60 MB")
+	b.out.add(name+"wall", ours.wall, bare.wall, "")
+	return nil
+}
+
+// start measures a command that does nothing, beside git's.
+func (b *bench) start(ctx context.Context) error {
+	s, err := b.newScene(ctx, 0)
+	if err != nil {
+		return err
+	}
+	var ours, bare samples
+	began := time.Now()
+	for range 20 * b.rounds {
+		c, err := measure(s.command(ctx, b.ralph, "version"))
+		if err != nil {
+			return err
+		}
+		ours.add(c)
+		if c, err = measure(s.command(ctx, "git", "version")); err != nil {
+			return err
+		}
+		bare.add(c)
+	}
+	b.note("start measured in %s", time.Since(began).Round(time.Millisecond))
+	b.out.add("ralph version beside git version: wall", ours.wall, bare.wall, "")
+	return nil
+}

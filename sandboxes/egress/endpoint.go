@@ -1,0 +1,215 @@
+package egress
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph sends each request on to the real
+// one, over TLS, with the credential in one header. What the sandbox itself sends as a credential is dropped: whatever
+// it holds is a placeholder.
+type Endpoint struct {
+	// Name is for [Proxy.URL] and events: lower-case letters, digits and dashes.
+	Name string
+	// Upstream is the URL of the real service, "https://api.example.com/base". Requests go below its path and to no
+	// other host; redirects are not followed. "http://" needs AllowPrivate.
+	Upstream string
+	// Header is the header that carries the credential; default Authorization.
+	Header string
+	// Format makes the header's value of the credential, for which %s stands; default "Bearer %s" for Authorization,
+	// and "%s" for any other.
+	Format string
+	// Secret returns the credential. It is asked for each request, so that it can be renewed during a run, and is not
+	// shown to the sandbox, the log or an error.
+	Secret func(ctx context.Context) (string, error)
+	// Routes are what may be asked for; none means everything below Upstream.
+	Routes []Route
+	// Strip are headers of the sandbox's requests to drop, in addition to those that usually carry credentials.
+	Strip []string
+	// Admit is asked before each request, and may refuse it, such as when a budget is spent. The error's text is shown
+	// to the sandbox. Nil admits.
+	Admit func(method, path string) error
+	// AllowPrivate lets the service be on this host or a private network.
+	AllowPrivate bool
+}
+
+// Route is a method and path that an endpoint offers.
+type Route struct {
+	Method string // empty: any
+	// Path is one path, or with "*" at its end all that begin so. It is without Upstream's own path.
+	Path string
+}
+
+// endpoint is an Endpoint made ready.
+type endpoint struct {
+	Endpoint
+	upstream  *url.URL
+	transport *http.Transport
+	strip     []string
+}
+
+// credentialHeaders are the headers that services take credentials from, and those that name the way a request took.
+func credentialHeaders() []string {
+	return []string{
+		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Auth-Token", "Cookie",
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
+	}
+}
+
+func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error) {
+	wrong := func(format string, args ...any) (*endpoint, error) {
+		return nil, fmt.Errorf("egress endpoint %q: %s", clip(e.Name), fmt.Sprintf(format, args...))
+	}
+	if !validLabel(e.Name) {
+		return wrong("a name is made of lower-case letters, digits and dashes")
+	}
+	e.Header = http.CanonicalHeaderKey(cmp.Or(e.Header, "Authorization"))
+	if e.Format == "" {
+		e.Format = "%s"
+		if e.Header == "Authorization" {
+			e.Format = "Bearer %s"
+		}
+	}
+	if strings.Count(e.Format, "%s") != 1 || strings.Count(e.Format, "%") != 1 {
+		return wrong("format %q has not exactly one %%s", clip(e.Format))
+	}
+	if e.Secret == nil {
+		return wrong("it has no credential; an endpoint without one is a rule")
+	}
+	up, err := url.Parse(e.Upstream)
+	if err != nil || up.Host == "" || up.User != nil || up.RawQuery != "" || up.Fragment != "" {
+		return wrong("upstream is not a URL such as https://api.example.com")
+	}
+	if up.Scheme != "https" && (up.Scheme != "http" || !e.AllowPrivate) {
+		return wrong("upstream %s is not https://; a credential is not sent in the clear", up.Redacted())
+	}
+	host, port, err := splitTarget(net.JoinHostPort(up.Hostname(), cmp.Or(up.Port(), defaultPort(up.Scheme))))
+	if err != nil {
+		return wrong("upstream's host: %v", err)
+	}
+	up.Path = strings.TrimSuffix(up.Path, "/")
+	e.Routes = slices.Clone(e.Routes)
+	return &endpoint{
+		Endpoint: e, upstream: up,
+		strip: slices.Concat(credentialHeaders(), e.Strip, []string{e.Header}),
+		transport: &http.Transport{
+			// Whatever the request says, there is one place to go.
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return p.reach(ctx, host, port, e.AllowPrivate)
+			},
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: up.Hostname()},
+			ForceAttemptHTTP2:   true,
+			TLSHandshakeTimeout: p.patience,
+			DisableCompression:  true,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     90 * time.Second,
+			// A connection that a router has forgotten is found out, and not waited on for ever.
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+			MaxResponseHeaderBytes: 1 << 20,
+		},
+	}, nil
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "http" {
+		return strconv.Itoa(httpPort)
+	}
+	return strconv.Itoa(httpsPort)
+}
+
+// serveEndpoint sends a request on to the endpoint's service.
+func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	out, secret, err := e.outgoing(r)
+	if err != nil {
+		p.httpRefuse(w, e.Name, 0, err)
+		return
+	}
+	if out.Body != nil {
+		out.Body = http.MaxBytesReader(nil, out.Body, p.limits.Request)
+	}
+	in, err := e.transport.RoundTrip(out)
+	if err != nil {
+		if r.Context().Err() != nil {
+			return // the program has gone
+		}
+		var tooLarge *http.MaxBytesError
+		var d *denial
+		switch {
+		case errors.As(err, &tooLarge):
+			err = deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
+		case !errors.As(err, &d):
+			err = &denial{NotConnected, "the service cannot be reached", errors.New(strings.ReplaceAll(err.Error(), secret, "***"))}
+		}
+		p.httpRefuse(w, e.Name, 0, err)
+		return
+	}
+	in.Header.Del("Set-Cookie") // a session of the credential's owner
+	in.Header.Del("Alt-Svc")
+	maskHeader(in.Header, secret)
+	answer(w, in, func(to io.Writer) io.WriteCloser { return &masking{to: to, secret: []byte(secret)} })
+}
+
+// outgoing is the request as the service gets it.
+func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, err error) {
+	if !e.offers(r) {
+		return nil, "", deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
+	}
+	if e.Admit != nil {
+		if err := e.Admit(r.Method, r.URL.Path); err != nil {
+			return nil, "", deny(Budget, "%s", clip(err.Error()))
+		}
+	}
+	secret, err = e.Secret(r.Context())
+	secret = strings.TrimSpace(secret)
+	if err != nil || secret == "" || strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return nil, "", deny(NoCredential, "ralph has no usable credential for %s", e.Name)
+	}
+	out = r.Clone(r.Context())
+	out.RequestURI, out.Close, out.Trailer = "", false, nil
+	if r.ContentLength == 0 {
+		out.Body = nil
+	}
+	u := *e.upstream
+	u.Path, u.RawQuery = u.Path+r.URL.Path, r.URL.RawQuery
+	out.URL, out.Host = &u, ""
+	dropHopByHop(out.Header)
+	for _, name := range e.strip {
+		out.Header.Del(name)
+	}
+	keepAgent(out.Header)
+	// A compressed answer cannot be searched for the credential.
+	out.Header.Set("Accept-Encoding", "identity")
+	out.Header.Set(e.Header, strings.Replace(e.Format, "%s", secret, 1))
+	return out, secret, nil
+}
+
+// offers reports whether a route has the request. A path that the service might read differently is on none.
+func (e *endpoint) offers(r *http.Request) bool {
+	p := r.URL.Path
+	if r.Method == http.MethodConnect || r.URL.RawPath != "" || !strings.HasPrefix(p, "/") {
+		return false
+	}
+	if clean := path.Clean(p); clean != p && clean+"/" != p {
+		return false
+	}
+	if r.URL.Host != "" || strings.ContainsAny(p, "\\") {
+		return false
+	}
+	return len(e.Routes) == 0 || slices.ContainsFunc(e.Routes, func(o Route) bool {
+		prefix, any := strings.CutSuffix(o.Path, "*")
+		return (o.Method == "" || o.Method == r.Method) && (p == o.Path || any && strings.HasPrefix(p, prefix))
+	})
+}

@@ -1,0 +1,336 @@
+package egress_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+const (
+	secret      = "sk-very-secret-0123456789"
+	placeholder = "ralph-placeholder"
+)
+
+func fixed(value string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return value, nil }
+}
+
+// api is an endpoint of api.example.com, which the handler is, and its rig; logged is all that the log got.
+func api(t testing.TB, change func(*egress.Endpoint), limits egress.Limits, h http.HandlerFunc) (r *rig, logged *bytes.Buffer) {
+	t.Helper()
+	address, roots := service(t, h)
+	net := newInternet()
+	net.host("example.com", somewhere, 443, address)
+	e := egress.Endpoint{Name: "api", Upstream: "https://example.com/base/", Secret: fixed(secret)}
+	if change != nil {
+		change(&e)
+	}
+	logged = &bytes.Buffer{}
+	r = newRig(t, egress.Config{
+		Endpoints: []egress.Endpoint{e}, Limits: limits, Resolver: net, Dial: net.dial, Roots: roots,
+		Log: zerolog.New(zerolog.SyncWriter(logged)),
+	})
+	t.Cleanup(func() {
+		_ = r.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if bytes.Contains(r.bytes.Bytes(), []byte(secret)) {
+			t.Errorf("the secret came into the sandbox:\n%s", r.bytes.Bytes())
+		}
+		if bytes.Contains(logged.Bytes(), []byte(secret)) {
+			t.Errorf("the secret came into the log:\n%s", logged)
+		}
+	})
+	return r, logged
+}
+
+// reply is what the sandbox gets; its body is closed with the test.
+type reply struct {
+	status int
+	header http.Header
+	body   io.Reader
+}
+
+// ask sends a request to the endpoint.
+func ask(t *testing.T, r *rig, change func(*http.Request)) reply {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:15381/v1/messages?beta=true", strings.NewReader("the prompt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(q)
+	}
+	res, err := r.client(t, "endpoint 0", nil).Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return reply{res.StatusCode, res.Header, res.Body}
+}
+
+func TestEndpointPutsTheCredentialIn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		header, format string
+		want           string
+	}{
+		"a bearer token": {"", "", "Authorization: Bearer " + secret},
+		"a key":          {"x-api-key", "", "X-Api-Key: " + secret},
+		"another format": {"X-Key", "v1 %s", "X-Key: v1 " + secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen atomic.Value
+			r, _ := api(t, func(e *egress.Endpoint) { e.Header, e.Format, e.Strip = tt.header, tt.format, []string{"X-Mine"} }, egress.Limits{},
+				func(w http.ResponseWriter, q *http.Request) {
+					body, _ := io.ReadAll(q.Body)
+					var all strings.Builder
+					fmt.Fprintln(&all, q.Proto, q.Method, q.Host, q.URL, string(body))
+					_ = q.Header.Write(&all)
+					seen.Store(all.String())
+					w.Header().Set("Set-Cookie", "session=1")
+				})
+			res := ask(t, r, func(q *http.Request) {
+				q.Header.Set("Authorization", "Bearer "+placeholder)
+				q.Header.Set("X-Api-Key", placeholder)
+				if tt.header != "" {
+					q.Header.Set(tt.header, placeholder)
+				}
+				q.Header.Set("X-Mine", placeholder)
+				q.Header.Set("Cookie", placeholder)
+				q.Header.Set("Anthropic-Beta", "oauth-2025-04-20")
+				q.Host = "evil.example.com"
+			})
+			got, _ := seen.Load().(string)
+			if res.status != http.StatusOK || !strings.Contains(got, tt.want+"\r\n") {
+				t.Errorf("status %d, the service saw\n%s", res.status, got)
+			}
+			if !strings.HasPrefix(got, "HTTP/2.0 POST example.com /base/v1/messages?beta=true the prompt") {
+				t.Errorf("the service saw\n%s", got)
+			}
+			if strings.Contains(got, placeholder) || strings.Contains(got, "evil") || !strings.Contains(got, "Anthropic-Beta: oauth-2025-04-20") {
+				t.Errorf("the service saw\n%s", got)
+			}
+			if res.header.Get("Set-Cookie") != "" {
+				t.Error("a cookie came into the sandbox")
+			}
+			r.wantRefused(t)
+		})
+	}
+}
+
+// Both directions stream at once: each piece arrives before the next one is sent.
+func TestEndpointStreams(t *testing.T) {
+	t.Parallel()
+	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		in := bufio.NewScanner(q.Body)
+		for in.Scan() {
+			fmt.Fprintf(w, "data: %s\n\n", in.Text())
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	up, send := io.Pipe()
+	res := ask(t, r, func(q *http.Request) { q.Body, q.ContentLength = up, -1 })
+	if res.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("headers %v", res.header)
+	}
+	in := bufio.NewReader(res.body)
+	for _, piece := range []string{"one", "two", "sk-very", "three"} {
+		if _, err := io.WriteString(send, piece+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got := line(t, in); got != "data: "+piece {
+			t.Errorf("got %q, want %q", got, piece)
+		}
+		line(t, in)
+	}
+	_ = send.Close()
+	if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
+		t.Errorf("at the end %q, %v", rest, err)
+	}
+}
+
+// A service that sends back what it got does not hand the secret over.
+func TestEndpointMasksTheSecret(t *testing.T) {
+	t.Parallel()
+	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("X-Echo", q.Header.Get("Authorization"))
+		w.Header().Set("Location", "https://evil.example.com/?k="+secret)
+		w.WriteHeader(http.StatusUnauthorized)
+		for i := range len(secret) { // cut at every place
+			fmt.Fprint(w, "bad key ", secret[:i])
+			_ = http.NewResponseController(w).Flush()
+			fmt.Fprint(w, secret[i:], "\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	res := ask(t, r, nil)
+	body, err := io.ReadAll(res.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Repeat("bad key "+strings.Repeat("*", len(secret))+"\n", len(secret))
+	if string(body) != want {
+		t.Errorf("body %s", body)
+	}
+	if res.status != http.StatusUnauthorized || res.header.Get("X-Echo") != "" || res.header.Get("Location") != "" {
+		t.Errorf("%d, headers %v", res.status, res.header)
+	}
+}
+
+func TestEndpointFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	t.Cleanup(evil.Close)
+	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
+		http.Redirect(w, q, evil.URL, http.StatusTemporaryRedirect)
+	})
+	if res := ask(t, r, nil); res.status != 307 || res.header.Get("Location") != evil.URL {
+		t.Errorf("%d %v", res.status, res.header)
+	}
+}
+
+func TestEndpointRefuses(t *testing.T) {
+	t.Parallel()
+	spent := errors.New("the budget of 2 USD is spent")
+	for name, tt := range map[string]struct {
+		endpoint func(*egress.Endpoint)
+		request  func(*http.Request)
+		limits   egress.Limits
+		status   int
+		body     string
+		event    string
+	}{
+		"another path": {
+			endpoint: func(e *egress.Endpoint) { e.Routes = []egress.Route{{Path: "/v1/models"}} },
+			status:   403, body: "POST /v1/messages is not offered here", event: "endpoint-path api:0",
+		},
+		"another method": {
+			endpoint: func(e *egress.Endpoint) { e.Routes = []egress.Route{{Method: "GET", Path: "/v1/*"}} },
+			status:   403, body: "not offered", event: "endpoint-path api:0",
+		},
+		"a path that climbs": {
+			endpoint: func(e *egress.Endpoint) { e.Routes = []egress.Route{{Path: "/v1/*"}} },
+			request:  func(q *http.Request) { q.URL.Opaque = "//x/v1/../admin" },
+			status:   403, body: "not offered", event: "endpoint-path api:0",
+		},
+		"an encoded path": {
+			endpoint: func(e *egress.Endpoint) { e.Routes = []egress.Route{{Path: "/v1/*"}} },
+			request:  func(q *http.Request) { q.URL.Path, q.URL.RawPath = "/v1/../admin", "/v1/%2e%2e/admin" },
+			status:   403, body: "not offered", event: "endpoint-path api:0",
+		},
+		"another host": {
+			request: func(q *http.Request) { q.URL.Opaque = "http://evil.example.com/v1/messages" },
+			status:  403, body: "not offered", event: "endpoint-path api:0",
+		},
+		"a spent budget": {
+			endpoint: func(e *egress.Endpoint) { e.Admit = func(string, string) error { return spent } },
+			status:   402, body: spent.Error(), event: "budget api:0",
+		},
+		"no credential": {
+			endpoint: func(e *egress.Endpoint) {
+				e.Secret = func(context.Context) (string, error) { return "", errors.New("helper printed " + secret) }
+			},
+			status: 401, body: "no usable credential for api", event: "no-credential api:0",
+		},
+		"a credential that breaks the header": {
+			endpoint: func(e *egress.Endpoint) { e.Secret = fixed(secret + "\r\nX: y") },
+			status:   401, body: "no usable credential", event: "no-credential api:0",
+		},
+		"a request that is too large": {
+			limits: egress.Limits{Request: 4}, status: 413, body: "more than 4 bytes", event: "too-much api:0",
+		},
+		"a service inside": {
+			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://127.0.0.1" },
+			status:   403, body: "private, local or reserved", event: "address-refused api:0",
+		},
+		"a service that is not there": {
+			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://example.com:444" },
+			status:   502, body: "nothing answers there", event: "not-connected api:0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := api(t, tt.endpoint, tt.limits, func(_ http.ResponseWriter, q *http.Request) {
+				if _, err := io.Copy(io.Discard, q.Body); err == nil {
+					t.Error("the request came to the service")
+				}
+			})
+			res := ask(t, r, tt.request)
+			body, err := io.ReadAll(res.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.status != tt.status || !strings.Contains(string(body), tt.body) {
+				t.Errorf("%d %q, want %d with %q", res.status, body, tt.status, tt.body)
+			}
+			r.wantRefused(t, tt.event)
+		})
+	}
+}
+
+// Another certificate than the service's: nothing is sent there.
+func TestEndpointVerifiesTheService(t *testing.T) {
+	t.Parallel()
+	r, _ := api(t, nil, egress.Limits{}, func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") })
+	stranger, _ := service(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") }))
+	net := newInternet()
+	net.host("api.other.test", somewhere, 443, stranger) // a certificate for example.com
+	_ = r
+	other := newRig(t, egress.Config{
+		Endpoints: []egress.Endpoint{{Name: "api", Upstream: "https://api.other.test", Secret: fixed(secret)}},
+		Resolver:  net, Dial: net.dial,
+	})
+	if res := ask(t, other, nil); res.status != 502 {
+		t.Errorf("status %d", res.status)
+	}
+	other.wantRefused(t, "not-connected api:0")
+}
+
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	good := func(change func(*egress.Endpoint)) egress.Config {
+		e := egress.Endpoint{Name: "api", Upstream: "https://example.com", Secret: fixed(secret)}
+		change(&e)
+		return egress.Config{Endpoints: []egress.Endpoint{e}}
+	}
+	rule := func(r egress.Rule) egress.Config { return egress.Config{Allow: []egress.Rule{r}} }
+	for want, c := range map[string]egress.Config{
+		`egress endpoint "A B": a name is made of lower-case letters, digits and dashes`: good(func(e *egress.Endpoint) { e.Name = "A B" }),
+		`not sent in the clear`:        good(func(e *egress.Endpoint) { e.Upstream = "http://example.com" }),
+		`upstream is not a URL`:        good(func(e *egress.Endpoint) { e.Upstream = "https://u:p@example.com" }),
+		`has not exactly one %s`:       good(func(e *egress.Endpoint) { e.Format = "Bearer" }),
+		`it has no credential`:         good(func(e *egress.Endpoint) { e.Secret = nil }),
+		`two have this name`:           {Endpoints: []egress.Endpoint{good(func(*egress.Endpoint) {}).Endpoints[0], good(func(*egress.Endpoint) {}).Endpoints[0]}},
+		`egress rule "*"`:              rule(egress.Rule{Host: "*"}),
+		`egress rule "*.com": it lets`: rule(egress.Rule{Host: "*.com"}),
+		`a star stands only`:           rule(egress.Rule{Host: "a.*.com"}),
+		`letters, digits, dashes`:      rule(egress.Rule{Host: "exa/mple.com"}),
+		`no names below it`:            rule(egress.Rule{Host: "*.10.0.0.1"}),
+		`port 70000`:                   rule(egress.Rule{Host: "example.com", Ports: []int{70000}}),
+		`a limit cannot be negative`:   {Limits: egress.Limits{Bytes: -1}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if _, err := egress.New(c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q in it", err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,301 @@
+package egress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+)
+
+// ForwardConfig configures a Forwarder. Socket or Dial is needed.
+type ForwardConfig struct {
+	// Socket is the path, as seen by the forwarder, of the proxy's unix socket.
+	Socket string
+	// Dial connects to the proxy where a path is not enough, such as from a process that has left the mount that
+	// showed it. Nil dials Socket.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Log is for operators; it is silent by default.
+	Log zerolog.Logger
+}
+
+// Forwarder leads what programs in a sandbox send out to the [Proxy]. It holds no secret and decides nothing.
+type Forwarder struct {
+	dial  func(ctx context.Context) (net.Conn, error)
+	log   zerolog.Logger
+	names *names
+	dns   net.PacketConn
+	doors []door
+
+	mu   sync.Mutex
+	open map[net.Conn]struct{} // guarded by mu; nil once Run has ended
+}
+
+// door is a listener and what the connections to it are for.
+type door struct {
+	net.Listener
+	serve func(ctx context.Context, c net.Conn)
+}
+
+// maxForwarded bounds the connections that are open at once; the proxy has its own bound.
+const maxForwarded = 1024
+
+// NewForwarder brings loopback up when it is down, asks the proxy for its ports and listens: when it returns, commands
+// can start. It must run in the sandbox's network namespace. It needs the right to bind port 53 and the other ports
+// below 1024 (CAP_NET_BIND_SERVICE in the user namespace that owns the network, or
+// net.ipv4.ip_unprivileged_port_start=0), and CAP_NET_ADMIN only when loopback is down. Its process may drop all of
+// these afterwards. Run must be called once, or Close.
+func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
+	f := &Forwarder{dial: c.Dial, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
+	if f.dial == nil {
+		if c.Socket == "" {
+			return nil, errors.New("egress forwarder: no socket to forward to")
+		}
+		f.dial = func(ctx context.Context) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket)
+		}
+	}
+	if err := loopbackUp(); err != nil {
+		return nil, fmt.Errorf("egress forwarder: %w", err)
+	}
+	plan, err := f.ask(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("egress forwarder: ask the proxy for its plan: %w", err)
+	}
+	if err := f.listen(ctx, plan); err != nil {
+		return nil, errors.Join(fmt.Errorf("egress forwarder: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// ask gets the proxy's plan.
+func (f *Forwarder) ask(ctx context.Context) (plan, error) {
+	c, err := f.connect(ctx, preface{verb: verbPlan})
+	if err != nil {
+		return plan{}, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	var got plan
+	if err := json.NewDecoder(io.LimitReader(c, 1<<20)).Decode(&got); err != nil {
+		return plan{}, fmt.Errorf("read it: %w", err)
+	}
+	if got.Endpoints < 0 || got.Endpoints > maxEndpoints {
+		return plan{}, fmt.Errorf("it has %d endpoints", got.Endpoints)
+	}
+	return got, nil
+}
+
+// connect opens a connection to the proxy for one purpose. A *refusedError is the proxy's own answer.
+func (f *Forwarder) connect(ctx context.Context, p preface) (net.Conn, error) {
+	c, err := f.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if _, err = io.WriteString(c, p.String()); err == nil {
+		err = readReply(c)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// listen opens every port.
+func (f *Forwarder) listen(ctx context.Context, p plan) error {
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // on loopback it gives nothing, and some sandboxes' filters do not know it
+	tcp := func(a netip.AddrPort, serve func(context.Context, net.Conn)) error {
+		l, err := config.Listen(ctx, "tcp4", a.String())
+		if err != nil {
+			return fmt.Errorf("listen inside the sandbox (ports below 1024 need CAP_NET_BIND_SERVICE there, or net.ipv4.ip_unprivileged_port_start=0): %w", err)
+		}
+		f.doors = append(f.doors, door{l, serve})
+		return nil
+	}
+	dns := netip.AddrPortFrom(netip.MustParseAddr(loopback), dnsPort)
+	if err := tcp(dns, func(ctx context.Context, c net.Conn) { serveDNS(ctx, c, f.names) }); err != nil {
+		return err
+	}
+	var err error
+	if f.dns, err = config.ListenPacket(ctx, "udp4", dns.String()); err != nil {
+		return fmt.Errorf("listen for DNS inside the sandbox: %w", err)
+	}
+	if err := tcp(endpointAddr(-1), f.through(preface{verb: verbProxy})); err != nil {
+		return err
+	}
+	for i := range p.Endpoints {
+		if err := tcp(endpointAddr(i), f.through(preface{verbEndpoint, strconv.Itoa(i)})); err != nil {
+			return err
+		}
+	}
+	for _, port := range p.Ports {
+		if port < 1 || port > 65535 || port == dnsPort {
+			continue // DNS has its port to itself
+		}
+		if err := tcp(netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), f.byName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run forwards until ctx ends, which is not an error, and returns when all its connections are closed and all its
+// goroutines have ended. Before that it returns only when a listener breaks.
+func (f *Forwarder) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var conns sync.WaitGroup
+	slots := make(chan struct{}, maxForwarded)
+	for _, d := range f.doors {
+		group.Go(func() error { return f.accept(ctx, d, slots, &conns) })
+	}
+	group.Go(func() error { serveUDP(f.dns, f.names); return nil })
+	stop := context.AfterFunc(ctx, func() { f.end() })
+	err := group.Wait()
+	stop()
+	f.end()
+	conns.Wait()
+	return err
+}
+
+// accept takes the connections of one door until it is closed.
+func (f *Forwarder) accept(ctx context.Context, d door, slots chan struct{}, conns *sync.WaitGroup) error {
+	for {
+		c, err := d.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			f.log.Warn().Err(err).Msg("egress forwarder accept")
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			_ = c.Close()
+			continue
+		}
+		conns.Go(func() {
+			defer func() { <-slots }()
+			defer f.forget(c)
+			if f.remember(c) {
+				d.serve(ctx, c)
+			}
+		})
+	}
+}
+
+// through forwards a connection whose program knows what it speaks to.
+func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
+	return func(ctx context.Context, c net.Conn) {
+		out, err := f.connect(ctx, p)
+		if err != nil {
+			return
+		}
+		f.join(c, out)
+	}
+}
+
+// byName forwards a connection to the address of a name.
+func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
+	local, ok := c.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return
+	}
+	at := local.AddrPort()
+	name, known := f.names.name(at.Addr())
+	if !known {
+		return
+	}
+	out, err := f.connect(ctx, preface{verbConnect, net.JoinHostPort(name, strconv.Itoa(int(at.Port())))})
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		tell(c, int(at.Port()), refused.reason)
+	case err == nil:
+		f.join(c, out)
+	}
+}
+
+// join carries bytes between a program and the proxy until both are done, or the forwarder ends.
+func (f *Forwarder) join(c, out net.Conn) {
+	defer f.forget(out)
+	if f.remember(out) {
+		splice(c, out)
+	}
+}
+
+// tell says to a program that knows of no proxy why it is refused, in the words of what it probably speaks.
+func tell(c net.Conn, port int, reason Reason) {
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	switch port {
+	case httpPort:
+		body := "ralph's sandbox refuses this connection: " + string(reason) + "\n"
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 403 Forbidden\r\n%s: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+			reasonHeader, reason, len(body), body)
+	case httpsPort:
+		_, _ = io.WriteString(c, tlsDenied)
+	default:
+		return
+	}
+	// What the program has sent must be read, or it gets a reset in the place of the answer.
+	_ = closeWrite(c)
+	_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
+}
+
+// remember makes the end of Run close the connection; false when it has ended.
+func (f *Forwarder) remember(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		return false
+	}
+	f.open[c] = struct{}{}
+	return true
+}
+
+func (f *Forwarder) forget(c net.Conn) {
+	_ = c.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, c)
+}
+
+// end closes everything.
+func (f *Forwarder) end() {
+	_ = f.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.open {
+		_ = c.Close()
+	}
+	f.open = nil
+}
+
+// Close frees the ports of a forwarder that is not Run. It is idempotent.
+func (f *Forwarder) Close() error {
+	if f.dns != nil {
+		_ = f.dns.Close()
+	}
+	for _, d := range f.doors {
+		_ = d.Close()
+	}
+	return nil
+}

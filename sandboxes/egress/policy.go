@@ -1,0 +1,154 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Resolver looks names up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// policy decides what may be connected to, and connects.
+type policy struct {
+	patterns []pattern
+	blocks   []judged
+	resolver Resolver
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	patience time.Duration // for lookup and connection together
+}
+
+// denial is a refusal with its reason.
+type denial struct {
+	reason Reason
+	detail string
+	err    error // for operators; may be nil
+}
+
+func (d *denial) Error() string { return string(d.reason) + ": " + d.detail }
+
+// Unwrap gives the cause.
+func (d *denial) Unwrap() error { return d.err }
+
+func deny(reason Reason, format string, args ...any) *denial {
+	return &denial{reason: reason, detail: fmt.Sprintf(format, args...)}
+}
+
+// permit finds whether a rule has the host and port, and whether it may lead to private addresses.
+func (p *policy) permit(host string, port int) (allowPrivate bool, err error) {
+	allowed, known := false, false
+	for _, r := range p.patterns {
+		if !r.matchesHost(host) {
+			continue
+		}
+		known = true
+		if slices.Contains(r.ports, port) {
+			allowed = true
+			allowPrivate = allowPrivate || r.private
+		}
+	}
+	switch {
+	case allowed:
+		return allowPrivate, nil
+	case known:
+		return false, deny(NotAllowed, "the host is allowed on other ports only")
+	}
+	return false, deny(NotAllowed, "no rule allows this host")
+}
+
+// connect connects to a host that a rule allows.
+func (p *policy) connect(ctx context.Context, host string, port int) (net.Conn, error) {
+	allowPrivate, err := p.permit(host, port)
+	if err != nil {
+		return nil, err
+	}
+	return p.reach(ctx, host, port, allowPrivate)
+}
+
+// reach looks a host up, judges its addresses and connects to one of those that it has judged. The name is looked up
+// once and never again for this connection: an answer that changes in between changes nothing.
+func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate bool) (net.Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, errors.New("no connection in time"))
+	defer cancel()
+	found, err := p.lookup(ctx, host)
+	if err != nil || len(found) == 0 {
+		return nil, &denial{NotResolved, "the name has no address", err}
+	}
+	good := slices.DeleteFunc(found, func(a netip.Addr) bool {
+		switch classify(p.blocks, a) {
+		case public:
+			return !allowPrivate && ownAddress(a)
+		case private:
+			return !allowPrivate
+		}
+		return true
+	})
+	if len(good) == 0 {
+		return nil, deny(AddressRefused, "the name leads to a private, local or reserved address")
+	}
+	var last error
+	for i, a := range good[:min(len(good), 8)] {
+		c, err := p.try(ctx, a, port, len(good)-i)
+		if err == nil {
+			return c, nil
+		}
+		last = err
+	}
+	return nil, &denial{NotConnected, "nothing answers there", last}
+}
+
+// try connects to one of several addresses, with its share of the time that is left.
+func (p *policy) try(ctx context.Context, a netip.Addr, port, left int) (net.Conn, error) {
+	if end, ok := ctx.Deadline(); ok && left > 1 {
+		share := time.Until(end) / time.Duration(min(left, 3))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, share, errors.New("no connection in time"))
+		defer cancel()
+	}
+	return p.dial(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(port)))
+}
+
+func (p *policy) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	found, err := p.resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]netip.Addr, len(found))
+	for i, a := range found {
+		all[i] = a.Unmap()
+	}
+	return all, nil
+}
+
+// ownAddress reports an address of this host that looks like the internet's: what listens there may count on nobody
+// coming from inside.
+func ownAddress(a netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return true // better refuse than guess
+	}
+	return slices.ContainsFunc(own, func(o net.Addr) bool {
+		prefix, err := netip.ParsePrefix(o.String())
+		return err == nil && prefix.Addr().Unmap() == a
+	})
+}
+
+// ports are all ports of the rules, in order.
+func (p *policy) ports() []int {
+	all := []int{80, 443}
+	for _, r := range p.patterns {
+		all = append(all, r.ports...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,205 @@
+package egress
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+)
+
+// Config configures a Proxy. The zero value lets nothing through.
+type Config struct {
+	// Allow is the allow-list. What no rule names is refused.
+	Allow []Rule
+	// Endpoints are services that the sandbox reaches over loopback and that ralph puts a credential into.
+	Endpoints []Endpoint
+	Limits    Limits
+	// Resolver looks names up; nil is net.DefaultResolver.
+	Resolver Resolver
+	// Dial connects to an address that has been judged; nil is net.Dialer's.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Roots verify the endpoints' services; nil are the system's.
+	Roots *x509.CertPool
+	// Observe gets refusals, one at a time and in order. It must not block and not call the proxy.
+	Observe func(Event)
+	// Log is for operators; it is silent by default. It never gets a secret.
+	Log zerolog.Logger
+}
+
+// Proxy is one sandbox's way out.
+type Proxy struct {
+	policy    policy
+	limits    Limits
+	endpoints []*endpoint
+	plain     *http.Transport // for http:// requests
+	record    record
+	log       zerolog.Logger
+
+	ctx    context.Context // of everything a connection starts; ended by Close
+	cancel context.CancelCauseFunc
+	left   atomic.Int64   // bytes of the run
+	work   sync.WaitGroup // everything that Close waits for
+
+	http    *http.Server
+	handoff *handoff // connections for http
+
+	mu     sync.Mutex
+	listen net.Listener          // guarded by mu
+	closed bool                  // guarded by mu
+	open   map[net.Conn]struct{} // guarded by mu; connections from the sandbox
+}
+
+// ErrClosed is returned by Listen after Close.
+var ErrClosed = errors.New("egress proxy is closed")
+
+// New makes a proxy that listens nowhere yet. The error names every rule and endpoint that cannot be meant.
+func New(c Config) (*Proxy, error) {
+	errs := []error{c.Limits.check()}
+	limits := c.Limits.withDefaults()
+	p := &Proxy{
+		limits: limits,
+		record: record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
+		log:    c.Log,
+		open:   map[net.Conn]struct{}{},
+		policy: policy{blocks: parseBlocks(), resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
+	}
+	if p.policy.resolver == nil {
+		p.policy.resolver = net.DefaultResolver
+	}
+	if p.policy.dial == nil {
+		p.policy.dial = (&net.Dialer{}).DialContext
+	}
+	for _, r := range c.Allow {
+		compiled, err := compile(r)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.policy.patterns = append(p.policy.patterns, compiled)
+	}
+	if len(c.Endpoints) > maxEndpoints {
+		errs = append(errs, fmt.Errorf("egress: %d endpoints are more than %d", len(c.Endpoints), maxEndpoints))
+	}
+	names := map[string]bool{}
+	for _, e := range c.Endpoints {
+		made, err := newEndpoint(e, &p.policy, c.Roots)
+		if err == nil && names[e.Name] {
+			err = fmt.Errorf("egress endpoint %q: two have this name", clip(e.Name))
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		names[e.Name] = true
+		p.endpoints = append(p.endpoints, made)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.left.Store(limits.Bytes)
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.plain = p.plainTransport()
+	p.serveHTTP()
+	return p, nil
+}
+
+// URL is where the sandbox reaches the endpoint of that name; empty when there is none.
+func (p *Proxy) URL(endpoint string) string {
+	for i, e := range p.endpoints {
+		if e.Name == endpoint {
+			return endpointURL(i)
+		}
+	}
+	return ""
+}
+
+// Refusals lists what was refused so far, the most frequent first, and how many refusals are not in the list because
+// it is bounded.
+func (p *Proxy) Refusals() (list []Event, more int) { return p.record.summary() }
+
+// Listen makes dir (mode 0700) when it is not there, and listens on a socket in it (mode 0600) until Close. A provider
+// that runs commands as another user must give it the socket. A socket left there by a crash is replaced. The
+// path must be short: systems take about 100 bytes.
+func (p *Proxy) Listen(dir string) (socket string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the egress folder: %w", err)
+	}
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return "", fmt.Errorf("look at the egress folder: %w", err)
+	case info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("egress folder %s is open to other users; run chmod 700 %s", dir, dir)
+	}
+	socket = filepath.Join(dir, "egress.sock")
+	if info, err := os.Lstat(socket); err == nil && info.Mode().Type() == os.ModeSocket {
+		if err := os.Remove(socket); err != nil {
+			return "", fmt.Errorf("remove the egress socket of an earlier run: %w", err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return "", ErrClosed
+	case p.listen != nil:
+		return "", errors.New("egress proxy is listening already; make one per run")
+	}
+	l, err := (&net.ListenConfig{}).Listen(p.ctx, "unix", socket)
+	if err != nil {
+		if len(socket) > 100 {
+			return "", fmt.Errorf("listen on the egress socket: its path has %d bytes, which is too long; use a shorter folder: %w", len(socket), err)
+		}
+		return "", fmt.Errorf("listen on the egress socket: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return "", errors.Join(fmt.Errorf("close the egress socket to others: %w", err), l.Close())
+	}
+	p.listen = l
+	p.work.Go(func() { p.accept(l) })
+	return socket, nil
+}
+
+// Close ends every connection, removes the socket and returns when nothing of the proxy runs any more. It is
+// idempotent.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	l := p.listen
+	p.listen = nil
+	for c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.cancel(ErrClosed)
+	var err error
+	if l != nil {
+		err = l.Close()
+	}
+	p.handoff.end()
+	_ = p.http.Close() // its listener is the handoff, its connections are closed
+	p.work.Wait()
+	p.plain.CloseIdleConnections()
+	for _, e := range p.endpoints {
+		e.transport.CloseIdleConnections()
+	}
+	return err
+}
+
+// refuse counts a refusal and returns its reason. What is no denial is an accident of the connection, not a refusal.
+func (p *Proxy) refuse(host string, port int, err error) Reason {
+	var d *denial
+	if !errors.As(err, &d) {
+		d = deny(NotConnected, "the connection ended")
+	}
+	p.record.add(refusal{d.reason, host, port}, d.detail)
+	p.log.Debug().Str("reason", string(d.reason)).Str("host", host).Int("port", port).AnErr("cause", d.err).Msg("egress refusal")
+	return d.reason
+}

@@ -1,0 +1,164 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Rule lets a host through.
+type Rule struct {
+	// Host is a name ("registry.npmjs.org"), all names below one ("*.example.com", which is not example.com itself),
+	// or an IP address. An address is let through only where a rule has that address.
+	Host string
+	// Ports are the ports that may be connected to; none means 443 and 80.
+	Ports []int
+	// AllowPrivate lets the name lead to this host, to private networks and to carrier-grade ones. Without it such an
+	// address is refused, whatever name leads there. Link-local addresses and cloud metadata services are refused
+	// even so.
+	AllowPrivate bool
+}
+
+// ParseRule reads "HOST", "HOST:PORT", "HOST:PORT,PORT" or "[IPv6]:PORT".
+func ParseRule(s string) (Rule, error) {
+	r := Rule{Host: s}
+	if _, err := netip.ParseAddr(s); err != nil && strings.Contains(s, ":") {
+		host, ports, err := net.SplitHostPort(s)
+		if err != nil {
+			return Rule{}, fmt.Errorf("egress rule %q: use HOST, HOST:PORT or [IPv6]:PORT", clip(s))
+		}
+		r.Host = host
+		for p := range strings.SplitSeq(ports, ",") {
+			n, err := strconv.Atoi(p)
+			if err != nil {
+				return Rule{}, fmt.Errorf("egress rule %q: port %q is not a number", clip(s), clip(p))
+			}
+			r.Ports = append(r.Ports, n)
+		}
+	}
+	_, err := compile(r)
+	return r, err
+}
+
+// String is the rule as ParseRule reads it; AllowPrivate does not show.
+func (r Rule) String() string {
+	if len(r.Ports) == 0 {
+		return r.Host
+	}
+	ports := make([]string, len(r.Ports))
+	for i, p := range r.Ports {
+		ports[i] = strconv.Itoa(p)
+	}
+	return net.JoinHostPort(r.Host, strings.Join(ports, ","))
+}
+
+// pattern is a Rule made ready to match.
+type pattern struct {
+	host    string // lower case, without the star
+	below   bool   // names below host, not host itself
+	ports   []int
+	private bool
+}
+
+var errTooWide = errors.New("it lets through a whole top-level domain or everything; name the hosts")
+
+// compile refuses a rule that cannot be meant.
+func compile(r Rule) (pattern, error) {
+	p := pattern{private: r.AllowPrivate, ports: slices.Clone(r.Ports)}
+	host := r.Host
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		host, p.below = rest, true
+		if !strings.Contains(strings.TrimSuffix(rest, "."), ".") {
+			return p, fmt.Errorf("egress rule %q: %w", clip(r.Host), errTooWide)
+		}
+	}
+	if strings.Contains(host, "*") {
+		return p, fmt.Errorf("egress rule %q: a star stands only for the names below a domain, as in *.example.com", clip(r.Host))
+	}
+	canonical, err := canonicalHost(host)
+	if err != nil {
+		return p, fmt.Errorf("egress rule %q: %w", clip(r.Host), err)
+	}
+	if _, err := netip.ParseAddr(canonical); err == nil && p.below {
+		return p, fmt.Errorf("egress rule %q: an address has no names below it", clip(r.Host))
+	}
+	p.host = canonical
+	if len(p.ports) == 0 {
+		p.ports = []int{443, 80}
+	}
+	for _, port := range p.ports {
+		if port < 1 || port > 65535 {
+			return p, fmt.Errorf("egress rule %q: port %d is not between 1 and 65535", clip(r.Host), port)
+		}
+	}
+	return p, nil
+}
+
+func (p pattern) matchesHost(host string) bool {
+	if p.below {
+		return strings.HasSuffix(host, "."+p.host)
+	}
+	return host == p.host
+}
+
+// canonicalHost is the one spelling of a name or address: lower case, no dot at the end, addresses as netip writes them.
+// It refuses what is neither: such a host never reaches a resolver or an event as it is.
+func canonicalHost(host string) (string, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" {
+			return "", errors.New("an address with a zone is not supported")
+		}
+		return a.Unmap().String(), nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "" || len(name) > 253 {
+		return "", errors.New("a host has 1 to 253 characters")
+	}
+	labels := strings.Split(name, ".")
+	for _, label := range labels {
+		if !validLabel(label) {
+			return "", errors.New("a host is made of letters, digits, dashes and dots (write other scripts as xn--…)")
+		}
+	}
+	// 0x7f.1, 017700000001 and 2130706433 are addresses to some resolvers.
+	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
+		return "", errors.New("a host whose last part begins with a digit is neither a name nor an address")
+	}
+	return name, nil
+}
+
+func validLabel(label string) bool {
+	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(label, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
+}
+
+// splitTarget reads "host:port" as a program asks for it.
+func splitTarget(s string) (host string, port int, err error) {
+	h, p, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, errors.New("not HOST:PORT")
+	}
+	port, err = strconv.Atoi(p)
+	if err != nil || port < 1 || port > 65535 || len(p) > 5 {
+		return "", 0, errors.New("not a port")
+	}
+	host, err = canonicalHost(h)
+	return host, port, err
+}
+
+// clip shortens what may be of any length to what fits into a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

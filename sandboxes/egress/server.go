@@ -1,0 +1,200 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// kind says what the HTTP requests of a connection are.
+type kind int
+
+const (
+	forProxy    kind = iota // as to an HTTP proxy: CONNECT, or http://host/path
+	forEndpoint             // to an endpoint
+	forHost                 // to a host's port 80, by a program that knows of no proxy
+)
+
+// purpose is what a connection was opened for.
+type purpose struct {
+	kind     kind
+	endpoint *endpoint // forEndpoint
+	host     string    // forHost
+}
+
+// purposed is a connection for the HTTP server.
+type purposed struct {
+	net.Conn
+	purpose purpose
+}
+
+func (c *purposed) CloseWrite() error { return closeWrite(c.Conn) }
+
+// purposeKey finds the purpose of a request's connection.
+type purposeKey struct{}
+
+// handoff is the listener of the HTTP server: connections come whose first line has been read.
+type handoff struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (h *handoff) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// give hands a connection on; false when the server has ended.
+func (h *handoff) give(c net.Conn) bool {
+	select {
+	case h.conns <- c:
+		return true
+	case <-h.done:
+		return false
+	}
+}
+
+func (h *handoff) end() { h.once.Do(func() { close(h.done) }) }
+
+// Close is the server's; ending the handoff is the proxy's.
+func (h *handoff) Close() error { h.end(); return nil }
+
+// Addr names no place.
+func (*handoff) Addr() net.Addr { return &net.UnixAddr{Name: "egress", Net: "unix"} }
+
+// serveHTTP starts the HTTP server of all connections that speak HTTP.
+func (p *Proxy) serveHTTP() {
+	p.handoff = &handoff{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.http = &http.Server{
+		Handler:           http.HandlerFunc(p.route),
+		ReadHeaderTimeout: p.limits.Handshake,
+		IdleTimeout:       p.limits.Idle,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return p.ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if c, ok := c.(*purposed); ok {
+				return context.WithValue(ctx, purposeKey{}, c.purpose)
+			}
+			return ctx
+		},
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			switch s {
+			case http.StateNew:
+				p.work.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				p.work.Done()
+			case http.StateActive, http.StateIdle:
+			}
+		},
+	}
+	p.work.Go(func() { _ = p.http.Serve(p.handoff) }) // ends with the handoff
+}
+
+// route serves one request by what its connection is for.
+func (p *Proxy) route(w http.ResponseWriter, r *http.Request) {
+	why, _ := r.Context().Value(purposeKey{}).(purpose)
+	// The answer may begin before the request has ended.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	switch {
+	case why.kind == forEndpoint:
+		p.serveEndpoint(w, r, why.endpoint)
+	case r.Method == http.MethodConnect && why.kind == forProxy:
+		p.serveConnect(w, r)
+	case why.kind == forProxy:
+		p.servePlain(w, r, "")
+	case why.kind == forHost:
+		p.servePlain(w, r, why.host)
+	}
+}
+
+// serveConnect is the tunnel of a program that knows proxies.
+func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
+	host, port, err := splitTarget(r.Host)
+	if err != nil {
+		p.httpRefuse(w, "", 0, deny(Malformed, "the target is not HOST:PORT"))
+		return
+	}
+	if port == httpPort {
+		// Its requests are judged one by one, below.
+		if _, err := p.policy.permit(host, port); err != nil {
+			p.httpRefuse(w, host, port, err)
+			return
+		}
+		if c := hijack(w); c != nil && !p.handoff.give(&purposed{Conn: c, purpose: purpose{kind: forHost, host: host}}) {
+			_ = c.Close()
+		}
+		return
+	}
+	server, err := p.policy.connect(r.Context(), host, port)
+	if err != nil {
+		p.httpRefuse(w, host, port, err)
+		return
+	}
+	// From here on the server's WaitGroup has let go of the connection: the handler itself counts.
+	p.work.Add(1)
+	defer p.work.Done()
+	c := hijack(w)
+	if c == nil {
+		_ = server.Close()
+		return
+	}
+	p.tunnel(c, server, host, port)
+}
+
+// hijack takes the connection over from the HTTP server and says so to the program; nil when it is gone.
+func hijack(w http.ResponseWriter) net.Conn {
+	c, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = c.Close()
+		return nil
+	}
+	if n := buffered.Reader.Buffered(); n > 0 {
+		early, _ := buffered.Reader.Peek(n) // what it has, it gives
+		return &replayed{Conn: c, first: io.MultiReader(strings.NewReader(string(early)), c)}
+	}
+	return c
+}
+
+// reasonHeader tells programs, and people who debug them, why.
+const reasonHeader = "X-Ralph-Egress"
+
+// httpRefuse refuses a request, in words a program shows to its user and an agent understands.
+func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err error) {
+	reason := p.refuse(host, port, err)
+	var d *denial
+	detail := ""
+	if errors.As(err, &d) {
+		detail = ": " + d.detail
+	}
+	status := http.StatusForbidden
+	switch reason {
+	case NotResolved, NotConnected:
+		status = http.StatusBadGateway
+	case NoCredential: // agents know this one, and do not try again
+		status = http.StatusUnauthorized
+	case Malformed:
+		status = http.StatusBadRequest
+	case TooMuch:
+		status = http.StatusRequestEntityTooLarge
+	case Budget:
+		status = http.StatusPaymentRequired
+	default:
+	}
+	w.Header().Set(reasonHeader, string(reason))
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "ralph's sandbox refuses this connection: "+string(reason)+detail+"\n")
+}

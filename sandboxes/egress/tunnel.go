@@ -1,0 +1,96 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+const (
+	httpPort  = 80
+	httpsPort = 443
+)
+
+// tunnel carries bytes between the sandbox and a server until both are done. What the sandbox says first is looked at:
+// a TLS connection must name the host that the rule was for, because many hosts share one address.
+func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
+	// Close ends the sandbox's side by itself; this ends the other one.
+	stop := context.AfterFunc(p.ctx, func() { _ = server.Close() })
+	defer stop()
+	splice(&judging{Conn: client, judge: func() (io.Reader, error) { return p.judge(client, host, port) }}, server)
+}
+
+// judging is the sandbox's side of a tunnel. Its first Read judges how the connection begins; the server may speak
+// before that.
+type judging struct {
+	net.Conn
+	judge func() (io.Reader, error)
+	from  io.Reader
+}
+
+func (j *judging) Read(b []byte) (int, error) {
+	if j.from == nil {
+		from, err := j.judge()
+		if err != nil {
+			return 0, err
+		}
+		j.from = from
+	}
+	return j.from.Read(b)
+}
+
+func (j *judging) CloseWrite() error { return closeWrite(j.Conn) }
+
+// judge reads how the sandbox begins and returns all of what it sends, or the refusal, after which the connection ends.
+func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error) {
+	var first [1]byte
+	if _, err := io.ReadFull(client, first[:]); err != nil {
+		return nil, err // without a word; a server that speaks first may have said enough
+	}
+	all := io.MultiReader(bytes.NewReader(first[:]), client)
+	if first[0] != recordHandshake {
+		if port == httpsPort {
+			return nil, p.refused(client, host, port, deny(NotTLS, "port 443 is for TLS"))
+		}
+		return all, nil
+	}
+	_ = client.SetReadDeadline(time.Now().Add(p.limits.Handshake))
+	h, err := readHello(p.ctx, all)
+	_ = client.SetReadDeadline(time.Time{})
+	_, notName := netip.ParseAddr(host)
+	switch {
+	case err != nil && port != httpsPort: // some other protocol that begins with this byte
+	case err != nil:
+		return nil, p.refused(client, host, port, deny(NotTLS, "it begins like TLS and is not"))
+	case h.name == "" && notName != nil && port == httpsPort:
+		return nil, p.refused(client, host, port, deny(NotTLS, "TLS that names no server"))
+	case h.name != "" && h.name != host:
+		return nil, p.refused(client, host, port, deny(OtherName, "TLS for %s", clip(printable(h.name))))
+	}
+	return io.MultiReader(bytes.NewReader(h.bytes), client), nil
+}
+
+// tlsDenied is the fatal alert "access denied", so that programs say that rather than that they were cut off.
+const tlsDenied = "\x15\x03\x03\x00\x02\x02\x31"
+
+func (p *Proxy) refused(client net.Conn, host string, port int, d *denial) error {
+	p.refuse(host, port, d)
+	if d.reason == OtherName {
+		_, _ = io.WriteString(client, tlsDenied)
+	}
+	return d
+}
+
+// printable replaces what is not plain ASCII in text from the sandbox.
+func printable(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = '?'
+		}
+	}
+	return string(b)
+}

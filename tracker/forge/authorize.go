@@ -1,0 +1,77 @@
+package forge
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Bearer is the usual way to put a token on a request.
+func Bearer(r *http.Request, t Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
+
+// authorize puts the token on requests to the forge's own host, and on no others: an answer may redirect elsewhere. A
+// token that the forge refuses is renewed once.
+type authorize struct {
+	next   http.RoundTripper
+	home   *url.URL
+	source Source
+	put    func(*http.Request, Token)
+	agent  string
+}
+
+func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
+	out := r.Clone(r.Context())
+	out.Header.Set("User-Agent", a.agent)
+	if a.source == nil || !sameHost(a.home, r.URL) {
+		out.Header.Del("Authorization")
+		return a.next.RoundTrip(out)
+	}
+	t, err := a.source.Token(r.Context())
+	if err != nil {
+		if r.Context().Err() != nil {
+			return nil, err
+		}
+		return nil, tokenFailure(r, err)
+	}
+	a.put(out, t)
+	resp, err := a.next.RoundTrip(out)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	renewer, ok := a.source.(Renewer)
+	if !ok || (r.Body != nil && r.Body != http.NoBody && r.GetBody == nil) {
+		return resp, nil
+	}
+	renewer.Renew(t)
+	fresh, err := a.source.Token(r.Context())
+	if err != nil || fresh.Secret == t.Secret {
+		return resp, nil //nolint:nilerr // the refusal says more than that there is no other token
+	}
+	again, err := rewind(r)
+	if err != nil {
+		return nil, err
+	}
+	again.Header.Set("User-Agent", a.agent)
+	a.put(again, fresh)
+	return a.next.RoundTrip(again)
+}
+
+// sameHost reports whether both have the same scheme, host and port.
+func sameHost(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
+// rewind copies a request so that it can be made again, its body from the start.
+func rewind(r *http.Request) (*http.Request, error) {
+	out := r.Clone(r.Context())
+	if r.Body == nil || r.Body == http.NoBody {
+		return out, nil
+	}
+	if r.GetBody == nil {
+		return nil, fmt.Errorf("repeat %s %s: its body cannot be read twice", r.Method, r.URL.Path)
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("repeat %s %s: %w", r.Method, r.URL.Path, err)
+	}
+	out.Body = body
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package forge
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tagged answers with a body and its tag, or that it is unchanged.
+func tagged(w http.ResponseWriter, r *http.Request, body string) {
+	tag := fmt.Sprintf("%q", body)
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Link", `<http://x/?page=2>; rel="next"`)
+	say(w, 200, `{"v":"`+body+`"}`)
+}
+
+func TestConditionalRequests(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	body := "one"
+	answer := func(_ int, w http.ResponseWriter, r *http.Request) { tagged(w, r, body+r.Header.Get("Authorization")) }
+	g := newRig(t, Config{CacheDir: dir}, answer)
+	want := func(token, body string, conditional bool) {
+		t.Helper()
+		g.again(Config{CacheDir: dir, Source: Fixed(token)})
+		status, got, err := g.get("/x?page=1")
+		if err != nil || status != 200 || got != `{"v":"`+body+`"}` {
+			t.Errorf("%d %s, %v; want %s", status, got, err, body)
+		}
+		if sent := g.seen[len(g.seen)-1].Header.Get("If-None-Match") != ""; sent != conditional {
+			t.Errorf("conditional is %v", sent)
+		}
+	}
+	want("a", "oneBearer a", false)
+	want("a", "oneBearer a", true)
+	want("b", "oneBearer b", false) // nobody gets another's answer
+	want("a", "oneBearer a", true)
+	body = "two"
+	want("a", "twoBearer a", true)
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder: %v, %v", info.Mode(), err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, _ := os.Stat(f); info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", f, info.Mode())
+		}
+		for n := range b { // any damage makes it as if it were not there
+			bad := bytes.Clone(b)
+			bad[n] ^= 1
+			if _, err := decodeEntry(bad); err == nil {
+				t.Fatalf("byte %d damaged: still read", n)
+			}
+		}
+		if err := os.WriteFile(f, b[:len(b)-1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("a", "twoBearer a", false)
+}
+
+func TestNotKept(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"no tag":    func(w http.ResponseWriter) { say(w, 200, `{}`) },
+		"a refusal": func(w http.ResponseWriter) { w.Header().Set("ETag", `"x"`); say(w, 404, `{}`) },
+		"no JSON":   func(w http.ResponseWriter) { w.Header().Set("ETag", `"x"`); _, _ = w.Write([]byte("plain text here")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			g := newRig(t, Config{CacheDir: dir}, func(_ int, w http.ResponseWriter, _ *http.Request) { answer(w) })
+			if _, _, err := g.get("/x"); err != nil {
+				t.Fatal(err)
+			}
+			if files, _ := os.ReadDir(dir); len(files) != 0 {
+				t.Errorf("kept %v", files)
+			}
+		})
+	}
+}
+
+func TestStoreIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := openStore(dir, 64<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	for n := range 200 {
+		if err := s.put(fmt.Sprintf("%064x", n), entry{ETag: "x", Body: make([]byte, 2000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.put("large", entry{ETag: "x", Body: make([]byte, 32<<10)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.get("large"); ok {
+		t.Error("one entry takes half of the room")
+	}
+	total := int64(0)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > 64<<10+4<<10 || len(files) < 10 {
+		t.Errorf("%d files of %d bytes", len(files), total)
+	}
+	if _, ok := s.get(fmt.Sprintf("%064x", 199)); !ok {
+		t.Error("the newest is gone")
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	good, err := encodeEntry(entry{ETag: `"x"`, ContentType: "application/json", Body: []byte("{}")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(magic))
+	f.Add([]byte(strings.Repeat("\xff", 64)))
+	f.Add(append([]byte(magic), 0xff, 0xff, 0xff, 0xff))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := decodeEntry(b)
+		if err != nil {
+			return
+		}
+		again, err := encodeEntry(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := decodeEntry(again); err != nil || !bytes.Equal(other.Body, e.Body) || other.ETag != e.ETag {
+			t.Fatalf("%q does not survive: %v", b, err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+// Package forge is the HTTP stack that the trackers of forges share: authentication, rate limits, conditional requests,
+// spaced writes, careful retries and one table of failures. A tracker gives its SDK the [Stack]'s client, and turns
+// whatever the SDK returns into the tracker seam's errors with [Explain].
+//
+// A Stack is safe for concurrent use. It never writes a token to an error, a log or the disk, and sends it to the
+// configured host only.
+package forge
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Defaults of Config.
+const (
+	DefaultTimeout    = 30 * time.Second
+	DefaultMaxBody    = 32 << 20
+	DefaultCacheBytes = 128 << 20
+	DefaultMaxWait    = 15 * time.Minute
+	DefaultSpacing    = time.Second
+	DefaultAttempts   = 4
+)
+
+// Config says how to talk to one forge. The zero value of a field means its default.
+type Config struct {
+	BaseURL string // of the API; a token goes to this scheme and host only
+	Source  Source // nil: no authentication
+	// Authorize puts a token on a request; nil sets "Authorization: Bearer".
+	Authorize func(*http.Request, Token)
+	UserAgent string
+
+	CacheDir   string // made with mode 0700; empty: no conditional requests
+	CacheBytes int64
+
+	CAFile  string        // further certificate authorities, PEM
+	Timeout time.Duration // of one request, its body included
+	MaxBody int64         // longest answer in bytes
+	MaxWait time.Duration // longest wait for a rate limit; beyond it *tracker.UnavailableError says until when
+	Spacing time.Duration // between two writes
+	// Attempts is how often a repeatable request is made at most.
+	Attempts int
+
+	Clock Clock             // nil: the real one
+	Base  http.RoundTripper // nil: a transport of its own, with the proxies of the environment
+	Log   zerolog.Logger
+}
+
+// Stack is the whole way of a request to one forge.
+type Stack struct {
+	top   http.RoundTripper
+	base  http.RoundTripper
+	store *store // nil without a cache
+	skew  *skew
+	clock Clock
+}
+
+// New checks c and composes the stack. Problems are joined into one error.
+func New(c Config) (*Stack, error) {
+	base, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	host, err := url.Parse(c.BaseURL)
+	if err != nil || host.Host == "" {
+		return nil, fmt.Errorf("use %q as the forge's address: want https://HOST/…", c.BaseURL)
+	}
+	if host.Scheme != "https" && !loopback(host.Hostname()) {
+		return nil, fmt.Errorf("use %q as the forge's address: want https, or the token could be read on the way", c.BaseURL)
+	}
+	sk := &skew{clock: c.Clock}
+
+	// The one place where the layers are composed, innermost first.
+	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk}
+	rt = &authorize{next: rt, home: host, source: c.Source, put: c.Authorize, agent: c.UserAgent}
+	var kept *store
+	if c.CacheDir != "" {
+		kept, err = openStore(c.CacheDir, c.CacheBytes)
+		if err != nil {
+			return nil, err
+		}
+		rt = &conditional{next: rt, store: kept, source: c.Source, home: host, log: c.Log}
+	}
+	rt = &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
+	rt = newPaced(rt, c.Clock, c.Spacing)
+	rt = &retry{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
+	return &Stack{top: rt, base: base, store: kept, skew: sk, clock: c.Clock}, nil
+}
+
+// prepare fills in the defaults and makes the base transport.
+func (c *Config) prepare() (http.RoundTripper, error) {
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
+	c.CacheBytes = cmp.Or(c.CacheBytes, DefaultCacheBytes)
+	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
+	c.Spacing = cmp.Or(c.Spacing, DefaultSpacing)
+	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
+	c.UserAgent = cmp.Or(c.UserAgent, "ralph")
+	if c.Clock == nil {
+		c.Clock = wall{}
+	}
+	if c.Authorize == nil {
+		c.Authorize = Bearer
+	}
+	if c.Base != nil {
+		return c.Base, nil
+	}
+	pool, err := authorities(c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		IdleConnTimeout:       30 * time.Second,
+		MaxIdleConnsPerHost:   4,
+		ForceAttemptHTTP2:     true,
+	}, nil
+}
+
+// authorities are the system's certificate authorities and those of a file; nil means the system's alone.
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the CA file: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read the CA file %s: it holds no PEM certificate", file)
+	}
+	return pool, nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
+}
+
+// RoundTrip makes Stack an http.RoundTripper.
+func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.top.RoundTrip(r) }
+
+// Client returns a client that uses the stack. It follows redirects for reads only: a repository that moved answers a
+// write with a redirect that must not be followed blindly.
+func (s *Stack) Client() *http.Client {
+	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > 3 {
+			return errors.New("stop after 3 redirects")
+		}
+		if m := via[0].Method; m != http.MethodGet && m != http.MethodHead {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+}
+
+// Clock is the clock of the stack.
+func (s *Stack) Clock() Clock { return s.clock }
+
+// Now is the forge's time, as far as its answers told; else this machine's.
+func (s *Stack) Now() time.Time { return s.skew.now() }
+
+// Skew says how far this machine's clock is ahead of the forge's; false before the first answer.
+func (s *Stack) Skew() (time.Duration, bool) { return s.skew.ahead() }
+
+// Close ends idle connections and closes the folder. No request may be under way.
+func (s *Stack) Close() error {
+	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	if s.store != nil {
+		return s.store.root.Close()
+	}
+	return nil
+}

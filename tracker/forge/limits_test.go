@@ -1,0 +1,125 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// TestLimitsAreWaitedFor: a refusal for the rate is waited out, writes included, and the wait is no longer than asked.
+func TestLimitsAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	start := newClock().Now()
+	reset := strconv.FormatInt(start.Add(90*time.Second).Unix(), 10)
+	for name, c := range map[string]struct {
+		status int
+		head   map[string]string
+		body   string
+		want   time.Duration
+	}{
+		"seconds":         {403, map[string]string{"Retry-After": "7"}, `{}`, 7 * time.Second},
+		"date":            {429, map[string]string{"Retry-After": start.Add(20 * time.Second).Format(http.TimeFormat)}, `{}`, 21 * time.Second},
+		"reset":           {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, `{}`, 91 * time.Second},
+		"reset, other":    {429, map[string]string{"RateLimit-Remaining": "0", "RateLimit-Reset": reset}, `{}`, 91 * time.Second},
+		"only said":       {403, nil, `{"message":"You have exceeded a secondary rate limit"}`, time.Minute},
+		"nothing said":    {429, nil, ``, time.Minute},
+		"nonsense said":   {429, map[string]string{"Retry-After": "soon"}, ``, time.Minute},
+		"reset is past":   {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, `{}`, time.Second},
+		"negative":        {429, map[string]string{"Retry-After": "-5"}, ``, time.Minute},
+		"last one passed": {200, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, `{}`, 91 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, Config{}, func(n int, w http.ResponseWriter, _ *http.Request) {
+				if n > 1 {
+					say(w, 200, `"done"`)
+					return
+				}
+				for k, v := range c.head {
+					w.Header().Set(k, v)
+				}
+				say(w, c.status, c.body)
+			})
+			for g.count() < 2 {
+				if status, _, err := g.do(Reading(t.Context()), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
+					t.Fatalf("%d, %v", status, err)
+				}
+			}
+			if got := g.clock.total(); got != c.want {
+				t.Errorf("waited %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestForbiddenIsNoLimit(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-RateLimit-Remaining", "4999")
+		say(w, 403, `{"message":"Resource not accessible"}`)
+	})
+	if status, _, err := g.get("/x"); err != nil || status != 403 || g.count() != 1 || g.clock.total() != 0 {
+		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.count(), g.clock.total())
+	}
+}
+
+// TestLimitBeyondTheBound: a long limit is told with its end, at once, and without asking again.
+func TestLimitBeyondTheBound(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{MaxWait: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		say(w, 429, `{}`)
+	})
+	for range 3 {
+		_, _, err := g.get("/x")
+		var away *tracker.UnavailableError
+		if !errors.As(Explain(t.Context(), nil, "", err), &away) || !away.Until.Equal(g.clock.Now().Add(time.Hour)) {
+			t.Fatalf("%v", err)
+		}
+	}
+	if g.count() != 1 || g.clock.total() != 0 {
+		t.Errorf("%d requests, waited %v", g.count(), g.clock.total())
+	}
+}
+
+// TestEndlessLimit: a forge that refuses on and on is given up within the bound.
+func TestEndlessLimit(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 429, `{}`) })
+	if _, _, err := g.get("/x"); err == nil || g.clock.total() > DefaultMaxWait || g.count() > 6 {
+		t.Errorf("%v after %d requests and %v", err, g.count(), g.clock.total())
+	}
+}
+
+func TestWaitIsCancelled(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	g := newRig(t, Config{Clock: wall{}, MaxWait: 24 * time.Hour}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		say(w, 429, `{}`)
+		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
+	})
+	if _, _, err := g.do(ctx, http.MethodGet, "/x", ""); !errors.Is(err, cause) || !errors.Is(Explain(ctx, nil, "", err), cause) {
+		t.Errorf("%v, want the cause", err)
+	}
+}
+
+func FuzzLimitedUntil(f *testing.F) {
+	f.Add("7", "0", "1767225600")
+	f.Add("Wed, 21 Oct 2026 07:28:00 GMT", "", "")
+	f.Add("99999999999999999999", "0", "9223372036854775807")
+	now := newClock().Now()
+	f.Fuzz(func(t *testing.T, after, remaining, reset string) {
+		h := http.Header{"Retry-After": {after}, "X-Ratelimit-Remaining": {remaining}, "X-Ratelimit-Reset": {reset}}
+		until := limitedUntil(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h}, now, now)
+		if after == "" && remaining == "0" && !until.IsZero() && until.Before(now) {
+			t.Fatalf("until %v, before now", until)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package forge
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeClock passes time only when somebody sleeps.
+type fakeClock struct {
+	mu    sync.Mutex
+	now   time.Time
+	slept []time.Duration
+}
+
+func newClock() *fakeClock { return &fakeClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	c.slept = append(c.slept, d)
+	return nil
+}
+
+func (c *fakeClock) total() (d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.slept {
+		d += s
+	}
+	return d
+}
+
+// rig is a stack on a server whose answers the test gives, n from 1.
+type rig struct {
+	*Stack
+	t      *testing.T
+	clock  *fakeClock
+	server *httptest.Server
+	mu     sync.Mutex
+	seen   []*http.Request
+}
+
+func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r *http.Request)) *rig {
+	t.Helper()
+	g := &rig{t: t, clock: newClock()}
+	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		g.mu.Lock()
+		g.seen = append(g.seen, r)
+		n := len(g.seen)
+		g.mu.Unlock()
+		w.Header().Set("Date", g.clock.Now().Format(http.TimeFormat))
+		answer(n, w, r)
+	}))
+	t.Cleanup(g.server.Close)
+	g.again(c)
+	return g
+}
+
+// again makes another stack for the same server, as the next process would.
+func (g *rig) again(c Config) {
+	g.t.Helper()
+	c.BaseURL, c.Base = g.server.URL, &http.Transport{}
+	if c.Clock == nil {
+		c.Clock = g.clock
+	}
+	s, err := New(c)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			g.t.Error(err)
+		}
+	})
+	g.Stack = s
+}
+
+func (g *rig) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.seen)
+}
+
+// do makes one request and returns status, body and error.
+func (g *rig) do(ctx context.Context, method, path, body string) (int, string, error) {
+	g.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, g.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp, err := g.Client().Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return resp.StatusCode, string(b), nil
+}
+
+func (g *rig) get(path string) (int, string, error) {
+	g.t.Helper()
+	return g.do(g.t.Context(), http.MethodGet, path, "")
+}
+
+// say answers with JSON.
+func say(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}

@@ -1,0 +1,88 @@
+package github_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/github"
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+)
+
+// TestAppOutlivesItsTokens: a run of many hours goes on when the installation's token ends each hour.
+func TestAppOutlivesItsTokens(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	cfg := configOf(s)
+	cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	cfg.CacheDir = t.TempDir()
+	g := open(t, cfg)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	for hour := range 6 {
+		if err := g.Report(t.Context(), "1", tracker.Report{Run: "r", Body: "Working since " + strings.Repeat("|", hour)}); err != nil {
+			t.Fatalf("hour %d: %v", hour, err)
+		}
+		_, secret, err := g.GitCredentials(t.Context())
+		if err != nil || !strings.HasPrefix(secret, "ghs_minted") {
+			t.Fatalf("hour %d: GitCredentials: %v", hour, err)
+		}
+		s.Clock().Advance(52 * time.Minute)
+	}
+	if c := s.Issue(1).Comments; len(c) != 1 || c[0].Author != githubtest.Bot {
+		t.Errorf("comments: %d", len(c))
+	}
+	if n := s.Minted(); n != 6 {
+		t.Errorf("%d tokens in six hours", n)
+	}
+	// One that was revoked before its time is replaced once.
+	s.Revoke("ghs_minted6")
+	s.Clock().Advance(-52 * time.Minute)
+	if _, err := g.Get(t.Context(), "1"); err != nil || s.Minted() != 7 {
+		t.Errorf("after a revocation: %v, %d tokens", err, s.Minted())
+	}
+}
+
+// TestAppWithSkewedClock: the app's JWT goes by GitHub's clock once that is known.
+func TestAppWithSkewedClock(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	cfg := configOf(s)
+	cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp(time.Hour)}
+	behind := githubtest.NewClock()
+	behind.Advance(-30 * time.Minute)
+	cfg.Clock = behind
+	g := open(t, cfg)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	_, first := g.Get(t.Context(), "1") // a refusal tells the time
+	if _, err := g.Get(t.Context(), "1"); err != nil {
+		t.Errorf("Get = %v, then %v", first, err)
+	}
+}
+
+func TestAppKey(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	for name, key := range map[string]string{
+		"no PEM":  "secret-material",
+		"no RSA":  "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LW1hdGVyaWFs\n-----END PRIVATE KEY-----\n",
+		"nothing": "",
+	} {
+		cfg := configOf(s)
+		cfg.Source, cfg.App = nil, &github.App{ID: 1, PrivateKey: []byte(key)}
+		_, err := github.New(cfg)
+		if err == nil || !strings.Contains(err.Error(), "download it from the app's settings") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: New = %v", name, err)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	_, err := github.New(github.Config{Project: github.Project{Owner: "../x", Name: "y"}, MarkerKey: []byte("short")})
+	for _, want := range []string{`use "../x/y" as the GitHub project`, "give a token source or an app", "the marker key has 5 bytes"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New = %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package githubtest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// AppID is the id of the GitHub App that UseApp makes.
+const AppID = 77
+
+// appState is the app as which ralph may log in.
+type appState struct {
+	key    *rsa.PublicKey
+	life   time.Duration
+	minted int
+}
+
+// UseApp installs an app, whose bot is Bot, and returns its private key. Its tokens live so long.
+func (s *Server) UseApp(life time.Duration) []byte {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.app = &appState{key: &key.PublicKey, life: life}
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+}
+
+// Minted is how many tokens the app got.
+func (s *Server) Minted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.app.minted
+}
+
+// accepts verifies a JWT as GitHub does.
+func (a *appState) accepts(token string, now time.Time) bool {
+	text, signature, ok := cutLast(token, ".")
+	sig, err := base64.RawURLEncoding.DecodeString(signature)
+	if !ok || err != nil {
+		return false
+	}
+	sum := sha256.Sum256([]byte(text))
+	if rsa.VerifyPKCS1v15(a.key, crypto.SHA256, sum[:], sig) != nil {
+		return false
+	}
+	_, payload, _ := strings.Cut(text, ".")
+	b, err := base64.RawURLEncoding.DecodeString(payload)
+	var claims struct {
+		Iat, Exp int64
+		Iss      string
+	}
+	if err != nil || json.Unmarshal(b, &claims) != nil {
+		return false
+	}
+	issued, ends := time.Unix(claims.Iat, 0), time.Unix(claims.Exp, 0)
+	return claims.Iss == fmt.Sprint(AppID) && !issued.After(now) && ends.After(now) && ends.Sub(now) <= 10*time.Minute
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func (q *request) appToken(parts []string) reply {
+	if len(parts) == 1 {
+		out := q.desc.object("integration")
+		out["id"], out["slug"] = AppID, strings.TrimSuffix(Bot, "[bot]")
+		return reply{status: http.StatusOK, body: out}
+	}
+	q.app.minted++
+	ends := q.clock.Now().Add(q.app.life)
+	token := fmt.Sprintf("ghs_minted%d", q.app.minted)
+	q.tokens[token] = &Access{Login: Bot, Ends: ends}
+	out := q.desc.object("installation-token")
+	for k := range out {
+		if k != "permissions" {
+			delete(out, k)
+		}
+	}
+	out["token"], out["expires_at"] = token, stamp(ends)
+	return reply{status: http.StatusCreated, body: out}
+}
+
+func (q *request) installed() reply {
+	out := q.desc.object("installation")
+	out["id"], out["app_id"] = 4242, AppID
+	return reply{status: http.StatusOK, body: out}
+}

@@ -1,0 +1,84 @@
+package githubtest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// account renders a user, in any of the forms in which GitHub shows one.
+func (s *Server) account(login string) map[string]any {
+	u := s.users[strings.ToLower(login)]
+	if u == nil {
+		return nil
+	}
+	out := s.desc.object("public-user-default-response")
+	for k := range out {
+		if k == "name" || k == "email" || k == "company" || k == "bio" || k == "blog" || k == "location" || k == "twitter_username" {
+			out[k] = nil
+		}
+	}
+	out["login"], out["id"], out["type"] = u.Login, u.ID, "User"
+	out["blog"], out["user_view_type"] = "", "public"
+	if u.Bot {
+		out["type"] = "Bot"
+	}
+	return out
+}
+
+// simple is an account as part of something else; nil for a deleted one.
+func (s *Server) simple(login string) any {
+	u := s.account(login)
+	if u == nil {
+		return nil
+	}
+	out := map[string]any{}
+	for k, v := range u {
+		if k == "login" || k == "id" || k == "node_id" || k == "gravatar_id" || k == "type" || k == "site_admin" || strings.HasSuffix(k, "url") {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (q *request) user(parts []string) reply {
+	login := q.access.Login
+	if len(parts) > 1 {
+		login = parts[1]
+	} else if u := q.users[strings.ToLower(login)]; u == nil || strings.HasSuffix(login, "[bot]") && q.app != nil {
+		return refuse(http.StatusForbidden, "Resource not accessible by integration")
+	}
+	u := q.account(login)
+	if u == nil {
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	return reply{status: http.StatusOK, body: u}
+}
+
+func (q *request) permission(login string) reply {
+	u := q.users[strings.ToLower(login)]
+	if u == nil {
+		return refuse(http.StatusNotFound, login+" is not a user")
+	}
+	who, _ := q.simple(login).(map[string]any)
+	who["role_name"] = u.Permission
+	return reply{status: http.StatusOK, body: map[string]any{"permission": u.Permission, "role_name": u.Permission, "user": who}}
+}
+
+func (q *request) repository() reply {
+	out := q.desc.object("full-repository-default-response")
+	for _, k := range []string{"source", "parent", "template_repository"} {
+		delete(out, k)
+	}
+	may := map[string]any{"admin": q.may(q.access, "admin"), "push": q.may(q.access, "write"), "pull": true, "triage": q.may(q.access, "write"), "maintain": false}
+	out["language"] = nil
+	out["name"], out["full_name"], out["permissions"] = Repo, Owner+"/"+Repo, may
+	out["private"], out["archived"], out["has_issues"] = q.repo.private, q.repo.archived, !q.repo.noIssues
+	a := reply{status: http.StatusOK, body: out, header: http.Header{}}
+	if q.access.Scopes != nil {
+		a.header["X-Oauth-Scopes"] = []string{*q.access.Scopes}
+	}
+	if !q.access.Ends.IsZero() {
+		a.header.Set("GitHub-Authentication-Token-Expiration", q.access.Ends.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+	return a
+}

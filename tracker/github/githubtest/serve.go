@@ -1,0 +1,286 @@
+package githubtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const api = "/api/v3"
+
+// serve is every request: git, GraphQL, logs elsewhere, and the REST API.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/"):
+		s.serveGit(w, r)
+	case strings.HasPrefix(r.URL.Path, api+"/") || r.URL.Path == "/api/graphql":
+		s.serveAPI(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// reply is an answer before it is written.
+type reply struct {
+	status int
+	body   any // JSON; nil: none
+	header http.Header
+	text   string
+}
+
+func refuse(status int, message string) reply {
+	return reply{status: status, body: map[string]any{
+		"message": message, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}}
+}
+
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	n := s.served
+	s.served++
+	var fault *Fault
+	if s.inject != nil {
+		fault = s.inject(n, r)
+	}
+	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
+	if fault != nil && !fault.Effect {
+		s.record(r, fault.Status)
+		s.mu.Unlock()
+		s.apply(w, r, fault, nil)
+		return
+	}
+	answer, text := s.answer(r, body)
+	status := answer.status
+	if fault != nil {
+		status = fault.Status
+	}
+	tag := fmt.Sprintf(`"%x"`, sha256.Sum256(text))
+	unchanged := fault == nil && r.Method == http.MethodGet && status == http.StatusOK && r.Header.Get("If-None-Match") == tag
+	if unchanged {
+		status = http.StatusNotModified
+	} else if s.limit > 0 {
+		s.limit-- // an unchanged answer is free
+	}
+	s.record(r, status)
+	for k, v := range answer.header {
+		w.Header()[k] = v
+	}
+	if s.limit >= 0 {
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(s.limit))
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(s.resetAt.Unix(), 10))
+	}
+	s.mu.Unlock()
+	if fault != nil {
+		s.apply(w, r, fault, text)
+		return
+	}
+	if r.Method == http.MethodGet && status < 300 {
+		w.Header().Set("ETag", tag)
+	}
+	w.WriteHeader(status)
+	if !unchanged {
+		_, _ = w.Write(text) // the client may be gone
+	}
+}
+
+// answer makes and validates the true answer; the caller holds mu.
+func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
+	access, refused := s.authenticate(r)
+	if refused != nil {
+		return s.render(*refused, nil)
+	}
+	if r.URL.Path == "/api/graphql" {
+		return s.render(s.graph(access, body), nil)
+	}
+	path := strings.TrimPrefix(r.URL.EscapedPath(), api)
+	known, err := s.desc.request(r, path, body)
+	if err != nil {
+		s.t.Errorf("githubtest: %s\n%s", brief(err), body)
+		return s.render(refuse(http.StatusUnprocessableEntity, err.Error()), nil)
+	}
+	return s.render(s.route(r, path, access, body), known)
+}
+
+// render encodes an answer and holds it against the description.
+func (s *Server) render(a reply, known *exchange) (reply, []byte) {
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	text := []byte(a.text)
+	if a.text != "" {
+		a.header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	if a.body != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(a.body); err != nil {
+			s.t.Errorf("githubtest: encode answer: %v", err)
+		}
+		text = b.Bytes()
+		a.header.Set("Content-Type", "application/json; charset=utf-8")
+	}
+	if known != nil {
+		if err := known.answer(a.status, a.header, text); err != nil {
+			s.t.Errorf("githubtest: %s", brief(err))
+		}
+	}
+	return a, text
+}
+
+func (s *Server) record(r *http.Request, status int) {
+	s.calls = append(s.calls, Call{Method: r.Method, Path: strings.TrimPrefix(r.URL.Path, api), Query: r.URL.RawQuery,
+		Status: status, Write: r.Method != http.MethodGet && r.URL.Path != "/api/graphql"})
+}
+
+// authenticate finds whose request it is, and whether its rate is within the limit.
+func (s *Server) authenticate(r *http.Request) (*Access, *reply) {
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	a := s.tokens[token]
+	if a == nil && s.app != nil && s.app.accepts(token, s.clock.Now()) {
+		a = &Access{jwt: true}
+	}
+	if a == nil || (!a.Ends.IsZero() && !s.clock.Now().Before(a.Ends)) {
+		out := refuse(http.StatusUnauthorized, "Bad credentials")
+		return nil, &out
+	}
+	if s.limit == 0 {
+		if s.clock.Now().Before(s.resetAt) {
+			out := refuse(http.StatusForbidden, "API rate limit exceeded for installation.")
+			return nil, &out
+		}
+		s.limit = -1
+	}
+	return a, nil
+}
+
+// route finds the handler by the path's parts; the caller holds mu.
+func (s *Server) route(r *http.Request, path string, a *Access, body []byte) reply {
+	var parts []string
+	for p := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		plain, err := url.PathUnescape(p)
+		if err != nil {
+			return refuse(http.StatusBadRequest, "Bad path")
+		}
+		parts = append(parts, plain)
+	}
+	q := &request{Server: s, method: r.Method, query: r.URL.Query(), access: a, body: map[string]any{}}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &q.body); err != nil {
+			return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		}
+	}
+	if a.jwt != (parts[0] == "app" || parts[len(parts)-1] == "installation") {
+		return refuse(http.StatusUnauthorized, "A JSON web token could not be decoded")
+	}
+	switch parts[0] {
+	case "user", "users":
+		return q.user(parts)
+	case "app":
+		return q.appToken(parts)
+	}
+	if len(parts) < 3 || !strings.EqualFold(parts[1], Owner) || !strings.EqualFold(parts[2], Repo) {
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	if r.Method != http.MethodGet && !a.jwt && !s.may(a, "write") {
+		return refuse(http.StatusForbidden, "Resource not accessible by integration")
+	}
+	return q.project(parts[3:])
+}
+
+func (s *Server) may(a *Access, permission string) bool {
+	u := s.users[strings.ToLower(a.Login)]
+	return u != nil && (u.Permission == permission || u.Permission == "admin")
+}
+
+// request is one that passed authentication. The server's mu is held while it is served.
+type request struct {
+	*Server
+	method string
+	query  url.Values
+	access *Access
+	body   map[string]any
+}
+
+func (q *request) text(key string) string {
+	v, _ := q.body[key].(string)
+	return v
+}
+
+func (q *request) list(key string) (out []string) {
+	all, _ := q.body[key].([]any)
+	for _, v := range all {
+		if one, ok := v.(string); ok {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func (q *request) project(parts []string) reply {
+	if len(parts) == 0 {
+		return q.repository()
+	}
+	switch parts[0] {
+	case "issues":
+		return q.issuesPath(parts[1:])
+	case "pulls":
+		return q.pullsPath(parts[1:])
+	case "labels":
+		return q.labelsPath(parts[1:])
+	case "collaborators":
+		return q.permission(parts[1])
+	case "commits":
+		return q.commit(parts[1], parts[2])
+	case "branches":
+		return q.protection(parts[1])
+	case "rules":
+		return q.ruleset()
+	case "actions":
+		return q.jobLog(parts[2])
+	case "installation":
+		return q.installed()
+	}
+	return refuse(http.StatusNotFound, "Not Found")
+}
+
+// page cuts a list to the asked page, with a Link header as GitHub's.
+func page[T any](q *request, all []T, render func(T) map[string]any) reply {
+	per, n := number(q.query.Get("per_page"), 30), number(q.query.Get("page"), 1)
+	from := min((n-1)*per, len(all))
+	to := min(from+per, len(all))
+	out := make([]map[string]any, 0, to-from)
+	for _, v := range all[from:to] {
+		out = append(out, render(v))
+	}
+	a := reply{status: http.StatusOK, body: out}
+	if to < len(all) {
+		a.header = http.Header{"Link": {fmt.Sprintf(`<%s?page=%d>; rel="next"`, q.http.URL, n+1)}}
+	}
+	return a
+}
+
+func number(s string, otherwise int) int {
+	if n, err := strconv.Atoi(s); err == nil && n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// brief leaves out the schema, which fills pages.
+func brief(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\nSchema:")
+	return text
+}

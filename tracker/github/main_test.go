@@ -1,0 +1,68 @@
+package github_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github"
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// configOf is a tracker's configuration for a fake GitHub.
+func configOf(s *githubtest.Server) github.Config {
+	return github.Config{
+		Project: github.Project{Host: s.Host(), Owner: githubtest.Owner, Name: githubtest.Repo}, BaseURL: s.BaseURL(),
+		Source: forge.Fixed(githubtest.Token), MarkerKey: []byte("0123456789abcdef0123456789abcdef"), Clock: s.Clock(),
+		Timeout: 20 * time.Second,
+	}
+}
+
+// open makes a tracker, closed with the test.
+func open(t *testing.T, c github.Config) *github.Tracker {
+	t.Helper()
+	if c.Base == nil {
+		c.Base = &http.Transport{}
+	}
+	g, err := github.New(c)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return g
+}
+
+// start makes a fake GitHub and a tracker for it.
+func start(t *testing.T) (*githubtest.Server, *github.Tracker) {
+	t.Helper()
+	s := githubtest.New(t)
+	return s, open(t, configOf(s))
+}
+
+// unmarked is a report as a person sees it.
+func unmarked(body string) (string, bool) {
+	head, rest, ok := strings.Cut(body, "\n")
+	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
+}
+
+type now = time.Time
+
+// only lets a fault happen to the requests of one path.
+func only(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
+	return func(_ int, r *http.Request) *githubtest.Fault {
+		if strings.HasSuffix(r.URL.Path, path) {
+			return &f
+		}
+		return nil
+	}
+}

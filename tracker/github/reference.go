@@ -1,0 +1,120 @@
+package github
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// reference names an issue in a text. An empty project is the text's own.
+type reference struct {
+	project string // OWNER/NAME
+	number  int
+}
+
+const maxReferences = 50 // of one text; more is no plan but an attack
+
+// One reference as people write it: #12, OWNER/NAME#12, GH-12, or an address.
+const oneReference = `(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|https?://[\w.:-]+/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+)`
+
+var (
+	blockingText = regexp.MustCompile(`(?i)\b(?:blocked[ -]by|depends[ -]on)\b:?[ \t]*\**:?[ \t]*(` +
+		oneReference + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + oneReference + `)*)`)
+	closingText  = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(` + oneReference + `)`)
+	eachOne      = regexp.MustCompile(`(?i)` + oneReference)
+	shortForm    = regexp.MustCompile(`(?i)^(?:([\w.-]+/[\w.-]+)?#|GH-)(\d+)$`)
+	addressForm  = regexp.MustCompile(`(?i)^https?://([\w.:-]+)/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)$`)
+	hiddenText   = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+	codeSpanText = regexp.MustCompile("`+[^`\n]*`+")
+)
+
+// blockersIn finds what a text says the issue is blocked by or depends on, each once, in order. What is in code, quoted
+// or hidden from the reader does not count.
+func blockersIn(text, host, project string) []reference {
+	var all []reference
+	for _, m := range blockingText.FindAllStringSubmatch(spoken(text), maxReferences) {
+		for _, one := range eachOne.FindAllString(m[1], maxReferences) {
+			all = add(all, one, host, project)
+		}
+	}
+	return all
+}
+
+// closedBy finds the issues that a pull request closes when it is merged.
+func closedBy(text, host, project string) []reference {
+	var all []reference
+	for _, m := range closingText.FindAllStringSubmatch(spoken(text), maxReferences) {
+		all = add(all, m[1], host, project)
+	}
+	return all
+}
+
+// add parses one reference and appends it, unless it is known or one too many.
+func add(all []reference, one, host, project string) []reference {
+	r, ok := parseReference(one, host, project)
+	if !ok || len(all) >= maxReferences {
+		return all
+	}
+	for _, known := range all {
+		if known.number == r.number && strings.EqualFold(known.project, r.project) {
+			return all
+		}
+	}
+	return append(all, r)
+}
+
+func parseReference(s, host, project string) (reference, bool) {
+	var name, digits string
+	if m := shortForm.FindStringSubmatch(s); m != nil {
+		name, digits = m[1], m[2]
+	} else if m := addressForm.FindStringSubmatch(s); m != nil && strings.EqualFold(m[1], host) {
+		name, digits = m[2], m[3]
+	} else {
+		return reference{}, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || n <= 0 {
+		return reference{}, false
+	}
+	if strings.EqualFold(name, project) {
+		name = ""
+	}
+	if owner, repo, ok := strings.Cut(name, "/"); ok && (!ownerName.MatchString(owner) || repo == "." || repo == "..") {
+		return reference{}, false
+	}
+	return reference{project: name, number: int(n)}, true
+}
+
+// spoken is the text without comments, code and quotations.
+func spoken(text string) string {
+	text = hiddenText.ReplaceAllString(text, " ")
+	var b strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		if fence != "" {
+			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "" {
+				fence = ""
+			}
+			continue
+		}
+		if mark := fenceOf(trimmed); mark != "" {
+			fence = mark
+			continue
+		}
+		if !strings.HasPrefix(trimmed, ">") {
+			b.WriteString(codeSpanText.ReplaceAllString(line, " "))
+		}
+	}
+	return b.String()
+}
+
+// fenceOf is the run of backticks or tildes that opens a code block, or "".
+func fenceOf(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}

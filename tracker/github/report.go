@@ -1,0 +1,149 @@
+package github
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+const (
+	maxComment = 65536 // characters; ralph counts bytes, which are never fewer
+	cutNote    = "\n\n…\n\n(cut here: GitHub takes no more; the whole report is in ralph's log)"
+)
+
+// A report starts with its marker: the run, and a proof that ralph wrote it there.
+var marker = regexp.MustCompile(`^<!-- ralph:report run=([A-Za-z0-9_-]+) mac=([0-9a-f]{64}) -->\r?\n`)
+
+// Report writes the run's report as one comment, or edits that comment. The comment is ralph's when its own identity
+// wrote it and the marker's proof holds; text alone is nothing. A second comment of the same run, left by an answer that
+// was lost, is deleted.
+func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
+	number, ok := numberOf(key)
+	if !ok {
+		return notFound(key)
+	}
+	unlock, err := t.writing.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	me, err := t.identity(ctx)
+	if err != nil {
+		return err
+	}
+	body := t.mark(number, r.Run) + fit(r.Body, maxComment-len(t.mark(number, r.Run)))
+	own, err := t.reports(ctx, me, number, r.Run)
+	if err != nil {
+		return gone(key, err)
+	}
+	if len(own) == 0 {
+		if err = t.firstReport(ctx, me, number, r.Run, body); err != nil {
+			return gone(key, err)
+		}
+		return nil
+	}
+	if own[0].Body != body {
+		path := t.repo("/issues/comments/%d", own[0].ID)
+		if _, err := t.call(forge.Repeatable(ctx), http.MethodPatch, path, map[string]string{"body": body}, nil); err != nil {
+			return fmt.Errorf("edit the report on #%s: %w", key, err)
+		}
+	}
+	for _, c := range own[1:] {
+		_, err := t.call(ctx, http.MethodDelete, t.repo("/issues/comments/%d", c.ID), nil, nil)
+		if err != nil && forge.Status(err) != http.StatusNotFound {
+			return fmt.Errorf("delete the second report on #%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// firstReport makes the comment. When nobody knows whether it was made, it looks, and never makes it again blindly: the
+// caller's next try finds it or makes it.
+func (t *Tracker) firstReport(ctx context.Context, me Identity, number int, run, body string) error {
+	_, err := t.call(ctx, http.MethodPost, t.repo("/issues/%d/comments", number), map[string]string{"body": body}, nil)
+	if err == nil || !forge.Uncertain(err) {
+		return err
+	}
+	if own, again := t.reports(ctx, me, number, run); again == nil && len(own) > 0 && own[0].Body == body {
+		return nil
+	}
+	return err
+}
+
+// reports are the comments that hold the run's report, oldest first.
+func (t *Tracker) reports(ctx context.Context, me Identity, number int, run string) ([]comment, error) {
+	all, err := t.wireComments(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	var own []comment
+	for _, c := range all {
+		if of, ours := t.reportOf(me, number, c); ours && of == run {
+			own = append(own, c)
+		}
+	}
+	return own, nil
+}
+
+// reportOf reads of which run a comment is ralph's report.
+func (t *Tracker) reportOf(me Identity, number int, c comment) (run string, ours bool) {
+	if c.User == nil || c.User.ID != me.ID {
+		return "", false
+	}
+	m := marker.FindStringSubmatch(c.Body)
+	if m == nil {
+		return "", false
+	}
+	name, err := base64.RawURLEncoding.DecodeString(m[1])
+	mac, bad := hex.DecodeString(m[2])
+	if err != nil || bad != nil || !hmac.Equal(mac, t.proof(number, string(name))) {
+		return "", false
+	}
+	return string(name), true
+}
+
+// mark is the first line of a report. Readers do not see it.
+func (t *Tracker) mark(number int, run string) string {
+	name := base64.RawURLEncoding.EncodeToString([]byte(run))
+	return fmt.Sprintf("<!-- ralph:report run=%s mac=%x -->\n", name, t.proof(number, run))
+}
+
+// proof binds a run to this issue of this project.
+func (t *Tracker) proof(number int, run string) []byte {
+	h := hmac.New(sha256.New, t.cfg.MarkerKey)
+	_, _ = fmt.Fprintf(h, "ralph report 1\x00%s\x00%s\x00%d\x00%s", strings.ToLower(t.cfg.Project.Host),
+		strings.ToLower(t.cfg.Project.String()), number, run) // a hash takes everything
+	return h.Sum(nil)
+}
+
+// fit cuts a text to the size that GitHub takes.
+func fit(body string, room int) string {
+	if len(body) <= room {
+		return body
+	}
+	kept := cutAt(body, room-len(cutNote)-8)
+	// A fence that the cut leaves open would swallow the note.
+	fence := ""
+	for line := range strings.Lines(kept) {
+		mark := fenceOf(strings.TrimSpace(line))
+		switch {
+		case fence == "":
+			fence = mark
+		case mark != "" && strings.HasPrefix(mark, fence):
+			fence = ""
+		}
+	}
+	if fence != "" {
+		kept = cutAt(kept, len(kept)-len(fence)-1) + "\n" + fence
+	}
+	return kept + cutNote
+}

@@ -1,0 +1,95 @@
+// Package gitlabtest is a GitLab for tests: a real HTTP server with state, that answers the part of GitLab's REST API
+// which tracker/gitlab uses, and git over smart HTTP from a bare repository behind the same tokens.
+//
+// It holds callers to GitLab's documentation: an unknown parameter, a missing scope or a role that is too low is
+// refused as GitLab refuses it, and text that GitLab would execute as a quick action is recorded. Answers carry
+// pagination, entity tags and rate limits. Any call can be made to fail in any way, before or after its effect.
+//
+// A Server is safe for concurrent use.
+package gitlabtest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Server is one GitLab instance. Make one with New.
+type Server struct {
+	URL string // such as "http://127.0.0.1:1234"
+
+	http *httptest.Server
+	done chan struct{} // closed when the test ends; releases calls that hang
+
+	mu       sync.Mutex // guards everything below
+	users    map[int]*User
+	tokens   map[string]*token
+	projects map[int]*Project
+	clock    time.Time
+	nextID   int
+	calls    []Call
+	fault    func(Call) *Fault
+	limit    int // requests left; negative: no limit
+	reset    time.Duration
+	skew     time.Duration
+	noKeyset bool
+}
+
+// New starts an instance that ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{
+		done: make(chan struct{}), users: map[int]*User{}, tokens: map[string]*token{}, projects: map[int]*Project{},
+		nextID: 1000, limit: -1,
+	}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	t.Cleanup(func() {
+		close(s.done)
+		s.http.CloseClientConnections()
+		s.http.Close()
+	})
+	return s
+}
+
+// Host is the host and port of the instance.
+func (s *Server) Host() string { return s.http.Listener.Addr().String() }
+
+// LimitRequests lets n more requests pass; those after it are refused until the time has passed. A negative n lifts
+// the limit.
+func (s *Server) LimitRequests(n int, reset time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit, s.reset = n, reset
+}
+
+// SkewClock sets how far the instance's clock is ahead.
+func (s *Server) SkewClock(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skew = d
+}
+
+// WithoutKeyset makes the instance an older one, which knows only numbered pages.
+func (s *Server) WithoutKeyset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noKeyset = true
+}
+
+// now is a time later than every one before, in the milliseconds that the API shows. Callers hold mu.
+func (s *Server) now() time.Time {
+	at := time.Now().Add(s.skew).UTC().Truncate(time.Millisecond)
+	if !at.After(s.clock) {
+		at = s.clock.Add(time.Millisecond)
+	}
+	s.clock = at
+	return at
+}
+
+func (s *Server) id() int {
+	s.nextID++
+	return s.nextID
+}

@@ -1,0 +1,59 @@
+package gitlabtest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Job is one job of a pipeline.
+type Job struct {
+	Name         string
+	Stage        string
+	Status       string // "success", "failed", "running", …
+	AllowFailure bool
+	Trace        string
+
+	id       int
+	pipeline int
+}
+
+// Run gives the head commit of a merge request a pipeline of that status.
+func (p *Project) Run(iid int, status string, jobs ...Job) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	m := p.merge(iid)
+	p.refresh(m)
+	m.pipeline = &pipeline{id: p.s.id(), status: status, sha: m.SHA, at: p.s.now()}
+	for _, j := range jobs {
+		j.id, j.pipeline = p.s.id(), m.pipeline.id
+		p.jobs = append(p.jobs, &j)
+	}
+}
+
+func (s *Server) listJobs(c *call, p *Project, id int) answer {
+	if k, bad := unknownParameter(c, "scope[]", "include_retried"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	var found []*Job
+	for _, j := range p.jobs {
+		if scope := c.query["scope[]"]; j.pipeline == id && (len(scope) == 0 || slices.Contains(scope, j.Status)) {
+			found = append(found, j)
+		}
+	}
+	return paged(c, found, func(j *Job) object {
+		return object{
+			"id": j.id, "name": j.Name, "stage": j.Stage, "status": j.Status, "allow_failure": j.AllowFailure, "tag": false,
+			"coverage": nil, "failure_reason": "script_failure", "pipeline": object{"id": id, "project_id": p.id, "status": "failed"},
+			"web_url": fmt.Sprintf("%s/%s/-/jobs/%d", s.URL, p.path, j.id),
+		}
+	})
+}
+
+func (p *Project) trace(id int) answer {
+	for _, j := range p.jobs {
+		if j.id == id {
+			return answer{status: 200, header: map[string]string{"Content-Type": "text/plain"}, body: []byte(j.Trace)}
+		}
+	}
+	return notFound("Job")
+}

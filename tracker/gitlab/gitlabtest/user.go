@@ -1,0 +1,135 @@
+package gitlabtest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Roles of a member, as numbers of the API.
+const (
+	Guest      = 10
+	Reporter   = 20
+	Developer  = 30
+	Maintainer = 40
+	Owner      = 50
+)
+
+// User is an account of the instance.
+type User struct {
+	ID       int
+	Username string
+	Bot      bool   // of a project or group access token
+	State    string // "active" unless it is "blocked"
+	Admin    bool
+}
+
+// token is an access token.
+type token struct {
+	id      int
+	user    *User
+	scopes  []string
+	expires time.Time
+	revoked bool
+}
+
+// AddUser makes an account.
+func (s *Server) AddUser(u User) *User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.ID == 0 {
+		u.ID = s.id()
+	}
+	if u.State == "" {
+		u.State = "active"
+	}
+	s.users[u.ID] = &u
+	return &u
+}
+
+// AddToken gives an account a token with scopes.
+func (s *Server) AddToken(u *User, secret string, expires time.Time, scopes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[secret] = &token{id: s.id(), user: u, scopes: scopes, expires: expires}
+}
+
+// Revoke ends a token.
+func (s *Server) Revoke(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tokens[secret]; t != nil {
+		t.revoked = true
+	}
+}
+
+func (t *token) object() object {
+	o := object{
+		"id": t.id, "name": "ralph", "revoked": t.revoked, "created_at": stamp(time.Unix(1700000000, 0)), "description": nil,
+		"scopes": t.scopes, "user_id": t.user.ID, "last_used_at": nil, "active": !t.revoked, "expires_at": nil,
+	}
+	if !t.expires.IsZero() {
+		o["expires_at"] = t.expires.Format(time.DateOnly)
+	}
+	return o
+}
+
+// basic is an account as it stands in other objects; null when it is gone.
+func (s *Server) basic(id int) any {
+	u := s.users[id]
+	if u == nil {
+		return nil
+	}
+	return s.userObject(u, false)
+}
+
+func (s *Server) userObject(u *User, whole bool) object {
+	o := object{
+		"id": u.ID, "username": u.Username, "name": strings.ToUpper(u.Username[:1]) + u.Username[1:], "state": u.State,
+		"locked": false, "avatar_url": nil, "web_url": s.URL + "/" + u.Username,
+	}
+	if whole {
+		o["bot"] = u.Bot
+		o["created_at"] = stamp(time.Unix(1600000000, 0))
+		if u.Admin {
+			o["is_admin"] = true
+		}
+	}
+	return o
+}
+
+func (s *Server) oneUser(id string) answer {
+	u := s.users[number(id)]
+	if u == nil {
+		return notFound("User")
+	}
+	return ok(s.userObject(u, true))
+}
+
+func (s *Server) findUsers(c *call) answer {
+	if p, bad := unknownParameter(c, "username"); bad {
+		return badParameter("%s is invalid", p)
+	}
+	var found []*User
+	for _, u := range s.users {
+		if strings.EqualFold(u.Username, c.query.Get("username")) {
+			found = append(found, u)
+		}
+	}
+	slices.SortFunc(found, func(a, b *User) int { return a.ID - b.ID })
+	return paged(c, found, func(u *User) object { return s.userObject(u, false) })
+}
+
+func (s *Server) member(p *Project, id int) answer {
+	u, level := s.users[id], p.level(id)
+	if u == nil || level == 0 {
+		return refusal(http.StatusNotFound, "404 Not found")
+	}
+	o := s.userObject(u, false)
+	o["access_level"], o["membership_state"], o["expires_at"] = level, "active", nil
+	o["created_at"] = stamp(time.Unix(1650000000, 0))
+	return ok(o)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,275 @@
+package gitlab
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+func TestListKinds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.project.AddIssue(gitlabtest.Issue{Title: "plain"})
+	r.project.AddIssue(gitlabtest.Issue{Title: "an incident", Type: "incident"})
+	r.project.AddIssue(gitlabtest.Issue{Title: "a task with a label", Type: "task", Labels: []string{"no-human"}})
+	r.project.AddMerge(gitlabtest.Merge{Title: "no issue", Source: "x", Target: "main", Author: r.ada})
+	if got := keys(r.list(t)); got != "1 3" {
+		t.Errorf("listed %q, want 1 and 3", got)
+	}
+}
+
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edit func(*Config)
+		want string
+	}{
+		"assignee":  {func(c *Config) { c.Assignee = "Ada" }, "2"},
+		"milestone": {func(c *Config) { c.Milestone = "v1" }, "3"},
+		"author":    {func(c *Config) { c.Authors = []string{"grace", "ada"} }, "1 3"},
+		"none":      {func(*Config) {}, "1 2 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, tt.edit)
+			r.project.AddIssue(gitlabtest.Issue{Title: "1", Author: r.ada})
+			r.project.AddIssue(gitlabtest.Issue{Title: "2", Author: r.eve, Assignees: []*gitlabtest.User{r.grace, r.ada}})
+			r.project.AddIssue(gitlabtest.Issue{Title: "3", Author: r.grace, Milestone: "V1"})
+			if got := keys(r.list(t)); got != tt.want {
+				t.Errorf("listed %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *Config) { c.ByWeight = true })
+	for labels, want := range map[string]int{
+		"": 7, "bug": 7, "p1": 2, "priority::high": 2, "Priority: Critical": 1, "P3,P0": 1, "priority::4": 4,
+	} {
+		iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Weight: 7, Labels: strings.Split(labels, ",")})
+		if got := r.get(t, fmt.Sprint(iid)).Priority; got != want {
+			t.Errorf("priority with labels %q is %d, want %d", labels, got, want)
+		}
+	}
+}
+
+func TestBlockersByLink(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := r.server.AddProject("group/other")
+	elsewhere := other.AddIssue(gitlabtest.Issue{Title: "elsewhere"})
+	for n := range 5 {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1)})
+	}
+	r.project.Block(1, 3)
+	r.project.Block(2, 3)
+	r.project.Block(3, 4)
+	r.project.BlockFrom(other, elsewhere, 5)
+	r.project.Close(2)
+	abroad := tracker.Key("group/other#1")
+	for key, want := range map[string][]tracker.Blocker{
+		"1": nil,
+		"3": {{Key: "1", Open: true}, {Key: "2", Open: false}},
+		"4": {{Key: "3", Open: true}},
+		"5": {{Key: abroad, Open: true}},
+	} {
+		if diff := cmp.Diff(want, r.get(t, key).BlockedBy); diff != "" {
+			t.Errorf("blockers of %s by Get (-want +got):\n%s", key, diff)
+		}
+	}
+	for _, i := range r.list(t).Issues {
+		want := map[string][]tracker.Blocker{"3": {{Key: "1", Open: true}}, "4": {{Key: "3", Open: true}}}[i.Key]
+		if diff := cmp.Diff(want, i.BlockedBy); diff != "" {
+			t.Errorf("blockers of %s by List (-want +got):\n%s", i.Key, diff)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Blocked by #12":                       "[12]",
+		"x\n- blocked by: #1, #2 and #3\n#4":   "[1 2 3]",
+		"blocked by #1\nBLOCKED BY #2, and #1": "[1 2]",
+		"blocked by #7":                        "[]", // itself
+		"blocked by other/project#1":           "[]",
+		"unblocked by #1":                      "[]",
+		"blocked by #99999999999999":           "[]",
+		"blocked by #0":                        "[]",
+		"is not blocked, see #1":               "[]",
+	} {
+		if got := fmt.Sprint(append([]int{}, named(text, 7)...)); got != want {
+			t.Errorf("named(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for n := range 3 {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1)})
+	}
+	r.project.AddMerge(gitlabtest.Merge{Title: "a", Description: "Closes #1", Source: "a", Target: "main", Author: r.ada})
+	r.project.AddMerge(gitlabtest.Merge{Title: "b", Description: "Closes #2", Source: "ralph/2", Target: "main", Author: r.ralph})
+	gone := r.project.AddMerge(gitlabtest.Merge{Title: "c", Description: "Closes #3", Source: "c", Target: "main", Author: r.ada})
+	r.project.SetMerge(gone, func(m *gitlabtest.Merge) { m.State = "closed" })
+	r.project.AddMerge(gitlabtest.Merge{Title: "d", Description: "Fixes #3", Source: "by-hand", Target: "main", Author: r.ralph})
+	want := map[string]string{"1": "merge request !1 by ada closes it", "3": "merge request !4 by ralph closes it"}
+	for _, i := range r.list(t).Issues {
+		if i.Taken != want[i.Key] {
+			t.Errorf("List: %s is taken by %q, want %q", i.Key, i.Taken, want[i.Key])
+		}
+		if got := r.get(t, i.Key).Taken; got != want[i.Key] {
+			t.Errorf("Get: %s is taken by %q, want %q", i.Key, got, want[i.Key])
+		}
+	}
+}
+
+// TestListWhileItChanges closes issues between the pages: by positions none of the others is missed.
+func TestListWhileItChanges(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for n := range 250 {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1)})
+	}
+	pages := 0
+	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
+		if pages++; pages == 2 {
+			for iid := range 10 {
+				r.project.Close(iid + 1)
+			}
+		}
+		return nil
+	})
+	if got := len(r.list(t).Issues); got != 250 {
+		t.Errorf("listed %d issues, want the 250 that were open when their page was read", got)
+	}
+}
+
+func TestListIsFrugal(t *testing.T) {
+	t.Parallel()
+	const issues = 1000
+	dir := t.TempDir()
+	r := newRig(t, func(c *Config) { c.CacheDir = dir })
+	for n := range issues {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n), Author: r.ada, Labels: []string{"no-human"}})
+	}
+	if got := len(r.list(t).Issues); got != issues {
+		t.Fatalf("listed %d issues, want %d", got, issues)
+	}
+	if all, _ := r.calls(); all > issues/perPage {
+		t.Errorf("the first listing took %d calls, want at most %d", all, issues/perPage)
+	}
+	r.server.Forget()
+	// Another process, as the next sweep is one.
+	next := r.tracker(t, func(c *Config) { c.CacheDir = dir })
+	l, err := next.List(t.Context(), tracker.Query{Labels: []string{"No-Human"}})
+	if err != nil || len(l.Issues) != issues {
+		t.Fatalf("listed %d issues, %v; want %d", len(l.Issues), err, issues)
+	}
+	if all, full := r.calls(); all > issues/perPage || full > 0 {
+		t.Errorf("an unchanged listing took %d calls, %d of them answered in full; want at most %d and 0", all, full, issues/perPage)
+	}
+}
+
+func TestListProblems(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
+		return &gitlabtest.Fault{Status: 200, Body: `[{"iid":1,"state":"opened","title":"good"},{"iid":"two"},{},{"iid":4,"state":"opened","labels":[{"name":1}]},null]`}
+	})
+	l := r.list(t)
+	if keys(l) != "1" || len(l.Problems) != 4 {
+		t.Errorf("listed %q with problems %v, want 1 and four problems", keys(l), l.Problems)
+	}
+}
+
+// TestBehindProxy has GitLab in a folder, and links that name a host which nobody can reach.
+func TestBehindProxy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for n := range 150 {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n)})
+	}
+	proxied := behindProxy(t, r.server.URL)
+	tr := r.tracker(t, func(c *Config) { c.BaseURL = proxied + "/git/lab/" })
+	l, err := tr.List(t.Context(), tracker.Query{})
+	if err != nil || len(l.Issues) != 150 {
+		t.Errorf("listed %d issues, %v; want 150", len(l.Issues), err)
+	}
+}
+
+func TestComments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	bot := r.server.AddUser(gitlabtest.User{Username: "project_1_bot_af12", Bot: true})
+	service := r.server.AddUser(gitlabtest.User{Username: "helper", Bot: true})
+	listed := r.server.AddUser(gitlabtest.User{Username: "listed", Bot: true})
+	blocked := r.server.AddUser(gitlabtest.User{Username: "left", State: "blocked"})
+	for _, u := range []*gitlabtest.User{bot, service, blocked} {
+		r.project.SetMember(u, gitlabtest.Maintainer)
+	}
+	tr := r.tracker(t, func(c *Config) { c.TrustedBots = []int{listed.ID} })
+	iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
+	who := []*gitlabtest.User{r.ada, r.grace, r.eve, bot, service, listed, blocked, r.ralph}
+	for _, u := range who {
+		r.project.Comment(u, iid, "by "+u.Username, false)
+	}
+	r.project.Comment(r.ada, iid, "changed the description", true)
+	if err := tr.Report(t.Context(), "1", tracker.Report{Run: "run", Body: "Working."}); err != nil {
+		t.Fatal(err)
+	}
+	issue, err := tr.Get(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var last time.Time
+	for _, c := range issue.Comments {
+		if c.Created.Before(last) || c.Body != "by "+c.Author {
+			t.Errorf("comment %+v is out of order or has another body", c)
+		}
+		last = c.Created
+		got = append(got, fmt.Sprintf("%s %v", c.Author, c.Trusted))
+	}
+	want := []string{"ada true", "grace false", "eve false", bot.Username + " false", "helper false", "listed true", "left false", "ralph true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("comments (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryNotePage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.project.AddIssue(gitlabtest.Issue{Title: "x"})
+	for n := range 230 {
+		r.project.Comment(r.ada, 1, fmt.Sprint(n), false)
+	}
+	if got := len(r.get(t, "1").Comments); got != 230 {
+		t.Errorf("%d comments, want 230", got)
+	}
+}
+
+func TestCancelledWhileHanging(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	cause := fmt.Errorf("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
+		cancel(cause)
+		return &gitlabtest.Fault{Hang: true}
+	})
+	if _, err := r.List(ctx, tracker.Query{}); err == nil || !strings.Contains(err.Error(), "stopped") {
+		t.Errorf("List = %v, want the cause", err)
+	}
+}

@@ -1,0 +1,76 @@
+package gitlab
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+// Report writes or replaces the run's note. It is found by its marker and by ralph's own account, and never posted a
+// second time: after a write that may have happened the issue is looked at before anything else is done.
+func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
+	iid, ok := numberOf(key)
+	if !ok {
+		return notFound(key)
+	}
+	release, err := t.writing.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer release()
+	marker := t.marker(iid, r.Run)
+	body := fit(r.Body, len(marker)+2) + "\n\n" + marker
+	found, err := t.findReport(ctx, iid, r.Run)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		_, err = one[note](ctx, t, http.MethodPost, t.project("/issues/%d/notes", iid), gl.CreateIssueNoteOptions{Body: &body})
+		if !forge.Uncertain(err) {
+			return gone(key, err)
+		}
+		var look error
+		if found, look = t.findReport(ctx, iid, r.Run); look != nil || found == nil {
+			return err
+		}
+	}
+	if found.Body == body {
+		return nil
+	}
+	_, err = one[note](ctx, t, http.MethodPut, t.project("/issues/%d/notes/%d", iid, found.ID), gl.UpdateIssueNoteOptions{Body: &body})
+	return err
+}
+
+// findReport finds the note of a run; nil when there is none. The newest notes are looked at first.
+func (t *Tracker) findReport(ctx context.Context, iid int, run string) (*note, error) {
+	self, err := t.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *note
+	query := url.Values{"order_by": {"created_at"}, "sort": {"desc"}}
+	err = eachPage(ctx, t, t.project("/issues/%d/notes", iid), query, func(some []note) bool {
+		for _, n := range some {
+			if got, ok := t.marked(iid, n.Body); ok && got == run && !n.System && n.Author.id() == self.ID {
+				found = &n
+			}
+		}
+		return found == nil
+	})
+	return found, gone(strconv.Itoa(iid), err)
+}
+
+// isReport reports whether a note is one of ralph's: by ralph's account, with a valid marker.
+func (t *Tracker) isReport(ctx context.Context, iid int, n note) (bool, error) {
+	if _, ok := t.marked(iid, n.Body); !ok {
+		return false, nil
+	}
+	self, err := t.identity(ctx)
+	return err == nil && n.Author.id() == self.ID, err
+}

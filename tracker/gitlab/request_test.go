@@ -1,0 +1,94 @@
+package gitlab
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+func (r *rig) open(t *testing.T, q tracker.Request) tracker.RequestRef {
+	t.Helper()
+	got, err := r.OpenRequest(t.Context(), q)
+	if err != nil {
+		t.Fatalf("OpenRequest: %v", err)
+	}
+	return got
+}
+
+func TestOpenRequest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.project.AddLabel("Review", false)
+	q := tracker.Request{
+		Key: "1", Head: "ralph/1", Base: "main", Title: "WIP: Draft:  fix\nit", Body: "Closes #1", Draft: true, Labels: []string{"review"},
+		Reviewers: []string{"ada"}, Assignees: []string{"Grace"},
+	}
+	first := r.open(t, q)
+	if first.Number != 1 || !first.Draft || !strings.HasSuffix(first.URL, "/merge_requests/1") {
+		t.Errorf("opened %+v", first)
+	}
+	if again := r.open(t, q); again != first || r.project.Merges()[0].Writes != 1 {
+		t.Errorf("opened again %+v with %d writes, want the same with one", again, r.project.Merges()[0].Writes)
+	}
+	m := r.project.Merges()[0]
+	if m.Title != "Draft: fix it" || m.Labels[0] != "Review" || m.Reviewers[0] != r.ada || m.Assignees[0] != r.grace || m.RemoveSource {
+		t.Errorf("merge request %+v", m)
+	}
+	r.project.SetMerge(1, func(m *gitlabtest.Merge) { m.Reviewers, m.Labels = nil, append(m.Labels, "by hand") })
+	q.Draft, q.Body, q.Base = false, "More. Closes #1", "develop"
+	if got := r.open(t, q); got.Number != 1 || got.Draft {
+		t.Errorf("updated %+v", got)
+	}
+	m = r.project.Merges()[0]
+	if m.Title != "fix it" || m.Description != q.Body || m.Target != "develop" || len(m.Labels) != 2 || m.Reviewers != nil {
+		t.Errorf("updated merge request %+v", m)
+	}
+	r.project.SetMerge(1, func(m *gitlabtest.Merge) { m.State = "closed" })
+	if got := r.open(t, q); got.Number != 2 {
+		t.Errorf("after a person closed it: %+v, want a new one", got)
+	}
+}
+
+func TestOpenRequestOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.project.AddMerge(gitlabtest.Merge{Title: "mine", Source: "ralph/1", Target: "main", Author: r.ada})
+	got := r.open(t, tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+	if m := r.project.Merges(); got.Number != 1 || len(m) != 1 || m[0].Title != "mine" {
+		t.Errorf("opened %+v, there are %+v", got, m)
+	}
+}
+
+func TestOpenRequestRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.OpenRequest(t.Context(), tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Reviewers: []string{"nobody"}})
+	if err == nil || !strings.Contains(err.Error(), `find the user "nobody"`) {
+		t.Errorf("OpenRequest = %v, want the reviewer named", err)
+	}
+	if got := len(r.project.Merges()); got != 0 {
+		t.Errorf("%d merge requests, want none", got)
+	}
+}
+
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		title string
+		draft bool
+		want  string
+	}{
+		{"plain", false, "plain"},
+		{"plain", true, "Draft: plain"},
+		{"[Draft] (draft) WIP: x", false, "x"},
+		{"drafting: x", false, "drafting: x"},
+		{" \u202e\n", false, "head"},
+		{strings.Repeat("漢", 300), true, "Draft: " + strings.Repeat("漢", 247) + "…"},
+	} {
+		if got := titleOf(tracker.Request{Head: "head", Title: tt.title, Draft: tt.draft}); got != tt.want {
+			t.Errorf("title of %q is %q, want %q", tt.title, got, tt.want)
+		}
+	}
+}

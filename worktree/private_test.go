@@ -1,0 +1,139 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inside is an agent's view of a private tree: a shell whose git uses the private repository, as a sandbox that mounts
+// it in the place of the worktree's own would have it.
+type inside struct {
+	*fixture
+	tree *Tree
+	repo PrivateRepo
+}
+
+func (f *fixture) private(key, run string) inside {
+	f.Helper()
+	tree := f.add(key, run)
+	p, err := tree.Private(context.Background())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return inside{f, tree, p}
+}
+
+func (in inside) try(line string) (string, error) {
+	cmd := exec.Command("sh", "-ec", line)
+	cmd.Dir = in.tree.Dir()
+	cmd.Env = append(os.Environ(), "GIT_DIR="+in.repo.Dir, "GIT_WORK_TREE="+in.tree.Dir())
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+func (in inside) sh(line string) string {
+	in.Helper()
+	out, err := in.try(line)
+	if err != nil {
+		in.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return out
+}
+
+func TestPrivateRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("42", "r1")
+	if out := in.sh("git status --porcelain=v2 --branch; git log --oneline main..HEAD; git remote; git fsck --strict"); strings.Contains(out, "\n1 ") {
+		t.Errorf("not clean inside: %s", out)
+	}
+	if out := in.sh("git symbolic-ref HEAD; git for-each-ref --format='%(refname)'"); out != "refs/heads/ralph/42\nrefs/heads/main\nrefs/heads/ralph/42" {
+		t.Errorf("refs inside: %s", out)
+	}
+	first := in.sh("echo b > b.txt; git add -A; git commit -qm 'add b'; git rev-parse HEAD")
+	in.sh("echo changed > a.txt; mkdir dir; echo new > dir/new; echo staged > staged; git add staged; rm .gitignore")
+	if _, err := f.try(f.dir, "git", "cat-file", "-e", first); err == nil {
+		t.Error("the commit is in the user's repository already")
+	}
+	got := f.handBack(in.tree)
+	if got.Tip != first || got.New != 1 || len(got.Commits) != 1 || got.WIP == "" {
+		t.Fatalf("handed back %+v", got)
+	}
+	if names := f.git("diff", "--name-status", got.Tip, got.WIP); names != "D\t.gitignore\nM\ta.txt\nA\tdir/new\nA\tstaged" {
+		t.Errorf("saved changes: %s", names)
+	}
+	if again := f.handBack(in.tree); again.New != 0 || again.WIP != got.WIP {
+		t.Errorf("second hand-back %+v", again)
+	}
+	second := in.sh("git add -A; git commit -qm more; git gc -q --prune=now; git rev-parse HEAD")
+	got = f.handBack(in.tree)
+	if got.Tip != second || got.New != 1 || len(got.Commits) != 2 || got.WIP != "" {
+		t.Errorf("packed hand-back %+v", got)
+	}
+	if out := f.sh(in.tree.Dir(), "git", "status", "--porcelain"); out != "" {
+		t.Errorf("the worktree's own index did not move: %s", out)
+	}
+	if out := f.git("fsck", "--strict"); strings.Contains(out, "error") {
+		t.Error(out)
+	}
+	f.remove(in.tree)
+	if _, err := os.Stat(in.repo.Dir); !os.IsNotExist(err) {
+		t.Errorf("private repository is left: %v", err)
+	}
+	left, err := os.ReadDir(filepath.Join(f.state, "tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in tmp: %v %v", left, err)
+	}
+}
+
+// TestAgentsWithPrivateGit is what agents do with git, without malice.
+func TestAgentsWithPrivateGit(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		do       string
+		old      bool // the first commit is kept under refs/ralph/old
+		detached bool // HEAD is left as it is
+	}{
+		"switches the branch":  {do: "git switch -qc other; git commit -q --allow-empty -m more"},
+		"detaches HEAD":        {do: "git checkout -q --detach; git commit -q --allow-empty -m more"},
+		"amends":               {do: "git commit -q --amend -m better", old: true},
+		"resets":               {do: "git reset -q --hard main", old: true},
+		"packs all refs":       {do: "git commit -q --allow-empty -m more; git pack-refs --all"},
+		"repacks everything":   {do: "git commit -q --allow-empty -m more; git repack -qad"},
+		"merges":               {do: "git switch -qc side main; git commit -q --allow-empty -m s; git switch -q -; git merge -q --no-edit side"},
+		"stashes":              {do: "echo x >> a.txt; git stash -q; git commit -q --allow-empty -m more"},
+		"makes many commits":   {do: "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i > $i; git add .; git commit -qm $i; done"},
+		"tags and notes":       {do: "git tag -am t t; git notes add -m n; git commit -q --allow-empty -m more"},
+		"is in a merge":        {do: "git switch -qc side main; echo o > done; git add .; git commit -qm o; git switch -q ralph/k; ! git merge side", detached: true},
+		"is in a rebase":       {do: "git switch -qc side main; echo o > done; git add .; git commit -qm o; git switch -q ralph/k; ! git rebase side", detached: true, old: true},
+		"removes its branch":   {do: "git checkout -q --detach; git branch -qD ralph/k; git commit -q --allow-empty -m more"},
+		"has a worktree":       {do: "git worktree add -q --detach ignored/wt; git commit -q --allow-empty -m more"},
+		"makes a branch below": {do: "git checkout -q --detach; git branch -qD ralph/k; git switch -qc ralph/k/sub; git commit -q --allow-empty -m more"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			in := f.private("k", "r1")
+			first := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD")
+			f.handBack(in.tree)
+			in.sh(test.do)
+			tip := in.sh("git rev-parse HEAD")
+			got := f.handBack(in.tree)
+			if got.Tip != tip || f.ref("refs/heads/ralph/k") != tip || f.ref("refs/ralph/work/k") != tip {
+				t.Errorf("tip %s, branch %s; want %s", got.Tip, f.ref("refs/heads/ralph/k"), tip)
+			}
+			if kept := f.ref("refs/ralph/old/k/"+first[:12]) == first; kept != test.old {
+				t.Errorf("first commit kept as old: %v, want %v", kept, test.old)
+			}
+			if head := in.sh("git symbolic-ref -q HEAD || true"); !test.detached && head != "refs/heads/ralph/k" {
+				t.Errorf("HEAD is %q", head)
+			}
+			f.remove(in.tree)
+		})
+	}
+}
