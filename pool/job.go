@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -50,6 +52,9 @@ type Job struct {
 	Budget        loop.Budget
 	Output        *loop.Output
 	Env           []string
+	Network       Network
+	Limits        sandboxes.Limits
+	Mounts        []sandboxes.Mount
 
 	// Kill, when closed, ends everything at once; ending the context of Run asks the agent to end.
 	Kill    <-chan struct{}
@@ -133,9 +138,22 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 	spec := sandboxes.Spec{
 		Run: at.run, Worktree: at.dir, Env: append([]string{"RALPH_RUN=" + at.run, "RALPH_BRANCH=" + at.branch}, j.Env...),
 	}
+	isolated := j.Sandboxes.Capabilities().Isolated()
+	if isolated {
+		spec.Env, spec.Mounts, spec.Limits = agents.Conceal(spec.Env), j.Mounts, j.Limits
+	}
 	if err := separate(hard, j.Sandboxes, at.tree, &spec); err != nil {
 		return res, err
 	}
+	way, err := openWay(j.Sandboxes, j.Network, j.Agent, j.Options, zerolog.Nop(), nil)
+	if err != nil {
+		return res, err
+	}
+	defer func() {
+		res.Warnings = append(res.Warnings, way.refused()...)
+		err = errors.Join(err, way.close())
+	}()
+	spec.Egress, j.Options = way.socket, way.options
 	box, err := j.Sandboxes.Open(hard, spec)
 	if err != nil {
 		return res, fmt.Errorf("sandbox %s: %w", j.Sandboxes.Name(), err)

@@ -2,12 +2,14 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -21,6 +23,7 @@ type session struct {
 	base    worktree.Base
 	tree    *worktree.Tree
 	sandbox sandboxes.Sandbox
+	way     *wayOut
 	work    worktree.HandBack // the latest
 	whole   string            // the tip that is known to have no nested repository
 }
@@ -92,16 +95,24 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	if s.sandbox != nil {
 		return nil
 	}
+	c := w.p.cfg
 	spec := sandboxes.Spec{
-		Run: w.rec.Run, Worktree: s.tree.Dir(), Env: append(w.facts(), w.p.cfg.Env...),
+		Run: w.rec.Run, Worktree: s.tree.Dir(), Env: append(w.facts(), agents.Conceal(c.Env)...), Mounts: c.Mounts, Limits: c.Limits,
 	}
-	err := separate(ctx, w.p.cfg.Sandboxes, s.tree, &spec)
+	if !c.Sandboxes.Capabilities().Isolated() {
+		spec.Env = append(w.facts(), c.Env...)
+	}
+	err := separate(ctx, c.Sandboxes, s.tree, &spec)
 	if err != nil {
 		return err
 	}
-	s.sandbox, err = w.p.cfg.Sandboxes.Open(ctx, spec)
+	if s.way, err = openWay(c.Sandboxes, c.Network, c.Agent, c.Options, w.log, w.refusal); err != nil {
+		return err
+	}
+	spec.Egress = s.way.socket
+	s.sandbox, err = c.Sandboxes.Open(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("sandbox %s: %w", w.p.cfg.Sandboxes.Name(), err)
+		return errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), s.way.close())
 	}
 	return nil
 }
@@ -168,7 +179,7 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 		return loop.Result{End: loop.EndHandBack, Err: err}
 	}
 	res := loop.Run(ctx, loop.Config{
-		Agent: w.p.cfg.Agent, Options: w.p.cfg.Options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
+		Agent: w.p.cfg.Agent, Options: s.way.options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
 		HandBack: s.handBack, Feedback: w.feedback,
 		Accept: s.accept,
 		Setup:  w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
@@ -214,6 +225,11 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 		}
 		s.sandbox = nil
 	}
+	warnings = append(warnings, s.way.refused()...)
+	if err := s.way.close(); err != nil {
+		warnings = append(warnings, "network: "+err.Error())
+	}
+	s.way = nil
 	if s.tree == nil {
 		return warnings
 	}

@@ -31,6 +31,9 @@ type Host struct {
 // Main runs the command in this process and returns its exit status. Each change may adapt the Host first; programs that
 // are not ralph itself, such as its tests, need that.
 func Main(changes ...func(*Host)) int {
+	if status, inside := SandboxInit(); inside {
+		return status
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ralph: working directory: %v\n", err)

@@ -28,10 +28,6 @@ func agentRegistry() agents.Registry {
 	return agents.NewRegistry(agents.Claude{}, agents.Codex{}, agents.Command{})
 }
 
-func (a *app) sandboxRegistry() sandboxes.Registry {
-	return sandboxes.NewRegistry(sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}))
-}
-
 // parts is what a command that works on a repository needs. It belongs to one command; close ends it.
 type parts struct {
 	config.Config
@@ -106,12 +102,20 @@ func (p *parts) close() error {
 }
 
 // poolConfig is the pool that the configuration describes.
-func (a *app) poolConfig(p *parts) (pool.Config, error) {
-	agent, options, env, err := a.agent(p.Config)
+func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
+	provider, err := a.sandbox(ctx, p)
 	if err != nil {
 		return pool.Config{}, err
 	}
-	provider, err := a.sandbox(p)
+	agent, options, env, err := a.agent(p.Config, provider)
+	if err != nil {
+		return pool.Config{}, err
+	}
+	network, err := a.network(p.Config)
+	if err != nil {
+		return pool.Config{}, err
+	}
+	mounts, err := a.mounts(p)
 	if err != nil {
 		return pool.Config{}, err
 	}
@@ -138,7 +142,7 @@ func (a *app) poolConfig(p *parts) (pool.Config, error) {
 			Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 		},
 		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
-		Secrets: a.secrets(env),
+		Secrets: a.secrets(env), Network: network, Mounts: mounts, Limits: limits(p.Config),
 	}, nil
 }
 
@@ -167,18 +171,23 @@ func zeroIsNone(d time.Duration) time.Duration {
 }
 
 // agent is the agent that the configuration names, its options, and the environment for the sandbox.
-func (a *app) agent(c config.Config) (agents.Agent, agents.Options, []string, error) {
+func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
 	agent, err := agentRegistry().Lookup(c.Agent)
 	if err != nil {
 		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
 	}
 	env, err := a.passed(c.AgentEnv)
+	isolated := provider.Capabilities().Isolated()
+	sandboxEnv := env
+	if provider.Name() == "native" {
+		sandboxEnv = append([]string{"PATH=" + a.sandboxPath(c)}, env...)
+	}
 	options := agents.Options{
 		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,
-		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || a.isolates(c.Sandbox)),
+		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || isolated),
 		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
 	}
-	return agent, options, env, err
+	return agent, options, sandboxEnv, err
 }
 
 // passed resolves agent-env: a bare NAME passes the host's variable on.
@@ -197,19 +206,8 @@ func (a *app) passed(list []string) ([]string, error) {
 	return env, nil
 }
 
-// assumeNone chooses the sandbox for a command that only looks.
-func (p *parts) assumeNone() { p.Sandbox, p.loaded.Config.Sandbox = "none", "none" }
-
-func (a *app) sandbox(p *parts) (sandboxes.Provider, error) {
-	if err := p.loaded.RequireSandbox(); err != nil {
-		return nil, err
-	}
-	provider, err := a.sandboxRegistry().Lookup(p.Sandbox)
-	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
-	}
-	return provider, nil
-}
+// assumeNone chooses a sandbox for a command that only looks.
+func (p *parts) assumeNone() { p.Sandbox = "none" }
 
 // prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
 func (p *parts) prompt() (loop.Prompt, error) {
@@ -293,15 +291,12 @@ func (a *app) choices() map[string][]string {
 	return map[string][]string{
 		"tracker": {"auto", "local", "github", "gitlab"},
 		"agent":   agentRegistry().Names(),
-		"sandbox": a.sandboxRegistry().Names(),
+		"sandbox": append([]string{"auto"}, sandboxNames()...),
 	}
 }
 
 // isolates reports whether the sandbox of that name protects the host.
-func (a *app) isolates(sandbox string) bool {
-	p, err := a.sandboxRegistry().Lookup(sandbox)
-	return err == nil && p.Capabilities().Isolated()
-}
+func (a *app) isolates(sandbox string) bool { return sandbox != "none" }
 
 // defaultPrompt is the built-in prompt template.
 func defaultPrompt() string { return loop.DefaultTemplate }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // versionTime is how long a CLI may take to tell its version.
@@ -20,7 +21,11 @@ const versionTime = 20 * time.Second
 
 // agent looks whether the agent's program is there, and whether it seems to be logged in.
 func (d *doctor) agent(ctx context.Context, p *parts) {
-	agent, options, _, err := d.app.agent(p.Config)
+	provider, err := d.app.sandbox(ctx, p)
+	if err != nil {
+		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.host.Env}) // its own line says what is wrong
+	}
+	agent, options, _, err := d.app.agent(p.Config, provider)
 	if err == nil {
 		err = agent.Check(options)
 	}
@@ -78,14 +83,18 @@ func (d *doctor) login(agent string) {
 }
 
 func (d *doctor) sandboxes(ctx context.Context, p *parts) {
-	reg := d.app.sandboxRegistry()
+	reg := d.app.sandboxRegistry(p.Config)
+	chosenName := p.Sandbox
+	if chosenName == "auto" {
+		chosenName = "native"
+	}
 	for _, name := range reg.Names() {
 		provider, err := reg.Lookup(name)
 		if err == nil {
 			err = provider.Check(ctx)
 		}
 		chosen := ""
-		if name == p.Sandbox {
+		if name == chosenName {
 			chosen = " (chosen)"
 		}
 		switch {
@@ -98,9 +107,6 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 		default:
 			d.warn("sandbox", name+": "+err.Error(), "")
 		}
-	}
-	if p.Sandbox == "" {
-		d.fail("sandbox", "none is chosen", "--sandbox NAME, or `sandbox` in .ralph/config.yaml")
 	}
 }
 

@@ -85,7 +85,7 @@ func TestInitWizard(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, "go.mod", "module x\n")
-	answers := "cdex\n2\n\n\nmaybe\nyes\n\n"
+	answers := "cdex\n2\n\nnone\nmaybe\nyes\n\n"
 	got := m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, strings.NewReader(answers) }, "init")
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)

@@ -27,10 +27,10 @@ func runPrompt(cmd *cobra.Command, a *app, key string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if p.Sandbox == "" {
+	if p.Sandbox == "auto" {
 		p.assumeNone() // nothing is run
 	}
-	c, err := a.poolConfig(p)
+	c, err := a.poolConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ func newRunCommand(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.addJSON(cmd)
 	a.bind(cmd, "agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
-		"agent-env", "prompt-file", "sandbox", "copy", "setup", "gate", "completion-signal", "idle-timeout",
+		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
+		"scratch-mb", "container-user", "container-runtime", "container-args", "copy", "setup", "gate", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "budget-tokens", "budget-usd", "state-dir", "log-level", "log-format")
 	return cmd
@@ -87,11 +88,19 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	agent, options, env, err := a.agent(p.Config)
+	provider, err := a.sandbox(cmd.Context(), p)
 	if err != nil {
 		return err
 	}
-	provider, err := a.sandbox(p)
+	agent, options, env, err := a.agent(p.Config, provider)
+	if err != nil {
+		return err
+	}
+	network, err := a.network(p.Config)
+	if err != nil {
+		return err
+	}
+	mounts, err := a.mounts(p)
 	if err != nil {
 		return err
 	}
@@ -111,6 +120,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 		Prompt: prompt, Setup: lines(p.Setup, p.SetupTimeout), Gate: lines(p.Gate, p.GateTimeout),
 		Signals: p.CompletionSignal, MaxIterations: f.iterations, Timers: timers(p.Config),
 		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Output: output, Env: env,
+		Network: network, Mounts: mounts, Limits: limits(p.Config),
 		Kill: a.hard.Done(), Observe: log.event, Stream: log.stream,
 	}
 	if err := job.Check(); err != nil {

@@ -31,7 +31,8 @@ func workKeys() []string {
 		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots",
 		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
 		"github-app-installation", "github-app-key", "ca-file", "agent", "model", "effort",
-		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "prompt-file", "sandbox",
+		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts",
+		"sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user", "container-runtime", "container-args",
 		"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
 		"publish", "protected-paths", "request-template", "request-target", "request-labels", "reviewers", "request-assignees",
 		"max-rounds", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
@@ -60,10 +61,10 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if dry && p.Sandbox == "" {
+	if dry && p.Sandbox == "auto" {
 		p.assumeNone() // nothing is run
 	}
-	c, err := a.poolConfig(p)
+	c, err := a.poolConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestBadFile(t *testing.T) {
 		{"no amount", "budget-usd: .nan\n", `F:1: budget-usd: ".nan" is not a number`},
 		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of auto, branch, merge, pr, none; did you mean branch?`},
 		{"registered choice", "agent: cdex\n", `F:1: agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
-		{"sandbox that is none", "sandbox: docker\n", `F:1: sandbox: "docker" is not one of none`},
+		{"sandbox that is none", "sandbox: docker\n", `F:1: sandbox: "docker" is not one of auto, none`},
 		{"list for one", "agent: [codex]\n", `F:1: agent: one text is wanted, not a list`},
 		{"map for one", "agent: {a: b}\n", `F:1: agent: a text is wanted`},
 		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not a text; put it in quotes`},

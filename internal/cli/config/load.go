@@ -155,11 +155,3 @@ func shortDuration(d fmt.Stringer) string {
 	}
 	return s
 }
-
-// RequireSandbox is the error when no sandbox was chosen: running agents on the host has to be asked for.
-func (l *Loaded) RequireSandbox() error {
-	if l.Config.Sandbox != "" {
-		return nil
-	}
-	return Problems{{Message: "no sandbox chosen; --sandbox none runs agents on this host without isolation (or set `sandbox` in " + File + ")"}}
-}

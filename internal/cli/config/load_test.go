@@ -179,20 +179,6 @@ func TestUnknownVariablesAreWarnings(t *testing.T) {
 	}
 }
 
-func TestRequireSandbox(t *testing.T) {
-	t.Parallel()
-	l, _, err := setup{}.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.RequireSandbox(); err == nil || !strings.Contains(err.Error(), "--sandbox none") {
-		t.Errorf("got %v", err)
-	}
-	if l, _, err = (setup{args: []string{"--sandbox=none"}}).load(t); err != nil || l.RequireSandbox() != nil {
-		t.Error(err, l.RequireSandbox())
-	}
-}
-
 // TestNotAFile: what is no regular file is refused, not read.
 func TestNotAFile(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func (s setup) load(t *testing.T) (*Loaded, string, error) {
 	loaded, err := Load(Sources{
 		Flags: flags, Environ: append([]string{"HOME=" + root + "/home"}, s.env...), Dir: root + "/cwd", Repo: root + "/repo",
 		Choices: map[string][]string{
-			"tracker": {"auto", "local"}, "agent": {"claude-code", "codex", "command"}, "sandbox": {"none"},
+			"tracker": {"auto", "local"}, "agent": {"claude-code", "codex", "command"}, "sandbox": {"auto", "none"},
 		},
 	})
 	return loaded, root, err

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/native"
+)
+
+// insideWord is the hidden first argument by which ralph's own program works inside a container.
+const insideWord = "sandbox-inside"
+
+// sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
+func sandboxNames() []string { return []string{"native", "docker", "podman", "none"} }
+
+// sandboxRegistry makes the providers as the configuration wants them.
+func (a *app) sandboxRegistry(c config.Config) sandboxes.Registry {
+	inContainer := container.Config{
+		Image: c.Image, Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir, User: c.ContainerUser,
+		Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+	}
+	return sandboxes.NewRegistry(
+		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
+		container.New(container.Docker(), inContainer),
+		container.New(container.Podman(), inContainer),
+		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
+	)
+}
+
+// sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
+func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error) {
+	registry := a.sandboxRegistry(p.Config)
+	name := p.Sandbox
+	if name == "auto" {
+		name = "native"
+	}
+	provider, err := registry.Lookup(name)
+	if err != nil {
+		return nil, &exitError{status: exitUsage, err: err}
+	}
+	if p.Sandbox == "auto" {
+		if err := provider.Check(ctx); err != nil {
+			return nil, &exitError{status: exitUsage, err: fmt.Errorf("no sandbox: native: %w", err),
+				hint: "choose --sandbox docker or podman; --sandbox none runs agents on this host without isolation"}
+		}
+	}
+	return provider, nil
+}
+
+// network is what isolated runs may reach.
+func (a *app) network(c config.Config) (pool.Network, error) {
+	n := pool.Network{User: agents.User{Env: a.host.Env, Home: a.host.getenv("HOME")}, Upstream: c.AgentUpstream}
+	for _, s := range c.Allow {
+		r, err := egress.ParseRule(s)
+		if err != nil {
+			return n, &exitError{status: exitUsage, err: fmt.Errorf("allow: %w", err)}
+		}
+		n.Allow = append(n.Allow, r)
+	}
+	return n, nil
+}
+
+// mounts reads "host=PATH,inside=PATH,readonly"; without inside the place is the same.
+func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
+	var out []sandboxes.Mount
+	for _, s := range p.Mounts {
+		var m sandboxes.Mount
+		for part := range strings.SplitSeq(s, ",") {
+			name, value, _ := strings.Cut(part, "=")
+			switch name {
+			case "host":
+				m.Host = a.expand(p.top, value)
+			case "inside":
+				m.Inside = value
+			case "readonly":
+				m.ReadOnly = true
+			default:
+				return nil, usagef("mounts: %q: %q is none of host=PATH, inside=PATH and readonly", s, name)
+			}
+		}
+		if m.Inside == "" {
+			m.Inside = m.Host
+		}
+		if _, err := os.Stat(m.Host); err != nil {
+			return nil, usagef("mounts: %q: %v", s, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (a *app) expand(base, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(a.host.getenv("HOME"), rest)
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+func limits(c config.Config) sandboxes.Limits {
+	return sandboxes.Limits{
+		Memory: int64(c.MemoryMB) << 20, CPUs: c.CPUs, PIDs: c.PIDs, Disk: int64(c.ScratchMB) << 20,
+	}
+}
+
+// agentPlaces are the folders that the agent's program needs and that a native sandbox does not show by itself: where
+// it was found in PATH, and what that leads to.
+func (a *app) agentPlaces(c config.Config) []string {
+	program := map[string]string{"claude-code": "claude", "codex": "codex"}[c.Agent]
+	if c.Agent == "command" && len(c.AgentCommand) > 0 {
+		program = c.AgentCommand[0]
+	}
+	if program == "" {
+		return nil
+	}
+	found := program
+	if !strings.Contains(program, "/") {
+		if found = a.lookPath(program); found == "" {
+			return nil
+		}
+	}
+	places := []string{filepath.Dir(found)}
+	real, err := filepath.EvalSymlinks(found)
+	if err != nil {
+		return places
+	}
+	root := filepath.Dir(real)
+	// A package of npm needs its neighbours too.
+	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
+		root = real[:i+len("/node_modules")]
+	}
+	home := a.host.getenv("HOME")
+	return slices.DeleteFunc(append(places, root), func(dir string) bool {
+		return dir == "/" || dir == home || !filepath.IsAbs(dir) // never a whole home
+	})
+}
+
+func (a *app) lookPath(program string) string {
+	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// sandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
+func (a *app) sandboxPath(c config.Config) string {
+	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
+	var dirs []string
+	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
+		if slices.ContainsFunc(shown, func(s string) bool { return dir == s || strings.HasPrefix(dir, s+"/") }) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return strings.Join(dirs, ":")
+}
