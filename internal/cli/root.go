@@ -62,7 +62,7 @@ func newRoot(a *app) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(newWorkCommand(a), newRunCommand(a), newStopCommand(a), newCleanCommand(a),
-		newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
+		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
 		newInitCommand(a), newDoctorCommand(a), newConfigCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	refineCompletion(root)

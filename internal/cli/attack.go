@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// probe is one thing that must not be possible inside a sandbox.
+type probe struct {
+	What string `json:"what"`
+	Held bool   `json:"held"`
+}
+
+// attackTime bounds one probe.
+const attackTime = 20 * time.Second
+
+// attack tries, inside a sandbox of the provider, what must not be possible. Nothing on the host is harmed where it is.
+func attack(ctx context.Context, provider sandboxes.Provider, path string) (probes []probe, err error) {
+	dir, err := os.MkdirTemp("", "ralph-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	secret := rand.Text()
+	work, git, outside := filepath.Join(dir, "work"), filepath.Join(dir, "git"), filepath.Join(dir, "outside")
+	for _, d := range []string{work, git, outside} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(work, ".git"), []byte("gitdir: "+git+"\n"), 0o644),
+		os.WriteFile(filepath.Join(outside, "secret"), []byte(secret), 0o666),
+		os.Chmod(outside, 0o777),
+	); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	var reached atomic.Int64
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			reached.Add(1)
+			_ = c.Close()
+		}
+	}()
+	defer func() { _ = listener.Close(); <-accepted }()
+
+	env := []string{}
+	if path != "" && provider.Name() == "native" {
+		env = append(env, "PATH="+path)
+	}
+	box, err := provider.Open(ctx, sandboxes.Spec{Run: "check-" + strings.ToLower(secret[:8]), Worktree: work, GitDir: git, Env: env})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox %s: %w", provider.Name(), err)
+	}
+	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
+	try := func(what, line string, held func(out string, ok bool) bool) error {
+		limit, cancel := context.WithTimeoutCause(ctx, attackTime, errors.New("no end"))
+		defer cancel()
+		var out bytes.Buffer
+		exit, err := box.Exec(limit, sandboxes.Command{Argv: []string{"sh", "-c", line}, Stdout: &out, Stderr: &out})
+		if err != nil && limit.Err() == nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		probes = append(probes, probe{What: what, Held: held(out.String(), err == nil && exit.OK())})
+		return nil
+	}
+	fails := func(_ string, ok bool) bool { return !ok }
+	silent := func(out string, _ bool) bool { return !strings.Contains(out, secret) }
+	err = errors.Join(
+		try("reading a file of the host", "cat '"+filepath.Join(outside, "secret")+"'", silent),
+		try("writing a file of the host", "echo x > '"+filepath.Join(outside, "made")+"'", func(string, bool) bool {
+			_, err := os.Stat(filepath.Join(outside, "made"))
+			return err != nil
+		}),
+		try("reading the environment of ralph", fmt.Sprintf("cat /proc/%d/environ", os.Getpid()), fails),
+		try("signalling a process of the host", fmt.Sprintf("kill -0 %d", os.Getpid()), fails),
+		try("changing the system", "echo x > /usr/bin/ralph-was-here", func(string, bool) bool {
+			return os.Remove("/usr/bin/ralph-was-here") != nil
+		}),
+		try("mounting", "mount -t tmpfs none /mnt", fails),
+		try("reaching the engine's socket", "test -S /var/run/docker.sock", fails),
+		try("connecting to the host's loopback", fmt.Sprintf("git ls-remote http://%s/x", listener.Addr()), func(string, bool) bool {
+			return reached.Load() == 0
+		}),
+		try("replacing the .git file", "rm -f .git && mkdir .git", func(string, bool) bool {
+			info, err := os.Stat(filepath.Join(work, ".git"))
+			return err == nil && !info.IsDir()
+		}),
+	)
+	return probes, err
+}

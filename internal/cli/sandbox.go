@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// sandboxKeys are the settings of commands that only need a sandbox.
+func sandboxKeys() []string {
+	return []string{
+		"sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user",
+		"container-runtime", "container-args", "agent", "agent-command", "agent-env", "stop-grace", "state-dir",
+	}
+}
+
+func newSandboxCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
+		Example: "  ralph sandbox check\n  ralph sandbox exec --allow proxy.golang.org -- go test ./...",
+		GroupID: groupLook,
+	}
+	cmd.AddCommand(newSandboxCheckCommand(a), newSandboxExecCommand(a))
+	return cmd
+}
+
+const execLong = `Run a command in a sandbox over a fresh worktree of the branch you are on. Its exit status is passed on. What it commits
+stays on a branch, what it changes without a commit is saved; your checkout is not touched.`
+
+func newSandboxExecCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "exec [FLAGS] -- COMMAND [ARG...]", Short: "Run a command in a sandbox", Long: execLong,
+		Example: "  ralph sandbox exec -- sh -c 'id; ls /'\n  ralph sandbox exec --sandbox docker --image ralph:app -- make test",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s needs a command after --", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runSandboxExec(cmd, a, args) },
+	}
+	a.bind(cmd, sandboxKeys()...)
+	return cmd
+}
+
+func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
+	p, err := a.openRepo(cmd, "jobs")
+	if err != nil {
+		return err
+	}
+	provider, err := a.sandbox(cmd.Context(), p)
+	if err != nil {
+		return err
+	}
+	network, err := a.network(p.Config)
+	if err != nil {
+		return err
+	}
+	mounts, err := a.mounts(p)
+	if err != nil {
+		return err
+	}
+	env, err := a.passed(p.AgentEnv)
+	if err != nil {
+		return err
+	}
+	if provider.Name() == "native" {
+		env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, env...)
+	}
+	res, err := pool.Shell{
+		Repo: p.repo, Sandboxes: provider, Network: network, Env: env, Limits: limits(p.Config), Mounts: mounts,
+		Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace, Kill: a.hard.Done(),
+	}.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, r := range res.Refused {
+		a.ui.note("ralph: %s", cleanLine(r))
+	}
+	if len(res.Commits) > 0 {
+		a.ui.note("ralph: %s on branch %s", plural(len(res.Commits), "commit"), res.Branch)
+	}
+	if res.WIP != "" {
+		a.ui.note("ralph: changes without a commit are saved: git show %s", shortSHA(res.WIP))
+	}
+	if !res.Exit.OK() {
+		return &exitError{status: res.Exit.Code, err: fmt.Errorf("the command ended with status %d %s", res.Exit.Code, res.Exit.Signal)}
+	}
+	return nil
+}
+
+func newSandboxCheckCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Short: "Say which sandboxes work here, what they hold back, and attack the chosen one",
+		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to mend it, and what it isolates.\n" +
+			"Then try, inside the chosen one, what must not be possible. Exit status 1 when an attack succeeds.",
+		Example: "  ralph sandbox check\n  ralph sandbox check --sandbox docker --image ralph:app --json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
+	}
+	a.addJSON(cmd)
+	a.bind(cmd, sandboxKeys()...)
+	return cmd
+}
+
+// providerData is one line of the table.
+type providerData struct {
+	Name      string              `json:"name"`
+	Usable    bool                `json:"usable"`
+	Why       string              `json:"why,omitempty"`
+	Isolation sandboxes.Isolation `json:"isolation"`
+	Egress    bool                `json:"egress"`
+	Limits    bool                `json:"limits"`
+	Secrets   bool                `json:"secrets_outside"`
+}
+
+func runSandboxCheck(cmd *cobra.Command, a *app) error {
+	loaded, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	p := &parts{Config: loaded.Config, loaded: loaded, top: a.dir()}
+	var list []providerData
+	registry := a.sandboxRegistry(p.Config)
+	for _, name := range registry.Names() {
+		provider, err := registry.Lookup(name)
+		if err != nil {
+			return err
+		}
+		c := provider.Capabilities()
+		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets}
+		if err := provider.Check(cmd.Context()); err != nil {
+			d.Usable, d.Why = false, err.Error()
+		}
+		list = append(list, d)
+	}
+	provider, err := a.sandbox(cmd.Context(), p)
+	var probes []probe
+	if err == nil {
+		probes, err = attack(cmd.Context(), provider, a.sandboxPath(p.Config))
+	}
+	if perr := a.printCheck(p, list, provider, probes, err); perr != nil {
+		return perr
+	}
+	if err != nil {
+		return err
+	}
+	return verdictOf(provider, probes)
+}
+
+func (a *app) printCheck(p *parts, list []providerData, provider sandboxes.Provider, probes []probe, err error) error {
+	if a.json {
+		out := map[string]any{"providers": list, "chosen": "", "attacks": probes}
+		if provider != nil {
+			out["chosen"] = provider.Name()
+		}
+		return a.ui.json(out)
+	}
+	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS", ""}}
+	for _, d := range list {
+		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), word(d.Egress, "allow-list", "open"), word(d.Limits, "held", "none"),
+			word(d.Secrets, "stay outside", "inside"), shorten(cleanLine(d.Why), 100)})
+	}
+	table(a.ui.out, rows)
+	if err != nil || provider == nil {
+		return nil
+	}
+	a.ui.printf("\nAttacks from inside %s:\n", provider.Name())
+	for _, pr := range probes {
+		mark := a.ui.paint(green, "held  ")
+		if !pr.Held {
+			mark = a.ui.paint(red, "BROKEN")
+		}
+		a.ui.printf("  %s  %s\n", mark, pr.What)
+	}
+	_ = p
+	return nil
+}
+
+func verdictOf(provider sandboxes.Provider, probes []probe) error {
+	broken := 0
+	for _, pr := range probes {
+		if !pr.Held {
+			broken++
+		}
+	}
+	if broken == 0 {
+		return nil
+	}
+	hint := ""
+	if provider.Name() == "none" {
+		hint = "none isolates nothing: choose native, docker or podman"
+	}
+	return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded", plural(broken, "attack")), hint: hint}
+}
+
+func yesNo(b bool) string { return word(b, "yes", "no") }
+
+func word(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}

@@ -1,0 +1,96 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Shell is one command in a sandbox over a fresh worktree, without an agent: what `ralph sandbox exec` does.
+type Shell struct {
+	Repo      *worktree.Repo // with a state folder for jobs, see Job
+	Sandboxes sandboxes.Provider
+	Network   Network
+	Env       []string
+	Limits    sandboxes.Limits
+	Mounts    []sandboxes.Mount
+
+	Argv           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Grace          time.Duration // between asking the command to end and killing it
+	Kill           <-chan struct{}
+}
+
+// ShellResult is how the command ended, and what it left.
+type ShellResult struct {
+	Exit    sandboxes.Exit
+	Branch  string            // where its commits are; empty when it made none
+	Commits []worktree.Commit // oldest first
+	WIP     string            // commit with the changes it did not commit; they are on refs/ralph/wip
+	Refused []string          // what the network let nobody through to
+}
+
+// Run runs the command. Ending ctx asks it to end. Its commits and changes are kept.
+func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
+	j := Job{Repo: s.Repo, Sandboxes: s.Sandboxes, Strategy: StrategyMerge, Name: "shell"}
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-s.Kill:
+			cancel(errKilled)
+		case <-stop:
+		}
+	}()
+	defer close(stop)
+
+	at, err := j.open(hard)
+	if err != nil {
+		return res, err
+	}
+	defer at.free()
+	res.Exit, res.Refused, err = s.exec(ctx, hard, at)
+	_, herr := at.handBack(context.WithoutCancel(hard))
+	if err = errors.Join(err, herr); err != nil {
+		return res, err
+	}
+	res.Commits, res.WIP = at.last.Commits, at.last.WIP
+	if len(res.Commits) > 0 || res.WIP != "" {
+		res.Branch = at.branch
+		return res, at.tree.Remove(hard)
+	}
+	return res, j.remove(hard, at, &JobResult{})
+}
+
+func (s Shell) exec(soft, hard context.Context, at place) (exit sandboxes.Exit, refused []string, err error) {
+	spec := sandboxes.Spec{Run: at.run, Worktree: at.dir, Env: s.Env, Mounts: s.Mounts, Limits: s.Limits}
+	if err := separate(hard, s.Sandboxes, at.tree, &spec); err != nil {
+		return exit, nil, err
+	}
+	way, err := openWay(s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil)
+	if err != nil {
+		return exit, nil, err
+	}
+	defer func() {
+		refused = way.refused()
+		err = errors.Join(err, way.close())
+	}()
+	spec.Egress = way.socket
+	box, err := s.Sandboxes.Open(hard, spec)
+	if err != nil {
+		return exit, nil, fmt.Errorf("sandbox %s: %w", s.Sandboxes.Name(), err)
+	}
+	exit, err = box.Exec(hard, sandboxes.Command{
+		Argv: s.Argv, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Interrupt: soft.Done(), Grace: s.Grace,
+	})
+	return exit, nil, errors.Join(err, box.Close(context.WithoutCancel(hard)))
+}
