@@ -16,6 +16,9 @@ import (
 
 // The test binary is ralph and the scripted agent, under these names in the PATH of every test.
 func TestMain(m *testing.M) {
+	if status, inside := cli.SandboxInit(); inside { // this binary is ralph: it is the first process of its sandboxes too
+		os.Exit(status)
+	}
 	// A race detector that waits a second at the end of each process would make the tests crawl.
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")

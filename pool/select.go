@@ -70,6 +70,15 @@ func (p *Pool) Plan(ctx context.Context, keys ...string) (Plan, error) {
 		if !issue.Open || !v.wanted(issue.Key) {
 			continue
 		}
+		if v.history(issue) { // a list need not have all of the text, such as comments
+			full, err := p.cfg.Tracker.Get(ctx, issue.Key)
+			if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+				return Plan{}, fmt.Errorf("read issue %s: %w", issue.Key, err)
+			}
+			if err == nil {
+				issue = full
+			}
+		}
 		if reason := v.whyNot(issue); reason != "" {
 			plan.Skipped = append(plan.Skipped, Skip{issue, reason})
 		} else {
@@ -106,6 +115,14 @@ func (p *Pool) look(ctx context.Context, keys []string) (view, error) {
 	}
 	v.last, err = p.cfg.Journal.Last(ctx)
 	return v, err
+}
+
+// history reports that what became of the issue before may matter, and with it whether its text has changed since.
+func (v view) history(issue tracker.Issue) bool {
+	last := v.last[issue.Key]
+	_, done := v.done[issue.Key]
+	return v.pool.unfit(issue) == "" && (done || issue.HasLabel(v.pool.cfg.Labels.NeedsInfo) || last.Verdict.Unlabelled != "" ||
+		last.Verdict.RetryAt.After(v.now))
 }
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }

@@ -222,10 +222,13 @@ func isUnknown(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// isAway reports that the tracker or the remote cannot be reached now.
+// isAway reports that the tracker or the remote cannot be used now: going on with other issues is of no use.
 func isAway(err error) bool {
-	var away *tracker.UnavailableError
-	return errors.As(err, &away) || errors.Is(err, worktree.ErrRemote)
+	var (
+		away    *tracker.UnavailableError
+		refused *tracker.RefusedError
+	)
+	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
 // ended takes a run's end, and looks at the issues that waited for it.

@@ -156,9 +156,8 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	}
 	if approver, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok {
 		_, reason := approver.Approved(ctx, issue, w.p.cfg.Require[0])
-		var away *tracker.UnavailableError
 		switch {
-		case errors.As(reason, &away):
+		case isAway(reason):
 			return "", reason
 		case reason != nil:
 			return reason.Error(), nil

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/e2e/mockmodel"
+)
+
+// secret is the credential that must never get into a sandbox.
+const secret = "sk-ant-the-real-secret-0123456789abcdef"
+
+// The real agents work a backlog to the end in the native sandbox: with a placeholder for a key, no network but ralph's
+// own proxy, and a repository of their own. The gate reads every file and process it can see, and looks for the key.
+func TestRealAgentsIsolated(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the native sandbox is Linux's")
+	}
+	model := startModel(t)
+	for agent, tt := range map[string]struct{ upstream, key, program, model string }{
+		"claude-code": {model, "ANTHROPIC_API_KEY", "claude", "sonnet"},
+		"codex":       {model + "/v1", "OPENAI_API_KEY", "codex", "gpt-5.5"},
+	} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			s, r := newScene(t, doIt), newRepository(t)
+			r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
+			r.write(t, "look.sh", lookForSecrets)
+			r.commit(t, "a backlog")
+			env := []string{
+				"PATH=" + filepath.Dir(agentProgram(t, tt.program)) + ":" + os.Getenv("PATH"),
+				tt.key + "=" + secret, "RALPH_AGENT=" + agent, "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=native",
+			}
+			p := s.start(t, r, env, "work", "--model", tt.model, "--agent-upstream", tt.upstream, "--max-iterations", "2",
+				"--gate", "test -f hello.txt", "--gate", "sh look.sh")
+			if got := p.end(t); got != 0 {
+				t.Fatalf("status %d", got)
+			}
+			if n := r.commits(t, "ralph/greet"); n != 1 {
+				t.Errorf("%d commits", n)
+			}
+			report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog/greet.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(report), secret) || !strings.Contains(string(report), "sandbox: native") {
+				t.Errorf("report:\n%s", report)
+			}
+			s.clean(t, r)
+		})
+	}
+}
+
+// startModel starts a model that writes a file and commits it.
+func startModel(t *testing.T) string {
+	t.Helper()
+	model := mockmodel.New(mockmodel.Options{Scenario: "write"})
+	url, err := model.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
+}
+
+// agentProgram is where a real agent is.
+func agentProgram(t *testing.T, name string) string {
+	t.Helper()
+	if os.Getenv("RALPH_E2E_AGENTS") == "off" {
+		t.Skip("RALPH_E2E_AGENTS=off")
+	}
+	path, err := filepath.Abs("../.tools/npm/node_modules/.bin/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the real %s is not there (%v); run e2e/agents/install.sh, or set RALPH_E2E_AGENTS=off to do without", name, err)
+	}
+	return path
+}
+
+// lookForSecrets fails when the key, which it puts together only here, is in any process or file.
+const lookForSecrets = `key=sk-ant-the-real-secret-0123456789
+key=${key}abcdef
+for f in /proc/[0-9]*/environ /proc/[0-9]*/cmdline; do
+  if tr '\0' '\n' < "$f" 2>/dev/null | grep -qF "$key"; then echo "the key is in $f"; exit 1; fi
+done
+if grep -rIlF "$key" "$HOME" /tmp /etc . "$(cut -d' ' -f2 .git)" 2>/dev/null; then exit 1; fi
+if env | grep -qF "$key"; then echo "the key is in the environment"; exit 1; fi
+`
