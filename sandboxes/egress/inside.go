@@ -9,9 +9,9 @@ import (
 // What programs in a sandbox see. It is the same in every sandbox, because each has a network of its own: so the
 // environment of a command can be written before its sandbox is there.
 const (
-	proxyPort    = 15380        // the HTTP proxy; endpoints have the ports that follow
-	maxEndpoints = 64           // of one proxy
-	dnsPort      = 53           //
+	proxyPort    = 15380 // the HTTP proxy; endpoints have the ports that follow
+	maxEndpoints = 64    // of one proxy
+	dnsPort      = 53
 	loopback     = "127.0.0.1"  // where proxy, endpoints and DNS are
 	namesPrefix  = "127.64.0.0" // names get addresses from here on
 	exempt       = "127.0.0.1,localhost,::1"

@@ -104,6 +104,7 @@ func (r *rig) run(t testing.TB, env []string, argv ...string) (stdout string, er
 		insideVariable + "=" + r.socket, "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 	}, env...)
+	cmd.Dir = t.TempDir()
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
@@ -191,7 +192,7 @@ dns.resolve4("example.com", (err, all) => console.log("dns", err ? err.code : al
 			env:  egress.Env(), want: []string{"hello example.com falsehello example.com false"},
 		},
 		"curl, an address": {
-			argv: []string{"sh", "-c", "curl -sS -o out -w '%{http_code}\n' http://169.254.169.254/"},
+			argv: []string{"sh", "-c", "curl -sS -o /dev/null -w '%{http_code}\n' http://169.254.169.254/"},
 			env:  egress.Env(), want: []string{"403"},
 		},
 		"git": {

@@ -121,7 +121,7 @@ func (c *replayed) CloseWrite() error          { return closeWrite(c.Conn) }
 func splice(a, b net.Conn) {
 	var both sync.WaitGroup
 	copyTo := func(to, from net.Conn) {
-		if _, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, 256<<10)); err != nil {
+		if _, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, 64<<10)); err != nil {
 			_ = a.Close()
 			_ = b.Close()
 			return

@@ -233,7 +233,11 @@ func TestHTTPProxy(t *testing.T) {
 	if status, body := get(t, c, "http://elsewhere.test/"); status != 403 || !strings.Contains(body, "no rule allows this host") {
 		t.Errorf("elsewhere: %d %q", status, body)
 	}
-	if _, err := c.Get("https://elsewhere.test/"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+	res, err := c.Get("https://elsewhere.test/")
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("elsewhere by CONNECT: %v", err)
 	}
 	r.wantRefused(t, "not-allowed elsewhere.test:80", "not-allowed elsewhere.test:443")

@@ -1,0 +1,6 @@
+package native
+
+// For tests outside the package.
+var (
+	GroupPrefix = groupPrefix
+)

@@ -1,0 +1,140 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// mappers are user namespaces for mounts on which the files of one user appear as another's.
+type mappers struct {
+	mu   sync.Mutex
+	open map[mapping]*os.File // guarded by mu
+}
+
+// mapping shows the files of one owner as another's, and the other way round.
+type mapping struct{ fromUID, fromGID, toUID, toGID int }
+
+// mount returns a mount of a file or folder on which owners are mapped. It needs root.
+func (m *mappers) mount(path string, how mapping) (*os.File, error) {
+	namespace, err := m.namespace(how)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := copyMount(path)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), path)
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(namespace.Fd())}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("show the files of user %d to the sandbox's user (the file system must know id-mapped mounts, "+
+			"as ext4, xfs, btrfs and tmpfs do; or run ralph as an ordinary user): %w", how.fromUID, err)
+	}
+	return file, nil
+}
+
+// namespace returns the user namespace for a mapping. They are few, and kept as long as the provider.
+func (m *mappers) namespace(how mapping) (*os.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.open[how]; f != nil {
+		return f, nil
+	}
+	f, err := newNamespace(how)
+	if err != nil {
+		return nil, fmt.Errorf("make a user namespace: %w", err)
+	}
+	if m.open == nil {
+		m.open = make(map[mapping]*os.File)
+	}
+	m.open[how] = f
+	return f, nil
+}
+
+// newNamespace borrows the namespace of a process that lives just long enough: this program as a first process, which
+// waits for a plan that never comes.
+func newNamespace(how mapping) (*os.File, error) {
+	ours, theirs, err := pair()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = ours.Close() }()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		_ = theirs.Close()
+		return nil, err
+	}
+	p, err := os.StartProcess("/proc/self/exe", []string{initName, "", prepare}, &os.ProcAttr{
+		Dir: "/", Env: firstEnv(), Files: []*os.File{null, null, null, theirs},
+		Sys: apart(unix.CLONE_NEWUSER, unix.SIGKILL),
+	})
+	_, _ = theirs.Close(), null.Close()
+	if err != nil {
+		return nil, err
+	}
+	var file *os.File
+	who := identity{insideUID: how.fromUID, insideGID: how.fromGID, hostUID: how.toUID, hostGID: how.toGID, root: true}
+	if err = who.mapTo(p.Pid); err == nil {
+		file, err = os.Open(procFile(p.Pid, "ns/user"))
+	}
+	_ = p.Kill()
+	_, waitErr := p.Wait()
+	if err != nil {
+		return nil, errors.Join(err, waitErr)
+	}
+	return file, nil
+}
+
+// mapOwners mounts what is shown of other users' files, when ralph is root, so that the processes inside can use it as
+// its owner could. What the plan then says of them is where their mounts come.
+func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err error) {
+	if !who.root {
+		return nil, nil
+	}
+	defer func() {
+		if err != nil {
+			closeAll(given)
+		}
+	}()
+	for i := range out.Shown {
+		s := &out.Shown[i]
+		if s.system {
+			continue
+		}
+		uid, gid, err := owner(s.Host)
+		if err != nil {
+			return given, err
+		}
+		if uid == who.hostUID && gid == who.hostGID {
+			continue
+		}
+		file, err := p.mappers.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
+		if err != nil && !s.Write {
+			continue // then it is seen as it is: readable where everybody may read it
+		}
+		if err != nil {
+			return given, fmt.Errorf("show %s: %w", s.Host, err)
+		}
+		given = append(given, file)
+		s.Given = len(given)
+	}
+	if out.Egress == "" {
+		return given, nil
+	}
+	uid, gid, err := owner(out.Egress)
+	if err != nil || uid == who.hostUID {
+		return given, err
+	}
+	file, err := p.mappers.mount(out.Egress, mapping{uid, gid, who.hostUID, who.hostGID})
+	if err != nil {
+		return given, fmt.Errorf("lead to the egress socket: %w", err)
+	}
+	given = append(given, file)
+	out.EgressGiven = len(given)
+	return given, nil
+}

@@ -1,0 +1,21 @@
+package native_test
+
+import (
+	"os"
+	"os/signal"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/sandboxes/native"
+)
+
+func TestMain(m *testing.M) {
+	if status, inside := native.Init(func() { signal.Notify(make(chan os.Signal, 1)) }); inside {
+		os.Exit(status)
+	}
+	if status, inside := other(); inside {
+		os.Exit(status)
+	}
+	goleak.VerifyTestMain(m)
+}

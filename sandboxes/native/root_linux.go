@@ -1,0 +1,316 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// scratch is where the one file system for all that is thrown away is mounted, out of sight of the commands' eyes.
+const scratch = "/.scratch"
+
+// makeRoot replaces the root of this process's mount namespace. What is shown of the host is picked up first and put in
+// its place when nothing else of the host is left, so that no link in a worktree leads the builder out.
+func makeRoot(p *plan, given []*os.File) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	links := systemLinks()
+	fds, err := pickUp(p, given)
+	if err != nil {
+		return err
+	}
+	devices, err := pickDevices()
+	if err != nil {
+		return err
+	}
+	if err := enterEmpty(); err != nil {
+		return err
+	}
+	if err := furnish(p, links); err != nil {
+		return err
+	}
+	if err := placeDevices(devices); err != nil {
+		return err
+	}
+	for i, s := range p.Shown {
+		if err := place(fds[i], s); err != nil {
+			return fmt.Errorf("show %s: %w", s.Inside, err)
+		}
+	}
+	if p.GitDir != "" {
+		if err := coverGitFile(p); err != nil {
+			return err
+		}
+	}
+	return finishRoot(p)
+}
+
+// pickUp opens a mount of everything that is shown.
+func pickUp(p *plan, given []*os.File) (fds []int, err error) {
+	for _, s := range p.Shown {
+		if s.Given > 0 {
+			if s.Given > len(given) {
+				return nil, fmt.Errorf("show %s: its mount is missing", s.Host)
+			}
+			fds = append(fds, int(given[s.Given-1].Fd()))
+			continue
+		}
+		fd, err := copyMount(s.Host)
+		if err != nil {
+			return nil, fmt.Errorf("show %s: %w", s.Host, err)
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// copyMount returns a mount of a file or folder, with all that is mounted below it, that hangs nowhere yet.
+func copyMount(path string) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+}
+
+// enterEmpty makes an empty root and lets go of the host's. The host's /proc must be seen until the new one is mounted:
+// the kernel gives no process more of it than it had.
+func enterEmpty() error {
+	const base, old = "/tmp", "/.old" // the host's own /tmp is back as soon as the root has moved away
+	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m,nr_inodes=4k"); err != nil {
+		return fmt.Errorf("mount an empty root: %w", err)
+	}
+	if err := os.Mkdir(base+old, 0o700); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(base, base+old); err != nil {
+		return fmt.Errorf("change the root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if err := os.Mkdir("/proc", 0o555); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc (is ralph itself in a container that hides parts of it?): %w", err)
+	}
+	if err := unix.Unmount(old, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("let go of the host's files: %w", err)
+	}
+	return os.Remove(old)
+}
+
+// furnish makes the folders that every sandbox has.
+func furnish(p *plan, links map[string]string) error {
+	if err := mountScratch(p.Disk); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/sys", "/var", "/var/empty", home} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for name, text := range writtenSettings(p.UID, p.GID) {
+		if err := os.WriteFile("/etc/"+name, []byte(text), 0o444); err != nil {
+			return err
+		}
+	}
+	for path, to := range links {
+		if err := os.Symlink(to, path); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/run", "/var/run"); err != nil {
+		return err
+	}
+	return placeScratch()
+}
+
+// mountScratch mounts what /tmp, the home and the other places to write share, so that one limit holds for all.
+func mountScratch(size int64) error {
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return err
+	}
+	options := fmt.Sprintf("mode=755,size=%d,nr_inodes=%d", size, max(size/4096, 1024))
+	if err := unix.Mount("tmpfs", scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mount scratch space: %w", err)
+	}
+	return nil
+}
+
+// placeScratch puts the parts of the scratch space in their places.
+func placeScratch() error {
+	if err := os.MkdirAll("/dev/shm", 0o755); err != nil {
+		return err
+	}
+	for inside, mode := range map[string]fs.FileMode{
+		"/tmp":     0o777 | fs.ModeSticky,
+		"/var/tmp": 0o777 | fs.ModeSticky,
+		"/dev/shm": 0o777 | fs.ModeSticky,
+		"/run":     0o755,
+		home:       0o700,
+	} {
+		part := filepath.Join(scratch, filepath.Base(filepath.Dir(inside))+"-"+filepath.Base(inside))
+		if err := os.Mkdir(part, mode.Perm()); err != nil {
+			return err
+		}
+		if err := os.Chmod(part, mode); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(inside, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(part, inside, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", inside, err)
+		}
+	}
+	if err := unix.Unmount(scratch, unix.MNT_DETACH); err != nil {
+		return err
+	}
+	return os.Remove(scratch)
+}
+
+// place hangs a mount where it is shown.
+func place(fd int, s shown) error {
+	if err := makePlace(s.Inside, s.File); err != nil {
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
+	if !s.Write {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return fmt.Errorf("make it harmless: %w", err)
+	}
+	return hang(fd, s.Inside)
+}
+
+func hang(fd int, inside string) error {
+	return unix.MoveMount(fd, "", unix.AT_FDCWD, inside, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// makePlace makes the file or folder that a mount covers, where there is none.
+func makePlace(path string, file bool) error {
+	if !file {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY|unix.O_NONBLOCK, 0o444)
+	if err != nil {
+		if _, there := os.Lstat(path); there == nil {
+			return nil // it need not be readable
+		}
+		return err
+	}
+	return f.Close()
+}
+
+// coverGitFile puts a file that names the private repository over the worktree's .git, which a mount makes impossible
+// to remove, rename or replace.
+func coverGitFile(p *plan) error {
+	const text = "/.gitfile"
+	if err := os.WriteFile(text, []byte("gitdir: "+p.GitDir+"\n"), 0o444); err != nil {
+		return err
+	}
+	fd, err := copyMount(text)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return err
+	}
+	// Whatever is there now, it must be the file itself that is covered, not what a link leads to.
+	at, err := unix.Open(filepath.Join(p.Worktree, ".git"), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("cover the worktree's .git file: %w", err)
+	}
+	defer func() { _ = unix.Close(at) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return errors.Join(errors.New("cover the worktree's .git file: it is not a regular file"), err)
+	}
+	const flags = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
+	if err := unix.MoveMount(fd, "", at, "", flags); err != nil {
+		return fmt.Errorf("cover the worktree's .git file: %w", err)
+	}
+	return os.Remove(text)
+}
+
+// finishRoot hides what of /proc is the machine's, and makes the root read-only.
+func finishRoot(p *plan) error {
+	_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0)
+	// The filter over system calls refuses new namespaces; should it ever have a hole, the kernel refuses them too.
+	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	if err := maskProc(); err != nil {
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	for _, path := range []string{"/dev", "/"} {
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &attr); err != nil && (path == "/" || !errors.Is(err, unix.EINVAL)) {
+			return fmt.Errorf("make %s read-only: %w", path, err)
+		}
+	}
+	return os.Chdir(p.Worktree)
+}
+
+// maskProc hides files of /proc that tell of the whole machine or change it.
+func maskProc() error {
+	null, err := copyMount("/dev/null")
+	if err != nil {
+		return err
+	}
+	_ = unix.Close(null)
+	for _, name := range []string{
+		"kcore", "keys", "key-users", "sysrq-trigger", "timer_list", "timer_stats", "sched_debug", "latency_stats",
+		"kmsg", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "slabinfo", "vmallocinfo", "pagetypeinfo", "iomem",
+		"ioports", "modules", "cmdline",
+	} {
+		path := "/proc/" + name
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		if err := unix.Mount("/dev/null", path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	readOnly := []string{"sys", "irq", "fs", "bus", "dynamic_debug", "driver"}
+	for _, name := range slices.Concat(readOnly, []string{"acpi", "scsi", "asound", "mpt", "tty"}) {
+		path := "/proc/" + name
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		if slices.Contains(readOnly, name) {
+			err = coverReadOnly(path)
+		} else if info.IsDir() {
+			err = unix.Mount("tmpfs", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=555")
+		}
+		if err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// coverReadOnly puts a read-only view of a folder over it.
+func coverReadOnly(path string) error {
+	fd, err := copyMount(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	attr := unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC,
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return err
+	}
+	return hang(fd, path)
+}
