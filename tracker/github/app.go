@@ -86,8 +86,9 @@ type minter struct {
 	api     *gh.Client
 	project Project
 
-	mu   sync.Mutex
-	slug string // guarded by mu
+	mu      sync.Mutex        // guards what follows
+	slug    string            // the app's name in addresses
+	granted map[string]string // permissions of the last token
 }
 
 // Token is a JWT for the app itself, by the forge's clock.
@@ -137,6 +138,13 @@ func (m *minter) slugOf(ctx context.Context) (string, error) {
 	return m.slug, nil
 }
 
+// grantedNow are the permissions of the installation, known once it has given a token.
+func (m *minter) grantedNow() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.granted
+}
+
 // installation turns the app's token into one of its installation.
 type installation struct{ m *minter }
 
@@ -153,8 +161,9 @@ func (i installation) Token(ctx context.Context) (forge.Token, error) {
 		id = found.ID
 	}
 	var answer struct {
-		Token     string    `json:"token"`
-		ExpiresAt time.Time `json:"expires_at"`
+		Token       string            `json:"token"`
+		ExpiresAt   time.Time         `json:"expires_at"`
+		Permissions map[string]string `json:"permissions"`
 	}
 	// A token more or less does no harm.
 	if err := m.ask(forge.Reading(ctx), http.MethodPost, fmt.Sprintf("app/installations/%d/access_tokens", id), &answer); err != nil {
@@ -163,6 +172,9 @@ func (i installation) Token(ctx context.Context) (forge.Token, error) {
 	if answer.Token == "" {
 		return forge.Token{}, fmt.Errorf("get a token for the app's installation: %w", forge.ErrNoToken)
 	}
+	m.mu.Lock()
+	m.granted = answer.Permissions
+	m.mu.Unlock()
 	return forge.Token{Secret: answer.Token, Expires: answer.ExpiresAt, Identity: fmt.Sprintf("app %d/%d", m.app.ID, id)}, nil
 }
 
@@ -175,8 +187,8 @@ func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if key, ok := any.(*rsa.PrivateKey); err == nil && ok {
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if key, ok := parsed.(*rsa.PrivateKey); err == nil && ok {
 		return key, nil
 	}
 	return nil, errors.New("read the GitHub App's private key: it is no RSA key; download it from the app's settings")

@@ -86,3 +86,27 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+func TestInspectApp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, level, want string }{
+		{"issues", "write", "ok the app has what it needs"},
+		{"pull_requests", "read", "fail the app lacks pull_requests: write"},
+		{"checks", "", "fail the app lacks checks: read"},
+		{"workflows", "write", "warn the app may more than ralph needs: workflows: write"},
+		{"administration", "read", "ok the app has what it needs"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := githubtest.New(t)
+			cfg := configOf(s)
+			cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+			s.GrantApp(c.name, c.level)
+			for _, f := range open(t, cfg).Inspect(t.Context(), tracker.Expectation{Push: true}) {
+				if got := string(f.Severity) + " " + f.Detail; f.What == "permissions" && got != c.want {
+					t.Errorf("permissions: %s, want %s", got, c.want)
+				}
+			}
+		})
+	}
+}

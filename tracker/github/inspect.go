@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,51 +79,6 @@ func (t *Tracker) inspectIdentity(ctx context.Context) tracker.Finding {
 	f := tracker.Finding{What: "identity", Severity: tracker.OK, Detail: me.Login}
 	if !me.Bot {
 		f.Detail += " (a person's account: whatever it labels counts as that person's word)"
-	}
-	return f
-}
-
-// inspectPermissions compares what is needed with what is there, too little and too much.
-func (t *Tracker) inspectPermissions(r repository, head http.Header, e tracker.Expectation) []tracker.Finding {
-	f := tracker.Finding{What: "permissions", Severity: tracker.OK, Detail: "enough on the project"}
-	switch {
-	case e.Push && !r.Permissions.Push && t.cfg.App == nil:
-		f.Severity, f.Detail = tracker.Fail, "may not push to the project"
-		f.Mend = "give the account write access, or the token contents and pull requests: write"
-	case !r.Permissions.Push && !r.Permissions.Triage && t.cfg.App == nil:
-		f.Severity, f.Detail = tracker.Fail, "may not label issues of the project"
-		f.Mend = "give the account triage access, or the token issues: write"
-	}
-	out := []tracker.Finding{f}
-	if _, classic := head["X-Oauth-Scopes"]; !classic {
-		return append(out, tracker.Finding{What: "token", Severity: tracker.OK,
-			Detail: "fine-grained or of an app; GitHub does not tell what it may do"})
-	}
-	return append(out, inspectScopes(head.Get("X-OAuth-Scopes"), r.Private))
-}
-
-// inspectScopes judges a classic token.
-func inspectScopes(header string, private bool) tracker.Finding {
-	var have, excess []string
-	for s := range strings.SplitSeq(header, ",") {
-		if s = strings.TrimSpace(s); s != "" {
-			have = append(have, s)
-		}
-	}
-	f := tracker.Finding{What: "token", Severity: tracker.OK, Detail: "classic, with scopes " + strings.Join(have, ", ")}
-	if !slices.Contains(have, "repo") && (private || !slices.Contains(have, "public_repo")) {
-		f.Severity, f.Detail = tracker.Fail, "classic, lacks the scope repo; it has: "+cmp.Or(strings.Join(have, ", "), "none")
-		f.Mend = "make a fine-grained token with issues, pull requests and contents: write"
-		return f
-	}
-	for _, s := range have {
-		if s == "workflow" || s == "delete_repo" || s == "site_admin" || strings.HasPrefix(s, "admin:") || strings.HasPrefix(s, "write:packages") {
-			excess = append(excess, s)
-		}
-	}
-	if len(excess) > 0 {
-		f.Severity, f.Detail = tracker.Warn, "classic, may more than ralph needs: "+strings.Join(excess, ", ")
-		f.Mend = "make a fine-grained token for this project with issues, pull requests and contents: write"
 	}
 	return f
 }

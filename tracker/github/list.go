@@ -146,7 +146,10 @@ func (t *Tracker) read(ctx context.Context, key string) (issue, error) {
 	if err := decodeIssue(raw, &i); err != nil {
 		return issue{}, fmt.Errorf("#%s: %w", key, err)
 	}
-	// An issue that was transferred is another project's now, and the API follows it there.
+	// An issue that was transferred is another project's now, and the API redirects there.
+	if now := i.project(); now != "" && !strings.EqualFold(now, t.cfg.Project.String()) {
+		return issue{}, fmt.Errorf("%w: %q has moved to %s#%d", tracker.ErrNotFound, key, now, i.Number)
+	}
 	if i.isPull() || i.Number != number {
 		return issue{}, notFound(key)
 	}

@@ -3,6 +3,7 @@ package github_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
@@ -228,5 +230,51 @@ func TestFailures(t *testing.T) {
 				t.Errorf("error has more than one line, or the token: %q", err)
 			}
 		})
+	}
+}
+
+// TestTransferredIssue: an issue that lives in another project now is none of this backlog.
+func TestTransferredIssue(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	s.Inject(only("/issues/1", githubtest.Fault{Status: http.StatusOK,
+		Body: `{"number": 1, "state": "open", "repository_url": "https://api.github.com/repos/other/place"}`}))
+	if _, err := g.Get(t.Context(), "1"); !errors.Is(err, tracker.ErrNotFound) || !strings.Contains(err.Error(), "has moved to other/place#1") {
+		t.Errorf("Get = %v", err)
+	}
+}
+
+// TestPullRequestIsNoIssue: its number is no key.
+func TestPullRequestIsNoIssue(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	s.AddPull(githubtest.Issue{Title: "Pull", Author: "ada"}, githubtest.Pull{Head: "x"})
+	if _, err := g.Get(t.Context(), "1"); !errors.Is(err, tracker.ErrNotFound) {
+		t.Errorf("Get = %v", err)
+	}
+	if err := g.Change(t.Context(), "1", tracker.Change{Close: true}); !errors.Is(err, tracker.ErrNotFound) || s.Issue(1).Closed {
+		t.Errorf("Change = %v", err)
+	}
+}
+
+// TestTokenIsNotLogged: not at the most talkative level, whatever happens.
+func TestTokenIsNotLogged(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	cfg := configOf(s)
+	var log strings.Builder
+	cfg.Log = zerolog.New(&log).Level(zerolog.TraceLevel)
+	g := open(t, cfg)
+	faults := slices.Collect(maps.Values(githubtest.Faults()))
+	s.Inject(func(n int, _ *http.Request) *githubtest.Fault { return &faults[n%len(faults)] })
+	for range 20 {
+		if _, err := g.Get(t.Context(), "1"); err != nil && strings.Contains(err.Error(), githubtest.Token) {
+			t.Errorf("the token is in the error %v", err)
+		}
+	}
+	if log.Len() == 0 || strings.Contains(log.String(), githubtest.Token) {
+		t.Errorf("log: %s", log.String())
 	}
 }

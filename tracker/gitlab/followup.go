@@ -12,8 +12,15 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// FollowUps lists ralph's own open requests that need another run, oldest first. Of several reasons the gravest is
-// given, a conflict before failed checks before what people ask for; what people ask for is in the feedback in any case.
+// Feedback is for a prompt; GitLab keeps the rest.
+const (
+	maxFeedback = 32 << 10 // bytes in all
+	maxPart     = 8 << 10  // bytes of one log or note
+)
+
+// FollowUps lists ralph's own open requests that need another run, oldest first. A request has one follow-up: a conflict
+// counts first, then what a person asks for, then checks; its feedback has all of them. A conflict that GitLab has not
+// worked out yet is none.
 func (t *Tracker) FollowUps(ctx context.Context, prefix string) ([]tracker.FollowUp, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
@@ -70,13 +77,6 @@ func (t *Tracker) followUp(ctx context.Context, judges *court, iid int) (*tracke
 	if m.Conflicts || m.Status == "conflict" {
 		note(tracker.Conflict, fmt.Sprintf("The branch conflicts with %s.", m.Target), m.Updated)
 	}
-	if p := m.HeadPipeline; p != nil && p.Status == "failed" {
-		log, err := t.failures(ctx, *p)
-		if err != nil {
-			return nil, err
-		}
-		note(tracker.ChecksFailed, log, p.Updated)
-	}
 	asked, at, err := t.asked(ctx, judges, m)
 	if err != nil {
 		return nil, err
@@ -84,10 +84,17 @@ func (t *Tracker) followUp(ctx context.Context, judges *court, iid int) (*tracke
 	if asked != "" {
 		note(tracker.ChangesRequested, asked, at)
 	}
+	if p := m.HeadPipeline; p != nil && p.Status == "failed" {
+		log, err := t.failures(ctx, *p)
+		if err != nil {
+			return nil, err
+		}
+		note(tracker.ChecksFailed, log, p.Updated)
+	}
 	if f.Reason == "" {
 		return nil, nil
 	}
-	f.Feedback = strings.Join(said, "\n\n")
+	f.Feedback = cut(strings.Join(said, "\n\n"), maxFeedback)
 	return &f, nil
 }
 
@@ -133,7 +140,7 @@ func quoted(n note) string {
 	if p := n.Position; p != nil && p.Path != "" {
 		where = fmt.Sprintf(" on %s:%d", p.Path, p.Line)
 	}
-	return fmt.Sprintf("%s%s says:\n%s", n.Author.name(), where, n.Body)
+	return fmt.Sprintf("%s%s says:\n%s", n.Author.name(), where, cut(n.Body, maxPart))
 }
 
 // pushed is when the head commit of the request arrived.

@@ -99,7 +99,7 @@ func TestFollowUps(t *testing.T) {
 			if !strings.Contains(f.Feedback, tt.want.feedback) || (tt.want.without != "" && strings.Contains(f.Feedback, tt.want.without)) {
 				t.Errorf("feedback %.300q…, want %q and not %q", f.Feedback, tt.want.feedback, tt.want.without)
 			}
-			if len(f.Feedback) > 2*logBytes {
+			if len(f.Feedback) > maxFeedback {
 				t.Errorf("feedback has %d bytes", len(f.Feedback))
 			}
 		})

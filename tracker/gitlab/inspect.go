@@ -87,7 +87,7 @@ func (t *Tracker) inspectProject(ctx context.Context, i *inspection, e tracker.E
 	const what = "project"
 	var p projectInfo
 	if err := t.get(ctx, t.project(""), &p); err != nil {
-		i.say(tracker.Fail, what, "check tracker.project, and that the token's account is a member", "%s: %v", t.cfg.Project, err)
+		i.say(tracker.Fail, what, "check the name of the project, and that the token's account is a member", "%s: %v", t.cfg.Project, err)
 		return
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 )
 
 // markerLine is the last line of a report: it names the run, and proves that ralph wrote it about that issue.
-var markerLine = regexp.MustCompile(`(?:^|\n)<!-- ralph:report run=(\S+) mac=([0-9a-f]{64}) -->\s*$`)
+var markerLine = regexp.MustCompile(`(?:^|\n)<!-- ralph:report run=(\S*) mac=([0-9a-f]{64}) -->\s*$`)
 
 func (t *Tracker) marker(iid int, run string) string {
 	return fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->", escaped(run), hex.EncodeToString(t.mac(iid, run)))

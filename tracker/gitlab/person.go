@@ -77,7 +77,7 @@ func (c *court) judge(ctx context.Context, u user) (string, error) {
 		return fmt.Sprintf("%s is not known to GitLab", u.Username), nil
 	}
 	if whole.isBot() {
-		return fmt.Sprintf("%s is a bot (id %d) that is not listed in tracker.trusted_bots", u.Username, u.ID), nil
+		return fmt.Sprintf("%s is a bot (id %d) that is not listed in trusted-bots", u.Username, u.ID), nil
 	}
 	return "", nil
 }

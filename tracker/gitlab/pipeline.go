@@ -11,10 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-const (
-	maxLogs  = 5    // jobs whose logs are read
-	logBytes = 8192 // of the end of each
-)
+// maxLogs is how many failed jobs' logs are read.
+const maxLogs = 5
 
 // failures tells which required jobs of a pipeline failed, with the end of their logs. A job that may fail is none.
 func (t *Tracker) failures(ctx context.Context, p pipeline) (string, error) {
@@ -48,13 +46,13 @@ func (t *Tracker) failures(ctx context.Context, p pipeline) (string, error) {
 // log is the end of a job's log; empty where it was erased or may not be read.
 func (t *Tracker) log(ctx context.Context, id int) (string, error) {
 	var b bytes.Buffer
-	err := t.get(forge.LastBytes(ctx, logBytes), t.project("/jobs/%d/trace", id), &b)
+	err := t.get(forge.LastBytes(ctx, maxPart), t.project("/jobs/%d/trace", id), &b)
 	switch forge.Status(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return "", nil
 	}
 	text := strings.ToValidUTF8(b.String(), "")
-	if _, rest, cut := strings.Cut(text, "\n"); cut && b.Len() >= logBytes { // the first line is not whole
+	if _, rest, cut := strings.Cut(text, "\n"); cut && b.Len() >= maxPart { // the first line is not whole
 		text = rest
 	}
 	return text, err

@@ -50,7 +50,7 @@ func ParseRemote(remote string) (Project, error) {
 	}
 	p := Project{Host: host, Path: strings.TrimSuffix(strings.Trim(path, "/"), ".git")}
 	if err := p.check(); err != nil {
-		return Project{}, fmt.Errorf("find the GitLab project in a remote of %s: want …/GROUP/PROJECT; name it in tracker.project", host)
+		return Project{}, fmt.Errorf("find the GitLab project in a remote of %s: want …/GROUP/PROJECT; name it as project", host)
 	}
 	return p, nil
 }
@@ -62,7 +62,7 @@ func splitRemote(remote string) (host, path string, err error) {
 	if !strings.Contains(remote, "://") {
 		m := scpLike.FindStringSubmatch(remote)
 		if m == nil {
-			return "", "", errors.New("the remote is a local path; name the project in tracker.project")
+			return "", "", errors.New("the remote is a local path; name it as project")
 		}
 		return plainHost(m[1], ""), m[2], nil
 	}
@@ -76,7 +76,7 @@ func splitRemote(remote string) (host, path string, err error) {
 	case "ssh", "git", "git+ssh", "ssh+git":
 		return plainHost(u.Hostname(), ""), u.Path, nil // the port of SSH is not that of the API
 	}
-	return "", "", errors.New("a remote by " + u.Scheme + " is no project; name it in tracker.project")
+	return "", "", errors.New("a remote by " + u.Scheme + " is no project; name it as project")
 }
 
 // plainHost is the host in lower case, without what only some protocols need.

@@ -2,6 +2,7 @@ package gitlab
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,7 +14,8 @@ import (
 )
 
 // Report writes or replaces the run's note. It is found by its marker and by ralph's own account, and never posted a
-// second time: after a write that may have happened the issue is looked at before anything else is done.
+// second time: after a write that may have happened the issue is looked at before anything else is done. A second note
+// of the run, left by an answer that was lost, is deleted.
 func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	iid, ok := numberOf(key)
 	if !ok {
@@ -25,43 +27,52 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	}
 	defer release()
 	marker := t.marker(iid, r.Run)
-	body := fit(r.Body, len(marker)+2) + "\n\n" + marker
+	body := fit(r.Body, maxText-len(marker)-2) + "\n\n" + marker
 	found, err := t.findReport(ctx, iid, r.Run)
 	if err != nil {
 		return err
 	}
-	if found == nil {
+	if len(found) == 0 {
 		_, err = one[note](ctx, t, http.MethodPost, t.project("/issues/%d/notes", iid), gl.CreateIssueNoteOptions{Body: &body})
 		if !forge.Uncertain(err) {
 			return gone(key, err)
 		}
 		var look error
-		if found, look = t.findReport(ctx, iid, r.Run); look != nil || found == nil {
+		if found, look = t.findReport(ctx, iid, r.Run); look != nil || len(found) == 0 {
 			return err
 		}
 	}
-	if found.Body == body {
-		return nil
+	if found[0].Body != body {
+		path := t.project("/issues/%d/notes/%d", iid, found[0].ID)
+		if _, err := one[note](ctx, t, http.MethodPut, path, gl.UpdateIssueNoteOptions{Body: &body}); err != nil {
+			return fmt.Errorf("edit the report on #%d: %w", iid, err)
+		}
 	}
-	_, err = one[note](ctx, t, http.MethodPut, t.project("/issues/%d/notes/%d", iid, found.ID), gl.UpdateIssueNoteOptions{Body: &body})
-	return err
+	for _, n := range found[1:] {
+		_, err := t.call(ctx, http.MethodDelete, t.project("/issues/%d/notes/%d", iid, n.ID), nil, nil, nil)
+		if err != nil && forge.Status(err) != http.StatusNotFound {
+			return fmt.Errorf("delete the second report on #%d: %w", iid, err)
+		}
+	}
+	return nil
 }
 
-// findReport finds the note of a run; nil when there is none. The newest notes are looked at first.
-func (t *Tracker) findReport(ctx context.Context, iid int, run string) (*note, error) {
+// findReport finds the notes of a run, of which there should be one at most, the oldest first. The newest notes of the
+// issue are looked at first, up to the page that has one.
+func (t *Tracker) findReport(ctx context.Context, iid int, run string) ([]note, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found *note
+	var found []note
 	query := url.Values{"order_by": {"created_at"}, "sort": {"desc"}}
 	err = eachPage(ctx, t, t.project("/issues/%d/notes", iid), query, func(some []note) bool {
 		for _, n := range some {
 			if got, ok := t.marked(iid, n.Body); ok && got == run && !n.System && n.Author.id() == self.ID {
-				found = &n
+				found = append([]note{n}, found...)
 			}
 		}
-		return found == nil
+		return len(found) == 0
 	})
 	return found, gone(strconv.Itoa(iid), err)
 }

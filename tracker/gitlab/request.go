@@ -21,7 +21,7 @@ const (
 )
 
 // draftMark is how a title says that its request is a draft.
-var draftMark = regexp.MustCompile(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`) //nolint:gochecknoglobals // a pattern
+var draftMark = regexp.MustCompile(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`)
 
 // OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody else
 // opened for the branch is theirs and is left as it is. What people changed of labels, reviewers and assignees stays.
@@ -70,7 +70,7 @@ func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*merge, e
 // for.
 func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*merge, error) {
 	body := gl.CreateMergeRequestOptions{
-		Title: gl.Ptr(titleOf(r)), Description: gl.Ptr(fit(r.Body, 0)), SourceBranch: &r.Head, TargetBranch: &r.Base,
+		Title: gl.Ptr(titleOf(r)), Description: gl.Ptr(fit(r.Body, maxText)), SourceBranch: &r.Head, TargetBranch: &r.Base,
 		RemoveSourceBranch: gl.Ptr(false),
 	}
 	if len(r.Labels) > 0 {
@@ -118,7 +118,7 @@ func (t *Tracker) updateRequest(ctx context.Context, m merge, r tracker.Request)
 		}
 	}
 	set(&body.Title, m.Title, titleOf(r))
-	set(&body.Description, m.Body, fit(r.Body, 0))
+	set(&body.Description, m.Body, fit(r.Body, maxText))
 	set(&body.TargetBranch, m.Target, cmp.Or(r.Base, m.Target))
 	var missing []string
 	for _, l := range r.Labels {

@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -90,5 +91,32 @@ func TestTitle(t *testing.T) {
 		if got := titleOf(tracker.Request{Head: "head", Title: tt.title, Draft: tt.draft}); got != tt.want {
 			t.Errorf("title of %q is %q, want %q", tt.title, got, tt.want)
 		}
+	}
+}
+
+// TestOpenRequestUnsure has the answer get lost, and somebody be faster: one call suffices, and there is one request.
+func TestOpenRequestUnsure(t *testing.T) {
+	t.Parallel()
+	for name, on := range map[string]func(*rig) *gitlabtest.Fault{
+		"answer lost": func(*rig) *gitlabtest.Fault { return &gitlabtest.Fault{After: true} },
+		"raced": func(r *rig) *gitlabtest.Fault {
+			r.project.AddMerge(gitlabtest.Merge{Title: "first", Source: "ralph/1", Target: "main", Author: r.ralph})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+				if c.Method == http.MethodPost {
+					return on(r)
+				}
+				return nil
+			})
+			got := r.open(t, tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+			if m := r.project.Merges(); got.Number != 1 || len(m) != 1 || m[0].Title != "x" || m[0].Description != "y" {
+				t.Errorf("opened %+v, there are %+v", got, m)
+			}
+		})
 	}
 }

@@ -12,25 +12,32 @@ const maxText = 65536
 const cutNote = "\n\n… (cut: the whole report is in the log)"
 
 // quickAction is what GitLab executes in a note or a description: a line that begins with a slash and a word.
-var quickAction = regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z])`) //nolint:gochecknoglobals // a pattern
+var quickAction = regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z])`)
 
-// fit makes a text ready to be posted with room bytes left: no line of it is a command to GitLab, and a fence that the
-// cut left open is closed.
-func fit(text string, room int) string {
+// fit makes a text ready to be posted in at most limit bytes, which are some hundred at least: no line of it is a command
+// to GitLab, and a fence that the cut left open is closed.
+func fit(text string, limit int) string {
 	text = quickAction.ReplaceAllString(text, `$1\/$2`)
-	limit := maxText - room
 	if len(text) <= limit {
 		return text
 	}
 	limit -= len(cutNote) + maxFence + 1
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	text = text[:limit]
+	text = cut(text, limit)
 	if fence := openFence(text); fence != "" {
 		text += "\n" + fence
 	}
 	return text + cutNote
+}
+
+// cut returns at most n bytes of s, ending at a rune's end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 const maxFence = 64

@@ -22,6 +22,7 @@ const AppID = 77
 type appState struct {
 	key    *rsa.PublicKey
 	life   time.Duration
+	grants map[string]string
 	minted int
 }
 
@@ -33,8 +34,19 @@ func (s *Server) UseApp(life time.Duration) []byte {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.app = &appState{key: &key.PublicKey, life: life}
+	s.app = &appState{key: &key.PublicKey, life: life, grants: map[string]string{
+		"metadata": "read", "issues": "write", "contents": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}}
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+}
+
+// GrantApp changes one of the app's permissions; an empty level takes it away.
+func (s *Server) GrantApp(name, level string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.app.grants[name] = level
+	if level == "" {
+		delete(s.app.grants, name)
+	}
 }
 
 // Minted is how many tokens the app got.
@@ -87,12 +99,8 @@ func (q *request) appToken(parts []string) reply {
 	token := fmt.Sprintf("ghs_minted%d", q.app.minted)
 	q.tokens[token] = &Access{Login: Bot, Ends: ends}
 	out := q.desc.object("installation-token")
-	for k := range out {
-		if k != "permissions" {
-			delete(out, k)
-		}
-	}
-	out["token"], out["expires_at"] = token, stamp(ends)
+	clear(out)
+	out["token"], out["expires_at"], out["permissions"] = token, stamp(ends), q.app.grants
 	return reply{status: http.StatusCreated, body: out}
 }
 

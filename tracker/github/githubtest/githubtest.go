@@ -6,6 +6,7 @@
 package githubtest
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,6 +51,7 @@ type Server struct {
 	limit   int // requests left; negative: no limit
 	resetAt time.Time
 	logs    map[int64]string
+	judged  map[[sha256.Size]byte]bool // answers held against the description
 }
 
 type repoState struct {
@@ -77,7 +79,7 @@ func New(t testing.TB) *Server {
 	s := &Server{
 		t: t, clock: NewClock(), done: make(chan struct{}), desc: describe(t),
 		users: map[string]*User{}, tokens: map[string]*Access{}, checks: map[string][]*Check{}, refs: map[string]string{},
-		logs: map[int64]string{}, nextID: 1000, limit: -1,
+		logs: map[int64]string{}, judged: map[[sha256.Size]byte]bool{}, nextID: 1000, limit: -1,
 	}
 	s.AddUser(User{Login: ghost, ID: 10137})
 	s.AddUser(User{Login: "ada", Permission: "admin"})

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -103,6 +104,9 @@ func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 		return s.render(s.graph(access, body), nil)
 	}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api)
+	if _, measured := s.t.(*testing.B); measured { // what is measured is the client
+		return s.render(s.route(r, path, access, body), nil)
+	}
 	known, err := s.desc.request(r, path, body)
 	if err != nil {
 		s.t.Errorf("githubtest: %s\n%s", brief(err), body)
@@ -130,10 +134,17 @@ func (s *Server) render(a reply, known *exchange) (reply, []byte) {
 		text = b.Bytes()
 		a.header.Set("Content-Type", "application/json; charset=utf-8")
 	}
-	if known != nil {
-		if err := known.answer(a.status, a.header, text); err != nil {
-			s.t.Errorf("githubtest: %s", brief(err))
-		}
+	if known == nil {
+		return a, text
+	}
+	// The same answer to the same path has been judged already.
+	what := sha256.Sum256(fmt.Appendf(nil, "%s %s %d\n%s", known.in.Request.Method, known.in.Request.URL.Path, a.status, text))
+	if s.judged[what] {
+		return a, text
+	}
+	s.judged[what] = true
+	if err := known.answer(a.status, a.header, text); err != nil {
+		s.t.Errorf("githubtest: %s", brief(err))
 	}
 	return a, text
 }

@@ -128,7 +128,7 @@ func (p *Project) label(name string) *label {
 func (l *label) object() object {
 	return object{
 		"id": l.id, "name": l.name, "color": l.color, "text_color": "#FFFFFF", "description": l.description,
-		"description_html": l.description, "subscribed": false, "priority": nil, "is_project_label": !l.group,
+		"subscribed": false, "priority": nil, "is_project_label": !l.group,
 	}
 }
 

@@ -102,6 +102,8 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 		return s.createNote(c, p, i)
 	case "PUT /notes/#":
 		return s.updateNote(c, p, i, number(rest[2]))
+	case "DELETE /notes/#":
+		return p.deleteNote(c, i, number(rest[2]))
 	case "GET /resource_label_events":
 		return s.labelEvents(c, i)
 	case "GET /links":

@@ -129,7 +129,7 @@ func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 		}}
 	}
 	c := &call{r: r, user: tok.user, token: tok, query: r.URL.Query()}
-	if write {
+	if write && r.Method != http.MethodDelete {
 		if err := json.NewDecoder(r.Body).Decode(&c.body); err != nil {
 			return nil, badParameter("the body is no JSON object: %v", err)
 		}

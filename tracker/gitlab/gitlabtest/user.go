@@ -127,7 +127,8 @@ func (s *Server) member(p *Project, id int) answer {
 		return refusal(http.StatusNotFound, "404 Not found")
 	}
 	o := s.userObject(u, false)
-	o["access_level"], o["membership_state"], o["expires_at"] = level, "active", nil
+	delete(o, "locked")
+	o["access_level"], o["expires_at"] = level, nil
 	o["created_at"] = stamp(time.Unix(1650000000, 0))
 	return ok(o)
 }

@@ -1,0 +1,92 @@
+package githubtest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// witness notes what would have failed the test.
+type witness struct {
+	testing.TB
+	said []string
+}
+
+func (w *witness) Errorf(format string, args ...any) {
+	w.said = append(w.said, fmt.Sprintf(format, args...))
+}
+
+// TestViolationsAreFound: what GitHub's description does not allow fails the test that does it.
+func TestViolationsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method, path, body string
+		spoil              func(*Server)
+		want               string
+	}{
+		"none":                {method: http.MethodGet, path: "repos/acme/widgets/issues?state=open"},
+		"unknown path":        {method: http.MethodGet, path: "repos/acme/widgets/wishes", want: "is not in GitHub's description"},
+		"bad query":           {method: http.MethodGet, path: "repos/acme/widgets/issues?state=ajar", want: "request GET"},
+		"bad body":            {method: http.MethodPost, path: "repos/acme/widgets/issues/1/comments", body: `{"text":"x"}`, want: "request POST"},
+		"wrong type":          {method: http.MethodPost, path: "repos/acme/widgets/pulls", body: `{"title":"x","head":"h","base":"main","draft":"yes"}`, want: "request POST"},
+		"bad answer":          {method: http.MethodGet, path: "repos/acme/widgets/issues", spoil: func(s *Server) { s.issues[0].Author = "unheard of"; s.desc = spoiled(s.desc) }, want: "answer 200 to GET"},
+		"unknown GraphQL":     {method: http.MethodPost, path: "graphql", body: `{"query":"{viewer{login}}"}`, want: "unknown GraphQL document"},
+		"write without right": {method: http.MethodPost, path: "repos/acme/widgets/issues/1/comments", body: `{"body":"x"}`, spoil: func(s *Server) { s.users[Bot].Permission = "read" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &witness{TB: t}
+			s := New(w)
+			s.AddIssue(Issue{Title: "One"})
+			if c.spoil != nil {
+				c.spoil(s)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), c.method, address(s, c.path), strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+Token)
+			if c.body != "" {
+				req.Header.Set("Content-Type", "application/json")
+			}
+			resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Fatal(err)
+			}
+			switch said := strings.Join(w.said, "\n"); {
+			case c.want == "" && said != "":
+				t.Errorf("found %q", said)
+			case !strings.Contains(said, c.want):
+				t.Errorf("found %q, want %q", said, c.want)
+			}
+		})
+	}
+}
+
+// spoiled makes answers whose issues lack what they must have.
+func spoiled(d *description) *description {
+	out := *d
+	out.examples = map[string]string{}
+	for k, v := range d.examples {
+		out.examples[k] = v
+	}
+	out.examples["issue"] = strings.ReplaceAll(d.examples["issue"], `"node_id"`, `"no_id"`)
+	return &out
+}
+
+func address(s *Server, path string) string {
+	if path == "graphql" {
+		return strings.TrimSuffix(s.BaseURL(), "v3/") + path
+	}
+	return s.BaseURL() + path
+}

@@ -1,0 +1,160 @@
+package gitlabtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (i *Issue) state() string {
+	if i.Closed {
+		return "closed"
+	}
+	return "opened"
+}
+
+func (s *Server) issueObject(p *Project, i *Issue) object {
+	o := object{
+		"id": i.id, "iid": i.iid, "project_id": p.id, "title": i.Title, "description": i.Description, "state": i.state(),
+		"created_at": stamp(i.Created), "updated_at": stamp(i.updated), "closed_at": nil, "labels": slices.Clone(i.Labels),
+		"milestone": nil, "assignees": []any{}, "author": s.basic(i.author), "user_notes_count": i.said(),
+		"merge_requests_count": len(p.closing(i)), "upvotes": 0, "downvotes": 0, "due_date": nil, "confidential": i.Confidential,
+		"discussion_locked": nil, "issue_type": cmp.Or(i.Type, "issue"),
+		"web_url":               fmt.Sprintf("%s/%s/-/issues/%d", s.URL, p.path, i.iid),
+		"blocking_issues_count": i.blocking(), "weight": nil, "moved_to_id": nil, "subscribed": false,
+		"references": object{"short": fmt.Sprintf("#%d", i.iid), "relative": fmt.Sprintf("#%d", i.iid), "full": fmt.Sprintf("%s#%d", p.path, i.iid)},
+	}
+	if i.Labels == nil {
+		o["labels"] = []string{}
+	}
+	if i.Description == "" {
+		o["description"] = nil
+	}
+	if i.Weight != 0 {
+		o["weight"] = i.Weight
+	}
+	if i.Milestone != "" {
+		o["milestone"] = object{"id": 1, "title": i.Milestone, "state": "active"}
+	}
+	var who []any
+	for _, u := range i.Assignees {
+		who = append(who, s.basic(u.ID))
+	}
+	if who != nil {
+		o["assignees"] = who
+	}
+	return o
+}
+
+func (i *Issue) said() (n int) {
+	for _, x := range i.notes {
+		if !x.system {
+			n++
+		}
+	}
+	return n
+}
+
+// blocking counts the open issues that this one blocks.
+func (i *Issue) blocking() (n int) {
+	for _, l := range i.links {
+		if l.kind == "blocks" && !l.issue.Closed && !i.Closed {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) listIssues(c *call, p *Project) answer {
+	known := []string{"state", "order_by", "sort", "iids[]", "scope", "issue_type"}
+	if k, bad := unknownParameter(c, known...); bad {
+		return badParameter("%s is invalid", k)
+	}
+	if p.NoIssues {
+		return forbidden()
+	}
+	var found []*Issue
+	for _, i := range p.issues {
+		state := c.query.Get("state")
+		if (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) {
+			found = append(found, i)
+		}
+	}
+	position := func(i *Issue) string { return fmt.Sprintf("%s %012d", stamp(i.Created), i.id) }
+	slices.SortFunc(found, func(a, b *Issue) int {
+		if c.query.Get("sort") == "asc" {
+			return strings.Compare(position(a), position(b))
+		}
+		return strings.Compare(position(b), position(a))
+	})
+	show := func(i *Issue) object { return s.issueObject(p, i) }
+	if c.query.Get("pagination") == "keyset" && !s.noKeyset && c.query.Get("sort") == "asc" {
+		return keyset(c, found, position, show)
+	}
+	return paged(c, found, show)
+}
+
+func wanted(iids []string, iid int) bool {
+	return len(iids) == 0 || slices.Contains(iids, strconv.Itoa(iid))
+}
+
+func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
+	if k, bad := unknownParameter(c, "add_labels", "remove_labels", "state_event", "assignee_ids"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	level := p.level(c.user.ID)
+	if level < Reporter && c.user.ID != i.author {
+		return forbidden()
+	}
+	i.writes++
+	if level >= Reporter { // of others GitLab ignores labels without a word
+		for _, name := range names(c.body["add_labels"]) {
+			p.mark(i, c.user.ID, name, true)
+		}
+		for _, name := range names(c.body["remove_labels"]) {
+			p.mark(i, c.user.ID, name, false)
+		}
+	}
+	if c.body["state_event"] == "close" && !i.Closed {
+		i.Closed, i.updated = true, s.now()
+	}
+	return ok(s.issueObject(p, i))
+}
+
+// names reads a list of label names, which the API takes with commas.
+func names(v any) []string {
+	text, _ := v.(string)
+	var out []string
+	for n := range strings.SplitSeq(text, ",") {
+		if n = strings.TrimSpace(n); n != "" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (s *Server) labelEvents(c *call, i *Issue) answer {
+	return paged(c, i.events, func(e *labelEvent) object {
+		o := object{
+			"id": e.id, "user": s.basic(e.user), "created_at": stamp(e.at), "resource_type": "Issue", "resource_id": i.id,
+			"label": nil, "action": e.action,
+		}
+		if e.label != nil {
+			o["label"] = object{"id": e.label.id, "name": e.label.name, "color": e.label.color, "description": e.label.description}
+		}
+		return o
+	})
+}
+
+func (s *Server) links(i *Issue) answer {
+	out := []object{}
+	for n, l := range i.links {
+		o := s.issueObject(l.project, l.issue)
+		o["issue_link_id"], o["link_type"] = n+1, l.kind
+		o["link_created_at"], o["link_updated_at"] = stamp(i.Created), stamp(i.Created)
+		out = append(out, o)
+	}
+	return ok(out)
+}

@@ -1,0 +1,179 @@
+package gitlabtest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (s *Server) closedBy(c *call, p *Project, i *Issue) answer {
+	return paged(c, p.closing(i), func(m *Merge) object { return s.mergeObject(p, m, false) })
+}
+
+func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
+	p.refresh(m)
+	status := m.MergeStatus
+	switch {
+	case status != "":
+	case m.Conflicts:
+		status = "conflict"
+	default:
+		status = "mergeable"
+	}
+	draft := strings.HasPrefix(strings.ToLower(m.Title), "draft:")
+	o := object{
+		"id": m.id, "iid": m.IID, "project_id": p.id, "title": m.Title, "description": m.Description, "state": m.State,
+		"created_at": stamp(m.created), "updated_at": stamp(m.updated), "target_branch": m.Target, "source_branch": m.Source,
+		"author": nil, "assignees": s.accounts(m.Assignees), "reviewers": s.accounts(m.Reviewers), "labels": m.Labels,
+		"source_project_id": p.id, "target_project_id": p.id, "draft": draft, "work_in_progress": draft,
+		"merge_status": "can_be_merged", "detailed_merge_status": status, "sha": m.SHA, "has_conflicts": m.Conflicts,
+		"should_remove_source_branch": nil, "force_remove_source_branch": m.RemoveSource,
+		"web_url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, p.path, m.IID), "references": object{"short": "!" + strconv.Itoa(m.IID)},
+		"blocking_discussions_resolved": !slices.ContainsFunc(m.threads, func(d *thread) bool { return d.notes[0].resolvable && !d.notes[0].resolved }),
+	}
+	if m.Labels == nil {
+		o["labels"] = []string{}
+	}
+	if m.Author != nil {
+		o["author"] = s.basic(m.Author.ID)
+	}
+	if !whole {
+		return o
+	}
+	o["diff_refs"] = object{"base_sha": strings.Repeat("0", 40), "head_sha": m.SHA, "start_sha": strings.Repeat("0", 40)}
+	o["head_pipeline"] = nil
+	if l := m.pipeline; l != nil && l.sha == m.SHA {
+		o["head_pipeline"] = object{
+			"id": l.id, "iid": 1, "project_id": p.id, "sha": l.sha, "ref": m.Source, "status": l.status, "source": "push",
+			"created_at": stamp(l.at), "updated_at": stamp(l.at), "finished_at": stamp(l.at), "coverage": nil,
+			"web_url": fmt.Sprintf("%s/%s/-/pipelines/%d", s.URL, p.path, l.id),
+		}
+	}
+	return o
+}
+
+func (s *Server) accounts(users []*User) []any {
+	out := []any{}
+	for _, u := range users {
+		out = append(out, s.basic(u.ID))
+	}
+	return out
+}
+
+func (s *Server) listMerges(c *call, p *Project) answer {
+	if k, bad := unknownParameter(c, "state", "scope", "author_id", "source_branch", "target_branch", "order_by", "sort", "with_merge_status_recheck"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	var found []*Merge
+	for _, m := range p.merges {
+		q := c.query
+		author := 0
+		if m.Author != nil {
+			author = m.Author.ID
+		}
+		if v := q.Get("author_id"); v != "" && v != strconv.Itoa(author) {
+			continue
+		}
+		if v := q.Get("source_branch"); v != "" && v != m.Source {
+			continue
+		}
+		if v := q.Get("state"); v == "" || v == "all" || v == m.State {
+			found = append(found, m)
+		}
+	}
+	if c.query.Get("sort") != "asc" {
+		slices.Reverse(found)
+	}
+	return paged(c, found, func(m *Merge) object { return s.mergeObject(p, m, false) })
+}
+
+const maxTitle = 255
+
+func (s *Server) createMerge(c *call, p *Project) answer {
+	if k, bad := unknownParameter(c, "title", "description", "source_branch", "target_branch", "labels", "reviewer_ids", "assignee_ids", "remove_source_branch"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	text := func(k string) string { v, _ := c.body[k].(string); return v }
+	m := &Merge{
+		Title: text("title"), Description: text("description"), Source: text("source_branch"), Target: text("target_branch"),
+		Author: c.user, Labels: names(c.body["labels"]), Reviewers: s.byID(c.body["reviewer_ids"]), Assignees: s.byID(c.body["assignee_ids"]),
+	}
+	m.RemoveSource, _ = c.body["remove_source_branch"].(bool)
+	switch {
+	case p.level(c.user.ID) < Developer:
+		return forbidden()
+	case m.Title == "" || m.Source == "" || m.Target == "":
+		return badParameter("title is missing, source_branch is missing, target_branch is missing")
+	case len([]rune(m.Title)) > maxTitle:
+		return answer{status: http.StatusBadRequest, body: object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}}}
+	case p.git != "" && p.branch(m.Source) == "":
+		return answer{status: http.StatusBadRequest, body: object{"message": object{"source_branch": []string{"does not exist"}}}}
+	}
+	for _, other := range p.merges {
+		if other.State == "opened" && other.Source == m.Source && other.Target == m.Target {
+			return answer{status: http.StatusConflict, body: object{"message": []string{
+				fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.IID),
+			}}}
+		}
+	}
+	p.act(m.Description)
+	for _, l := range m.Labels {
+		p.label(l)
+	}
+	m.Writes = 1
+	return created(s.mergeObject(p, p.addMerge(m), true))
+}
+
+func (s *Server) updateMerge(c *call, p *Project, m *Merge) answer {
+	if k, bad := unknownParameter(c, "title", "description", "target_branch", "add_labels", "reviewer_ids", "assignee_ids"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	if p.level(c.user.ID) < Developer {
+		return forbidden()
+	}
+	m.Writes++
+	for key, into := range map[string]*string{"title": &m.Title, "description": &m.Description, "target_branch": &m.Target} {
+		if v, has := c.body[key].(string); has {
+			*into = v
+		}
+	}
+	p.act(m.Description)
+	for _, l := range names(c.body["add_labels"]) {
+		if p.label(l); !slices.Contains(m.Labels, l) {
+			m.Labels = append(m.Labels, l)
+		}
+	}
+	if v, has := c.body["reviewer_ids"]; has {
+		m.Reviewers = s.byID(v)
+	}
+	if v, has := c.body["assignee_ids"]; has {
+		m.Assignees = s.byID(v)
+	}
+	m.updated = s.now()
+	return ok(s.mergeObject(p, m, true))
+}
+
+func (s *Server) byID(v any) (users []*User) {
+	list, _ := v.([]any)
+	for _, x := range list {
+		if id, isNumber := x.(float64); isNumber && s.users[int(id)] != nil {
+			users = append(users, s.users[int(id)])
+		}
+	}
+	return users
+}
+
+func (s *Server) versions(c *call, p *Project, m *Merge) answer {
+	p.refresh(m)
+	newest := slices.Clone(m.versions)
+	slices.Reverse(newest)
+	return paged(c, newest, func(v version) object {
+		return object{
+			"id": v.id, "head_commit_sha": v.sha, "base_commit_sha": strings.Repeat("0", 40),
+			"start_commit_sha": strings.Repeat("0", 40), "created_at": stamp(v.at), "merge_request_id": m.id, "state": "collected",
+			"real_size": "1",
+		}
+	})
+}
