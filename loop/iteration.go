@@ -142,9 +142,9 @@ func (r *runner) failure(it Iteration, how agents.Ending) *agents.Failure {
 func (r *runner) whyKilled(ending string) string {
 	switch ending {
 	case EndingIdle:
-		return fmt.Sprintf("killed after %s without output; raise idle_timeout if it needs longer", r.c.Timers.Idle)
+		return fmt.Sprintf("killed after %s without output; raise idle-timeout if it needs longer", r.c.Timers.Idle)
 	case EndingIteration:
-		return fmt.Sprintf("killed after %s; raise iteration_timeout if it needs longer", r.c.Timers.Iteration)
+		return fmt.Sprintf("killed after %s; raise iteration-timeout if it needs longer", r.c.Timers.Iteration)
 	}
 	return "killed for hanging after its completion signal, which it withdrew in the last moment"
 }

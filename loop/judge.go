@@ -123,7 +123,7 @@ func (r *runner) limit(n int) (End, error) {
 	case b.CostUSD > 0 && used.CostUSD >= b.CostUSD:
 		return EndBudget, fmt.Errorf("$%.2f spent of $%.2f; raise the cost budget to go on", used.CostUSD, b.CostUSD)
 	case n >= r.c.MaxIterations:
-		return EndMaxed, fmt.Errorf("not done after %d of %d iterations; raise max_iterations to go on", n, r.c.MaxIterations)
+		return EndMaxed, fmt.Errorf("not done after %d of %d iterations; raise max-iterations to go on", n, r.c.MaxIterations)
 	case r.c.NoProgress > 0 && r.fruitless >= r.c.NoProgress:
 		return EndNoProgress, fmt.Errorf("no new commit in %d iterations in a row", r.fruitless)
 	}

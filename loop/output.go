@@ -39,7 +39,7 @@ func (c Config) validateOutput() error {
 		return fmt.Errorf("output tag %q is not a tag name; use letters, digits, '.', '_' and '-'", o.Tag)
 	}
 	if c.MaxIterations != 1 {
-		errs = append(errs, fmt.Errorf("structured output needs exactly one iteration, not %d; set max_iterations to 1", c.MaxIterations))
+		errs = append(errs, fmt.Errorf("structured output needs exactly one iteration, not %d; set max-iterations to 1", c.MaxIterations))
 	}
 	if !c.Prompt.mentions("<" + o.Tag + ">") {
 		errs = append(errs, fmt.Errorf("the prompt does not name the output tag; tell the agent to answer between <%s> and </%[1]s>", o.Tag))

@@ -184,7 +184,7 @@ func (r *runner) stopped(ctx context.Context) (End, error) {
 		return EndInterrupted, err
 	}
 	if ctx.Err() != nil {
-		return EndTimeout, fmt.Errorf("the run took longer than %s; raise run_timeout if it needs more", r.c.Timers.Run)
+		return EndTimeout, fmt.Errorf("the run took longer than %s; raise run-timeout if it needs more", r.c.Timers.Run)
 	}
 	return "", nil
 }

@@ -76,7 +76,12 @@ func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
 	if v.Tip != "" && v.Commits > 0 {
 		fmt.Fprintf(b, ", tip `%.12s`", v.Tip)
 	}
-	if v.Published != "" {
+	switch {
+	case v.Request.URL != "" && v.Request.Draft:
+		fmt.Fprintf(b, "; draft: %s", v.Request.URL)
+	case v.Request.URL != "":
+		fmt.Fprintf(b, "; review: %s", v.Request.URL)
+	case v.Published != "":
 		fmt.Fprintf(b, "; %s", tracker.QuoteLine(v.Published, reportLine))
 	}
 	b.WriteString("\n")

@@ -1,0 +1,226 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// forge is a project on a fake forge, with a clone of it.
+type forge struct {
+	remote string
+	flags  []string
+	env    []string
+	// issue opens an issue that a trusted person has labelled, and returns its key.
+	issue func(title, body string) string
+	// labels and report are what people see on it.
+	labels func(key string) []string
+	report func(key string) string
+	// requests are the head branches of the open requests, each with its title and whether it is a draft.
+	requests func() []string
+	// fail makes the required check of a branch fail.
+	fail func(branch string)
+}
+
+func onGitHub(t *testing.T, origin repository) forge {
+	t.Helper()
+	s := githubtest.New(t)
+	bare := s.UseGit()
+	origin.git(t, "push", "--quiet", bare, "main")
+	number := func(key string) int {
+		n, err := strconv.Atoi(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, l := range []string{"no-human", "in-review", "needs-human", "needs-info"} {
+		s.AddLabel(l)
+	}
+	return forge{
+		remote: s.GitURL(),
+		flags:  []string{"--tracker", "github", "--forge-url", s.BaseURL()},
+		env:    []string{"GITHUB_TOKEN=" + githubtest.Token},
+		issue: func(title, body string) string {
+			return strconv.Itoa(s.AddIssue(githubtest.Issue{Title: title, Body: body, Labels: []string{"no-human"}}))
+		},
+		labels: func(key string) []string { return s.Issue(number(key)).Labels },
+		report: func(key string) string {
+			var out []string
+			for _, c := range s.Issue(number(key)).Comments {
+				out = append(out, c.Body)
+			}
+			return strings.Join(out, "\n=====\n")
+		},
+		requests: func() []string {
+			var out []string
+			for _, n := range s.Pulls() {
+				i := s.Issue(n)
+				if !i.Closed {
+					out = append(out, fmt.Sprintf("%s: %s (draft %v)", i.Pull.Head, i.Title, i.Pull.Draft))
+				}
+			}
+			return out
+		},
+		fail: func(branch string) {
+			s.Require("tests")
+			sha := repository(bare).git(t, "rev-parse", "refs/heads/"+branch)
+			s.SetCheck(sha, githubtest.Check{Name: "tests", Status: "completed", Conclusion: "failure"}, "boom: the tests fail\n")
+		},
+	}
+}
+
+func onGitLab(t *testing.T, origin repository) forge {
+	t.Helper()
+	s := gitlabtest.New(t)
+	p := s.AddProject("group/sub/project")
+	p.AddRepository(t, string(origin))
+	ada, bot := s.AddUser(gitlabtest.User{Username: "ada"}), s.AddUser(gitlabtest.User{Username: "ralph", Bot: true})
+	p.SetMember(ada, gitlabtest.Maintainer)
+	p.SetMember(bot, gitlabtest.Developer)
+	s.AddToken(bot, "glpat-testtoken0123456789", time.Time{}, "api", "write_repository")
+	number := func(key string) int {
+		n, err := strconv.Atoi(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return forge{
+		remote: p.Remote(),
+		flags:  []string{"--tracker", "gitlab", "--forge-url", s.URL},
+		env:    []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},
+		issue: func(title, body string) string {
+			return strconv.Itoa(p.AddIssue(gitlabtest.Issue{Title: title, Description: body, Author: ada, Labels: []string{"no-human"}}))
+		},
+		labels: func(key string) []string { return p.IssueLabels(number(key)) },
+		report: func(key string) string { return strings.Join(p.Notes(bot, number(key)), "\n=====\n") },
+		requests: func() []string {
+			var out []string
+			for _, m := range p.Merges() {
+				out = append(out, fmt.Sprintf("%s: %s (draft %v)", m.Source, strings.TrimPrefix(m.Title, "Draft: "), strings.HasPrefix(m.Title, "Draft: ")))
+			}
+			return out
+		},
+		fail: func(branch string) {
+			for i, m := range p.Merges() {
+				if m.Source == branch {
+					p.Run(i+1, "failed", gitlabtest.Job{Name: "tests", Status: "failed", Trace: "boom: the tests fail\n"})
+				}
+			}
+		},
+	}
+}
+
+// A whole sweep on a forge, as from cron: labelled issues are worked, pushed with the tracker's own credentials, opened
+// for review, reported on and labelled; a failing check brings a second run on the same request.
+func TestForgeSweep(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := open(t, newRepository(t))
+			s := newScene(t, `
+issues:
+  "*":
+    - - append: {path: "work-{{key}}.txt", text: "x\n"}
+      - commit: "Do {{key}}"
+      - say: "Done, @everyone! Closes #1 <promise>COMPLETE</promise>"
+`)
+			key := f.issue("Do it, @team", "Please. /close")
+			hard := f.issue("Cannot pass", "Never.")
+			r := repository(filepath.Join(t.TempDir(), "clone"))
+			env := append(f.env, "RALPH_MAX_ITERATIONS=1", "RALPH_MAX_ATTEMPTS=1")
+			clone(t, s, f, r)
+			args := append([]string{"work", "--gate", `test "$RALPH_ISSUE_KEY" = ` + key}, f.flags...)
+			if got := s.start(t, r, env, args...).end(t); got != 3 {
+				t.Fatalf("status %d, want 3: one issue cannot pass its gate", got)
+			}
+			requests := f.requests()
+			slices.Sort(requests)
+			want := []string{
+				"ralph/" + key + ": Do it, @ team (draft false)", "ralph/" + hard + ": Cannot pass (draft true)",
+			}
+			if !slices.Equal(requests, want) {
+				t.Errorf("requests %q, want %q", requests, want)
+			}
+			if l := f.labels(key); !slices.Contains(l, "in-review") || slices.Contains(l, "no-human") {
+				t.Errorf("labels of %s: %q", key, l)
+			}
+			if l := f.labels(hard); !slices.Contains(l, "needs-human") {
+				t.Errorf("labels of %s: %q", hard, l)
+			}
+			for _, k := range []string{key, hard} {
+				text := f.report(k)
+				if strings.Count(text, "**ralph:") != 1 || strings.Contains(text, "@everyone") || strings.Contains(text, "Closes #1") {
+					t.Errorf("report of %s:\n%s", k, text)
+				}
+				if strings.Contains(text, strings.SplitN(f.env[0], "=", 2)[1]) {
+					t.Error("the token is in the report")
+				}
+			}
+			noSecrets(t, s, r, strings.SplitN(f.env[0], "=", 2)[1])
+
+			// Nothing is left to do, ...
+			if got := s.start(t, r, env, args...).end(t); got != 0 {
+				t.Errorf("the second sweep: status %d", got)
+			}
+			if n := s.starts(t)[key]; n != 1 {
+				t.Errorf("%s was worked %d times", key, n)
+			}
+			// ... until a required check of the request fails.
+			f.fail("ralph/" + key)
+			if got := s.start(t, r, env, args...).end(t); got != 0 {
+				t.Errorf("the follow-up: status %d", got)
+			}
+			if n := s.starts(t)[key]; n != 2 {
+				t.Errorf("%s was worked %d times, want a follow-up", key, n)
+			}
+			if n := len(f.requests()); n != 2 {
+				t.Errorf("%d requests, want the same 2", n)
+			}
+			s.clean(t, r)
+		})
+	}
+}
+
+// clone makes the clone that cron works in. Its remote has no credentials: ralph has its own.
+func clone(t *testing.T, s scene, f forge, r repository) {
+	t.Helper()
+	if err := os.Mkdir(string(r), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	user, secret := "x-access-token", strings.SplitN(f.env[0], "=", 2)[1]
+	with := strings.Replace(f.remote, "http://", "http://"+user+":"+secret+"@", 1)
+	r.git(t, "clone", "--quiet", with, ".")
+	r.git(t, "remote", "set-url", "origin", f.remote)
+	_ = s
+}
+
+// noSecrets looks for the token in everything that ralph has left.
+func noSecrets(t *testing.T, s scene, r repository, token string) {
+	t.Helper()
+	for _, dir := range []string{s.path("state"), filepath.Join(string(r), ".git")} {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err == nil && strings.Contains(string(b), token) {
+				t.Errorf("the token is in %s", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
