@@ -73,7 +73,7 @@ type pulse struct {
 
 // check says, at now, whether the process has to be killed (and why), whether a warning is due, and when to look again.
 //
-//nolint:revive // kill is an answer, not this function's error
+//nolint:revive,staticcheck // kill is an answer, not this function's error
 func (t Timers) check(p pulse, now time.Time) (kill error, warn bool, next time.Time) {
 	if !p.signal.IsZero() {
 		end := later(p.last, p.signal).Add(t.Grace)

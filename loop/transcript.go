@@ -126,7 +126,7 @@ func (t *transcript) message(e agents.Event) {
 
 // check asks the timers, and notes that a warning was given.
 //
-//nolint:revive // kill is an answer, not this function's error
+//nolint:revive,staticcheck // kill is an answer, not this function's error
 func (t *transcript) check(timers Timers) (kill error, silent time.Duration, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

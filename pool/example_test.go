@@ -3,7 +3,6 @@ package pool_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,16 +25,16 @@ func Example() {
 
 	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	journal, err := pool.OpenJournal(ctx, filepath.Join(state, "state.db"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer journal.Close()
 	backlog, err := local.New(local.Config{Dir: filepath.Join(dir, "backlog"), LockDir: state})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	workers, err := pool.New(pool.Config{
@@ -47,11 +46,11 @@ func Example() {
 		Gate:      []loop.Command{{Line: "grep -q hello hello.txt"}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	summary, err := workers.Sweep(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, run := range summary.Runs {
 		fmt.Println(run.Key, run.Verdict.Outcome, run.Verdict.Commits, run.Branch)
@@ -68,7 +67,7 @@ func ExampleJob() {
 
 	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	result, err := pool.Job{
 		Repo:  repo,
@@ -80,11 +79,11 @@ func ExampleJob() {
 		Prompt:    loop.Prompt{Inline: "Keep this."},
 	}.Run(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	noted, err := os.ReadFile(filepath.Join(dir, "prompt.txt"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(result.End, len(result.Commits), result.Target, string(noted))
 	// Output: done 1 main Keep this.
@@ -94,7 +93,7 @@ func ExampleJob() {
 func exampleRepository() string {
 	dir, err := os.MkdirTemp("", "ralph-example-")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	issue := "---\ntitle: Say hello\nlabels: [no-human]\n---\nThere has to be a file that says hello.\n"
 	for _, err := range []error{
@@ -104,7 +103,7 @@ func exampleRepository() string {
 		os.WriteFile(filepath.Join(dir, "backlog", "say-hello.md"), []byte(issue), 0o644),
 	} {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	return dir
@@ -113,7 +112,7 @@ func exampleRepository() string {
 func exampleState() string {
 	dir, err := os.MkdirTemp("", "ralph-state-")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return dir
 }

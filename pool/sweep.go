@@ -146,7 +146,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		s.mu.Unlock()
 		switch {
 		case idle && (over || full || fresh):
-			return task{}, false, nil
+			return task{}, false, nil //nolint:nilerr // being unavailable is in the summary
 		case idle:
 			fresh = true
 			if err := s.list(ctx); err != nil {
@@ -168,7 +168,7 @@ func (s *sweep) list(ctx context.Context) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return nil //nolint:nilerr // the sweep was stopped, which is no error
+		return nil // the sweep was stopped, which is no error
 	case isUnknown(err) && len(s.tried) > 0:
 		return nil // a named issue has gone from the backlog while it was worked
 	case isAway(err):

@@ -155,12 +155,12 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 		return reason, nil
 	}
 	if approver, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok {
-		_, reason := approver.Approved(ctx, issue, w.p.cfg.Require[0])
-		switch {
-		case isAway(reason):
-			return "", reason
-		case reason != nil:
-			return reason.Error(), nil
+		_, unapproved := approver.Approved(ctx, issue, w.p.cfg.Require[0])
+		if isAway(unapproved) {
+			return "", unapproved
+		}
+		if unapproved != nil {
+			return unapproved.Error(), nil //nolint:nilerr // it is the reason, and no failure
 		}
 	}
 	return "", w.take(ctx, issue, nextAttempt(runs), earlier(runs))

@@ -192,7 +192,7 @@ func TestNoneReapsAfterACrash(t *testing.T) {
 	if _, err := fifo.Read(ready); err != nil {
 		t.Fatal(err)
 	}
-	crash(errors.New("crash"))
+	crash(errors.New("crash")) //nolint:errcheck // a cancel function
 	<-done
 
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))

@@ -45,11 +45,11 @@ func (r *Repo) Gitlinks(ctx context.Context, base, tip string) ([]string, error)
 func (r *Repo) submodules(ctx context.Context, commit string) (map[string]bool, error) {
 	here, err := r.git.yes(ctx, "cat-file", "-e", commit+":.gitmodules")
 	if err != nil || !here {
-		return nil, ctx.Err() //nolint:nilerr // without the file the command fails
+		return nil, ctx.Err() // without the file the command fails
 	}
 	out, err := r.git.out(ctx, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
 	if err != nil {
-		return nil, ctx.Err() //nolint:nilerr // see above
+		return nil, ctx.Err() // see above
 	}
 	named := map[string]bool{}
 	for record := range strings.SplitSeq(out, "\x00") {

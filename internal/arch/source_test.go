@@ -26,6 +26,9 @@ var reserved = map[string]string{
 	"context.WithCancel":  "nobody: a cause tells why; use context.WithCancelCause",
 }
 
+// excepted is where a reserved use is right: internal/proc knows no namespaces.
+var excepted = map[string]string{"sandboxes/native": "os.StartProcess"}
+
 func TestReservedUses(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "linux") {
@@ -35,7 +38,9 @@ func TestReservedUses(t *testing.T) {
 		}
 		for _, file := range p.GoFiles {
 			for _, problem := range inspect(t, filepath.Join(p.Dir, file), nil) {
-				t.Errorf("%s/%s", name, problem)
+				if use := excepted[name]; use == "" || !strings.Contains(problem, use) {
+					t.Errorf("%s/%s", name, problem)
+				}
 			}
 		}
 	}

@@ -127,9 +127,7 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
 		labels := append([]string{}, p.Labels...)
-		for _, l := range []string{p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel} {
-			labels = append(labels, l)
-		}
+		labels = append(labels, p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel)
 		if create {
 			if err := inspector.CreateLabels(ctx, labels); err != nil {
 				d.fail("labels", err.Error(), "")

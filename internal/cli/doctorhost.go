@@ -83,7 +83,7 @@ func (d *doctor) login(agent string) {
 }
 
 func (d *doctor) sandboxes(ctx context.Context, p *parts) {
-	reg := d.app.sandboxRegistry(p.Config)
+	reg := d.app.sandboxRegistry(p)
 	chosenName := p.Sandbox
 	if chosenName == "auto" {
 		chosenName = "native"
@@ -122,7 +122,7 @@ func (d *doctor) disk(p *parts) {
 		d.warn("disk", err.Error(), "")
 		return
 	}
-	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a size; its type differs between systems
+	free := st.Bavail * uint64(st.Bsize) //nolint:gosec // a size; its type differs between systems
 	text := fmt.Sprintf("%.1f GiB free for worktrees in %s", float64(free)/(1<<30), p.state)
 	switch {
 	case free < diskFail:

@@ -63,7 +63,7 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(newWorkCommand(a), newRunCommand(a), newStopCommand(a), newCleanCommand(a),
 		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
-		newInitCommand(a), newDoctorCommand(a), newConfigCommand(a), newVersionCommand(a))
+		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	refineCompletion(root)
 	return root

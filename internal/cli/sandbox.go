@@ -124,7 +124,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	}
 	p := &parts{Config: loaded.Config, loaded: loaded, top: a.dir()}
 	var list []providerData
-	registry := a.sandboxRegistry(p.Config)
+	registry := a.sandboxRegistry(p)
 	for _, name := range registry.Names() {
 		provider, err := registry.Lookup(name)
 		if err != nil {
@@ -142,7 +142,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	if err == nil {
 		probes, err = attack(cmd.Context(), provider, a.sandboxPath(p.Config))
 	}
-	if perr := a.printCheck(p, list, provider, probes, err); perr != nil {
+	if perr := a.printCheck(list, provider, probes); perr != nil {
 		return perr
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	return verdictOf(provider, probes)
 }
 
-func (a *app) printCheck(p *parts, list []providerData, provider sandboxes.Provider, probes []probe, err error) error {
+func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probes []probe) error {
 	if a.json {
 		out := map[string]any{"providers": list, "chosen": "", "attacks": probes}
 		if provider != nil {
@@ -165,7 +165,7 @@ func (a *app) printCheck(p *parts, list []providerData, provider sandboxes.Provi
 			word(d.Secrets, "stay outside", "inside"), shorten(cleanLine(d.Why), 100)})
 	}
 	table(a.ui.out, rows)
-	if err != nil || provider == nil {
+	if len(probes) == 0 {
 		return nil
 	}
 	a.ui.printf("\nAttacks from inside %s:\n", provider.Name())
@@ -176,7 +176,6 @@ func (a *app) printCheck(p *parts, list []providerData, provider sandboxes.Provi
 		}
 		a.ui.printf("  %s  %s\n", mark, pr.What)
 	}
-	_ = p
 	return nil
 }
 

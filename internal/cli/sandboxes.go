@@ -24,22 +24,28 @@ const insideWord = "sandbox-inside"
 func sandboxNames() []string { return []string{"native", "docker", "podman", "none"} }
 
 // sandboxRegistry makes the providers as the configuration wants them.
-func (a *app) sandboxRegistry(c config.Config) sandboxes.Registry {
-	inContainer := container.Config{
-		Image: c.Image, Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir, User: c.ContainerUser,
-		Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
+	c := p.Config
+	in := func(e container.Engine) sandboxes.Provider {
+		config := container.Config{
+			Image: imageOf(c, p.top, e.Name), Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir,
+			User: c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+		}
+		if p.state != "" {
+			config.StateDir = filepath.Join(p.state, "containers")
+		}
+		return container.New(e, config)
 	}
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
-		container.New(container.Docker(), inContainer),
-		container.New(container.Podman(), inContainer),
+		in(container.Docker()), in(container.Podman()),
 		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
 	)
 }
 
 // sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
 func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error) {
-	registry := a.sandboxRegistry(p.Config)
+	registry := a.sandboxRegistry(p)
 	name := p.Sandbox
 	if name == "auto" {
 		name = "native"

@@ -16,5 +16,5 @@ func SandboxInit() (status int, inside bool) {
 		return container.Inside(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr), true
 	}
 	// What is caught and read by nobody does nothing: no command inside can end the sandbox with a signal.
-	return native.Init(func() { signal.Notify(make(chan os.Signal, 1)) })
+	return native.Init(os.Args, func() { signal.Notify(make(chan os.Signal, 1)) })
 }

@@ -55,9 +55,7 @@ func startFirst(run string, who identity) (*first, error) {
 	f := &first{conn: conn, words: proc.NewTail(4 << 10), gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go f.guard(words, started, func() (*os.Process, error) {
-		return os.StartProcess("/proc/self/exe", []string{initName, run, prepare}, &os.ProcAttr{
-			Dir: "/", Env: firstEnv(), Files: []*os.File{null, null, wordsIn, theirs}, Sys: apart(allNamespaces, unix.SIGKILL),
-		})
+		return startApart(run, allNamespaces, null, null, wordsIn, theirs)
 	})
 	if err := <-started; err != nil {
 		_ = conn.Close()

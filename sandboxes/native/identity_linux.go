@@ -75,12 +75,17 @@ func (p *plan) assume() error {
 	return nil
 }
 
-// apart makes a process start in namespaces of its own, with the capabilities over them that it needs; the signal comes
-// when its starter ends. As with every other process that Go starts, but not by itself with these, the child borrows the
-// starter's memory, and the starter waits, until the new program begins: a copy would take time, and would for a while
-// hold open all that is open here, which no other part of ralph expects.
-func apart(flags uintptr, last syscall.Signal) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{
-		Cloneflags: flags | unix.CLONE_VM | unix.CLONE_VFORK, AmbientCaps: needed(), Pdeathsig: last, Setsid: true,
-	}
+// startApart starts this program as a first process in namespaces of its own, with the capabilities over them that it
+// needs; it is killed when the thread that starts it ends. As with every other process that Go starts, but not by itself
+// with these, the child borrows the starter's memory, and the starter waits, until the new program begins: a copy would
+// take time, and would for a while hold open all that is open here, which no other part of ralph expects.
+//
+// It is the one process that ralph does not start through package proc, which knows no namespaces.
+func startApart(run string, flags uintptr, files ...*os.File) (*os.Process, error) {
+	return os.StartProcess("/proc/self/exe", []string{initName, run, prepare}, &os.ProcAttr{
+		Dir: "/", Env: firstEnv(), Files: files,
+		Sys: &syscall.SysProcAttr{
+			Cloneflags: flags | unix.CLONE_VM | unix.CLONE_VFORK, AmbientCaps: needed(), Pdeathsig: unix.SIGKILL, Setsid: true,
+		},
+	})
 }

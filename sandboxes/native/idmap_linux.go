@@ -69,10 +69,7 @@ func newNamespace(how mapping) (*os.File, error) {
 		_ = theirs.Close()
 		return nil, err
 	}
-	p, err := os.StartProcess("/proc/self/exe", []string{initName, "", prepare}, &os.ProcAttr{
-		Dir: "/", Env: firstEnv(), Files: []*os.File{null, null, null, theirs},
-		Sys: apart(unix.CLONE_NEWUSER, unix.SIGKILL),
-	})
+	p, err := startApart("", unix.CLONE_NEWUSER, null, null, null, theirs)
 	_, _ = theirs.Close(), null.Close()
 	if err != nil {
 		return nil, err

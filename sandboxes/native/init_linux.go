@@ -29,20 +29,19 @@ const (
 
 // Init makes this process the first one of a sandbox when it was started to be that, and then returns only when the
 // sandbox ends: inside is true and the program must exit with the status. In every other process it returns at once.
-// A program that opens sandboxes calls it before anything else.
+// A program that opens sandboxes calls it, with os.Args, before anything else.
 //
 // catch makes the process survive every signal that can be caught; signals belong to the program, not to this package.
 // Nil is allowed: then a command can end its own sandbox with a signal.
-func Init(catch func()) (status int, inside bool) {
-	if len(os.Args) < 2 || os.Args[0] != initName {
+func Init(args []string, catch func()) (status int, inside bool) {
+	if len(args) < 2 || args[0] != initName {
 		return 0, false
 	}
 	conn, err := connect(os.NewFile(channelFD, "channel"))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "first process of a sandbox:", err)
-		return 1, true
+		return 1, true // there is nobody to tell: ralph did not start this
 	}
-	if len(os.Args) == 3 && os.Args[2] == prepare {
+	if len(args) == 3 && args[2] == prepare {
 		err = build(conn)
 	} else {
 		if catch != nil {

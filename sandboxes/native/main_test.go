@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if status, inside := native.Init(func() { signal.Notify(make(chan os.Signal, 1)) }); inside {
+	if status, inside := native.Init(os.Args, func() { signal.Notify(make(chan os.Signal, 1)) }); inside {
 		os.Exit(status)
 	}
 	if status, inside := other(); inside {

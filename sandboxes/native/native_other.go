@@ -17,7 +17,7 @@ type Provider struct{}
 func New(Config) *Provider { return &Provider{} }
 
 // Init does nothing on this system: no sandbox ever starts this program.
-func Init(func()) (status int, inside bool) { return 0, false }
+func Init([]string, func()) (status int, inside bool) { return 0, false }
 
 // Capabilities promises what the provider does where it works.
 func (*Provider) Capabilities() sandboxes.Capabilities {

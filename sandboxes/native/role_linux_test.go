@@ -14,5 +14,5 @@ func other() (int, bool) {
 	if len(os.Args) == 3 && os.Args[1] == fetching {
 		return fetch(os.Args[2]), true
 	}
-	return escapetest.Attack()
+	return escapetest.Attack(os.Args, os.Stdout)
 }

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/sandboxes/image"
+)
+
+// engines are the programs that build images and run containers.
+func engines() []string { return []string{"docker", "podman"} }
+
+// imageFlags are what building and removing an image take.
+type imageFlags struct {
+	engine  string
+	file    string
+	tag     string
+	args    []string
+	noCache bool
+	pull    bool
+}
+
+func newImageCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "image", Short: "Build and remove the image that agents run in",
+		Example: "  ralph image build --engine podman\n  ralph image remove", GroupID: groupSetUp,
+	}
+	build, remove := imageFlags{}, imageFlags{}
+	b := newBuildCommand(a, "build", &build)
+	r := newRemoveCommand(a, "remove", &remove)
+	for _, c := range []struct {
+		cmd *cobra.Command
+		f   *imageFlags
+	}{{b, &build}, {r, &remove}} {
+		c.cmd.Flags().StringVar(&c.f.engine, "engine", "docker", "the engine: docker or podman")
+		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines(), cobra.ShellCompDirectiveNoFileComp))
+	}
+	cmd.AddCommand(b, r)
+	return cmd
+}
+
+// newEngineCommand is the same by the engine's name: `ralph docker build-image`.
+func newEngineCommand(a *app, engine string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: engine, Short: "Build and remove images with " + engine,
+		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: groupSetUp,
+	}
+	build, remove := imageFlags{engine: engine}, imageFlags{engine: engine}
+	cmd.AddCommand(newBuildCommand(a, "build-image", &build), newRemoveCommand(a, "remove-image", &remove))
+	return cmd
+}
+
+func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: "Build the image",
+		Long: "Build the image from the Dockerfile (Containerfile for podman) at the repository's top, or else the one in .ralph. The tag\n" +
+			"tells the repository and what the image was built from. The engine's output and exit status are passed on.",
+		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --image my-agent:1 --build-arg NODE=24",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, file, tag, top string, args []string) error {
+				if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: top, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
+					return err
+				}
+				a.ui.printf("Built %s from %s\n", cleanLine(tag), cleanLine(file))
+				return nil
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "the build `file`")
+	flags.StringVar(&f.tag, "image", "", "the image's `tag` (default: ralph:<repository>-<hash>)")
+	flags.StringArrayVar(&f.args, "build-arg", nil, "`KEY=VALUE` for the build")
+	flags.BoolVar(&f.noCache, "no-cache", false, "build every step anew")
+	flags.BoolVar(&f.pull, "pull", false, "ask the registry for a newer base image")
+	return cmd
+}
+
+func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, _, tag, _ string, _ []string) error {
+				if err := e.Remove(ctx, tag); err != nil {
+					return err
+				}
+				a.ui.printf("Removed %s\n", cleanLine(tag))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&f.file, "file", "f", "", "the build `file` that the tag is derived from")
+	cmd.Flags().StringVar(&f.tag, "image", "", "the image's `tag` (default: the one that build makes)")
+	cmd.Flags().StringArrayVar(&f.args, "build-arg", nil, "`KEY=VALUE` of the build")
+	return cmd
+}
+
+func runImage(
+	cmd *cobra.Command, a *app, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag, top string, args []string) error,
+) error {
+	if !slices.Contains(engines(), f.engine) {
+		return usagef("--engine: %q is not one of docker, podman", f.engine)
+	}
+	if err := a.checkRepo(); err != nil {
+		return err
+	}
+	top, err := a.top(cmd.Context())
+	if err != nil {
+		top = a.dir() // an image needs no repository
+	}
+	args, err := image.Args(f.args)
+	if err != nil {
+		return usagef("--build-arg: %v", err)
+	}
+	file, tag := f.file, f.tag
+	if file == "" {
+		if file, err = image.File(top, f.engine); err != nil && tag == "" {
+			return &exitError{status: exitUsage, err: err}
+		}
+	} else {
+		file = a.path(file)
+	}
+	if tag == "" {
+		if tag, err = image.Tag(top, file, args); err != nil {
+			return &exitError{status: exitUsage, err: err}
+		}
+	}
+	err = do(cmd.Context(), image.Engine{
+		Name: f.engine, Env: a.host.Env, Stdout: a.ui.out, Stderr: a.ui.err, Interrupt: a.host.Interrupt,
+	}, file, tag, top, args)
+	var exit *image.ExitError
+	if errors.As(err, &exit) {
+		return &exitError{status: exit.Code, err: err}
+	}
+	return err
+}
+
+// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build`
+// makes of the repository's build file; empty when there is none.
+func imageOf(c config.Config, top, engine string) string {
+	if c.Image != "" || top == "" {
+		return c.Image
+	}
+	file, err := image.File(top, engine)
+	if err != nil {
+		return ""
+	}
+	args, err := image.Args(nil)
+	if err != nil {
+		return ""
+	}
+	tag, err := image.Tag(top, file, args)
+	if err != nil {
+		return ""
+	}
+	return tag
+}

@@ -1,0 +1,115 @@
+package container
+
+import (
+	"encoding/csv"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+var update = flag.Bool("update", false, "write the golden command lines anew")
+
+// TestCommandLines holds the command line of each kind of container against testdata/golden: one argument a line.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	spec := sandboxes.Spec{Run: "run 1", Worktree: "/w/tree"}
+	git := spec
+	git.GitDir, git.Objects = "/w/private.git", []string{"/repo/.git/objects"}
+	egress := git
+	egress.Egress = "/run/egress.sock"
+	knobs := Config{
+		Home: "/root", Workdir: "/elsewhere", SELinux: "disable", Groups: []string{"video"}, Devices: []string{"/dev/kvm"},
+		Args: []string{"--add-host", "db:10.0.0.2"}, Network: "bridge", Runtime: "runsc", WritableRoot: true,
+	}
+	relabel := Config{SELinux: "private"}
+	for name, tt := range map[string]struct {
+		engine Engine
+		config Config
+		spec   sandboxes.Spec
+		userns string
+		limits sandboxes.Limits
+		mounts []sandboxes.Mount
+	}{
+		"docker":          {engine: Docker(), spec: spec},
+		"docker-git":      {engine: Docker(), spec: git},
+		"docker-egress":   {engine: Docker(), spec: egress},
+		"docker-knobs":    {engine: Docker(), spec: spec, config: knobs, limits: sandboxes.Limits{Memory: 1 << 30, CPUs: 1.5, PIDs: 99, Disk: 1 << 20}},
+		"podman":          {engine: Podman(), spec: spec},
+		"podman-egress":   {engine: Podman(), spec: egress},
+		"podman-knobs":    {engine: Podman(), spec: spec, config: knobs},
+		"podman-rootless": {engine: Podman(), spec: git, config: Config{Unbounded: true}, userns: "keep-id:uid=1000,gid=1000"},
+		"podman-relabel": {engine: Podman(), spec: spec, config: relabel, mounts: []sandboxes.Mount{
+			{Host: `/a,b"c:d`, Inside: "/data,x", ReadOnly: true}, {Host: "/plain", Inside: "/plain"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := tt.config
+			c.Image, c.Owner, c.StateDir, c.Base = "ralph:x", "host", "/state", "/base"
+			c.Helper = Helper{Path: "/bin/ralph", Args: []string{"sandbox", "inside"}}
+			p := New(tt.engine, c)
+			if p.invalid != nil {
+				t.Fatal(p.invalid)
+			}
+			pl := &plan{
+				provider: p, spec: tt.spec, user: user{1000, 100}, userns: tt.userns, mounts: tt.mounts,
+				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: "/w/tree", limits: withDefaults(tt.limits),
+			}
+			args, err := pl.arguments()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(args, "\n") + "\n"
+			file := filepath.Join("testdata/golden", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil || string(want) != got {
+				t.Errorf("the command line is (-update writes it)\n%s\nwant\n%s%v", got, want, err)
+			}
+			if strings.Contains(got, "--privileged") || strings.Contains(got, "docker.sock") {
+				t.Error("the container is no wall")
+			}
+		})
+	}
+}
+
+func TestDockerCannotRelabel(t *testing.T) {
+	t.Parallel()
+	pl := &plan{provider: New(Docker(), Config{Image: "x", SELinux: "shared", Helper: Helper{Path: "/bin/ralph"}})}
+	if _, err := pl.arguments(); !errors.Is(err, sandboxes.ErrUnsupported) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// FuzzMountFlag: whatever a path holds, it reads back as the same fields, or is refused.
+func FuzzMountFlag(f *testing.F) {
+	f.Add("/a", "/b", true)
+	f.Add(`/a,b"c`, "/ü =,readonly", false)
+	f.Add("/a\nb", "/c", false)
+	f.Fuzz(func(t *testing.T, host, inside string, readOnly bool) {
+		flag, err := mountFlag(sandboxes.Mount{Host: host, Inside: inside, ReadOnly: readOnly}, "")
+		if err != nil {
+			return
+		}
+		fields, err := csv.NewReader(strings.NewReader(flag)).Read()
+		if err != nil {
+			t.Fatalf("%q: %v", flag, err)
+		}
+		want := []string{"type=bind", "src=" + host, "dst=" + inside}
+		if readOnly {
+			want = append(want, "readonly")
+		}
+		if strings.Join(fields, "\x00") != strings.Join(want, "\x00") {
+			t.Errorf("%q reads back as %q", flag, fields)
+		}
+	})
+}

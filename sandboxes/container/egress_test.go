@@ -1,0 +1,57 @@
+package container_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// The proxy's socket is the only way out, and what it does not allow does not get out by any other.
+func TestEgressIsTheOnlyWayOut(t *testing.T) {
+	real(t, func(t *testing.T, name string, r rig) {
+		dir, err := os.MkdirTemp("", "egress") //nolint:usetesting // a socket's path has to be short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		proxy, err := egress.New(egress.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = proxy.Close() })
+		socket, err := proxy.Listen(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if os.Getuid() == 0 {
+			for _, path := range []string{socket, filepath.Dir(socket), dir} {
+				if err := os.Chown(path, 1000, 1000); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wt := worktree(t)
+		box := enter(t, container.New(r.engine, r.config(t)), sandboxes.Spec{
+			Worktree: wt, Egress: socket, Run: "out-" + name + filepath.Base(filepath.Dir(wt)),
+		})
+		// A program that knows the proxy, one that does not, and one that goes by address.
+		const ask = `; printf "GET http://blocked.example/ HTTP/1.1\r\nHost: blocked.example\r\n\r\n" >&3; head -1 <&3`
+		for script, want := range map[string]string{
+			`exec 3<>/dev/tcp/127.0.0.1/15380` + ask:         "403",
+			`exec 3<>/dev/tcp/blocked.example/80` + ask:      "403",
+			`exec 3<>/dev/tcp/1.1.1.1/80 || echo no`:         "no",
+			`exec 3<>/dev/tcp/169.254.169.254/80 || echo no`: "no",
+			`cat /etc/resolv.conf; echo x >/etc/resolv.conf`: "Read-only",
+			`env`: "HTTPS_PROXY=http://127.0.0.1:15380",
+		} {
+			if got, _ := inside(t, box, "exec bash -c '"+script+"'"); !strings.Contains(got, want) {
+				t.Errorf("%s\nprints %q, want %q", script, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package container_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
+)
+
+func TestConforms(t *testing.T) {
+	t.Parallel()
+	for name, r := range rigs() {
+		t.Run(name, func(t *testing.T) {
+			require(t, name)
+			if name == "podman-rootless" && os.Getuid() == 0 {
+				asUser(t, os.Getenv(rootlessVar))
+				return
+			}
+			p := container.New(r.engine, r.config(t))
+			sandboxtest.Run(t, func(*testing.T) sandboxes.Provider { return p }, sandboxtest.Options{Worktree: worktree})
+		})
+	}
+}
+
+// asUser runs this very test again as another user of the machine.
+func asUser(t *testing.T, name string) {
+	t.Helper()
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(scratch, "tests-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	copyProgram(t, binary)
+	var out bytes.Buffer
+	exit, err := proc.Run(t.Context(), proc.Spec{
+		Argv: []string{
+			"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--init-groups",
+			binary, "-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v", "-test.timeout=100s",
+		},
+		Dir: "/",
+		Env: []string{
+			"HOME=" + u.HomeDir, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=/run/user/" + u.Uid, helperVar + "=" + path,
+			enginesVar + "=podman-rootless", imageVar + "=" + os.Getenv(imageVar),
+		},
+		Stdout: &out, Stderr: &out,
+	})
+	if err != nil || exit.Code != 0 || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
+		t.Fatalf("as %s: %+v, %v\n%s", name, exit, err, &out)
+	}
+}
+
+// copyProgram copies this test binary to where other users may run it.
+func copyProgram(t *testing.T, to string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close() }()
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(file, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

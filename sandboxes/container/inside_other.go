@@ -1,0 +1,15 @@
+//go:build !linux
+
+package container
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+var errLinux = errors.New("containers run Linux programs only")
+
+func stay(context.Context, []string) error { return errLinux }
+
+func attend(io.Reader, io.Writer) error { return errLinux }

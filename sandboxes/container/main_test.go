@@ -1,0 +1,126 @@
+package container_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes/container"
+)
+
+// Names of the environment that e2e/engines/start.sh sets.
+const (
+	enginesVar  = "RALPH_TEST_ENGINES"
+	imageVar    = "RALPH_TEST_IMAGE"
+	rootlessVar = "RALPH_TEST_ROOTLESS"
+)
+
+// Names by which a test starts this binary as another program.
+const (
+	helperVar   = "CONTAINER_TEST_HELPER"   // holds the helper's path
+	crashVar    = "CONTAINER_TEST_CRASH"    // be a ralph that is killed; holds the run
+	engineVar   = "CONTAINER_TEST_ENGINE"   // the engine of that ralph
+	worktreeVar = "CONTAINER_TEST_WORKTREE" // its worktree
+	stateVar    = "CONTAINER_TEST_STATE"    // its state folder
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(crashVar) != "" {
+		os.Exit(untilKilled())
+	}
+	dir, err := os.MkdirTemp("", "ralph-container-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	scratch = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// scratch is a folder that every user of the machine may look into, for as long as the tests run.
+var scratch string
+
+// helper is the program that is mounted into containers, built once.
+var helper = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(helperVar); path != "" {
+		return path, nil
+	}
+	if err := os.Chmod(scratch, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(scratch, "inside")
+	var out bytes.Buffer
+	exit, err := proc.Run(context.Background(), proc.Spec{
+		Argv:   []string{"go", "build", "-trimpath", "-o", path, "./testdata/inside"},
+		Env:    append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux"),
+		Stdout: &out, Stderr: &out,
+	})
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("build the helper: %s", &out)
+	}
+	return path, err
+})
+
+// require skips a test of an engine that this run does not have. Where the variable names the engine it never skips:
+// then an engine that does not work is a failure.
+func require(t *testing.T, engine string) {
+	t.Helper()
+	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), engine) {
+		t.Skipf("%s does not name %s; start it with e2e/engines/start.sh and source the file that it names", enginesVar, engine)
+	}
+}
+
+// rig is one engine of the tests.
+type rig struct {
+	engine    container.Engine
+	runtime   string
+	unbounded bool
+}
+
+func rigs() map[string]rig {
+	return map[string]rig{
+		"docker":          {engine: container.Docker()},
+		"runsc":           {engine: container.Docker(), runtime: "runsc"},
+		"podman":          {engine: container.Podman()},
+		"podman-rootless": {engine: container.Podman(), unbounded: true},
+	}
+}
+
+// config is what a test starts from.
+func (r rig) config(t *testing.T) container.Config {
+	t.Helper()
+	path, err := helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return container.Config{
+		Image: os.Getenv(imageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
+		Runtime: r.runtime, Unbounded: r.unbounded,
+	}
+}
+
+// worktree makes a folder that belongs to who commands run as.
+func worktree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if os.Getuid() == 0 {
+		for _, d := range []string{dir, filepath.Dir(dir)} {
+			if err := os.Chown(d, 1000, 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}

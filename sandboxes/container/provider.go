@@ -1,0 +1,140 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// Provider makes containers.
+type Provider struct {
+	engine  Engine
+	config  Config
+	invalid error // what is wrong with the Config; told by Check and Open
+
+	mu       sync.Mutex
+	known    *info           // guarded by mu; nil until the engine was asked
+	verified map[string]bool // guarded by mu; images, by id, in which commands can run
+}
+
+var (
+	_ sandboxes.Provider = (*Provider)(nil)
+	_ sandboxes.Reaper   = (*Provider)(nil)
+	_ sandboxes.Sandbox  = (*box)(nil)
+)
+
+// New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
+// nothing.
+func New(e Engine, c Config) *Provider {
+	p := &Provider{engine: e, verified: make(map[string]bool)}
+	p.config, p.invalid = c.withDefaults()
+	return p
+}
+
+// Name is the engine's.
+func (p *Provider) Name() string { return p.engine.Name }
+
+// Capabilities says: the worktree is mounted, behind the wall of a container or, with Kata, of a virtual machine.
+func (p *Provider) Capabilities() sandboxes.Capabilities {
+	c := sandboxes.Capabilities{
+		Files: sandboxes.Bind, Isolation: sandboxes.Container,
+		Egress: p.config.Network == "none", Secrets: p.config.Network == "none", Limits: !p.config.Unbounded,
+	}
+	if strings.HasPrefix(p.config.Runtime, "kata") {
+		c.Isolation = sandboxes.VM
+	}
+	return c
+}
+
+// Check reports whether containers can be made: the engine answers, can bound them, and has the image.
+func (p *Provider) Check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.invalid != nil {
+		return fmt.Errorf("configure %s: %w", p.engine.Name, p.invalid)
+	}
+	in, err := p.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.boundable(in); err != nil {
+		return err
+	}
+	_, err = p.image(ctx)
+	return err
+}
+
+// Open makes a container for the run and returns when commands can run in it.
+func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	b, err := p.open(ctx, spec)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("open sandbox %s: %w", p.engine.Name, err)
+	}
+	return b, nil
+}
+
+func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case p.invalid != nil:
+		return nil, p.invalid
+	}
+	plan, err := p.plan(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	args, err := plan.arguments()
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.write(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(plan.state))
+	}
+	b := &box{
+		provider: p, name: plan.name, state: plan.state, workdir: plan.workdir, env: plan.env,
+		running: make(map[*execution]struct{}),
+	}
+	// The engine's program is not killed in the middle of its work: a container might appear after we have looked for
+	// it. It takes less than a second.
+	if _, err = p.call(context.WithoutCancel(ctx), args...); err == nil {
+		err = p.verify(ctx, b, plan)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))
+	}
+	return b, nil
+}
+
+// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image.
+func (p *Provider) Reap(ctx context.Context, run string) error {
+	if run == "" {
+		return errors.New("remove the containers of a run: it has no id")
+	}
+	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelRun+"="+run, "--format", "{{.Names}}")
+	if err != nil {
+		return fmt.Errorf("look for the containers of %s: %w", run, err)
+	}
+	var errs []error
+	for name := range strings.FieldsSeq(out) {
+		errs = append(errs, p.end(ctx, name))
+	}
+	files, _ := filepath.Glob(filepath.Join(p.config.StateDir, containerName(run, "*")))
+	for _, dir := range files {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("end what is left of %s: %w", run, err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package container_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container"
+)
+
+// shim is an engine that answers from a script; $1 is the first argument.
+func shim(t *testing.T, e container.Engine, script string) container.Engine {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "engine")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e.Command = []string{path}
+	return e
+}
+
+const (
+	goodInfo  = `info) echo '{"MemoryLimit":true,"PidsLimit":true,"CpuCfsQuota":true}';;`
+	goodImage = `image) echo '[{"Id":"sha256:1","Config":{}}]';;`
+)
+
+// TestBadEngines: what is wrong with a machine, in one line with what mends it.
+func TestBadEngines(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	nobody, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = nobody.Close()
+	fails := `echo "warning" >&2; echo "it is broken" >&2; exit 1`
+	for name, tt := range map[string]struct {
+		engine container.Engine
+		env    []string
+		want   string
+	}{
+		"not installed": {
+			container.Podman(), []string{"PATH=/nowhere"},
+			"podman is not installed: install it, or choose another sandbox with --sandbox: could not start podman: " +
+				"executable file not found in $PATH (PATH is /nowhere)",
+		},
+		"daemon down": {
+			shim(t, container.Docker(), fails), []string{"DOCKER_HOST=unix://" + dir + "/s"},
+			"docker's daemon does not run (nobody listens on " + dir + "/s): start it with sudo systemctl start docker, or Docker Desktop",
+		},
+		"no socket": {
+			shim(t, container.Docker(), fails), []string{"DOCKER_HOST=unix://" + dir + "/none"},
+			"docker's daemon does not run (nobody listens on " + dir + "/none): start it with sudo systemctl start docker, or Docker Desktop",
+		},
+		"remote": {
+			shim(t, container.Docker(), fails), []string{"DOCKER_HOST=ssh://box"},
+			"docker info: it is broken; it has to answer: docker info",
+		},
+		"podman fails": {shim(t, container.Podman(), fails), nil, "podman info: it is broken"},
+		"no limits": {
+			shim(t, container.Podman(), `echo '{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true}}}'`), nil,
+			"podman cannot bound cpu here: sandbox cannot do this; delegate these cgroup controllers to your user " +
+				"(systemd: Delegate=yes on cgroup v2), or accept it by name (unbounded)",
+		},
+		"no image": {
+			shim(t, container.Docker(), `case $1 in `+goodInfo+` *) exit 1;; esac`), nil,
+			"docker has no image ralph:x; build it with: ralph image build --engine docker",
+		},
+		"nonsense": {
+			shim(t, container.Docker(), `echo hello`), nil,
+			"read what docker says about itself: invalid character 'h' looking for beginning of value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := tt.env
+			if len(env) == 0 || !strings.HasPrefix(env[0], "PATH=") {
+				env = append(env, "PATH="+os.Getenv("PATH"))
+			}
+			c := container.Config{Image: "ralph:x", HostEnv: env, Helper: container.Helper{Path: "/bin/true"}}
+			err := container.New(tt.engine, c).Check(t.Context())
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("error is\n%v\nwant\n%s", err, tt.want)
+			}
+			if name == "not installed" && !errors.Is(err, exec.ErrNotFound) {
+				t.Error("it does not wrap exec.ErrNotFound")
+			}
+		})
+	}
+}
+
+// TestRefusesToOpen: mistakes of the configuration and the spec, before any container is made.
+func TestRefusesToOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots := t.TempDir()
+	socket := filepath.Join(dir, "sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	mount := func(host, inside string) container.Config {
+		return container.Config{Mounts: []sandboxes.Mount{{Host: host, Inside: inside}}, Base: dir, HostEnv: []string{
+			"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + socket,
+		}}
+	}
+	good := sandboxes.Spec{Run: "r", Worktree: dir}
+	for name, tt := range map[string]struct {
+		config container.Config
+		spec   sandboxes.Spec
+		want   string
+	}{
+		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, `the run's id "" is none`},
+		"relative worktree": {container.Config{}, sandboxes.Spec{Run: "r", Worktree: "x"}, `"x" is not a clean absolute path`},
+		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "lstat " + dir + "/.git: no such file or directory"},
+		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
+		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
+		"user by name":      {container.Config{User: "agent"}, good, `user "agent" is not UID:GID, in numbers`},
+		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
+		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
+		"mount inside":      {mount(".", "x"), good, "mount " + dir + `: "x" is not a clean absolute path inside`},
+		"mount on ralph":    {mount(".", "/.ralph/ralph"), good, "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
+		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": it is a socket: whoever listens there works for the agent, outside the sandbox"},
+		"mount the engine":  {mount(".", "/s"), good, "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
+		"two ways out": {
+			container.Config{Network: "bridge"}, sandboxes.Spec{Run: "r", Worktree: dir, Egress: socket},
+			"with network bridge the egress proxy is not the only way out: sandbox cannot do this; leave the network at its default",
+		},
+		"root's worktree": {
+			container.Config{}, sandboxes.Spec{Run: "r", Worktree: roots},
+			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, or allow it with user 0:0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "root's worktree" && os.Getuid() != 0 {
+				return // only root has one
+			}
+			c := tt.config
+			if c.Image == "" {
+				c.Image = "ralph:x"
+			}
+			c.Helper.Path = "/bin/true"
+			c.StateDir = filepath.Join(t.TempDir(), "state")
+			e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` *) echo "container made" >&2; exit 1;; esac`)
+			_, err := container.New(e, c).Open(t.Context(), tt.spec)
+			if want := "open sandbox docker: " + tt.want; err == nil || err.Error() != want {
+				t.Errorf("error is\n%v\nwant\n%s", err, want)
+			}
+			if _, err := os.Stat(c.StateDir); err == nil {
+				t.Error("files are left behind")
+			}
+		})
+	}
+}
+
+// A container that does not start leaves nothing: it is removed by name, and its files are.
+func TestFailedStartLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	log := filepath.Join(t.TempDir(), "log")
+	e := shim(t, container.Docker(), `echo "$*" >>`+log+`; case $1 in `+goodInfo+goodImage+` run) echo "no space left" >&2; exit 125;; esac`)
+	_, err := container.New(e, container.Config{
+		Image: "ralph:x", User: "7:7", StateDir: state, Helper: container.Helper{Path: "/bin/true"},
+	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: dir})
+	if err == nil || err.Error() != "open sandbox docker: docker run: no space left" {
+		t.Errorf("error is %v", err)
+	}
+	calls, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(calls), "\nrm --force --volumes ralph-") {
+		t.Errorf("calls are %s, %v", calls, err)
+	}
+	if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

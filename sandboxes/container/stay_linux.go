@@ -1,0 +1,45 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// stay keeps the container running until the engine ends it. With a socket it leads what commands send out to the
+// egress proxy; when that ends, the container does.
+func stay(ctx context.Context, socket []string) error {
+	conceal()
+	if len(socket) == 0 {
+		if err := ready(); err != nil {
+			return err
+		}
+		for ctx.Err() == nil {
+			_ = unix.Pause()
+		}
+		return context.Cause(ctx)
+	}
+	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket[0]})
+	if err != nil {
+		return err
+	}
+	if err := ready(); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Run(ctx)
+}
+
+func ready() error {
+	if err := os.WriteFile(readyFile, nil, 0o444); err != nil {
+		return fmt.Errorf("tell that commands may start: %w", err)
+	}
+	return nil
+}
+
+// conceal keeps other processes of the same user from this one's memory, files and environment.
+func conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -1,0 +1,100 @@
+package escapetest
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+func exhaustCases() map[string]func(*suite) {
+	return map[string]func(*suite){
+		"exhaust/processes": func(s *suite) {
+			const most = 64
+			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.PIDs = most })
+			// Where a shell cannot start another process it ends; how many there are it then counts without one.
+			out, _, err := r.sh(`trap 'set -- /proc/[0-9]*; echo count $#' EXIT; i=0
+				while [ $i -lt "$1" ]; do sleep 1000 & i=$((i+1)); done`, strconv.Itoa(10*most))
+			_, count, _ := strings.Cut(out, "count ")
+			if n, convErr := strconv.Atoi(strings.TrimSpace(count)); err != nil || convErr != nil || n > most+2 {
+				s.Errorf("%v, %v, %s", err, convErr, out)
+			}
+			r.works()
+		},
+		"exhaust/processes that nobody waits for": func(s *suite) {
+			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.PIDs = 48 })
+			// The bomb of old; its end is that the command is killed.
+			stop := make(chan struct{})
+			close(stop)
+			_, err := r.Exec(r.bounded(), sandboxes.Command{
+				Argv: []string{"sh", "-c", "trap '' TERM; bomb() { bomb | bomb & }; bomb; sleep 100"}, Interrupt: stop, Grace: bombTime,
+			})
+			if err != nil {
+				s.Errorf("the bomb: %v", err)
+			}
+			r.works()
+		},
+		"exhaust/memory": func(s *suite) {
+			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.Memory = 256 << 20 })
+			exit, err := r.Exec(r.bounded(), sandboxes.Command{Argv: []string{attacker, attackMark, "memory", strconv.Itoa(1 << 30)}})
+			if err != nil || exit.Signal != "SIGKILL" {
+				s.Errorf("ended with %+v, %v, want to be killed", exit, err)
+			}
+			r.works()
+		},
+		"exhaust/scratch space": func(s *suite) {
+			const most = 16 << 20
+			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.Disk = most })
+			out, _, err := r.sh(`for d in /tmp "$HOME" /dev/shm /var/tmp; do head -c 100000000 /dev/zero >$d/fill; done 2>/dev/null
+			cat /tmp/fill "$HOME/fill" /dev/shm/fill /var/tmp/fill | wc -c`)
+			if err != nil {
+				s.Fatal(err)
+			}
+			if n, err := strconv.Atoi(strings.TrimSpace(out)); err != nil || n > most {
+				s.Errorf("it holds %s bytes, %v", out, err)
+			}
+			r.works()
+			r.unchanged()
+		},
+		"exhaust/half a gigabyte of output": func(s *suite) {
+			const size = 500_000_000
+			r := s.open(nil)
+			var count counter
+			exit, err := r.Exec(r.bounded(), sandboxes.Command{
+				Argv: []string{"head", "-c", strconv.Itoa(size), "/dev/zero"}, Stdout: &count,
+			})
+			if err != nil || !exit.OK() || count.Load() != size {
+				s.Errorf("%+v, %v, %d bytes", exit, err, count.Load())
+			}
+			r.works()
+		},
+	}
+}
+
+// bombTime is how long a bomb may go off.
+const bombTime = 200 * time.Millisecond
+
+// counter counts bytes and keeps none.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// attackMemory uses that much memory.
+func attackMemory(a *attempt, args []string) {
+	size, _ := strconv.Atoi(args[0])
+	var kept [][]byte
+	for used := 0; used < size; used += 16 << 20 {
+		block := make([]byte, 16<<20)
+		for i := 0; i < len(block); i += os.Getpagesize() {
+			block[i] = byte(used)
+		}
+		kept = append(kept, block)
+	}
+	a.report("use memory:", len(kept)*16, "MiB")
+}

@@ -1,0 +1,119 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// Engine is the program that does the work.
+type Engine struct {
+	// Name is what people call it, such as "docker".
+	Name string
+	// Command is the program and the arguments before its own; default Name.
+	Command []string
+	// Env is its environment; nil means that of this process.
+	Env []string
+	// Stdout and Stderr get what it prints, as it comes; nil discards.
+	Stdout, Stderr io.Writer
+	// Interrupt, when closed, asks it to end.
+	Interrupt <-chan struct{}
+}
+
+// ExitError says that the engine ran and did not succeed. It has told why on Stderr.
+type ExitError struct {
+	Command string // such as "docker build"
+	Code    int
+}
+
+func (e *ExitError) Error() string { return fmt.Sprintf("%s: exit status %d", e.Command, e.Code) }
+
+// Build is an image to build.
+type Build struct {
+	File    string // the build file
+	Tag     string
+	Context string   // the folder that the build file copies from
+	Args    []string // build arguments, "KEY=VALUE"; see Args
+	NoCache bool
+	Pull    bool // ask the registry for a newer base image
+}
+
+// Build builds the image. An engine that fails gives an *ExitError.
+func (e Engine) Build(ctx context.Context, b Build) error {
+	argv := []string{"build", "--file", b.File, "--tag", b.Tag}
+	for _, a := range b.Args {
+		argv = append(argv, "--build-arg", a)
+	}
+	if b.NoCache {
+		argv = append(argv, "--no-cache")
+	}
+	if b.Pull {
+		argv = append(argv, "--pull")
+	}
+	return e.run(ctx, append(argv, "--", b.Context)...)
+}
+
+// Remove removes the image. An engine that fails gives an *ExitError.
+func (e Engine) Remove(ctx context.Context, tag string) error { return e.run(ctx, "rmi", "--", tag) }
+
+func (e Engine) run(ctx context.Context, args ...string) error {
+	command := e.Command
+	if len(command) == 0 {
+		command = []string{e.Name}
+	}
+	env := e.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("run %s: %w", e.Name, err)
+	}
+	exit, err := proc.Run(ctx, proc.Spec{
+		Argv: slices.Concat(command, args), Dir: dir, Env: env,
+		Stdout: e.Stdout, Stderr: e.Stderr, Interrupt: e.Interrupt,
+	})
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%s is not installed: install it, or name another engine with --engine: %w", e.Name, err)
+	case err != nil:
+		return err
+	case exit.Code != 0:
+		return &ExitError{Command: e.Name + " " + args[0], Code: exit.Code}
+	}
+	return nil
+}
+
+// Args are the build arguments: AGENT_UID and AGENT_GID for the user who asks (1000 for root, who is no agent), and over
+// these what was given as "KEY=VALUE"; the last of one name counts. They are sorted.
+func Args(given []string) ([]string, error) {
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid <= 0 {
+		uid, gid = 1000, 1000
+	}
+	all := map[string]string{"AGENT_UID": strconv.Itoa(uid), "AGENT_GID": strconv.Itoa(gid)}
+	for _, g := range given {
+		key, value, ok := strings.Cut(g, "=")
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("build argument %q is not KEY=VALUE", g)
+		case key == "":
+			return nil, fmt.Errorf("build argument %q has no key", g)
+		}
+		all[key] = value
+	}
+	args := make([]string, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, key+"="+all[key])
+	}
+	return args, nil
+}

@@ -1,0 +1,60 @@
+package image_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes/image"
+)
+
+// Real engines build what a build file says, for the user who asks, and remove it. e2e/engines/start.sh starts them;
+// where RALPH_TEST_ENGINES names one that does not work this fails.
+func TestRealEngines(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"docker", "podman"} {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), name) {
+				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", name)
+			}
+			t.Parallel()
+			root := t.TempDir()
+			file := filepath.Join(root, ".ralph", "Dockerfile")
+			write(t, file, "FROM "+os.Getenv("RALPH_TEST_IMAGE")+"\nARG AGENT_UID\nARG NOTE\nENV NOTE=$NOTE\nUSER ${AGENT_UID}:${AGENT_UID}\n")
+			args, err := image.Args([]string{"AGENT_UID=4444", "NOTE=two words"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tag, err := image.Tag(root, file, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			e := image.Engine{Name: name, Stdout: &out, Stderr: &out}
+			if err := e.Build(t.Context(), image.Build{File: file, Tag: tag, Context: root, Args: args}); err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			if out.Len() == 0 {
+				t.Error("the engine's output is lost")
+			}
+			var config strings.Builder
+			exit, err := proc.Run(t.Context(), proc.Spec{
+				Argv: []string{name, "image", "inspect", "--format", "{{.Config.User}} {{.Config.Env}}", tag}, Env: os.Environ(),
+				Stdout: &config,
+			})
+			if err != nil || exit.Code != 0 || !strings.Contains(config.String(), "4444:4444") || !strings.Contains(config.String(), "NOTE=two words") {
+				t.Errorf("the image is %q, %v", config.String(), err)
+			}
+			if err := e.Remove(t.Context(), tag); err != nil {
+				t.Errorf("%v\n%s", err, &out)
+			}
+			if err := e.Remove(t.Context(), tag); err == nil {
+				t.Error("removing an image that is not there succeeds")
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Tag is the name of a repository's image: "ralph:<repository>-<hash>". The hash is of the build file, the build
+// arguments and the folder of the repository, so that an image is out of date by its name as soon as one of them
+// changes, and two repositories of one name share none.
+//
+// What the build file copies is not in it; after such a change the image is built again by hand.
+func Tag(root, file string, args []string) (string, error) {
+	h := sha256.New()
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("name the image: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("name the image: %w", err)
+	}
+	for _, part := range append([]string{root}, slices.Sorted(slices.Values(args))...) {
+		_, _ = fmt.Fprintf(h, "\x00%d\x00%s", len(part), part)
+	}
+	return "ralph:" + Clean(filepath.Base(root)) + "-" + hex.EncodeToString(h.Sum(nil)[:6]), nil
+}
+
+// longestName leaves room for the hash in a tag, which has at most 128 characters.
+const longestName = 100
+
+// Clean makes a repository's name fit for a tag.
+func Clean(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '.':
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	clean := strings.Trim(b.String(), ".-")
+	if clean = strings.Trim(clean[:min(len(clean), longestName)], ".-"); clean == "" {
+		return "local"
+	}
+	return clean
+}
+
+// File is the build file of a repository for an engine: the root's own Dockerfile (docker) or Containerfile (podman)
+// when there is one, else ralph's in .ralph; either engine takes the other's name where its own is missing.
+func File(root, engine string) (string, error) {
+	names := []string{"Dockerfile", "Containerfile"}
+	if engine == "podman" {
+		slices.Reverse(names)
+	}
+	for _, dir := range []string{root, filepath.Join(root, ".ralph")} {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s has no %s, neither at its root nor in .ralph; write one with: ralph init --sandbox %s",
+		root, names[0], engine)
+}
