@@ -157,7 +157,7 @@ func (p *Pool) sessionOf(ctx context.Context, run string) (*session, error) {
 	}
 	for _, t := range trees {
 		if t.Spec().Run == run {
-			return &session{repo: p.cfg.Repo, tree: t, base: t.Spec().Base}, nil
+			return &session{tree: t, base: t.Spec().Base}, nil
 		}
 	}
 	return nil, nil
@@ -186,7 +186,7 @@ func (p *Pool) recoverStrays(ctx context.Context, open []Record, note func(key s
 			note(spec.Key, err)
 			continue
 		}
-		for _, warning := range (&session{repo: p.cfg.Repo, tree: t, base: spec.Base}).close(ctx) {
+		for _, warning := range (&session{tree: t, base: spec.Base}).close(ctx) {
 			p.emit(Event{Kind: EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
 		}
 	}

@@ -19,7 +19,6 @@ import (
 
 // session is a run's worktree and sandbox.
 type session struct {
-	repo    *worktree.Repo
 	base    worktree.Base
 	tree    *worktree.Tree
 	sandbox sandboxes.Sandbox
@@ -30,7 +29,7 @@ type session struct {
 
 // accept refuses commits that only look complete: the files of a nested repository are in none of them.
 func (s *session) accept(ctx context.Context) error {
-	links, err := s.repo.Gitlinks(ctx, s.base.Commit, s.work.Tip)
+	links, err := s.tree.Gitlinks(ctx, s.work)
 	switch {
 	case err != nil:
 		return err
@@ -52,7 +51,7 @@ func (w *worker) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	w.rec.Base = base.Name
-	s := &session{repo: w.p.cfg.Repo, base: base}
+	s := &session{base: base}
 	s.tree, err = w.p.cfg.Repo.Add(ctx, worktree.Spec{Run: w.rec.Run, Key: w.rec.Key, Branch: w.rec.Branch, Base: base})
 	if err != nil {
 		return s, err
@@ -249,7 +248,7 @@ func (s *session) rescue(ctx context.Context) (warnings []string) {
 	if len(s.work.Commits) == 0 || s.whole == s.work.Tip {
 		return nil
 	}
-	links, err := s.repo.Gitlinks(ctx, s.base.Commit, s.work.Tip)
+	links, err := s.tree.Gitlinks(ctx, s.work)
 	kept := ""
 	if err == nil && len(links) > 0 {
 		kept, err = s.tree.Rescue(links)

@@ -17,7 +17,7 @@ func TestNestedRepositoryIsRescued(t *testing.T) {
 	f.sh(tree.Dir(), "git", "add", "deep")
 	f.sh(tree.Dir(), "git", "commit", "-qm", "Outside")
 	got := f.handBack(tree)
-	links, err := f.repo.Gitlinks(t.Context(), tree.Spec().Base.Commit, got.Tip)
+	links, err := tree.Gitlinks(t.Context(), got)
 	if err != nil || len(links) != 1 || links[0] != "deep/sub" {
 		t.Fatalf("%q, %v", links, err)
 	}
@@ -53,7 +53,7 @@ func TestRescueStaysInside(t *testing.T) {
 	f.sh(tree.Dir(), "git", "update-index", "--add", "--cacheinfo", "160000,"+f.git("rev-parse", "HEAD")+",s")
 	f.sh(tree.Dir(), "git", "commit", "-qm", "Submodule")
 	got := f.handBack(tree)
-	if links, err := f.repo.Gitlinks(t.Context(), tree.Spec().Base.Commit, got.Tip); err != nil || len(links) != 0 {
+	if links, err := tree.Gitlinks(t.Context(), got); err != nil || len(links) != 0 {
 		t.Errorf("%q, %v", links, err)
 	}
 }
