@@ -59,16 +59,16 @@ func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
 	}
 	defer at.free()
 	res.Exit, res.Refused, err = s.exec(ctx, hard, at)
-	_, herr := at.handBack(context.WithoutCancel(hard))
-	if err = errors.Join(err, herr); err != nil {
-		return res, err
+	after := context.WithoutCancel(hard)
+	if _, herr := at.handBack(after); herr != nil {
+		return res, errors.Join(err, herr)
 	}
 	res.Commits, res.WIP = at.last.Commits, at.last.WIP
 	if len(res.Commits) > 0 || res.WIP != "" {
 		res.Branch = at.branch
-		return res, at.tree.Remove(hard)
+		return res, errors.Join(err, at.tree.Remove(after))
 	}
-	return res, j.remove(hard, at, &JobResult{})
+	return res, errors.Join(err, j.remove(after, at, &JobResult{}))
 }
 
 func (s Shell) exec(soft, hard context.Context, at place) (exit sandboxes.Exit, refused []string, err error) {

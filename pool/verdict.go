@@ -32,7 +32,7 @@ func (w *worker) judge(lr loop.Result) Verdict {
 	if v.Outcome == Interrupted {
 		v.Outcome, v.Reason = w.stopped(v.Reason)
 	}
-	v.Counted = v.Outcome.usesAttempt() && !ralphsFault(lr.End)
+	v.Counted = v.Outcome.usesAttempt() && !ralphsFault(lr.End) && (lr.Failure == nil || lr.Failure.Class != agents.NotStarted)
 	if lr.Failure != nil {
 		v.RetryAt = lr.Failure.ResetAt
 	}

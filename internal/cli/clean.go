@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -49,10 +51,6 @@ func runClean(cmd *cobra.Command, a *app, dry bool) (err error) {
 	if err != nil {
 		return err
 	}
-	trees, err := p.repo.Trees(ctx)
-	if err != nil {
-		return err
-	}
 	open, err := p.journal.Open(ctx)
 	if err != nil {
 		return err
@@ -61,14 +59,44 @@ func runClean(cmd *cobra.Command, a *app, dry bool) (err error) {
 	for _, r := range open {
 		unsettled[r.Run] = true
 	}
+	results, err := cleanTrees(ctx, p.repo, held, unsettled, dry)
+	if err != nil {
+		return err
+	}
+	jobs, err := worktree.Open(ctx, p.top, worktree.Options{StateDir: filepath.Join(p.state, "jobs")})
+	if err != nil {
+		return err
+	}
+	more, err := cleanTrees(ctx, jobs, held, nil, dry)
+	if err != nil {
+		return err
+	}
+	results = append(results, more...)
+	branches, err := p.repo.Branches(ctx, base)
+	if err != nil {
+		return err
+	}
+	for _, b := range branches {
+		results = append(results, cleanBranch(p, cmd, b, base, held, dry))
+	}
+	return a.printCleaned(results, dry)
+}
+
+// cleanTrees removes the worktrees whose runs have ended.
+func cleanTrees(ctx context.Context, repo *worktree.Repo, held map[string]worktree.ClaimState, unsettled map[string]bool, dry bool) ([]cleaned, error) {
+	trees, err := repo.Trees(ctx)
+	if err != nil {
+		return nil, err
+	}
 	results := []cleaned{}
 	for _, t := range trees {
 		s := t.Spec()
-		if c, claimed := held[s.Key]; claimed && !c.Gone {
+		c, claimed := held[s.Key]
+		switch {
+		case claimed && !c.Gone:
 			results = append(results, cleaned{s.Key, s.Branch, false, "it is being worked"})
 			continue
-		}
-		if unsettled[s.Run] { // its agent may still be at work
+		case unsettled[s.Run]: // its agent may still be at work
 			results = append(results, cleaned{s.Key, s.Branch, false, "ralph died in its run; `ralph work` recovers it"})
 			continue
 		}
@@ -80,14 +108,7 @@ func runClean(cmd *cobra.Command, a *app, dry bool) (err error) {
 		}
 		results = append(results, r)
 	}
-	branches, err := p.repo.Branches(ctx, base)
-	if err != nil {
-		return err
-	}
-	for _, b := range branches {
-		results = append(results, cleanBranch(p, cmd, b, base, held, dry))
-	}
-	return a.printCleaned(results, dry)
+	return results, nil
 }
 
 func cleanBranch(p *parts, cmd *cobra.Command, b worktree.Branch, base worktree.Base, held map[string]worktree.ClaimState, dry bool) cleaned {
@@ -118,7 +139,7 @@ func (a *app) printCleaned(results []cleaned, dry bool) error {
 		a.ui.printf("Nothing to clean.\n")
 		return nil
 	}
-	rows := [][]string{{"ISSUE", "BRANCH", "", "WHY"}}
+	rows := [][]string{{"ISSUE", "BRANCH", "STATE", "WHY"}}
 	for _, r := range results {
 		what := "kept"
 		switch {

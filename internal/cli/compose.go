@@ -314,7 +314,7 @@ func (p *parts) runsOf(ctx context.Context, key string) ([]pool.Record, error) {
 	}
 	if len(runs) == 0 {
 		if _, err := p.tracker.Get(ctx, key); errors.Is(err, tracker.ErrNotFound) {
-			return nil, usagef("no issue %q in the backlog, and no runs of it on record; `ralph status` lists them", key)
+			return nil, usagef("no issue %q in the backlog, and no runs of it on record; `ralph work --dry-run` lists the backlog", key)
 		}
 		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
 	}

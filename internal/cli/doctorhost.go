@@ -39,6 +39,15 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		return
 	}
 	if agent.Name() == "command" {
+		program := options.Command[0]
+		if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
+			d.fail("agent", "command: "+program+" is not in PATH", "install it, or name another: --agent-command")
+			return
+		}
+		if _, err := os.Stat(d.app.expand(p.top, program)); err != nil && strings.Contains(program, "/") {
+			d.fail("agent", "command: "+err.Error(), "commit it, or name it with its whole path: --agent-command")
+			return
+		}
 		d.ok("agent", "command "+strings.Join(options.Command, " "))
 		return
 	}
@@ -88,25 +97,17 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	if chosenName == "auto" {
 		chosenName = "native"
 	}
-	for _, name := range reg.Names() {
-		provider, err := reg.Lookup(name)
-		if err == nil {
-			err = provider.Check(ctx)
-		}
-		chosen := ""
-		if name == chosenName {
-			chosen = " (chosen)"
-		}
-		switch {
-		case err == nil && !provider.Capabilities().Isolated():
-			d.warn("sandbox", name+chosen+": works, and isolates nothing", "")
-		case err == nil:
-			d.ok("sandbox", name+chosen+": works")
-		case chosen != "":
-			d.fail("sandbox", name+chosen+": "+err.Error(), "")
-		default:
-			d.warn("sandbox", name+": "+err.Error(), "")
-		}
+	provider, err := reg.Lookup(chosenName)
+	if err == nil {
+		err = provider.Check(ctx)
+	}
+	switch {
+	case err != nil:
+		d.fail("sandbox", chosenName+": "+err.Error(), "choose another with --sandbox; `ralph sandbox check` lists them")
+	case !provider.Capabilities().Isolated():
+		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox native, docker or podman")
+	default:
+		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 	}
 }
 

@@ -250,6 +250,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	next("Write an issue: edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
+	next("ralph doctor            says what is still missing.")
 	next("ralph work --dry-run    shows what would be worked.")
 	next("ralph work              works it.")
 }

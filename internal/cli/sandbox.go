@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +89,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 		a.ui.note("ralph: changes without a commit are saved: git show %s", shortSHA(res.WIP))
 	}
 	if !res.Exit.OK() {
-		return &exitError{status: res.Exit.Code, err: fmt.Errorf("the command ended with status %d %s", res.Exit.Code, res.Exit.Signal)}
+		return &exitError{status: res.Exit.Code, err: errors.New(strings.TrimSpace(fmt.Sprintf("the command ended with status %d %s", res.Exit.Code, res.Exit.Signal)))}
 	}
 	return nil
 }
@@ -159,12 +161,17 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 		}
 		return a.ui.json(out)
 	}
-	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS", ""}}
+	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS"}}
 	for _, d := range list {
 		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), word(d.Egress, "allow-list", "open"), word(d.Limits, "held", "none"),
-			word(d.Secrets, "stay outside", "inside"), shorten(cleanLine(d.Why), 100)})
+			word(d.Secrets, "stay outside", "inside")})
 	}
 	table(a.ui.out, rows)
+	for _, d := range list {
+		if d.Why != "" {
+			a.ui.printf("%s: %s\n", d.Name, cleanLine(d.Why))
+		}
+	}
 	if len(probes) == 0 {
 		return nil
 	}

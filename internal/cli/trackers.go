@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/tracker"
@@ -98,7 +99,7 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	c := github.Config{
 		Project: parsed, BaseURL: p.ForgeURL, Source: a.token(p, "GITHUB_TOKEN", "GH_TOKEN"), CacheDir: filepath.Join(p.state, "cache"),
 		CAFile: p.CAFile, Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		MarkerKey: key, Log: p.log,
+		MarkerKey: key, Spacing: p.spacing(), Log: p.log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it
@@ -134,7 +135,7 @@ func (a *app) gitlab(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	c := gitlab.Config{
 		Project: parsed, BaseURL: p.ForgeURL, Source: a.token(p, "GITLAB_TOKEN"), CacheDir: filepath.Join(p.state, "cache"),
 		CAFile: p.CAFile, Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		MarkerKey: key, Log: p.log,
+		MarkerKey: key, Spacing: p.spacing(), Log: p.log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.Atoi(id) // the configuration has checked it
@@ -146,6 +147,9 @@ func (a *app) gitlab(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	}
 	return t, nil
 }
+
+// spacing is the time between writes. The trackers' own zero is their default; a nanosecond is none.
+func (p *parts) spacing() time.Duration { return max(p.WriteSpacing, time.Nanosecond) }
 
 // token is where the forge's token comes from: a program, a file, or the environment.
 func (a *app) token(p *parts, names ...string) forge.Source {

@@ -30,6 +30,8 @@ type Config struct {
 	GitHubAppKey          string   `mapstructure:"github-app-key"`
 	CAFile                string   `mapstructure:"ca-file"`
 
+	WriteSpacing time.Duration `mapstructure:"write-spacing"`
+
 	Local Local `mapstructure:"local"`
 
 	Agent           string   `mapstructure:"agent"`

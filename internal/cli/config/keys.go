@@ -38,6 +38,8 @@ func Keys() []Key {
 		{Name: "github-app-installation", Group: "Where they live", Kind: Int, Default: int64(0), Help: "its installation; 0: the project's"},
 		{Name: "github-app-key", Group: "Where they live", Kind: Path, Default: "", Help: "file with its private key"},
 		{Name: "ca-file", Group: "Where they live", Kind: Path, Default: "", Help: "certificates to trust besides the system's"},
+		{Name: "write-spacing", Group: "Where they live", Kind: Duration, Default: time.Second, Min: 0,
+			Help: "time between writes to a forge"},
 
 		{Name: "agent", Group: "Agent", Kind: Text, Default: "claude-code", Registered: true, Help: "coding agent that does the work"},
 		{Name: "model", Group: "Agent", Kind: Text, Default: "", Help: "model the agent uses; empty: its own default"},
