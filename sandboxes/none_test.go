@@ -193,7 +193,9 @@ func TestNoneReapsAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(errors.New("crash"))
-	_ = <-done // it was killed
+	if err := <-done; err == nil {
+		t.Error("the program was to be killed")
+	}
 
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
