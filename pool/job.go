@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ type Job struct {
 	Sandboxes sandboxes.Provider
 	Name      string // shown to people; part of the scratch branch's name
 
-	Strategy   Strategy // default StrategyHead
+	Strategy   Strategy // default StrategyHead for a sandbox in place, else StrategyMerge
 	Branch     string   // StrategyBranch
 	AllowDirty bool     // StrategyBranch: work on in a worktree with uncommitted changes
 	Copy       []string // untracked files that go into the worktree; not with StrategyHead
@@ -75,7 +76,11 @@ type JobResult struct {
 
 // Check finds what is wrong with the job before anything starts.
 func (j Job) Check() error {
+	j = j.withDefaults()
 	var errs []error
+	if !slices.Contains([]Strategy{StrategyHead, StrategyMerge, StrategyBranch}, j.Strategy) {
+		errs = append(errs, fmt.Errorf("branch strategy %q is not one of head, merge-to-head, branch", j.Strategy))
+	}
 	switch caps := j.Sandboxes.Capabilities(); {
 	case j.Strategy == StrategyHead && caps.Files != sandboxes.InPlace:
 		errs = append(errs, fmt.Errorf("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", j.Sandboxes.Name()))
@@ -116,14 +121,17 @@ func (j Job) Run(ctx context.Context) (JobResult, error) {
 	defer at.free()
 	res, err := j.runAt(ctx, hard, at)
 	if err != nil {
-		return res, err
+		return res, errors.Join(err, j.abandon(context.WithoutCancel(hard), at))
 	}
 	return res, j.finish(hard, at, &res)
 }
 
 func (j Job) withDefaults() Job {
 	if j.Strategy == "" {
-		j.Strategy = StrategyHead
+		j.Strategy = StrategyMerge
+		if j.Sandboxes.Capabilities().Files == sandboxes.InPlace {
+			j.Strategy = StrategyHead
+		}
 	}
 	if j.MaxIterations == 0 {
 		j.MaxIterations = 1

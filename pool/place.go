@@ -34,12 +34,12 @@ func (j Job) open(ctx context.Context) (place, error) {
 	if err := j.recover(ctx); err != nil {
 		return at, err
 	}
-	ref := ""
-	if j.Strategy == StrategyHead {
-		ref = "HEAD" // a detached head will do
-	}
 	var err error
-	if at.base, err = j.Repo.Base(ctx, ref); err != nil {
+	at.base, err = j.Repo.Base(ctx, "")
+	if err != nil && j.Strategy == StrategyHead {
+		at.base, err = j.Repo.Base(ctx, "HEAD") // a detached head will do
+	}
+	if err != nil {
 		return at, err
 	}
 	at.start, at.branch, at.dir = at.base.Commit, at.base.Name, j.Repo.Dir()
@@ -161,6 +161,17 @@ func (j Job) remove(ctx context.Context, at place, res *JobResult) error {
 	}
 	res.Tree = ""
 	return at.repo.Drop(ctx, at.key, at.last.Tip)
+}
+
+// abandon takes a scratch branch away on which nothing could be run. What is on it all the same stays.
+func (j Job) abandon(ctx context.Context, at place) error {
+	if j.Strategy != StrategyMerge {
+		return nil
+	}
+	if _, err := at.handBack(ctx); err != nil || len(at.last.Commits) > 0 || at.last.WIP != "" {
+		return err
+	}
+	return j.remove(ctx, at, &JobResult{})
 }
 
 // headKey begins the keys of claims by jobs that work in the checkout itself.

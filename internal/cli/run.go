@@ -15,8 +15,8 @@ import (
 const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
 holds the completion signal and the gate passes. Commits are yours on the branch that the strategy names:
 
-  head           in your checkout, as it is
-  merge-to-head  on a scratch branch in a worktree, merged back into the branch you are on
+  head           in your checkout, as it is; with sandbox none, where it is the default
+  merge-to-head  on a scratch branch in a worktree, merged back into the branch you are on; the default otherwise
   branch         on the branch --branch, in a worktree that stays for the next run
 
 An inline prompt is sent as it is. In a prompt file {{KEY}} is replaced by --prompt-arg KEY=VALUE and by the built-ins
@@ -55,7 +55,7 @@ func newRunCommand(a *app) *cobra.Command {
 	flags.StringVar(&a.repo, "cwd", "", "same as --repo")
 	flags.StringVar(&f.name, "name", "", "name of the run, shown on every line")
 	flags.StringVar(&f.logFile, "log-file", "", "write progress and what the agent says to this `file`, not to the terminal")
-	flags.StringVar(&f.strategy, "branch-strategy", "head", "where commits go (head, merge-to-head, branch)")
+	flags.StringVar(&f.strategy, "branch-strategy", "", "where commits go: head, merge-to-head, branch (default: head with sandbox none, else merge-to-head)")
 	flags.StringVar(&f.branch, "branch", "", "the branch of --branch-strategy branch")
 	flags.BoolVar(&f.dirty, "allow-dirty", false, "work on in a branch's worktree that has uncommitted changes")
 	flags.StringVar(&f.outputTag, "output-tag", "", "print what the agent says between <TAG> and </TAG>, for the last `TAG` pair")

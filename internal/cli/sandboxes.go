@@ -137,20 +137,30 @@ func (a *app) agentPlaces(c config.Config) []string {
 			return nil
 		}
 	}
-	places := []string{filepath.Dir(found)}
+	home := a.host.getenv("HOME")
+	// A folder that holds your work or your home is not shown for the sake of one program in it: the program alone is.
+	show := func(dir, file string) string {
+		for _, kept := range []string{home, a.host.Dir, a.dir(), a.host.getenv("XDG_STATE_HOME")} {
+			if kept != "" && (kept == dir || strings.HasPrefix(kept+"/", strings.TrimSuffix(dir, "/")+"/")) {
+				return file
+			}
+		}
+		return dir
+	}
+	if !filepath.IsAbs(found) {
+		found = filepath.Join(a.dir(), found)
+	}
+	places := []string{show(filepath.Dir(found), found)}
 	real, err := filepath.EvalSymlinks(found)
 	if err != nil {
 		return places
 	}
-	root := filepath.Dir(real)
+	root := show(filepath.Dir(real), real)
 	// A package of npm needs its neighbours too.
 	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
 		root = real[:i+len("/node_modules")]
 	}
-	home := a.host.getenv("HOME")
-	return slices.DeleteFunc(append(places, root), func(dir string) bool {
-		return dir == "/" || dir == home || !filepath.IsAbs(dir) // never a whole home
-	})
+	return append(places, root)
 }
 
 func (a *app) lookPath(program string) string {
