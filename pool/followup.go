@@ -9,17 +9,17 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// followUps lists ralph's own open requests that need another run and may have one now.
-func (p *Pool) followUps(ctx context.Context, v view) ([]FollowUp, error) {
+// followUps lists ralph's own open requests that need another run and may have one now, and those that have had as many
+// as they may have: they are a person's.
+func (p *Pool) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
 	follower, ok := tracker.As[tracker.Follower](p.cfg.Tracker)
 	if !ok || p.cfg.Publish != PublishRequest || p.cfg.Requests.MaxRounds < 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	list, err := follower.FollowUps(ctx, p.cfg.BranchPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("list requests: %w", err)
+		return nil, nil, fmt.Errorf("list requests: %w", err)
 	}
-	var out []FollowUp
 	for _, f := range list {
 		c, claimed := v.claims[f.Key]
 		if claimed && !c.Gone || !v.wanted(f.Key) || v.last[f.Key].Verdict.RetryAt.After(v.now) {
@@ -30,18 +30,21 @@ func (p *Pool) followUps(ctx context.Context, v view) ([]FollowUp, error) {
 		case errors.Is(err, tracker.ErrNotFound):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("read issue %s: %w", f.Key, err)
+			return nil, nil, fmt.Errorf("read issue %s: %w", f.Key, err)
 		}
 		runs, err := p.cfg.Journal.Runs(ctx, f.Key)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if !issue.Open || issue.HasLabel(p.cfg.Labels.NeedsHuman) || rounds(runs) >= p.cfg.Requests.MaxRounds {
-			continue
+		switch {
+		case !issue.Open || issue.HasLabel(p.cfg.Labels.NeedsHuman):
+		case rounds(runs) >= p.cfg.Requests.MaxRounds:
+			exhausted = append(exhausted, FollowUp{f, issue})
+		default:
+			out = append(out, FollowUp{f, issue})
 		}
-		out = append(out, FollowUp{f, issue})
 	}
-	return out, nil
+	return out, exhausted, nil
 }
 
 // rounds counts the follow-up runs since the issue was last worked on its own account.

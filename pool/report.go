@@ -63,6 +63,9 @@ func (w *worker) body() string {
 	for _, warning := range v.Warnings {
 		fmt.Fprintf(&b, "Warning: %s\n\n", tracker.QuoteLine(warning, reportLine))
 	}
+	if who := untrusted(w.issue); who != "" {
+		fmt.Fprintf(&b, "Left out of the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, reportLine))
+	}
 	if w.hidden > 0 {
 		fmt.Fprintf(&b, "Warning: %d invisible characters were removed from the issue's text before the agent saw it.\n\n", w.hidden)
 	}
@@ -100,7 +103,32 @@ func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
 	if !w.p.cfg.Sandboxes.Capabilities().Isolated() {
 		b.WriteString(" (the agent ran on the host, without isolation)")
 	}
-	fmt.Fprintf(b, "\n- Run: `%s`\n\n", w.rec.Run)
+	fmt.Fprintf(b, "\n- Run: `%s`", w.rec.Run)
+	if w.again != "" {
+		fmt.Fprintf(b, ", started again: %s", w.again)
+	}
+	if v.FollowUp != "" {
+		fmt.Fprintf(b, ", follow-up: %s", v.FollowUp)
+	}
+	b.WriteString("\n\n")
+}
+
+// untrusted names the authors of comments that did not reach the prompt, with how many each wrote.
+func untrusted(issue tracker.Issue) string {
+	var order []string
+	count := map[string]int{}
+	for _, c := range issue.Comments {
+		if c.Trusted {
+			continue
+		}
+		if count[c.Author]++; count[c.Author] == 1 {
+			order = append(order, c.Author)
+		}
+	}
+	for i, name := range order {
+		order[i] = fmt.Sprintf("%s: %d", name, count[name])
+	}
+	return strings.Join(order, ", ")
 }
 
 // gateEvidence shows what the gate said.

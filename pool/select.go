@@ -21,6 +21,7 @@ import (
 type Plan struct {
 	Work     []tracker.Issue   // in the order they would be started, after the follow-ups
 	FollowUp []FollowUp        // ralph's own open requests that need another run
+	HandOver []FollowUp        // those that have had as many runs as they may have; a sweep hands them to a person
 	Skipped  []Skip            // every other open issue
 	Problems []tracker.Problem // what could not be read
 }
@@ -86,7 +87,7 @@ func (p *Pool) Plan(ctx context.Context, keys ...string) (Plan, error) {
 		}
 	}
 	order(plan.Work)
-	plan.FollowUp, err = p.followUps(ctx, v)
+	plan.FollowUp, plan.HandOver, err = p.followUps(ctx, v)
 	return plan, err
 }
 

@@ -179,6 +179,11 @@ func (s *sweep) list(ctx context.Context) error {
 	default:
 		return err
 	}
+	for _, f := range plan.HandOver {
+		if err := s.pool.cfg.Tracker.Change(ctx, f.Key, tracker.Change{AddLabels: []string{s.pool.cfg.Labels.NeedsHuman}}); err != nil {
+			s.pool.emit(Event{Kind: EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := len(s.tried) == 0

@@ -44,6 +44,7 @@ type worker struct {
 	borrowed bool   // the claim belongs to another worker, which goes on
 	died     bool   // ralph died during this run; it is being brought to its end
 	feedback string // what became of the run before, for the agent
+	again    string // why this is a new start; empty for a first one and for retries
 }
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
@@ -144,6 +145,9 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	}
 	if last, ok := lastEnded(runs); ok {
 		v.last = map[string]Record{w.rec.Key: last}
+	}
+	if last, ok := lastEnded(runs); ok && last.Verdict.Final && w.follow == nil {
+		w.again = fmt.Sprintf("run `%s` had ended as %s", last.Run, last.Verdict.Outcome)
 	}
 	if w.follow != nil {
 		if !issue.Open {

@@ -258,7 +258,11 @@ func (a *app) printJob(r pool.JobResult, f runFlags, log *jobLog) error {
 		}
 		row("Gate", "%s: %s", c.Command, state)
 	}
-	row("Branch", "%s", r.Branch)
+	branch := r.Branch
+	if r.Merged != "" {
+		branch = r.Target // the scratch branch is gone
+	}
+	row("Branch", "%s", branch)
 	var shas []string
 	for _, c := range r.Commits {
 		shas = append(shas, shortSHA(c.SHA))
