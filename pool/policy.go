@@ -19,6 +19,8 @@ func ProtectedPaths() []string {
 	return []string{
 		".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".travis.yml",
 		"Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**",
+		".gitea/workflows/**", ".forgejo/workflows/**", ".buildkite/**", ".lfsconfig", ".envrc", ".gemini/**",
+		"opencode.json", ".cursorrules", ".github/copilot-instructions.md", ".github/dependabot.yml",
 		"CODEOWNERS", ".gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml",
 		".claude/**", ".codex/**", ".mcp.json", ".cursor/**", ".vscode/**", ".devcontainer/**", ".ralph/**",
 	}
@@ -53,7 +55,7 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 		}
 	}
 	changes, err := p.cfg.Repo.Changes(ctx, base, tip, func(file string, line []byte) {
-		if text := string(line); credential.Match(line) || p.secrets.in(text) {
+		if p.secrets.in(string(line)) {
 			note(fmt.Sprintf("%s brings a secret", file))
 		}
 	})
@@ -64,10 +66,13 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 		if pattern := p.protects(file); pattern != "" {
 			note(fmt.Sprintf("%s is protected (%s)", file, pattern))
 		}
+		if p.secrets.in(file) {
+			note("a file's name carries a secret")
+		}
 	}
-	for commit, message := range changes.Messages {
-		if credential.MatchString(message) || p.secrets.in(message) {
-			note(fmt.Sprintf("the message of commit %.12s carries a secret", commit))
+	for commit, object := range changes.Objects {
+		if p.secrets.in(object) {
+			note(fmt.Sprintf("the message, the author or another header of commit %.12s carries a secret", commit))
 		}
 	}
 	if len(found) > 0 {

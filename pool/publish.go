@@ -121,6 +121,13 @@ func (w *worker) merge(ctx context.Context, s *session) error {
 		if err := w.fit(ctx, s, base); err != nil {
 			return err
 		}
+		// What the gate or a rebase has made since the verdict has been looked at by nobody yet.
+		if err := w.p.allowed(ctx, base.Commit, v.Tip); err != nil {
+			return err
+		}
+		if err := s.accept(ctx); err != nil {
+			return err
+		}
 		if !w.fence(ctx) {
 			return errClaimLost
 		}

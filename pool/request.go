@@ -35,7 +35,7 @@ func (w *worker) request(ctx context.Context, s *session) error {
 	}
 	requester, _ := tracker.As[tracker.Requester](c.Tracker) // New has checked it
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
-		Key: w.rec.Key, Head: w.rec.Branch, Base: target, Title: tracker.Plain(w.issue.Title, titleLimit), Body: body,
+		Key: w.rec.Key, Head: w.rec.Branch, Base: target, Title: w.requestTitle(), Body: body,
 		Draft: v.Outcome != Succeeded, Labels: c.Requests.Labels, Reviewers: c.Requests.Reviewers,
 		Assignees: c.Requests.Assignees,
 	})
@@ -50,11 +50,14 @@ func (w *worker) request(ctx context.Context, s *session) error {
 	return nil
 }
 
-// requestBody renders the template. Its values are quoted or made plain: whatever acts is the template's own.
+// requestTitle is the issue's title, which forges show as it is.
+func (w *worker) requestTitle() string { return tracker.Plain(w.issue.Title, titleLimit) }
+
+// requestBody renders the template. Text of others is quoted: whatever acts is the template's own.
 func (w *worker) requestBody(ctx context.Context) (string, error) {
 	prompt := w.p.cfg.Requests.Body
 	prompt.Builtin = map[string]string{
-		"issue_key": w.rec.Key, "issue_id": w.issueID(), "issue_title": tracker.Plain(w.issue.Title, titleLimit),
+		"issue_key": w.rec.Key, "issue_id": w.issueID(), "issue_title": tracker.QuoteLine(w.issue.Title, titleLimit),
 		"issue_url": w.rec.URL, "branch": w.rec.Branch, "base": w.rec.Base, "report": w.body(),
 	}
 	return prompt.Render(ctx, nil, nil)

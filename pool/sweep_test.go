@@ -70,6 +70,21 @@ func TestMergedIssueFreesWhatItBlocked(t *testing.T) {
 	f.clean()
 }
 
+// A gate is the project's code, which the agent has written: what it commits is looked at like all else.
+func TestCommitsOfTheGateAreLookedAt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("sly")
+	f.Config.Publish, f.Config.Protected = pool.PublishMerge, pool.ProtectedPaths()
+	f.Config.Gate = lines("test -e .github || { mkdir -p .github/workflows && echo x > .github/workflows/x.yml && git add -A && git commit -qm sly; }")
+	if r := f.only(f.sweep(t.Context())); r.Verdict.Outcome != pool.PolicyBlocked {
+		t.Errorf("outcome %s: %s", r.Verdict.Outcome, r.Verdict.Reason)
+	}
+	if out := f.git(f.repo, "ls-tree", "-r", "--name-only", "main"); strings.Contains(out, "x.yml") {
+		t.Errorf("merged: %s", out)
+	}
+}
+
 func TestFailingIssueStopsNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `case $RALPH_ISSUE_KEY in bad) exit 3;; esac; `+commits)

@@ -58,9 +58,9 @@ func inner(enc *base64.Encoding, v string, shift int) string {
 	return coded[head : len(coded)-tail]
 }
 
-// in reports whether the text carries one of them.
+// in reports whether the text carries one of them, or what looks like a well-known credential.
 func (s secrets) in(text string) bool {
-	return slices.ContainsFunc(s, func(v string) bool { return strings.Contains(text, v) })
+	return credential.MatchString(text) || slices.ContainsFunc(s, func(v string) bool { return strings.Contains(text, v) })
 }
 
 // clean returns the text, or what stands in its place.
@@ -73,9 +73,6 @@ func (s secrets) clean(text string) string {
 
 // verdict returns a copy of which nothing carries a secret.
 func (s secrets) verdict(v Verdict) Verdict {
-	if len(s) == 0 {
-		return v
-	}
 	v.Reason, v.Message, v.Question, v.Published = s.clean(v.Reason), s.clean(v.Message), s.clean(v.Question), s.clean(v.Published)
 	v.Gate, v.Warnings = slices.Clone(v.Gate), slices.Clone(v.Warnings)
 	for i := range v.Gate {

@@ -46,7 +46,15 @@ func (r *Repo) handBackRemains(ctx context.Context, key string) error {
 		if t.rec.Spec.Key != key {
 			continue
 		}
-		if _, err := t.handBack(ctx); err != nil {
+		_, err := t.handBack(ctx)
+		if err != nil && ctx.Err() == nil && t.record().Private {
+			// It has been tried when the run ended, too. Another try would fail for ever.
+			if err := t.setAside(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("remains of run %s in %s: %w", t.rec.Spec.Run, t.Dir(), err)
 		}
 		if err := t.remove(ctx); err != nil {
@@ -181,10 +189,33 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := t.git().out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
+	g, err := t.checkoutGit(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := g.out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
 		return fmt.Errorf("check out the files: %w", err)
 	}
 	return t.made()
+}
+
+// checkoutGit is git for writing the files of the start. Where an earlier run has changed which filters hold or where
+// they load from, none is run: it would be the agent's choice what a program of the user's does on the host.
+func (t *Tree) checkoutGit(ctx context.Context) (git, error) {
+	rec := t.record()
+	if rec.Start == rec.Spec.Base.Commit {
+		return t.git(), nil
+	}
+	same, err := t.repo.git.yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
+		rec.Spec.Base.Commit, rec.Start, "--", ":(icase,glob)**/.gitattributes", ":(icase,glob)**/.lfsconfig")
+	if err != nil || same {
+		return t.git(), err
+	}
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return git{}, err
+	}
+	return t.git().with(config.inert()...), nil
 }
 
 // link makes git's record of the worktree, without files. git reads all such records for this and dies at one that is

@@ -14,8 +14,8 @@ import (
 type Changes struct {
 	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename.
 	Paths []string
-	// Messages are the commits' messages, by commit.
-	Messages map[string]string
+	// Objects are the commits as git stores them, headers and message, by commit.
+	Objects map[string]string
 }
 
 // Changes reads what the commits base..tip change. added is called with every line that any of them adds; line is only
@@ -30,8 +30,8 @@ func (r *Repo) Changes(ctx context.Context, base, tip string, added func(path st
 		commits = append(commits, c.SHA)
 	}
 	var c Changes
-	if c.Messages, err = r.git.readMessages(ctx, commits); err != nil {
-		return Changes{}, fmt.Errorf("read messages: %w", err)
+	if c.Objects, err = r.git.readCommits(ctx, commits); err != nil {
+		return Changes{}, fmt.Errorf("read commits: %w", err)
 	}
 	plain := []string{"log", "--format=", "--no-renames", "-m", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature"}
 	names, err := r.git.out(ctx, append(plain, "-z", "--name-only", "--end-of-options", base+".."+tip, "--")...)

@@ -35,13 +35,13 @@ func TestChangesOfEveryCommit(t *testing.T) {
 			t.Errorf("no %q among the added lines:\n%s", want, all)
 		}
 	}
-	if len(c.Messages) != 4 {
-		t.Errorf("%d messages, want 4", len(c.Messages))
+	if len(c.Objects) != 4 {
+		t.Errorf("%d commits, want 4", len(c.Objects))
 	}
-	for _, m := range c.Messages {
+	for _, m := range c.Objects {
 		if strings.Contains(m, "token in the message") {
 			return
 		}
 	}
-	t.Errorf("messages %q", c.Messages)
+	t.Errorf("messages %q", c.Objects)
 }

@@ -106,6 +106,15 @@ func (c remoteClaims) messages(ctx context.Context, at map[string]string) (map[s
 
 // readMessages reads commit messages in one process. What does not exist is not in the map.
 func (g git) readMessages(ctx context.Context, commits []string) (map[string]string, error) {
+	messages, err := g.readCommits(ctx, commits)
+	for name, object := range messages {
+		messages[name] = commitMessage(object)
+	}
+	return messages, err
+}
+
+// readCommits reads whole commits in one process. What does not exist is not in the map.
+func (g git) readCommits(ctx context.Context, commits []string) (map[string]string, error) {
 	if len(commits) == 0 {
 		return nil, nil
 	}
@@ -118,7 +127,7 @@ func (g git) readMessages(ctx context.Context, commits []string) (map[string]str
 
 // parseBatch reads the output of `git cat-file --batch`.
 func parseBatch(out string) (map[string]string, error) {
-	messages := map[string]string{}
+	commits := map[string]string{}
 	for out != "" {
 		header, rest, _ := strings.Cut(out, "\n")
 		if strings.HasSuffix(header, " missing") {
@@ -131,9 +140,9 @@ func parseBatch(out string) (map[string]string, error) {
 			return nil, fmt.Errorf("git cat-file: cannot read header %q", printable(header))
 		}
 		if kind == "commit" {
-			messages[name] = commitMessage(rest[:size])
+			commits[name] = rest[:size]
 		}
 		out = rest[size+1:]
 	}
-	return messages, nil
+	return commits, nil
 }

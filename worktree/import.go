@@ -29,7 +29,7 @@ func (t *Tree) inspectPrivate(ctx context.Context, files bool) (look, error) {
 	if err := t.moveIndex(ctx, g, head); err != nil {
 		return l, errors.Join(trouble, err)
 	}
-	seen, err := g.status(ctx)
+	seen, err := t.statusOfHostile(ctx, g)
 	if err != nil {
 		return l, errors.Join(trouble, err)
 	}

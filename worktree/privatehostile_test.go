@@ -46,6 +46,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 		"a folder and a link as packs":                            {do: `mkdir "$GIT_DIR/objects/pack/pack-a.pack"; ln -s /dev/zero "$GIT_DIR/objects/pack/pack-b.pack"`},
 		"a broken pack":                                           {do: `echo PACKgarbage > "$GIT_DIR/objects/pack/pack-a.pack"`},
 		"a pack index that lies":                                  {do: `git repack -qd; for i in "$GIT_DIR"/objects/pack/*.idx; do chmod +w $i; head -c 1000 /dev/urandom > $i; done`},
+		"pipes where git reads":                                   {do: `rm -f .gitattributes .gitignore; mkdir -p d/e; mkfifo .gitattributes .gitignore .gitmodules d/.gitignore d/e/.GitAttributes`},
 		"nested repository":                                       {do: `mkdir nested; bare nested/.git; cp -r "$E"/* nested/.git; echo x > nested/file`},
 		"the objects are gone":                                    {do: `rm -rf "$GIT_DIR"/objects/??`, lost: true},
 		"objects are links to others":                             {do: `for f in "$GIT_DIR"/objects/??/*; do rm -f $f; ln -s /etc/passwd $f; done`, lost: true},
@@ -78,6 +79,10 @@ func TestHostilePrivateRepository(t *testing.T) {
 				}
 				if err := in.tree.Remove(context.Background()); !isErr(err, ErrKept) {
 					t.Errorf("remove: %v", err)
+				}
+				f.private("k", "r2") // the next run is not held up
+				if kept, _ := filepath.Glob(f.repo.path("kept", "*", "files", "done")); len(kept) != 1 {
+					t.Errorf("kept: %q", kept)
 				}
 				return
 			}

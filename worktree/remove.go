@@ -208,3 +208,20 @@ func openFolders(root *os.Root, dir string) {
 		}
 	}
 }
+
+// setAside keeps the files and the private repository of a run whose work cannot be taken back, in a folder that ralph
+// never deletes, and frees the key for the next run. What was handed back before stays on the branch.
+func (t *Tree) setAside(why error) error {
+	to := t.repo.path("kept", t.name+"-"+rand.Text())
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
+	}
+	for from, name := range map[string]string{t.Dir(): "files", t.privateDir(): "repository"} {
+		if err := os.Rename(from, filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
+		}
+	}
+	t.repo.opts.Log.Warn().Err(why).Str("run", t.Spec().Run).Str("kept", to).
+		Msg("work of an earlier run cannot be taken back; its files and its repository are kept")
+	return t.discard()
+}

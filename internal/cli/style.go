@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -90,7 +91,7 @@ func table(w io.Writer, rows [][]string) {
 func age(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + age(-d)
+		return "-" + age(-max(d, -math.MaxInt64)) // the least duration has no positive
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:

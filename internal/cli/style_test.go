@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,18 @@ func TestClean(t *testing.T) {
 	}
 	if got := cleanLine("a\r\nb\tc\nralph: x"); got != "a b c ralph: x" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[time.Duration]string{
+		0: "0s", 1500 * time.Microsecond: "2ms", 90 * time.Second: "1m30s", 72 * time.Hour: "3d", -time.Second: "-1s",
+		math.MinInt64: "-106751d",
+	} {
+		if got := age(in); got != want {
+			t.Errorf("age(%d) = %q, want %q", in, got, want)
+		}
 	}
 }
 

@@ -103,8 +103,11 @@ func (a *app) summary(s pool.Summary, v *workView) error {
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "BRANCH", "TIME"}}
 	for _, r := range s.Runs {
-		rows = append(rows, []string{r.Key, string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch,
-			age(r.Ended.Sub(r.Started))})
+		took := "unfinished" // the tracker or the remote is away: the next sweep tells the outcome
+		if !r.Ended.IsZero() {
+			took = age(r.Ended.Sub(r.Started))
+		}
+		rows = append(rows, []string{r.Key, string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch, took})
 	}
 	table(a.ui.out, rows)
 	a.ui.printf("%s worked in %s: %s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s))

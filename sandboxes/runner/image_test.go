@@ -1,0 +1,164 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/image"
+	"github.com/ralph-pool/ralph/sandboxes/runner"
+)
+
+// imaged is a provider that needs an image, which is a file in a folder.
+type imaged struct {
+	sandboxes.Provider
+	file string
+}
+
+func (p imaged) Check(context.Context) error {
+	if _, err := os.Stat(p.file); err != nil {
+		return errors.New("there is no such image")
+	}
+	return nil
+}
+
+// store makes an image with a build folder, and an engine, which is a script, that makes the file when it builds.
+func store(t *testing.T) (*runner.Image, string) {
+	t.Helper()
+	dir, store := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "Dockerfile"), "FROM scratch")
+	engine := filepath.Join(store, "engine")
+	write(t, engine, "#!/bin/sh\necho \"building $*\"\nfor a; do case $a in (AGENT=bad) exit 4;; (runner:*) tag=$a;; esac; done\necho x >>\"${0%/*}/$tag\"\n")
+	if err := os.Chmod(engine, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	im := &runner.Image{
+		Name: "runner", Context: dir,
+		Provider: func(tag string) sandboxes.Provider {
+			return imaged{sandboxes.NewNone(sandboxes.NoneConfig{}), filepath.Join(store, tag)}
+		},
+	}
+	im.Build = func(ctx context.Context, tag string, log io.Writer) error {
+		e := image.Engine{Name: "engine", Command: []string{"/bin/sh", engine}, Stdout: log, Stderr: log}
+		return e.Build(ctx, image.Build{File: filepath.Join(dir, "Dockerfile"), Tag: tag, Context: dir, Args: im.Args})
+	}
+	return im, store
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImageIsBuiltWhenItChanged(t *testing.T) {
+	t.Parallel()
+	im, dir := store(t)
+	run := func(builds int) {
+		t.Helper()
+		c := config(t, sandboxes.NewNone(sandboxes.NoneConfig{}))
+		c.Provider, c.Image = nil, im
+		start(t, c)
+		tag, err := im.Tag()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(read(t, dir, tag), "x"); got != builds {
+			t.Errorf("%s was built %d times, want %d", tag, got, builds)
+		}
+		if !strings.Contains(read(t, c.Artefacts, "sandbox.json"), `"image": "`+tag+`"`) {
+			t.Error("sandbox.json does not name the image")
+		}
+		_, err = os.Stat(filepath.Join(c.Artefacts, "build.log"))
+		if err == nil && !strings.Contains(read(t, c.Artefacts, "build.log"), "building build --file") {
+			t.Error("the log of the build is not the engine's")
+		}
+	}
+	run(1)
+	run(1)
+	write(t, filepath.Join(im.Context, "copied/file"), "new")
+	run(1) // another image
+	im.Rebuild = true
+	run(2)
+}
+
+func TestImageThatDoesNotBuild(t *testing.T) {
+	t.Parallel()
+	im, _ := store(t)
+	im.Args = []string{"AGENT=bad"}
+	c := config(t, sandboxes.NewNone(sandboxes.NoneConfig{}))
+	c.Provider, c.Image = nil, im
+	tag, err := im.Tag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = runner.Start(t.Context(), c)
+	want := fmt.Sprintf("start the sandbox: build image %s: engine build: exit status 4; its output is in %s "+
+		"(it was built because: there is no such image)", tag, filepath.Join(c.Artefacts, "build.log"))
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v\nwant %s", err, want)
+	}
+	im.Args = nil
+	start(t, c) // the same folder of artefacts serves the next try
+}
+
+func TestTag(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	im := runner.Image{Context: dir, File: filepath.Join(t.TempDir(), "Containerfile")}
+	write(t, im.File, "FROM a")
+	seen := map[string]string{}
+	tag := func(what string) string {
+		t.Helper()
+		got, err := im.Tag()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`^ralph-runner:[0-9a-f]{12}$`).MatchString(got) {
+			t.Errorf("tag is %s", got)
+		}
+		return got
+	}
+	differs := func(what string) {
+		t.Helper()
+		got := tag(what)
+		if other, there := seen[got]; there {
+			t.Errorf("%s does not change the tag of %s", what, other)
+		}
+		seen[got] = what
+	}
+	differs("nothing")
+	write(t, filepath.Join(dir, "f"), "1")
+	differs("a file")
+	write(t, filepath.Join(dir, "f"), "2")
+	differs("its content")
+	if err := os.Chmod(filepath.Join(dir, "f"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	differs("the right to execute it")
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	differs("a link")
+	write(t, im.File, "FROM b")
+	differs("the build file")
+	im.Args = []string{"A=1", "B=2"}
+	differs("arguments")
+	before := tag("arguments")
+	im.Args = []string{"B=2", "A=1"}
+	write(t, filepath.Join(dir, ".git/HEAD"), "ref")
+	if tag("order") != before {
+		t.Error("the order of arguments, or git's own folder, changes the tag")
+	}
+}

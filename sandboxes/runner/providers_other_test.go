@@ -1,0 +1,10 @@
+//go:build !linux
+
+package runner_test
+
+import "github.com/ralph-pool/ralph/sandboxes"
+
+// providers are those that every test of a runner runs on.
+func providers() []sandboxes.Provider {
+	return []sandboxes.Provider{sandboxes.NewNone(sandboxes.NoneConfig{})}
+}

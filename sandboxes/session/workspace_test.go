@@ -1,0 +1,219 @@
+package session_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/session"
+)
+
+// place is a workspace in a folder, with a secret beside it and links of every kind to that.
+type place struct {
+	*session.Workspace
+	dir, secret string
+}
+
+const secretText = "the secret beside the workspace"
+
+func newPlace(t testing.TB) place {
+	t.Helper()
+	top := t.TempDir()
+	p := place{dir: filepath.Join(top, "workspace"), secret: filepath.Join(top, "secret")}
+	if err := os.MkdirAll(filepath.Join(p.dir, "sub/deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(top, "outside"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		p.secret: secretText, filepath.Join(top, "outside/file"): secretText, filepath.Join(p.dir, "file"): "own", filepath.Join(p.dir, "sub/deep/x.go"): "x",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"out": "../secret", "abs": p.secret, "outdir": "../outside", "absdir": filepath.Join(top, "outside"), "loop": "loop",
+		"sub/up": "../../outside", "chain": "sub/up/file", "in": "file", "indir": "sub",
+	} {
+		if err := os.Symlink(to, filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := session.OpenWorkspace(p.dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	p.Workspace = w
+	return p
+}
+
+// untouched checks what is beside the workspace.
+func (p place) untouched(t *testing.T) {
+	t.Helper()
+	top := filepath.Dir(p.dir)
+	var got []string
+	for _, dir := range []string{top, filepath.Join(top, "outside")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+	}
+	if want := []string{"outside", "secret", "workspace", "file"}; !slices.Equal(got, want) {
+		t.Fatalf("beside the workspace are %q, want %q", got, want)
+	}
+	for _, path := range []string{p.secret, filepath.Join(top, "outside/file")} {
+		if text, err := os.ReadFile(path); err != nil || string(text) != secretText {
+			t.Fatalf("%s is %q, %v", path, text, err)
+		}
+	}
+}
+
+// tryAll does to a path all that can be done.
+func (p place) tryAll(t *testing.T, name string) {
+	t.Helper()
+	read := func() {
+		if content, err := p.GetBytes(name); err == nil && strings.Contains(string(content), secretText) {
+			t.Errorf("%q gives the secret", name)
+		}
+	}
+	read()
+	if err := p.PutBytes(name, []byte("put")); err == nil {
+		if got, err := p.GetFile(name); err != nil || got != "put" {
+			t.Errorf("%q was put and is %q, %v", name, got, err)
+		}
+	}
+	p.untouched(t)
+	read()
+	_ = p.DeleteFile(name)
+	p.untouched(t)
+	if list, err := p.ListFiles(name); err == nil {
+		for _, f := range list {
+			if content, err := p.GetBytes(f); err == nil && strings.Contains(string(content), secretText) {
+				t.Errorf("%q lists %q, which gives the secret", name, f)
+			}
+		}
+	}
+}
+
+// hostile are paths that lead out, or try to.
+func hostile() []string {
+	return []string{
+		"../secret", "/etc/passwd", "..", ".", "", "sub/../../secret", "out", "abs", "outdir/file", "absdir/file", "outdir/new", "sub/up/file",
+		"chain", "loop", "loop/x", "in", "indir/deep/x.go", "indir/up/file", "file/x", "sub/", "./file", "a//b", "a\x00b", ".git", ".GIT/config",
+		"sub/.git/hooks/x", strings.Repeat("a", 300), strings.Repeat("a/", 3000) + "b", "sub/deep", "-rf", "new\nline", "..file", `..\secret`, "\xff",
+	}
+}
+
+func TestPathsStayInside(t *testing.T) {
+	t.Parallel()
+	for _, name := range hostile() {
+		t.Run(name[:min(len(name), 40)], func(t *testing.T) {
+			t.Parallel()
+			newPlace(t).tryAll(t, name)
+		})
+	}
+}
+
+func FuzzPath(f *testing.F) {
+	for _, name := range hostile() {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) { newPlace(t).tryAll(t, name) })
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	must(p.PutFile("new/folder/text", "é"))
+	if got, err := p.GetFile("new/folder/text"); err != nil || got != "é" {
+		t.Errorf("%q, %v", got, err)
+	}
+	must(os.Chmod(filepath.Join(p.dir, "file"), 0o751))
+	must(p.PutBytes("file", []byte("\xff")))
+	if info, err := os.Stat(filepath.Join(p.dir, "file")); err != nil || info.Mode() != 0o751 {
+		t.Errorf("the permissions are %v, %v", info.Mode(), err)
+	}
+	if _, err := p.GetFile("file"); err == nil || err.Error() != `get "file": it is not text in UTF-8; read it as bytes` {
+		t.Errorf("error is %v", err)
+	}
+	must(p.PutFile("in", "a file now"))
+	if info, err := os.Lstat(filepath.Join(p.dir, "in")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+	must(p.DeleteFile("out"))
+	must(p.DeleteFile("new/folder/text"))
+	for name, want := range map[string]error{"sub": session.ErrPath, "../secret": session.ErrPath, ".git/config": session.ErrPath, "gone": fs.ErrNotExist} {
+		if err := p.DeleteFile(name); !errors.Is(err, want) {
+			t.Errorf("delete %s: %v", name, err)
+		}
+	}
+	must(unix.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600))
+	if _, err := p.GetBytes("pipe"); !errors.Is(err, session.ErrPath) {
+		t.Errorf("read a pipe: %v", err)
+	}
+	must(p.PutFile("pipe", "a file now"))
+	small, err := session.OpenWorkspace(p.dir, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { must(small.Close()) }()
+	if _, err := small.GetBytes("pipe"); !errors.Is(err, session.ErrTooLarge) {
+		t.Errorf("read a large file: %v", err)
+	}
+}
+
+func TestListFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, name := range []string{".git/config", "sub/.git", "a/b/c/x.go", "a/x.go", "a/.hidden"} {
+		write(t, filepath.Join(p.dir, name), "")
+	}
+	for pattern, want := range map[string]string{
+		session.AllFiles: "a/.hidden a/b/c/x.go a/x.go file in sub/deep/x.go",
+		"**":             "a/.hidden a/b/c/x.go a/x.go file in sub/deep/x.go",
+		"*":              "file in", "*.go": "", "**/*.go": "a/b/c/x.go a/x.go sub/deep/x.go", "a/**/x.go": "a/b/c/x.go a/x.go", "a/**": "a/.hidden a/b/c/x.go a/x.go",
+		"**/b/**/x.go": "a/b/c/x.go", "a/*/c/*": "a/b/c/x.go", "**/c": "", "indir/**": "", "../*": "", "[fi]*": "file in", "**/**/c/**/*.go": "a/b/c/x.go",
+	} {
+		if got, err := p.ListFiles(pattern); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s lists %q, %v; want %s", pattern, got, err, want)
+		}
+	}
+	if _, err := p.ListFiles(""); err == nil {
+		t.Error("the empty pattern is accepted")
+	}
+}
+
+// What is too deep to be asked for is not listed either.
+func TestDepthIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	deepest := strings.Repeat("d/", 100) + "f"
+	if err := p.PutFile(deepest, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PutFile("d/"+deepest, ""); !errors.Is(err, session.ErrPath) {
+		t.Errorf("put a file deeper: %v", err)
+	}
+	write(t, filepath.Join(p.dir, "d", deepest), "")
+	if got, err := p.ListFiles("d/**"); err != nil || !slices.Equal(got, []string{deepest}) {
+		t.Errorf("listed are %q, %v", got, err)
+	}
+}
