@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The real agents work a backlog to the end in containers of a real engine, as they do in the native sandbox: with a
+// placeholder for a key, no network but ralph's own proxy, and a repository of their own. The gate reads every file and
+// process it can see, and looks for the key.
+func TestRealAgentsInContainers(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"docker", "podman"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			requireEngine(t, engine)
+			for agent, tt := range map[string]struct{ service, key, program, model string }{
+				"claude-code": {"", "ANTHROPIC_API_KEY", "claude", "sonnet"},
+				"codex":       {"/v1", "OPENAI_API_KEY", "codex", "gpt-5.5"},
+			} {
+				t.Run(agent, func(t *testing.T) {
+					t.Parallel()
+					s, r := newScene(t, doIt), newRepository(t)
+					r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
+					r.write(t, "look.sh", lookForSecrets+lookInImage)
+					r.write(t, "control.sh", findAPlanted)
+					r.commit(t, "a backlog")
+					program := nativeProgram(t, tt.program)
+					work := []string{
+						"work", "--agent", agent, "--model", tt.model, "--agent-upstream", startModel(t) + tt.service,
+						"--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--max-iterations", "2",
+						"--mount", "host=" + filepath.Dir(program) + ",readonly",
+						"--agent-env", "PATH=" + filepath.Dir(program) + ":/usr/bin:/bin",
+						"--gate", "test -f hello.txt", "--gate", "sh control.sh", "--gate", "sh look.sh",
+					}
+					if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+						work = append(work, "--container-user", "0:0")
+					}
+					if got := s.start(t, r, engineEnv(tt.key+"="+secret, "RALPH_AGENT_COMMAND="), work...).end(t); got != 0 {
+						t.Fatalf("status %d", got)
+					}
+					if n := r.commits(t, "ralph/greet"); n != 1 {
+						t.Errorf("%d commits", n)
+					}
+					report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog/greet.md"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if strings.Contains(string(report), secret) || !strings.Contains(string(report), "sandbox: "+engine) {
+						t.Errorf("report:\n%s", report)
+					}
+					noContainer(t, engine, s.dir)
+					s.clean(t, r)
+				})
+			}
+		})
+	}
+}
+
+// requireEngine skips a test of an engine that this run does not have. Where the variable names the engine it never
+// skips: then an engine that does not work is a failure.
+func requireEngine(t *testing.T, engine string) {
+	t.Helper()
+	if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), engine) {
+		t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine)
+	}
+}
+
+// engineEnv is what the engines' programs need of this test's environment, and more.
+func engineEnv(more ...string) []string {
+	for _, name := range []string{"DOCKER_HOST", "CONTAINERS_CONF", "XDG_RUNTIME_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			more = append(more, name+"="+value)
+		}
+	}
+	return more
+}
+
+// nativeProgram is where a real agent's own program is, without the script that looks for it: an image has no node.
+func nativeProgram(t *testing.T, name string) string {
+	t.Helper()
+	start := agentProgram(t, name) // skips, or says what to install
+	modules := filepath.Dir(filepath.Dir(start))
+	pattern := map[string]string{
+		"claude": "@anthropic-ai/claude-code-linux-*/claude",
+		"codex":  "@openai/codex-linux-*/vendor/*/bin/codex",
+	}[name]
+	found, err := filepath.Glob(filepath.Join(modules, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the program of %s: %q, %v, want one like %s", name, found, err, pattern)
+	}
+	return found[0]
+}
+
+// noContainer fails the test when a container is left that shows something of the folder.
+func noContainer(t *testing.T, engine, dir string) {
+	t.Helper()
+	out, err := exec.Command(engine, "ps", "--all", "--no-trunc", "--filter", "label=ralph.run", "--format", "{{.Names}} {{.Mounts}}").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s ps: %v\n%s", engine, err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, dir) {
+			t.Errorf("a container is left: %s", line)
+		}
+	}
+}
+
+// lookInImage goes on where lookForSecrets ends: with every file of the container's own root. Left out is ralph's own
+// program, which is this test and knows the key.
+const lookInImage = `if find / -xdev -path /.ralph -prune -o -type f -exec grep -lF "$key" {} + 2>/dev/null | grep .; then exit 1; fi
+`
+
+// findAPlanted proves that looking finds something: the image's tools are not those of the host.
+const findAPlanted = `planted=a-planted-secret
+printf %s "$planted" >/tmp/planted
+grep -rIlF "$planted" /tmp /etc >/tmp/found || exit 1
+rm /tmp/planted
+PLANTED=$planted sh -c 'for f in /proc/[0-9]*/environ; do
+  if tr "\0" "\n" <"$f" 2>/dev/null | grep -qF "PLANTED=a-planted"; then exit 0; fi
+done; exit 1'
+`
