@@ -16,6 +16,8 @@ import (
 
 // forge is a project on a fake forge, with a clone of it.
 type forge struct {
+	hub    *githubtest.Server // this or lab is the server
+	lab    *gitlabtest.Server
 	remote string
 	flags  []string
 	env    []string
@@ -46,6 +48,7 @@ func onGitHub(t *testing.T, origin repository) forge {
 		s.AddLabel(l)
 	}
 	return forge{
+		hub:    s,
 		remote: s.GitURL(),
 		flags:  []string{"--tracker", "github", "--forge-url", s.BaseURL()},
 		env:    []string{"GITHUB_TOKEN=" + githubtest.Token},
@@ -95,6 +98,7 @@ func onGitLab(t *testing.T, origin repository) forge {
 		return n
 	}
 	return forge{
+		lab:    s,
 		remote: p.Remote(),
 		flags:  []string{"--tracker", "gitlab", "--forge-url", s.URL},
 		env:    []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},

@@ -125,6 +125,8 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: fmt.Sprintf("ralph died at step %s", rec.Step)}
 		w.borrowed = !release
 		w.conclude(ctx, s)
+	case rec.Step == StepPublish && claim == nil:
+		w.conclude(ctx, s)
 	case rec.Step == StepPublish: // which may take a gate's time
 		run, cancel := context.WithCancelCause(ctx)
 		kept := w.keep(run, cancel)

@@ -82,7 +82,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	default:
 		h := &cgi.Handler{Path: g.backend, Dir: g.dir, Env: append(g.environ(), "GIT_PROJECT_ROOT="+g.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+a.Login)}
 		h.ServeHTTP(w, r)
-		s.moved()
+		if write && r.Method == http.MethodPost {
+			s.moved()
+		}
 	}
 }
 
@@ -90,11 +92,16 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 func (s *Server) moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	heads := map[string]string{}
+	for line := range strings.Lines(s.git.run("--git-dir", s.git.dir, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")) {
+		sha, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		heads[strings.TrimPrefix(ref, "refs/heads/")] = sha
+	}
 	for _, i := range s.issues {
 		if i.Pull == nil || i.Closed || i.Pull.Fork {
 			continue
 		}
-		if sha := s.git.head(i.Pull.Head); sha != "" && sha != i.Pull.SHA {
+		if sha := heads[i.Pull.Head]; sha != "" && sha != i.Pull.SHA {
 			i.Pull.SHA, i.Updated = sha, s.now()
 		}
 	}

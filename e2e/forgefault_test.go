@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// A fault is what happens to one call, in both forges' words.
+type fault struct {
+	name string
+	hub  githubtest.Fault
+	lab  gitlabtest.Fault
+}
+
+// faults differ in whether the call took effect, and in what ralph gets to see of it.
+func faults() []fault {
+	const soon = "1"
+	return []fault{
+		{
+			"connection closed after the effect",
+			githubtest.Fault{Reset: true, Effect: true}, gitlabtest.Fault{After: true},
+		},
+		{
+			"status 500",
+			githubtest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"Server Error"}`},
+			gitlabtest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"500 Internal Server Error"}`},
+		},
+		{
+			"malformed JSON after the effect",
+			githubtest.Fault{Status: http.StatusOK, Body: `{"id": 12,`, Effect: true}, gitlabtest.Fault{Garbage: true},
+		},
+		{
+			"status 429",
+			githubtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {soon}}, Body: `{"message":"slow down"}`},
+			gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": soon}, Body: "Retry later\n"},
+		},
+		{
+			"cut body after the effect",
+			githubtest.Fault{Cut: true, Effect: true}, gitlabtest.Fault{Truncate: true},
+		},
+	}
+}
+
+// doOnce is an agent whose second start finds its work done.
+const doOnce = `
+issues:
+  "*":
+    - - run: test -f work.txt || { echo x > work.txt && git add --all && git commit --quiet --message "Do it"; }
+      - say: <promise>COMPLETE</promise>
+`
+
+// One call of a whole sweep goes wrong; then sweeps without a fault follow. In the end the issue is where it would be
+// without the fault.
+func TestForgeFaultAtEveryCall(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at, c := range callsOfSweep(t, open) {
+				for _, kind := range c.meets(at) {
+					t.Run(fmt.Sprintf("call %d %s", at+1, kind.name), func(t *testing.T) {
+						t.Parallel()
+						survivesFault(t, open, at, kind)
+					})
+				}
+			}
+		})
+	}
+}
+
+// call is one of a sweep.
+type call struct{ write, git bool }
+
+// meets are the faults of the call of that number. Writes meet the hardest one, a lost answer, and two others; all else
+// meets them in turn. Git's reads of refs are left out: to ralph they are one with the call that follows each.
+func (c call) meets(at int) []fault {
+	all := faults()
+	others := all[1:]
+	switch {
+	case c.git && !c.write:
+		return nil
+	case c.write && !c.git:
+		return []fault{all[0], others[at%len(others)], others[(at+1)%len(others)]}
+	}
+	return []fault{all[at%len(all)]}
+}
+
+// faultScene is a clone of a project with one issue.
+type faultScene struct {
+	scene
+	forge
+	clone repository
+	key   string
+}
+
+func newFaultScene(t *testing.T, open func(*testing.T, repository) forge) faultScene {
+	t.Helper()
+	f := faultScene{scene: newScene(t, doOnce), forge: open(t, newRepository(t)), clone: repository(filepath.Join(t.TempDir(), "clone"))}
+	f.key = f.issue("Do it", "Please.")
+	clone(t, f.scene, f.forge, f.clone)
+	if f.lab != nil {
+		f.lab.Forget()
+	}
+	return f
+}
+
+// work is one sweep. It reports whether another one has to follow: it did not end well, or left something to the next.
+func (f faultScene) work(t *testing.T) (again bool) {
+	t.Helper()
+	env := append(slices.Clone(f.forge.env), "RALPH_WRITE_SPACING=0s", "RALPH_RETRY_BACKOFF=1ms", "RALPH_RETRY_BACKOFF_MAX=1ms")
+	p := f.start(t, f.clone, env, append([]string{"work"}, f.flags...)...)
+	return p.end(t) != 0 || strings.Contains(p.out.String(), "left to the next sweep")
+}
+
+// callsOfSweep makes a sweep that nothing disturbs, and returns its calls in order.
+func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls []call) {
+	t.Helper()
+	f := newFaultScene(t, open)
+	if f.hub != nil {
+		f.hub.Calls() // forgets those so far
+	}
+	if f.work(t) {
+		t.Fatal("a sweep without a fault has not ended well")
+	}
+	if f.hub != nil {
+		for _, c := range f.hub.Calls() {
+			calls = append(calls, call{write: c.Write})
+		}
+		return calls
+	}
+	for _, c := range f.lab.Calls() {
+		calls = append(calls, call{write: c.Write(), git: c.Git()})
+	}
+	return calls
+}
+
+// survivesFault lets the fault happen to the call of that number, from 0.
+func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int, kind fault) {
+	f := newFaultScene(t, open)
+	var hit atomic.Pointer[string]
+	meet := func(method, path string) { hit.Store(new(method + " " + path)) }
+	if f.hub != nil {
+		f.hub.Inject(func(n int, r *http.Request) *githubtest.Fault {
+			if n != at {
+				return nil
+			}
+			meet(r.Method, r.URL.Path)
+			return &kind.hub
+		})
+	} else {
+		f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+			if c.N != at+1 {
+				return nil
+			}
+			meet(c.Method, c.Path)
+			return &kind.lab
+		})
+	}
+	const enough = 4
+	for n := 1; f.work(t) || slices.Contains(f.labels(f.key), "no-human"); n++ {
+		if n == enough {
+			t.Fatalf("sweep %d has still not ended well; labels %q", n, f.labels(f.key))
+		}
+	}
+	if got := f.labels(f.key); !slices.Equal(got, []string{"in-review"}) {
+		t.Errorf("labels %q, want in-review", got)
+	}
+	if hit.Load() == nil {
+		t.Fatal("the call was not made")
+	}
+	t.Log("the fault met", *hit.Load())
+	if got, want := f.requests(), "ralph/"+f.key+": Do it (draft false)"; !slices.Equal(got, []string{want}) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+	reportedOnce(t, f.report(f.key))
+	f.clone.git(t, "-c", "credential.helper=", "fetch", "--quiet", "--prune", withToken(f.forge), "+refs/heads/*:refs/remote/*")
+	if got := f.clone.lines(t, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/remote"); !slices.Equal(got, []string{"main", "ralph/" + f.key}) {
+		t.Errorf("branches %q", got)
+	}
+	if n := len(f.clone.lines(t, "rev-list", "refs/remote/main..refs/remote/ralph/"+f.key)); n != 1 {
+		t.Errorf("%d commits, want 1", n)
+	}
+	f.clean(t, f.clone)
+}
+
+// reportedOnce wants one report a run, and that of success to be the last.
+func reportedOnce(t *testing.T, text string) {
+	t.Helper()
+	oneReportARun(t, text)
+	const success = "**ralph: succeeded**"
+	reports := strings.Split(text, "\n=====\n")
+	if strings.Count(text, success) != 1 || !strings.Contains(reports[len(reports)-1], success) {
+		t.Errorf("want one report of success, the last:\n%s", text)
+	}
+}
+
+// oneReportARun wants no run to be reported twice.
+func oneReportARun(t *testing.T, text string) {
+	t.Helper()
+	var runs []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "- Run: ") {
+			runs = append(runs, line)
+		}
+	}
+	slices.Sort(runs)
+	if n := strings.Count(text, "\n=====\n") + 1; len(runs) != n || len(slices.Compact(runs)) != n {
+		t.Errorf("%d reports of runs %q:\n%s", n, runs, text)
+	}
+}
+
+// withToken is the remote's address with ralph's token.
+func withToken(f forge) string {
+	_, secret, _ := strings.Cut(f.env[0], "=")
+	return strings.Replace(f.remote, "http://", "http://x-access-token:"+secret+"@", 1)
+}
