@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -245,22 +244,38 @@ func nearest(key string, l tracker.Listing) string {
 	return best
 }
 
-// hash is the fingerprint of what a trusted person approved: title, body and trusted comments.
-func hash(issue tracker.Issue) string {
-	type frozen struct {
-		Title, Body string
-		Comments    []string
+// approvedText reports whether title and body are what an earlier run was allowed to work from. Who edited them since
+// cannot be told any more: the label is gone.
+func approvedText(issue tracker.Issue, runs []Record, claim *worktree.Claim) bool {
+	before := ""
+	if last, ok := lastEnded(runs); ok {
+		before = last.Hash
+	} else if d, ok := claim.Done(); ok { // another host has worked it
+		before = d.Hash
 	}
-	f := frozen{Title: issue.Title, Body: issue.Body}
+	return strings.HasPrefix(before, textHash(issue))
+}
+
+// hash is the fingerprint of what a trusted person approved: title, body and trusted comments. It begins with textHash.
+func hash(issue tracker.Issue) string {
+	said := []string{}
 	for _, c := range issue.Comments {
 		if c.Trusted {
-			f.Comments = append(f.Comments, c.Body)
+			said = append(said, c.Body)
 		}
 	}
-	b, err := json.Marshal(f)
-	if err != nil {
-		panic("pool: strings do not marshal: " + err.Error()) // cannot happen
+	return textHash(issue) + digest(said...)
+}
+
+// textHash is the fingerprint of title and body: what has to be as it was approved when a request is worked again, while
+// people who may direct ralph go on talking.
+func textHash(issue tracker.Issue) string { return digest(issue.Title, issue.Body) }
+
+// digest has 128 bits of texts of any number and length.
+func digest(texts ...string) string {
+	sum := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(sum, "%d:%s", len(t), t)
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -153,6 +153,9 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 		if !issue.Open {
 			return "closed", nil
 		}
+		if _, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok && !approvedText(issue, runs, w.claim) {
+			return fmt.Sprintf("its text is not what was approved; read it and put the label %s on again", w.p.cfg.Require[0]), nil
+		}
 		return "", w.take(ctx, issue, nextAttempt(runs), feedbackOf(*w.follow, w.p.cfg.Base))
 	}
 	if reason := v.whyNot(issue); reason != "" {

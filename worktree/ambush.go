@@ -27,7 +27,8 @@ func (t *Tree) statusOfHostile(ctx context.Context, g git) (look, error) {
 }
 
 // disarm removes pipes, sockets and devices that have the name of a file that git reads wherever it finds one: git opens
-// them and waits for ever. They can be in no commit, so that nothing is lost.
+// them and waits for ever. They can be in no commit, so that nothing is lost. A file of such a name that is too big to
+// be read into the host's memory gets another name.
 func (t *Tree) disarm(ctx context.Context) error {
 	root, err := os.OpenRoot(t.Dir())
 	if err != nil {
@@ -36,6 +37,9 @@ func (t *Tree) disarm(ctx context.Context) error {
 	defer func() { _ = root.Close() }()
 	return disarm(ctx, root, len(t.Dir()))
 }
+
+// openedLimit is in bytes; git reads such a file as a whole.
+const openedLimit = 16 << 20
 
 // pathLimit is the length of a path beyond which git does not open anything either.
 const pathLimit = 4096
@@ -60,6 +64,14 @@ func disarm(ctx context.Context, root *os.Root, length int) error {
 			case kind&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeIrregular) != 0 && opened(name),
 				kind&fs.ModeSymlink != 0 && strings.EqualFold(name, ".gitmodules"): // which git would follow
 				if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return errors.Join(err, dir.Close())
+				}
+			case kind.IsRegular() && opened(name):
+				info, err := e.Info()
+				if err != nil || info.Size() <= openedLimit {
+					continue
+				}
+				if err := root.Rename(name, name+".too-big-for-git"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return errors.Join(err, dir.Close())
 				}
 			}

@@ -101,6 +101,18 @@ func TestHostilePrivateRepository(t *testing.T) {
 	}
 }
 
+// TestHugeFileThatGitReads: git on the host would take as much memory as the agent asks for.
+func TestHugeFileThatGitReads(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	tip := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD; rm -f .gitignore; truncate -s 3G .gitignore")
+	got, err := in.tree.HandBack(context.Background())
+	if got.Tip != tip || err == nil || !strings.Contains(err.Error(), ".gitignore.too-big-for-git") {
+		t.Errorf("handed back %+v, error %v", got, err)
+	}
+}
+
 // TestUnsoundObjects brings what git refuses in objects that people did not make. Nothing of it may get into the
 // user's repository.
 func TestUnsoundObjects(t *testing.T) {
