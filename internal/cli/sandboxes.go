@@ -15,14 +15,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/native"
-	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
 // insideWord is the hidden first argument by which ralph's own program works inside a container.
 const insideWord = "sandbox-inside"
 
 // sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
-func sandboxNames() []string { return []string{"native", "docker", "podman", "sbx", "none"} }
+func sandboxNames() []string { return []string{"native", "docker", "podman", "none"} }
 
 // sandboxRegistry makes the providers as the configuration wants them.
 func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
@@ -40,20 +39,8 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
-		sbx.New(sbx.Config{Allow: c.Allow, SecretEnv: sbxSecrets(c.Agent), HostEnv: a.host.Env}),
 		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
 	)
-}
-
-// sbxSecrets says which variable holds the key of the agent's own service, by the name that sbx has for it.
-func sbxSecrets(agent string) map[string]string {
-	switch agent {
-	case "claude-code":
-		return map[string]string{"anthropic": "ANTHROPIC_API_KEY"}
-	case "codex":
-		return map[string]string{"openai": "OPENAI_API_KEY"}
-	}
-	return nil
 }
 
 // sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
