@@ -1,4 +1,4 @@
-// Ralph empties a backlog: see package internal/cli, and `ralph help`.
+// Command ralph empties a backlog: see package internal/cli, and `ralph help`.
 package main
 
 import (

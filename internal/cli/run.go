@@ -135,7 +135,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	asked := cmd.Flags().Changed("completion-signal") || f.iterations > 1
+	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	return jobVerdict(res, asked)
 }
 
