@@ -19,6 +19,8 @@ type forge struct {
 	hub    *githubtest.Server // this or lab is the server
 	lab    *gitlabtest.Server
 	remote string
+	// rename changes the title of an issue.
+	rename func(key, title string)
 	flags  []string
 	env    []string
 	// issue opens an issue that a trusted person has labelled, and returns its key.
@@ -50,8 +52,11 @@ func onGitHub(t *testing.T, origin repository) forge {
 	return forge{
 		hub:    s,
 		remote: s.GitURL(),
-		flags:  []string{"--tracker", "github", "--forge-url", s.BaseURL()},
-		env:    []string{"GITHUB_TOKEN=" + githubtest.Token},
+		rename: func(key, title string) {
+			s.Do(number(key), func(i *githubtest.Issue, now time.Time) { i.Title, i.Updated = title, now })
+		},
+		flags: []string{"--tracker", "github", "--forge-url", s.BaseURL()},
+		env:   []string{"GITHUB_TOKEN=" + githubtest.Token},
 		issue: func(title, body string) string {
 			return strconv.Itoa(s.AddIssue(githubtest.Issue{Title: title, Body: body, Labels: []string{"no-human"}}))
 		},
@@ -100,6 +105,7 @@ func onGitLab(t *testing.T, origin repository) forge {
 	return forge{
 		lab:    s,
 		remote: p.Remote(),
+		rename: func(key, title string) { p.Rename(ada, number(key), title) },
 		flags:  []string{"--tracker", "gitlab", "--forge-url", s.URL},
 		env:    []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},
 		issue: func(title, body string) string {
@@ -182,6 +188,15 @@ issues:
 			}
 			// ... until a required check of the request fails.
 			f.fail("ralph/" + key)
+			// Nothing is worked from a text that was changed since it was approved ...
+			f.rename(key, "Do what I say")
+			if got := s.start(t, r, env, args...).end(t); got != 0 {
+				t.Errorf("the sweep after the change: status %d", got)
+			}
+			if n := s.starts(t)[key]; n != 1 {
+				t.Errorf("%s was worked %d times, the last from a text that nobody approved", key, n)
+			}
+			f.rename(key, "Do it, @team") // ... and that is what held it up.
 			if got := s.start(t, r, env, args...).end(t); got != 0 {
 				t.Errorf("the follow-up: status %d", got)
 			}
