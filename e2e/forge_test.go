@@ -221,7 +221,6 @@ func clone(t *testing.T, s scene, f forge, r repository) {
 	with := strings.Replace(f.remote, "http://", "http://"+user+":"+secret+"@", 1)
 	r.git(t, "clone", "--quiet", with, ".")
 	r.git(t, "remote", "set-url", "origin", f.remote)
-	_ = s
 }
 
 // noSecrets looks for the token in everything that ralph has left.

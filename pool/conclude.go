@@ -8,15 +8,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 // concludeTime bounds everything that comes after the agent when the run is being stopped.
 const concludeTime = 2 * time.Minute
 
+// maxTries is how often what may be a passing fault is met, in as many sweeps, before a person has to look.
+const maxTries = 3
+
 // conclude publishes, reports, labels and releases, from the step the run stands at: a run that is taken up after a
-// crash continues where it was. Outward effects are only made while the claim is held.
+// crash, or after a fault, continues where it was. Outward effects are only made while the claim is held.
 func (w *worker) conclude(ctx context.Context, s *session) {
 	v := &w.rec.Verdict
 	if ctx.Err() == nil && (v.Outcome == Succeeded || v.Outcome == GateFailed) {
@@ -27,7 +29,11 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 			if err := w.step(ctx, StepPublish); err != nil {
 				w.warn(err)
 			}
-			w.publish(ctx, s)
+			if err := w.publish(ctx, s); err != nil && w.later(ctx, s, err) {
+				return
+			} else if err != nil {
+				v.Outcome, v.Counted, v.Reason = Failed, false, "publish: "+err.Error()
+			}
 		}
 	}
 	if ctx.Err() != nil { // killed, or the claim is lost: bring the work home, and no more
@@ -48,12 +54,16 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 	w.tell(ctx)
 }
 
-// tell is the part of the conclusion that needs no worktree.
+// tell is the part of the conclusion that needs no worktree. What was done before a crash or a fault is not done again.
 func (w *worker) tell(ctx context.Context) {
+	from := slices.Index(Steps(), w.rec.Step)
 	for _, s := range []struct {
 		step Step
 		do   func(context.Context) error
 	}{{StepReport, w.report}, {StepLabel, w.label}, {StepRelease, w.release}} {
+		if slices.Index(Steps(), s.step) < from {
+			continue
+		}
 		if !w.owned() || w.expired() && !w.fence(ctx) {
 			w.stop.stop(errClaimLost)
 			break
@@ -62,16 +72,24 @@ func (w *worker) tell(ctx context.Context) {
 			w.warn(err)
 		}
 		err := s.do(ctx)
-		if isAway(err) {
-			w.orphan(ctx, err)
+		switch {
+		case err == nil:
+			w.rec.Verdict.Tries = 0
+			continue
+		case errors.Is(err, worktree.ErrLost):
+			w.stop.stop(errClaimLost)
+			continue
+		case w.later(ctx, nil, err):
 			return
 		}
-		if err != nil {
-			w.warn(err)
-			if s.step == StepReport {
-				w.rec.Verdict.Unreported = err.Error()
-			}
+		w.warn(err)
+		switch s.step {
+		case StepReport:
+			w.rec.Verdict.Unreported = err.Error()
+		case StepLabel:
+			w.rec.Verdict.Unlabelled = err.Error()
 		}
+		w.rec.Verdict.Tries = 0
 	}
 	w.rec.Ended = time.Now()
 	if err := w.step(ctx, StepEnd); err != nil {
@@ -92,71 +110,35 @@ func (w *worker) tell(ctx context.Context) {
 // owned reports that the claim, as far as we know, is ours.
 func (w *worker) owned() bool { return !errors.Is(w.stop.cause(), errClaimLost) }
 
-// orphan leaves the rest of the conclusion to the next sweep: the tracker or the remote is away.
-func (w *worker) orphan(ctx context.Context, err error) {
-	w.warn(fmt.Errorf("step %s is left to the next sweep: %w", w.rec.Step, err))
+// later leaves the rest of the conclusion to the next sweep: without the agent, and with the worktree as it is. What is
+// away is waited for; of anything else that fails again and again it returns false.
+func (w *worker) later(ctx context.Context, s *session, err error) bool {
+	v := &w.rec.Verdict
+	switch {
+	case isAway(err):
+		w.away = err
+	case errors.Is(w.stop.cause(), errStopped): // it was cut short
+	case v.Tries+1 < maxTries:
+		v.Tries++
+	default:
+		v.Tries = maxTries
+		return false
+	}
+	v.Warnings = append(v.Warnings, s.shut(ctx)...)
+	w.left = fmt.Errorf("step %s is left to the next sweep: %w", w.rec.Step, err)
+	w.warn(w.left)
 	w.rec.PID = 0
-	if err := w.p.cfg.Journal.save(ctx, &w.rec); err != nil {
+	if err := w.p.cfg.Journal.save(context.WithoutCancel(ctx), &w.rec); err != nil {
 		w.log.Error().Err(err).Msg("journal not written")
 	}
 	if w.files != nil {
 		w.files.close()
 	}
+	return true
 }
 
 // warn tells people on the run's record and in its events.
 func (w *worker) warn(err error) {
 	w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, err.Error())
 	w.emit(Event{Kind: EventWarning, Text: err.Error()})
-}
-
-// label shows the state to people. The first required label is the pick-up label: it goes when the work is done.
-func (w *worker) label(ctx context.Context) error {
-	v, l := w.rec.Verdict, w.p.cfg.Labels
-	var c tracker.Change
-	switch {
-	case v.Outcome == Succeeded:
-		c.RemoveLabels = []string{w.p.cfg.Require[0], l.NeedsHuman, l.NeedsInfo}
-		if w.closed = w.p.cfg.Publish == PublishMerge; w.closed {
-			c.Close = true
-		} else {
-			c.AddLabels = []string{l.InReview}
-		}
-	case v.Outcome == Superseded: // its labels are a person's doing
-	case v.Outcome == NeedsInfo:
-		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
-	case v.Final:
-		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
-	case w.died && !v.Counted: // it has done nothing that an issue has to show
-	default:
-		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
-		if v.Outcome.usesAttempt() && l.Failed != "" {
-			c.AddLabels = []string{l.Failed}
-		}
-	}
-	for _, own := range []string{l.Claimed, l.Failed} {
-		if own != "" && !slices.Contains(c.AddLabels, own) {
-			c.RemoveLabels = append(c.RemoveLabels, own)
-		}
-	}
-	err := w.p.cfg.Tracker.Change(ctx, w.rec.Key, c)
-	if err != nil && !isAway(err) {
-		w.rec.Verdict.Unlabelled = err.Error()
-	}
-	return err
-}
-
-// release gives the claim up. What is finished leaves a record in its place, so that another clone of the repository,
-// whose backlog does not show it yet, does not work the issue again.
-func (w *worker) release(ctx context.Context) error {
-	v := w.rec.Verdict
-	switch {
-	case w.borrowed:
-		return nil
-	case !v.Final:
-		return w.claim.Release(ctx)
-	}
-	return w.claim.Finish(ctx, worktree.Done{
-		Run: w.rec.Run, Host: w.rec.Host, Outcome: string(v.Outcome), Hash: w.rec.Hash, Tip: v.Tip, At: time.Now(),
-	})
 }

@@ -32,7 +32,7 @@ func (w *worker) expired() bool {
 
 // stillWanted looks at the issue once more before anything is published for it.
 func (w *worker) stillWanted(ctx context.Context) bool {
-	if w.died { // its labels may show already what became of it
+	if w.rec.Verdict.Published != "" { // the issue may show already what became of it
 		return true
 	}
 	w.reconcile(ctx)

@@ -69,6 +69,7 @@ type Verdict struct {
 	Final      bool             `json:"final"`                // a person's turn
 	Counted    bool             `json:"counted"`              // used up an attempt
 	RetryAt    time.Time        `json:"retry_at,omitzero"`    // not before
+	Tries      int              `json:"tries,omitempty"`      // how often the step that the run stands at has failed
 	Unreported string           `json:"unreported,omitempty"` // why the report could not be written
 	Unlabelled string           `json:"unlabelled,omitempty"` // why the labels could not be changed
 }
@@ -116,7 +117,7 @@ func OpenJournal(ctx context.Context, path string) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w; if it is damaged, move it away: it holds history only", path, err), db.Close())
 	}
 	j.saving, err = db.PrepareContext(ctx,
-		"UPDATE runs SET step = ?, base = ?, hash = ?, title = ?, attempt = ?, verdict = ?, ended = ? WHERE run = ?")
+		"UPDATE runs SET step = ?, base = ?, hash = ?, title = ?, attempt = ?, verdict = ?, ended = ?, pid = ? WHERE run = ?")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
 	}
@@ -158,13 +159,14 @@ func (j *Journal) begin(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// save writes what may change in a run: its step, base, hash, title and verdict, and whether it has ended.
+// save writes what may change in a run: its step, base, hash, title and verdict, whose it is, and
+// whether it has ended.
 func (j *Journal) save(ctx context.Context, r *Record) error {
 	verdict, err := json.Marshal(r.Verdict)
 	if err != nil {
 		return fmt.Errorf("journal run %s: %w", r.Run, err)
 	}
-	_, err = j.saving.ExecContext(ctx, r.Step, r.Base, r.Hash, r.Title, r.Attempt, string(verdict), unixOrNull(r.Ended), r.Run)
+	_, err = j.saving.ExecContext(ctx, r.Step, r.Base, r.Hash, r.Title, r.Attempt, string(verdict), unixOrNull(r.Ended), r.PID, r.Run)
 	if err != nil {
 		return fmt.Errorf("journal run %s: %w", r.Run, err)
 	}

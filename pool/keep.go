@@ -95,7 +95,7 @@ func (w *worker) reconcile(ctx context.Context) {
 		w.log.Debug().Err(err).Msg("issue not refreshed")
 	default:
 		reason := w.p.unfit(issue)
-		if w.follow != nil { // its issue has lost the pick-up label long ago
+		if w.following { // its issue has lost the pick-up label long ago
 			reason = ""
 			if !issue.Open {
 				reason = "closed"

@@ -10,22 +10,26 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// publish makes the commits of a run visible, and notes in the journal that it has. A failure changes the verdict; the
-// commits are safe in every case. It may be called again after a crash: then s is nil where the worktree is gone.
-func (w *worker) publish(ctx context.Context, s *session) {
+// publish makes the commits of a run visible, and notes in the journal that it has. What the commits are to blame for
+// changes the verdict; an error is a fault that may pass, and leaves the verdict as it was. The commits are safe in every
+// case. It may be called again after a crash: then s is nil where the worktree is gone.
+func (w *worker) publish(ctx context.Context, s *session) error {
 	v := &w.rec.Verdict
 	if v.Published != "" {
-		return
+		return nil
 	}
 	err := w.publishOut(ctx, s)
 	var blocked *policyError
 	switch {
 	case err == nil:
+		v.Tries = 0
 		if err := w.step(ctx, StepPublish); err != nil {
 			w.warn(err)
 		}
 	case errors.As(err, &blocked):
 		v.Outcome, v.Counted, v.Reason = PolicyBlocked, false, err.Error()
+	case ctx.Err() == nil && (isAway(err) || errors.Is(w.stop.cause(), errStopped)):
+		return err
 	case v.Outcome == GateFailed: // the draft could not be shown; that is no other outcome
 		w.warn(fmt.Errorf("publish: %w", err))
 	case w.stop.cause() != nil || ctx.Err() != nil:
@@ -37,8 +41,9 @@ func (w *worker) publish(ctx context.Context, s *session) {
 	case errors.Is(err, worktree.ErrConflict):
 		v.Outcome, v.Counted, v.Reason = Failed, true, err.Error()
 	default:
-		v.Outcome, v.Reason = Failed, "publish: "+err.Error()
+		return err
 	}
+	return nil
 }
 
 // publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at.

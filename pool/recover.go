@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -101,8 +100,16 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	if err := p.reap(ctx, rec.Run); err != nil {
 		return false, err
 	}
+	if claim != nil && overtaken(rec, claim) {
+		if release {
+			if err := claim.Release(ctx); err != nil {
+				return false, err
+			}
+		}
+		claim = nil
+	}
 	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
-	w.rec, w.claim, w.died = rec, claim, true
+	w.rec, w.claim, w.died, w.following = rec, claim, true, rec.Verdict.FollowUp != ""
 	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
 	if w.files, err = newRunFiles(rec.Dir); err != nil {
 		return false, err
@@ -137,7 +144,7 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, s.close(ctx)...)
 		w.tell(ctx)
 	}
-	return decided, nil
+	return decided, w.left
 }
 
 // reap ends what a dead run has left running.
@@ -203,11 +210,12 @@ func (p *Pool) recoverStrays(ctx context.Context, open []Record, note func(key s
 // releaseStray gives up the claim of a holder that is gone.
 func (p *Pool) releaseStray(ctx context.Context, key string) error {
 	w := p.newWorker(tracker.Issue{Key: key})
-	claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), time.Minute)
+	claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), p.cfg.ClaimLife)
 	if err == nil {
-		err = claim.Release(ctx)
+		_, err = p.onBehalf(ctx, key, claim)
+		err = errors.Join(err, claim.Release(ctx)) // of what is finished nothing is left to release
 	}
-	if errors.Is(err, worktree.ErrTaken) || errors.Is(err, worktree.ErrRemote) {
+	if errors.Is(err, worktree.ErrTaken) || isAway(err) {
 		return nil
 	}
 	return err

@@ -23,6 +23,7 @@ func (f *fixture) pretend(key string, step pool.Step) {
 	if _, err := db.Exec("UPDATE runs SET step = ?, ended = NULL, pid = 0, verdict = json_remove(verdict, '$.published') WHERE key = ?", step, key); err != nil {
 		f.t.Fatal(err)
 	}
+	f.git(f.repo, "update-ref", "-d", "refs/ralph/claims/"+key)
 }
 
 // A run that died after its worktree was removed is told by the facts: what the base contains was published.
@@ -33,6 +34,7 @@ func TestDeathAfterTheMerge(t *testing.T) {
 	f.Config.Publish = pool.PublishMerge
 	f.only(f.sweep(t.Context()))
 	f.pretend("a", pool.StepPublish)
+	f.issue("a") // nobody has closed it yet
 	f.sweep(t.Context())
 	runs, err := f.Config.Journal.Runs(t.Context(), "a")
 	if err != nil || len(runs) != 1 || runs[0].Verdict.Outcome != pool.Succeeded || runs[0].Ended.IsZero() {
@@ -88,13 +90,14 @@ func TestNothingUngatedIsMerged(t *testing.T) {
 	f.clean()
 }
 
-// Ctrl-C while the gate runs again before the merge is an interruption, and nothing is merged.
+// Ctrl-C while the gate runs again before the merge merges nothing. The next sweep does, and starts no agent for it.
 func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
 	f.Config.Publish = pool.PublishMerge
-	f.Config.Gate = lines(`test ! -f moved || exec sleep 1000`)
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	f.Config.Gate = lines(`test ! -f moved || test -f ` + goOn + ` || exec sleep 1000`)
 	ctx, stop := context.WithCancelCause(t.Context())
 	moved := false
 	f.onStep = func(e pool.Event) {
@@ -110,11 +113,75 @@ func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 		}
 	}
 	run := f.only(f.sweep(ctx))
-	if run.Verdict.Outcome != pool.Interrupted || run.Verdict.Counted || !run.Verdict.RetryAt.IsZero() {
-		t.Fatalf("%+v", run.Verdict)
+	if !run.Ended.IsZero() || run.Verdict.Outcome != pool.Succeeded || run.Verdict.Published != "" {
+		t.Fatalf("%+v", run)
 	}
 	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err == nil {
 		t.Error("merged although it was stopped")
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.onStep = nil
+	f.endsWithoutAgent("a", 1)
+	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err != nil {
+		t.Error(err)
+	}
+	f.clean()
+}
+
+// endsWithoutAgent sweeps that often; then the only run of the issue has ended as succeeded.
+func (f *fixture) endsWithoutAgent(key string, sweeps int) pool.Record {
+	f.t.Helper()
+	for range sweeps {
+		if s := f.sweep(f.t.Context()); len(s.Runs) > 0 {
+			f.t.Fatalf("worked again: %+v", s.Runs)
+		}
+	}
+	runs, err := f.Config.Journal.Runs(f.t.Context(), key)
+	if err != nil || len(runs) != 1 || runs[0].Ended.IsZero() || runs[0].Verdict.Outcome != pool.Succeeded {
+		f.t.Fatalf("%+v, %v", runs, err)
+	}
+	return runs[0]
+}
+
+// A merge that the checkout's own changes keep from its place is made when they are out of the way.
+func TestMergeWaitsForTheCheckout(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.write("a.txt", "not committed")
+	if run := f.only(f.sweep(t.Context())); !run.Ended.IsZero() || run.Verdict.Tries != 1 {
+		t.Fatalf("%+v", run)
+	}
+	if err := os.Remove(filepath.Join(f.repo, "a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if run := f.endsWithoutAgent("a", 1); run.Verdict.Published == "" || run.Verdict.Tries != 0 {
+		t.Errorf("%+v", run.Verdict)
+	}
+	f.clean()
+}
+
+// What cannot be published in several sweeps is a person's.
+func TestPublishingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.write("a.txt", "not committed")
+	f.only(f.sweep(t.Context()))
+	f.sweep(t.Context())
+	if s := f.sweep(t.Context()); len(s.Runs) > 0 {
+		t.Fatalf("%+v", s)
+	}
+	runs, err := f.Config.Journal.Runs(t.Context(), "a")
+	if err != nil || len(runs) != 1 || runs[0].Verdict.Outcome != pool.Failed || !runs[0].Verdict.Final {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	if issue := f.text("a"); !strings.Contains(issue, "needs-human") || !strings.Contains(issue, "a.txt") {
+		t.Errorf("the issue does not say so:\n%s", issue)
 	}
 	f.clean()
 }
@@ -124,8 +191,8 @@ func TestLabelsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a", "labels: &anchor [no-human]")
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Succeeded || run.Verdict.Unlabelled == "" {
+	f.only(f.sweep(t.Context()))
+	if run := f.endsWithoutAgent("a", 2); run.Verdict.Unlabelled == "" {
 		t.Fatalf("%+v", run.Verdict)
 	}
 	s := f.sweep(t.Context())

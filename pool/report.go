@@ -19,10 +19,14 @@ const (
 // report writes the run's last word on the issue. A run that only met an agent that is away, or died with ralph before
 // there was any work, says nothing there: the next sweep tries again, and a backlog full of such notes helps nobody.
 func (w *worker) report(ctx context.Context) error {
-	if v := w.rec.Verdict; v.Commits == 0 && v.WIP == "" && (v.Outcome == AgentUnavailable || w.died) {
-		return nil
+	v, body := w.rec.Verdict, ""
+	if v.Commits > 0 || v.WIP != "" || v.Outcome != AgentUnavailable && (v.Outcome != Interrupted || !w.died) {
+		body = w.body()
 	}
-	return w.p.cfg.Tracker.Report(ctx, w.rec.Key, tracker.Report{Run: w.rec.Run, Body: w.body()})
+	if err := w.pledge(ctx, body); err != nil || body == "" {
+		return err
+	}
+	return w.p.cfg.Tracker.Report(ctx, w.rec.Key, tracker.Report{Run: w.rec.Run, Body: body})
 }
 
 // reportProgress says that the issue is being worked.

@@ -215,6 +215,23 @@ func (s *session) handBack(ctx context.Context) (loop.Work, error) {
 // close takes back what is left, then removes the sandbox and the worktree. A worktree whose work cannot be taken
 // back stays.
 func (s *session) close(ctx context.Context) (warnings []string) {
+	warnings = s.shut(ctx)
+	if s == nil || s.tree == nil {
+		return warnings
+	}
+	warnings = append(warnings, s.rescue(ctx)...)
+	h, err := s.tree.Close(ctx)
+	if err != nil {
+		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
+	}
+	if h.Tip != "" {
+		s.work = h
+	}
+	return warnings
+}
+
+// shut removes the sandbox; the worktree stays as it is.
+func (s *session) shut(ctx context.Context) (warnings []string) {
 	if s == nil {
 		return nil
 	}
@@ -229,17 +246,6 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 		warnings = append(warnings, "network: "+err.Error())
 	}
 	s.way = nil
-	if s.tree == nil {
-		return warnings
-	}
-	warnings = append(warnings, s.rescue(ctx)...)
-	h, err := s.tree.Close(ctx)
-	if err != nil {
-		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", s.tree.Dir(), err))
-	}
-	if h.Tip != "" {
-		s.work = h
-	}
 	return warnings
 }
 

@@ -85,7 +85,7 @@ func (w *worker) decide(ctx context.Context) error {
 			return err
 		}
 		// Failures that use up no attempt end too: something is wrong that does not pass.
-		v.Final = v.Counted && w.rec.Attempt >= w.p.cfg.Retry.MaxAttempts || failures(earlier)+1 >= maxFailures
+		v.Final = v.Tries >= maxTries || v.Counted && w.rec.Attempt >= w.p.cfg.Retry.MaxAttempts || failures(earlier)+1 >= maxFailures
 		if v.Final {
 			break
 		}

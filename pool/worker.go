@@ -29,28 +29,31 @@ type result struct {
 // worker takes one issue the whole way: claim, freeze, worktree, sandbox, loop, publish, report, release.
 // It belongs to one goroutine; only its stopper is shared.
 type worker struct {
-	p        *Pool
-	issue    tracker.Issue // the frozen snapshot
-	rec      Record
-	claim    *worktree.Claim
-	stop     *stopper
-	files    *runFiles
-	log      zerolog.Logger
-	follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
-	talk     talk              // the loop\'s observer only
-	gated    Gated             // what the loop's gate has passed for
-	hidden   int               // invisible characters removed from the issue's text
-	closed   bool
-	borrowed bool   // the claim belongs to another worker, which goes on
-	died     bool   // ralph died during this run; it is being brought to its end
-	feedback string // what became of the run before, for the agent
-	again    string // why this is a new start; empty for a first one and for retries
+	p         *Pool
+	issue     tracker.Issue // the frozen snapshot
+	rec       Record
+	claim     *worktree.Claim
+	stop      *stopper
+	files     *runFiles
+	log       zerolog.Logger
+	follow    *tracker.FollowUp // the request that needs another run; nil: the issue's own
+	following bool              // the run is for a request, here or before it died
+	talk      talk              // the loop\'s observer only
+	gated     Gated             // what the loop's gate has passed for
+	hidden    int               // invisible characters removed from the issue's text
+	closed    bool
+	borrowed  bool   // the claim belongs to another worker, which goes on
+	died      bool   // ralph died during this run; it is being brought to its end
+	feedback  string // what became of the run before, for the agent
+	again     string // why this is a new start; empty for a first one and for retries
+	away      error  // the tracker or the remote, which has kept the run from its end
+	left      error  // why the run's end is left to the next sweep
 }
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
 func (p *Pool) work(soft, hard context.Context, t task, keys []string) result {
 	w := p.newWorker(t.issue)
-	w.follow = t.follow
+	w.follow, w.following = t.follow, t.follow != nil
 	if soft.Err() != nil {
 		return w.skipped("the sweep was stopped")
 	}
@@ -119,8 +122,11 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if concluded {
-		return "was finished from an earlier run that had died", nil
+	if !concluded {
+		concluded, err = w.p.onBehalf(ctx, w.rec.Key, w.claim)
+	}
+	if concluded || err != nil {
+		return "was finished from an earlier run that had died", err
 	}
 	issue, err := w.p.cfg.Tracker.Get(ctx, w.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {
@@ -239,7 +245,7 @@ func (w *worker) unavailable() error {
 	if w.rec.Verdict.Outcome == AgentUnavailable {
 		return fmt.Errorf("agent %s is unavailable: %s", w.rec.Agent, w.rec.Verdict.Reason)
 	}
-	return nil
+	return w.away
 }
 
 // step writes the next step to the journal.

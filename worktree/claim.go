@@ -56,6 +56,7 @@ type Claim struct {
 	released bool            // guarded by mu
 	before   string          // guarded by mu; the commit of the Done that the claim replaced
 	done     Done            // guarded by mu; what it says
+	decided  *Decided        // guarded by mu; what the claim says of its run's end
 }
 
 // claimStore is where the claim refs are: in the local repository or on a remote.
@@ -96,7 +97,7 @@ func (r *Repo) Claim(ctx context.Context, key string, h Holder, life time.Durati
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
 		at, h.Generation = commit, 1
-		c.before, c.done = "", Done{}
+		c.before, c.done, c.decided = "", Done{}, nil
 		if commit == "" {
 			continue // it was released meanwhile
 		}
@@ -117,7 +118,7 @@ func (r *Repo) Claim(ctx context.Context, key string, h Holder, life time.Durati
 		if c.before, c.done, err = r.doneAt(ctx, found.Before); err != nil {
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
-		h.Generation = held.Generation + 1
+		c.decided, h.Generation = found.Decided, held.Generation+1
 	}
 	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
 }
@@ -130,7 +131,7 @@ func unreadable(key string, err error) error {
 // take swaps the ref from old to a new claim commit for h.
 func (c *Claim) take(ctx context.Context, old string, h Holder) error {
 	h.Expires = c.repo.now().Add(c.life).UTC().Round(0)
-	commit, err := c.repo.claimCommit(h, c.replaces())
+	commit, err := c.repo.claimCommit(c.message(h))
 	if err != nil {
 		return err
 	}
@@ -147,11 +148,11 @@ func (c *Claim) take(ctx context.Context, old string, h Holder) error {
 	return nil
 }
 
-// replaces is the commit of the record that the claim stands in the place of.
-func (c *Claim) replaces() string {
+// message is what the claim says when h holds it.
+func (c *Claim) message(h Holder) claimMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.before
+	return claimMessage{Holder: h, Before: c.before, Decided: c.decided}
 }
 
 // Holder is what the claim says now.

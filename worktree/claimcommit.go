@@ -16,15 +16,18 @@ type claimMessage struct {
 	// Before is the commit of the Done that the claim has replaced. It is the claim commit's parent too, so that git
 	// keeps it and brings it along.
 	Before string `json:"before,omitempty"`
+	// Decided is there once the run has come to its end.
+	Decided *Decided `json:"decided,omitempty"`
 }
 
-// claimCommit writes a claim's commit. Its tree is empty.
-func (r *Repo) claimCommit(h Holder, before string) (string, error) {
-	message, err := json.Marshal(claimMessage{Holder: h, Nonce: rand.Text(), Before: before})
+// claimCommit writes a claim's commit, with a nonce of its own. Its tree is empty.
+func (r *Repo) claimCommit(m claimMessage) (string, error) {
+	m.Nonce = rand.Text()
+	message, err := json.Marshal(m)
 	if err != nil {
 		return "", err
 	}
-	return r.messageCommit(string(message), before)
+	return r.messageCommit(string(message), m.Before)
 }
 
 // messageCommit writes a commit that is nothing but its message and, where it has one, its parent.
@@ -54,6 +57,9 @@ func decodeClaim(message string) (claimMessage, error) {
 	}
 	if m.Owner == "" || m.Generation < 1 || m.Expires.IsZero() || m.Before != "" && !isObjectName(m.Before) {
 		return claimMessage{}, errors.New("claim: owner, generation and expires are required")
+	}
+	if m.Decided != nil && m.Decided.Done.Run == "" {
+		return claimMessage{}, errors.New("claim: it decides for no run")
 	}
 	return m, nil
 }

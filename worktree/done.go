@@ -83,10 +83,19 @@ func (c *Claim) Finish(ctx context.Context, d Done) error {
 	return nil
 }
 
-// Release gives the claim up; the record of an earlier end is put back. Releasing a lost or released claim is not an
-// error.
+// Release gives the claim up. The record of an earlier end is put back; a decision that was not finished stays, for
+// whoever takes the claim next. Releasing a lost or released claim is not an error.
 func (c *Claim) Release(ctx context.Context) error {
-	if err := c.leave(ctx, c.replaces()); err != nil && !errors.Is(err, ErrLost) {
+	m := c.message(c.Holder())
+	instead := m.Before
+	if m.Decided != nil {
+		m.Expires = time.Unix(0, 0).UTC()
+		var err error
+		if instead, err = c.repo.claimCommit(m); err != nil {
+			return fmt.Errorf("release claim %s: %w", c.key, err)
+		}
+	}
+	if err := c.leave(ctx, instead); err != nil && !errors.Is(err, ErrLost) {
 		return fmt.Errorf("release claim %s: %w", c.key, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -72,4 +73,51 @@ func claimed(t *testing.T, r *Repo, run string) *Claim {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// A claim that says what its run came to goes on saying it, whoever holds it, until it is finished.
+func TestDecisionOutlivesItsHolder(t *testing.T) {
+	t.Parallel()
+	for _, remote := range []bool{false, true} {
+		t.Run(fmt.Sprintf("remote=%t", remote), func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			f := newFixture(t)
+			if remote {
+				f.withRemote()
+			}
+			first := claimed(t, f.repo, "run-1")
+			if _, ok := first.Decided(); ok {
+				t.Fatal("a fresh claim says that its run has ended")
+			}
+			want := Decided{Done: Done{Run: "run-1", Outcome: "succeeded"}, Rest: []byte(`{"say":"two\nlines"}`)}
+			if err := first.Decide(ctx, want); err != nil {
+				t.Fatal(err)
+			}
+			if held, done, err := f.repo.Claims(ctx); err != nil || held["a"].Gone || held["a"].Holder.Run != "run-1" || len(done) != 0 {
+				t.Fatalf("it is not held any more: held %+v, done %v, %v", held, done, err)
+			}
+			crashed := *f.repo
+			crashed.alive = func(int, string) bool { return false }
+			for _, run := range []string{"run-2", "run-3"} { // by a crash, then by a release
+				heir := claimed(t, &crashed, run)
+				if got, ok := heir.Decided(); !ok || got.Done != want.Done || string(got.Rest) != string(want.Rest) {
+					t.Fatalf("%s finds %+v %v", run, got, ok)
+				}
+				if err := heir.Release(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if held, _, err := f.repo.Claims(ctx); err != nil || !held["a"].Gone {
+					t.Fatalf("after its release %s holds it still: %+v, %v", run, held, err)
+				}
+			}
+			last := claimed(t, f.repo, "run-4") // nobody's process has died this time
+			if err := last.Finish(ctx, want.Done); err != nil {
+				t.Fatal(err)
+			}
+			if again := claimed(t, f.repo, "run-5"); again.decided != nil || again.done.Run != "run-1" {
+				t.Fatalf("after the end: %+v, %+v", again.decided, again.done)
+			}
+		})
+	}
 }

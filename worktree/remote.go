@@ -75,6 +75,9 @@ func (g git) push(ctx context.Context, remote, ref, old, new string) error {
 	// The line of the ref says more than the summary on standard error.
 	for line := range strings.Lines(out) {
 		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 && parts[0] == "!" {
+			if strings.HasPrefix(parts[2], "[remote rejected]") {
+				return fmt.Errorf("push to %s: %w: %s: %w", remote, ErrDeclined, printable(parts[2]), failed)
+			}
 			return fmt.Errorf("push to %s: %s: %w", remote, printable(parts[2]), failed)
 		}
 	}
@@ -107,8 +110,9 @@ func (r *Repo) remoteBranch(ctx context.Context, branch string) (string, error) 
 }
 
 // Push pushes exactly tip to the branch on the remote, with a lease on the value that was there when the tree was
-// added (or last pushed). It fails with ErrMoved when somebody else moved the branch, and wraps ErrRemote when the
-// remote cannot be reached or refuses. Pushing what is there already is not an error.
+// added (or last pushed). It fails with ErrMoved when somebody else moved the branch, with ErrDeclined when the remote
+// does not take it, such as for a hook or a protected branch, and wraps ErrRemote when the remote cannot be reached.
+// Pushing what is there already is not an error.
 func (t *Tree) Push(ctx context.Context, tip string) error {
 	rec, remote := t.record(), t.repo.opts.Remote
 	branch := rec.Spec.Branch
@@ -134,6 +138,8 @@ func (t *Tree) Push(ctx context.Context, tip string) error {
 		case refs[ref] != rec.Lease:
 			return fmt.Errorf("push %s: %w: the branch on %s is at %s, expected %s",
 				branch, ErrMoved, remote, orNone(refs[ref]), orNone(rec.Lease))
+		case errors.Is(err, ErrDeclined):
+			return fmt.Errorf("push %s: %w", branch, err)
 		default:
 			return fmt.Errorf("push %s: %w: %w", branch, ErrRemote, err)
 		}

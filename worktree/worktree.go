@@ -52,6 +52,8 @@ var (
 	ErrKept = errors.New("not handed back")
 	// ErrRemote: the remote cannot be reached or refuses; local work is not affected.
 	ErrRemote = errors.New("remote is not available")
+	// ErrDeclined: the remote is there, and does not take this push.
+	ErrDeclined = errors.New("declined")
 )
 
 // Options configures a Repo. StateDir is required.

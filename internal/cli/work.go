@@ -141,6 +141,9 @@ func verdict(s pool.Summary) error {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
 		return &exitError{status: exitParked, err: s.Unavailable, hint: hint}
+	case unfinished(s) > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished(s), plural(len(s.Runs), "issue")),
+			hint: "the next `ralph work` goes on from there, without the agent"}
 	case bad > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
 			hint: "`ralph show KEY` says why and what to type next"}
@@ -164,6 +167,17 @@ func untold(s pool.Summary) int {
 	n := 0
 	for _, r := range s.Runs {
 		if r.Verdict.Unreported != "" || r.Verdict.Unlabelled != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// unfinished counts the runs whose end is left to the next sweep.
+func unfinished(s pool.Summary) int {
+	n := 0
+	for _, r := range s.Runs {
+		if r.Ended.IsZero() {
 			n++
 		}
 	}

@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// rest is what a run that has come to its end has still to tell. It stands in the claim, so that another clone of the
+// repository can do it for a ralph that dies before it has.
+type rest struct {
+	Report string         `json:"report,omitempty"` // empty: nothing is said
+	Change tracker.Change `json:"change"`
+}
+
+// pledge writes the run's end into the claim before anything of it shows: from here on nobody works the issue again
+// because of this run. Only ends that are final need it; after any other the issue is worked again anyway.
+func (w *worker) pledge(ctx context.Context, report string) error {
+	if !w.rec.Verdict.Final || w.borrowed {
+		return nil
+	}
+	if d, ok := w.claim.Decided(); ok && d.Done.Run == w.rec.Run {
+		return nil
+	}
+	left, err := json.Marshal(rest{Report: report, Change: w.change()})
+	if err != nil {
+		return err
+	}
+	return w.claim.Decide(ctx, worktree.Decided{Done: w.done(), Rest: left})
+}
+
+// done is what stands in the claim's place when all is over.
+func (w *worker) done() worktree.Done {
+	v := w.rec.Verdict
+	return worktree.Done{
+		Run: w.rec.Run, Host: w.rec.Host, Outcome: string(v.Outcome), Hash: w.rec.Hash, Tip: v.Tip, At: time.Now(),
+	}
+}
+
+// release gives the claim up. What is finished leaves a record in its place, so that another clone of the repository,
+// whose backlog does not show it yet, does not work the issue again.
+func (w *worker) release(ctx context.Context) error {
+	switch {
+	case w.borrowed:
+		return nil
+	case !w.rec.Verdict.Final:
+		return w.claim.Release(ctx)
+	}
+	return w.claim.Finish(ctx, w.done())
+}
+
+// onBehalf does what a dead run that this host has no record of has left to do, as its claim says. It reports whether
+// there was such a run; the claim is given up then.
+func (p *Pool) onBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
+	d, ok := claim.Decided()
+	if !ok {
+		return false, nil
+	}
+	var left rest
+	if err := json.Unmarshal(d.Rest, &left); err != nil {
+		return false, fmt.Errorf("claim of run %s: %w", d.Done.Run, err)
+	}
+	if left.Report != "" {
+		if err := p.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Done.Run, Body: left.Report}); err != nil {
+			return false, err
+		}
+	}
+	if err := p.cfg.Tracker.Change(ctx, key, left.Change); err != nil {
+		return false, err
+	}
+	if err := claim.Finish(ctx, d.Done); err != nil {
+		return false, err
+	}
+	p.emit(Event{Kind: EventRecovered, Run: d.Done.Run, Key: key,
+		Text: fmt.Sprintf("ralph had died on %s after its run was %s", d.Done.Host, d.Done.Outcome)})
+	return true, nil
+}
+
+// overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
+// been told on its behalf.
+func overtaken(rec Record, claim *worktree.Claim) bool {
+	if d, ok := claim.Decided(); ok && d.Done.Run != rec.Run && d.Done.At.After(rec.Started) {
+		return true
+	}
+	d, ok := claim.Done()
+	return ok && (d.Run == rec.Run || d.At.After(rec.Started))
+}
