@@ -14,6 +14,7 @@ import (
 // repository can do it for a ralph that dies before it has.
 type rest struct {
 	Report string         `json:"report,omitempty"` // empty: nothing is said
+	Proof  string         `json:"proof,omitempty"`  // of the report, see tracker.Prover
 	Change tracker.Change `json:"change"`
 }
 
@@ -26,7 +27,11 @@ func (w *worker) pledge(ctx context.Context, report string) error {
 	if d, ok := w.claim.Decided(); ok && d.Done.Run == w.rec.Run {
 		return nil
 	}
-	left, err := json.Marshal(rest{Report: report, Change: w.change()})
+	tell := rest{Report: report, Change: w.change()}
+	if p, ok := tracker.As[tracker.Prover](w.p.cfg.Tracker); ok && report != "" {
+		tell.Proof = p.Proof(w.rec.Key, w.rec.Run)
+	}
+	left, err := json.Marshal(tell)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func (p *Pool) onBehalf(ctx context.Context, key string, claim *worktree.Claim) 
 		return false, fmt.Errorf("claim of run %s: %w", d.Done.Run, err)
 	}
 	if left.Report != "" {
-		if err := p.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Done.Run, Body: left.Report}); err != nil {
+		if err := p.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Done.Run, Body: left.Report, Proof: left.Proof}); err != nil {
 			return false, err
 		}
 	}

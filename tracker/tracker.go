@@ -104,6 +104,9 @@ type Change struct {
 type Report struct {
 	Run  string // unique id of the run
 	Body string // Markdown, already neutralised
+	// Proof is that of another installation of ralph, whose run this was and which may have reported it already; see
+	// Prover. Empty: the run is this one's.
+	Proof string
 }
 
 // Tracker is a backlog. All methods honour ctx and return *UnavailableError for what may pass.
@@ -124,6 +127,13 @@ type Tracker interface {
 type Approver interface {
 	// Approved says who put the label on, and why the issue may not be worked; nil reason means it may.
 	Approved(ctx context.Context, issue Issue, label string) (by string, reason error)
+}
+
+// Prover is implemented by trackers whose reports carry a proof that only this installation of ralph can make.
+type Prover interface {
+	// Proof is the proof for the run's report on the issue, for an installation with other secrets that takes it over.
+	// It is no secret: it stands in the report.
+	Proof(key, run string) string
 }
 
 // Unwrapper is implemented by decorators.

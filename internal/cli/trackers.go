@@ -169,7 +169,8 @@ func (a *app) token(p *parts, names ...string) forge.Source {
 
 // markerKey is a secret of this host by which ralph knows its own reports. It is made once.
 func (p *parts) markerKey() ([]byte, error) {
-	path := filepath.Join(p.state, "marker.key")
+	folder := filepath.Dir(p.state) // one for all clones of this user
+	path := filepath.Join(folder, "marker.key")
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) >= 32 {
 		return key, nil
@@ -178,7 +179,7 @@ func (p *parts) markerKey() ([]byte, error) {
 		return nil, err
 	}
 	key = []byte(rand.Text() + rand.Text())
-	temp, err := os.CreateTemp(p.state, "marker-")
+	temp, err := os.CreateTemp(folder, "marker-")
 	if err != nil {
 		return nil, err
 	}

@@ -40,13 +40,18 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	if err != nil {
 		return err
 	}
-	body := t.mark(number, r.Run) + fit(r.Body, maxComment-len(t.mark(number, r.Run)))
-	own, err := t.reports(ctx, me, number, r.Run)
+	proof := r.Proof
+	if proof == "" {
+		proof = t.proof(number, r.Run)
+	}
+	mark := markOf(r.Run, proof)
+	body := mark + fit(r.Body, maxComment-len(mark))
+	own, err := t.reports(ctx, me, number, r.Run, proof)
 	if err != nil {
 		return gone(key, err)
 	}
 	if len(own) == 0 {
-		if err = t.firstReport(ctx, me, number, r.Run, body); err != nil {
+		if err = t.firstReport(ctx, me, number, r.Run, proof, body); err != nil {
 			return gone(key, err)
 		}
 		return nil
@@ -68,61 +73,62 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 
 // firstReport makes the comment. When nobody knows whether it was made, it looks, and never makes it again blindly: the
 // caller's next try finds it or makes it.
-func (t *Tracker) firstReport(ctx context.Context, me Identity, number int, run, body string) error {
+func (t *Tracker) firstReport(ctx context.Context, me Identity, number int, run, proof, body string) error {
 	_, err := t.call(ctx, http.MethodPost, t.repo("/issues/%d/comments", number), map[string]string{"body": body}, nil)
 	if err == nil || !forge.Uncertain(err) {
 		return err
 	}
-	if own, again := t.reports(ctx, me, number, run); again == nil && len(own) > 0 && own[0].Body == body {
+	if own, again := t.reports(ctx, me, number, run, proof); again == nil && len(own) > 0 && own[0].Body == body {
 		return nil
 	}
 	return err
 }
 
-// reports are the comments that hold the run's report, oldest first.
-func (t *Tracker) reports(ctx context.Context, me Identity, number int, run string) ([]comment, error) {
+// reports are the comments that hold the run's report with that proof, oldest first.
+func (t *Tracker) reports(ctx context.Context, me Identity, number int, run, proof string) ([]comment, error) {
 	all, err := t.wireComments(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	var own []comment
 	for _, c := range all {
-		if of, ours := t.reportOf(me, number, c); ours && of == run {
+		if of, proven, ours := reportOf(me, c); ours && of == run && hmac.Equal([]byte(proven), []byte(proof)) {
 			own = append(own, c)
 		}
 	}
 	return own, nil
 }
 
-// reportOf reads of which run a comment is ralph's report.
-func (t *Tracker) reportOf(me Identity, number int, c comment) (run string, ours bool) {
+// reportOf reads the marker of a comment that ralph's own identity wrote. What it says is still to be proven.
+func reportOf(me Identity, c comment) (run, proof string, ours bool) {
 	if c.User == nil || c.User.ID != me.ID {
-		return "", false
+		return "", "", false
 	}
 	m := marker.FindStringSubmatch(c.Body)
 	if m == nil {
-		return "", false
+		return "", "", false
 	}
 	name, err := base64.RawURLEncoding.DecodeString(m[1])
-	mac, bad := hex.DecodeString(m[2])
-	if err != nil || bad != nil || !hmac.Equal(mac, t.proof(number, string(name))) {
-		return "", false
-	}
-	return string(name), true
+	return string(name), m[2], err == nil
 }
 
-// mark is the first line of a report. Readers do not see it.
-func (t *Tracker) mark(number int, run string) string {
-	name := base64.RawURLEncoding.EncodeToString([]byte(run))
-	return fmt.Sprintf("<!-- ralph:report run=%s mac=%x -->\n", name, t.proof(number, run))
+// markOf is the first line of a report. Readers do not see it.
+func markOf(run, proof string) string {
+	return fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->\n", base64.RawURLEncoding.EncodeToString([]byte(run)), proof)
+}
+
+// Proof implements tracker.Prover.
+func (t *Tracker) Proof(key, run string) string {
+	number, _ := numberOf(key) // nobody reports on any other
+	return t.proof(number, run)
 }
 
 // proof binds a run to this issue of this project.
-func (t *Tracker) proof(number int, run string) []byte {
+func (t *Tracker) proof(number int, run string) string {
 	h := hmac.New(sha256.New, t.cfg.MarkerKey)
 	_, _ = fmt.Fprintf(h, "ralph report 1\x00%s\x00%s\x00%d\x00%s", strings.ToLower(t.cfg.Project.Host),
 		strings.ToLower(t.cfg.Project.String()), number, run) // a hash takes everything
-	return h.Sum(nil)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // fit cuts a text to the size that GitHub takes.

@@ -87,7 +87,7 @@ func (t *Tracker) comments(ctx context.Context, number int) ([]tracker.Comment, 
 	}
 	var out []tracker.Comment
 	for _, c := range wire {
-		if _, ours := t.reportOf(me, number, c); ours {
+		if _, _, ours := reportOf(me, c); ours { // of whichever installation
 			continue
 		}
 		trusted, err := t.mayDirect(ctx, c.User)

@@ -38,7 +38,7 @@ func (t *Tracker) comments(ctx context.Context, iid int) ([]tracker.Comment, err
 		if n.System || n.Internal || n.Secret {
 			continue
 		}
-		own, err := t.isReport(ctx, iid, n)
+		own, err := t.isReport(ctx, n)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package gitlab
 
 import (
 	"context"
+	"crypto/hmac"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,9 +27,13 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 		return err
 	}
 	defer release()
-	marker := t.marker(iid, r.Run)
-	body := fit(r.Body, maxText-len(marker)-2) + "\n\n" + marker
-	found, err := t.findReport(ctx, iid, r.Run)
+	proof := r.Proof
+	if proof == "" {
+		proof = t.proof(iid, r.Run)
+	}
+	mark := marker(r.Run, proof)
+	body := fit(r.Body, maxText-len(mark)-2) + "\n\n" + mark
+	found, err := t.findReport(ctx, iid, r.Run, proof)
 	if err != nil {
 		return err
 	}
@@ -38,7 +43,7 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 			return gone(key, err)
 		}
 		var look error
-		if found, look = t.findReport(ctx, iid, r.Run); look != nil || len(found) == 0 {
+		if found, look = t.findReport(ctx, iid, r.Run, proof); look != nil || len(found) == 0 {
 			return err
 		}
 	}
@@ -59,7 +64,7 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 
 // findReport finds the notes of a run, of which there should be one at most, the oldest first. The newest notes of the
 // issue are looked at first, up to the page that has one.
-func (t *Tracker) findReport(ctx context.Context, iid int, run string) ([]note, error) {
+func (t *Tracker) findReport(ctx context.Context, iid int, run, proof string) ([]note, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,8 @@ func (t *Tracker) findReport(ctx context.Context, iid int, run string) ([]note, 
 	query := url.Values{"order_by": {"created_at"}, "sort": {"desc"}}
 	err = eachPage(ctx, t, t.project("/issues/%d/notes", iid), query, func(some []note) bool {
 		for _, n := range some {
-			if got, ok := t.marked(iid, n.Body); ok && got == run && !n.System && n.Author.id() == self.ID {
+			got, proven, ok := marked(n.Body)
+			if ok && got == run && hmac.Equal([]byte(proven), []byte(proof)) && !n.System && n.Author.id() == self.ID {
 				found = append([]note{n}, found...)
 			}
 		}
@@ -77,9 +83,9 @@ func (t *Tracker) findReport(ctx context.Context, iid int, run string) ([]note, 
 	return found, gone(strconv.Itoa(iid), err)
 }
 
-// isReport reports whether a note is one of ralph's: by ralph's account, with a valid marker.
-func (t *Tracker) isReport(ctx context.Context, iid int, n note) (bool, error) {
-	if _, ok := t.marked(iid, n.Body); !ok {
+// isReport reports whether a note is one of ralph's, of whichever installation: by ralph's account, with a marker.
+func (t *Tracker) isReport(ctx context.Context, n note) (bool, error) {
+	if _, _, ok := marked(n.Body); !ok {
 		return false, nil
 	}
 	self, err := t.identity(ctx)

@@ -163,13 +163,13 @@ func FuzzMarked(f *testing.F) {
 	f.Add("\n<!-- ralph:report run=x mac=00 -->", "-->")
 	f.Add("\n<!-- ", "")
 	f.Fuzz(func(t *testing.T, text, run string) {
-		if got, ok := tr.marked(1, text); ok {
+		if got, proof, ok := marked(text); ok && proof == tr.proof(1, got) {
 			t.Fatalf("%q is taken for a report of %q", text, got)
 		}
-		if got, ok := tr.marked(1, text+"\n\n"+tr.marker(1, run)); !ok || got != run {
+		if got, proof, ok := marked(text + "\n\n" + marker(run, tr.proof(1, run))); !ok || got != run || proof != tr.proof(1, run) {
 			t.Errorf("own report of %q: %q, %v", run, got, ok)
 		}
-		if _, ok := tr.marked(2, text+"\n\n"+tr.marker(1, run)); ok {
+		if tr.proof(1, run) == tr.proof(2, run) {
 			t.Error("a report is taken for one about another issue")
 		}
 	})
