@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,9 @@ func (c remoteClaims) swap(ctx context.Context, key, old, new string) error {
 	case new:
 		return nil // it did arrive
 	case old:
-		return fmt.Errorf("%w: %w", ErrRemote, err)
+		if !errors.Is(err, errStale) { // else it was somewhere else in between
+			return fmt.Errorf("%w: %w", ErrRemote, err)
+		}
 	}
 	return errSwap
 }

@@ -57,6 +57,14 @@ func (g git) fetch(ctx context.Context, remote string, what ...string) error {
 	return nil
 }
 
+// errStale is a push whose ref was not, at that moment, where it was expected.
+var errStale = errors.New("the ref is somewhere else")
+
+// contended reports a refusal because of another push at the same time.
+func contended(refusal string) bool {
+	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref")
+}
+
 // push moves exactly one ref on the remote, from exactly old; an empty old means that it must not exist, an empty new
 // deletes it. Its error says only that it did not work: the remote's ref says why.
 func (g git) push(ctx context.Context, remote, ref, old, new string) error {
@@ -75,10 +83,11 @@ func (g git) push(ctx context.Context, remote, ref, old, new string) error {
 	// The line of the ref says more than the summary on standard error.
 	for line := range strings.Lines(out) {
 		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 && parts[0] == "!" {
-			if strings.HasPrefix(parts[2], "[remote rejected]") {
-				return fmt.Errorf("push to %s: %w: %s: %w", remote, ErrDeclined, printable(parts[2]), failed)
+			why := errStale
+			if strings.HasPrefix(parts[2], "[remote rejected]") && !contended(parts[2]) {
+				why = ErrDeclined
 			}
-			return fmt.Errorf("push to %s: %s: %w", remote, printable(parts[2]), failed)
+			return fmt.Errorf("push to %s: %w: %s: %w", remote, why, printable(parts[2]), failed)
 		}
 	}
 	return fmt.Errorf("push to %s: %w", remote, failed)
