@@ -42,6 +42,9 @@ func TestInterrupt(t *testing.T) {
 			if got := p.end(t); got != exitInterrupted {
 				t.Errorf("status %d, want %d", got, exitInterrupted)
 			}
+			if !strings.Contains(p.out.String(), "stopping: agents have 30s to end") {
+				t.Error("nobody is told that ralph is stopping")
+			}
 			s.clean(t, r)
 			starts := s.starts(t)
 			for i, key := range keys {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,23 @@ func (a *app) softly(hard context.Context) (context.Context, context.CancelFunc)
 		close(done)
 		<-ended
 		cancel(nil)
+	}
+}
+
+// sayStopping tells people who ask ralph to stop that it does, while agents come to their end, and what ends them at
+// once. The function it returns is for when there is nothing to wait for any more.
+func (a *app) sayStopping(ctx context.Context, grace time.Duration) (done func()) {
+	said := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(said)
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			a.ui.note("stopping: agents have %s to end, and what they have committed is kept; once more kills them", age(grace))
+		}
+	})
+	return func() {
+		if !stop() {
+			<-said
+		}
 	}
 }
 

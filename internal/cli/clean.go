@@ -150,6 +150,6 @@ func (a *app) printCleaned(results []cleaned, dry bool) error {
 		}
 		rows = append(rows, []string{r.Issue, r.Branch, what, r.Why})
 	}
-	table(a.ui.out, rows)
+	a.ui.table(rows)
 	return nil
 }

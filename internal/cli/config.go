@@ -62,7 +62,7 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 	for _, e := range entries {
 		rows = append(rows, []string{e.Key, showSetting(e.Value), e.Origin.String()})
 	}
-	table(a.ui.out, rows)
+	a.ui.table(rows)
 	return nil
 }
 

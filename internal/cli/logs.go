@@ -82,7 +82,7 @@ func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
 			line = line[:0]
 		case !errors.Is(err, io.EOF):
 			return err
-		case !follow || stateOf(r).State == "died":
+		case !follow || stateOf(r).State != "running":
 			return nil
 		default:
 			select {

@@ -126,6 +126,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 	if err := job.Check(); err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
+	defer a.sayStopping(cmd.Context(), job.Timers.Interrupt)()
 	res, err := job.Run(cmd.Context())
 	if res.End != "" {
 		if perr := a.printJob(res, f, log); perr != nil {

@@ -166,7 +166,7 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), word(d.Egress, "allow-list", "open"), word(d.Limits, "held", "none"),
 			word(d.Secrets, "stay outside", "inside")})
 	}
-	table(a.ui.out, rows)
+	a.ui.table(rows)
 	for _, d := range list {
 		if d.Why != "" {
 			a.ui.printf("%s: %s\n", d.Name, cleanLine(d.Why))

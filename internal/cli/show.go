@@ -147,6 +147,8 @@ func nextSteps(s runState, b worktree.Branch, base worktree.Base) []string {
 	switch {
 	case s.State == "running":
 		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
+	case s.State == "unfinished":
+		return append(next, "ralph work") // goes on from there
 	case s.Verdict.Outcome == pool.Succeeded && b.Tip != "" && !b.Merged:
 		return append(next, "git merge "+b.Name)
 	case s.Verdict.Outcome == pool.Succeeded:

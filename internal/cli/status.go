@@ -28,7 +28,7 @@ func newStatusCommand(a *app) *cobra.Command {
 // runState is where a run stands, as people see it.
 type runState struct {
 	pool.Record
-	State string `json:"state"` // "running", "died" or the outcome
+	State string `json:"state"` // "running", "died", "unfinished" or the outcome
 }
 
 func stateOf(r pool.Record) runState {
@@ -37,6 +37,8 @@ func stateOf(r pool.Record) runState {
 		return runState{r, string(r.Verdict.Outcome)}
 	case proc.Alive(r.PID, r.Process):
 		return runState{r, "running"}
+	case r.PID == 0: // given back, see pool
+		return runState{r, "unfinished"}
 	}
 	return runState{r, "died"}
 }
@@ -83,7 +85,7 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	for _, s := range states {
 		rows = append(rows, s.row())
 	}
-	table(a.ui.out, rows)
+	a.ui.table(rows)
 	return nil
 }
 
@@ -95,9 +97,19 @@ func (s runState) row() []string {
 		took = age(s.Ended.Sub(s.Started))
 	case state == "running":
 		state = fmt.Sprintf("running (%s)", s.Step)
+	case state == "unfinished":
+		state, took = fmt.Sprintf("%s, not %s yet (the next sweep does it)", s.Verdict.Outcome, undone(s.Step)), "-"
 	default:
 		state, took = "died (the next sweep recovers it)", "-"
 	}
 	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Verdict.Commits), s.Branch,
-		s.Started.Local().Format(time.DateTime), took, shorten(s.Title, 50)}
+		s.Started.Local().Format(time.DateTime), took, s.Title}
+}
+
+// undone is what a run that was left at the step has still to be.
+func undone(s pool.Step) string {
+	if s == pool.StepPublish {
+		return "published"
+	}
+	return "reported"
 }

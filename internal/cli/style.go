@@ -67,8 +67,15 @@ func shorten(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// table prints rows in columns. Cells are cleaned, so they may hold anything; colour would break the columns.
-func table(w io.Writer, rows [][]string) {
+// table prints rows in columns. Cells are cleaned, so they may hold anything; colour would break the columns. On a
+// terminal the last column ends where the terminal does; a program gets all of it.
+func (p *printer) table(rows [][]string) { table(p.out, rows, p.width()) }
+
+// leastCell is how much of the last column is shown on however narrow a terminal.
+const leastCell = 16
+
+// table cuts lines to the width, in characters, by their last cells; 0 is any width.
+func table(w io.Writer, rows [][]string, width int) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -81,7 +88,11 @@ func table(w io.Writer, rows [][]string) {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s  ", widths[i], cleanLine(cell))
+			cell = cleanLine(cell)
+			if i == len(row)-1 && width > 0 {
+				cell = shorten(cell, max(leastCell, width-utf8.RuneCountInString(line.String())))
+			}
+			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
 		}
 		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
 	}

@@ -65,7 +65,7 @@ func FuzzClean(f *testing.F) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}})
+	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}}, 0)
 	if want := "KEY       TITLE\na         x y z[0m\nlong-key\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
@@ -104,5 +104,16 @@ func TestColour(t *testing.T) {
 	p.warn("a\x1b[1m\nb")
 	if want := "ralph: \x1b[33mwarning:\x1b[0m a[1m b\n"; errs.String() != want {
 		t.Errorf("got %q, want %q", errs.String(), want)
+	}
+}
+
+// Only the last column gives way to a narrow terminal.
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	table(&b, [][]string{{"KEY", "TITLE"}, {"a-long-key", strings.Repeat("é", 40)}, {"b", "short"}}, 30)
+	want := "KEY         TITLE\na-long-key  " + strings.Repeat("é", 17) + "…\nb           short\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

@@ -46,6 +46,19 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// width is how many characters a line of standard output has room for; 0 if it is no terminal.
+func (p *printer) width() int {
+	f, ok := p.host.Stdout.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // printf prints a result. Hostile text in args goes through clean or cleanLine first.
 func (p *printer) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format, args...) }
 

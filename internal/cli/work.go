@@ -93,6 +93,7 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	}
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
+	defer a.sayStopping(cmd.Context(), c.StopGrace)()
 	summary, err := workers.Sweep(cmd.Context(), args...)
 	if err != nil && len(summary.Runs) == 0 {
 		return asUsage(err)
@@ -198,10 +199,10 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error
 	} else {
 		rows := [][]string{{"#", "ISSUE", "TITLE"}}
 		for i, issue := range plan.Work {
-			rows = append(rows, []string{fmt.Sprint(i + 1), issue.Key, shorten(issue.Title, 70)})
+			rows = append(rows, []string{fmt.Sprint(i + 1), issue.Key, issue.Title})
 		}
 		a.ui.printf("Would work, in this order:\n")
-		table(a.ui.out, rows)
+		a.ui.table(rows)
 	}
 	if len(plan.Skipped) > 0 {
 		rows := [][]string{{"ISSUE", "WHY NOT"}}
@@ -209,7 +210,7 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error
 			rows = append(rows, []string{s.Issue.Key, s.Reason})
 		}
 		a.ui.printf("\nWould leave out:\n")
-		table(a.ui.out, rows)
+		a.ui.table(rows)
 	}
 	for _, pr := range plan.Problems {
 		a.ui.warn(pr.Error())

@@ -109,7 +109,7 @@ func (a *app) summary(s pool.Summary, v *workView) error {
 		}
 		rows = append(rows, []string{r.Key, string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch, took})
 	}
-	table(a.ui.out, rows)
+	a.ui.table(rows)
 	a.ui.printf("%s worked in %s: %s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s))
 	return nil
 }
