@@ -157,3 +157,12 @@ Warning: LINE
 Next: look with ` + "`ralph show 12` and `ralph logs 12`; `ralph work 12`" + ` continues from the commits so far.
 `)
 }
+
+// A title of which nothing can be seen would make a request that no forge takes.
+func TestTitleThatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	w := hostileWorker("\u200b\u2066\u2069 \U000e0041")
+	if got := w.requestTitle(); got != "Issue #12" {
+		t.Errorf("title %q", got)
+	}
+}

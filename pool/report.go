@@ -31,8 +31,8 @@ func (w *worker) report(ctx context.Context) error {
 
 // reportProgress says that the issue is being worked.
 func (w *worker) reportProgress(ctx context.Context) {
-	body := fmt.Sprintf("**ralph: working** on branch `%s`, attempt %d, since %s. Run `%s`, agent %s, sandbox %s.\n\n"+
-		"Stop it with `ralph stop %s`.", w.rec.Branch, w.rec.Attempt, w.rec.Started.UTC().Format(time.RFC3339), w.rec.Run,
+	body := fmt.Sprintf("**ralph: working** on branch %s, attempt %d, since %s. Run `%s`, agent %s, sandbox %s.\n\n"+
+		"Stop it with `ralph stop %s`.", tracker.Code(w.rec.Branch), w.rec.Attempt, w.rec.Started.UTC().Format(time.RFC3339), w.rec.Run,
 		w.agent(), w.rec.Sandbox, w.rec.Key)
 	if err := w.p.cfg.Tracker.Report(ctx, w.rec.Key, tracker.Report{Run: w.rec.Run, Body: body}); err != nil {
 		w.log.Warn().Err(err).Msg("progress not reported")
@@ -79,7 +79,7 @@ func (w *worker) body() string {
 
 // whatItDid lists what the run did.
 func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
-	fmt.Fprintf(b, "- Branch: `%s`, %s on `%s`", w.rec.Branch, count(v.Commits, "commit"), w.rec.Base)
+	fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(w.rec.Branch), count(v.Commits, "commit"), tracker.Code(w.rec.Base))
 	if v.Tip != "" && v.Commits > 0 {
 		fmt.Fprintf(b, ", tip `%.12s`", v.Tip)
 	}
@@ -172,14 +172,15 @@ func (w *worker) next() string {
 		case v.Request.URL != "":
 			return "review " + v.Request.URL + "."
 		}
-		return fmt.Sprintf("review with `git diff %s...%s`, then `git merge %s`.", w.rec.Base, w.rec.Branch, w.rec.Branch)
+		return fmt.Sprintf("review with %s, then %s.", tracker.Code("git diff "+w.rec.Base+"..."+w.rec.Branch),
+			tracker.Code("git merge "+w.rec.Branch))
 	case NoChange:
 		return fmt.Sprintf("close the issue if you agree, or say more in it and run `ralph work %s`.", key)
 	case NeedsInfo:
 		return fmt.Sprintf("answer in the issue; the next sweep takes it up. At once: `ralph work %s`.", key)
 	case PolicyBlocked:
-		return fmt.Sprintf("nothing was published; look at `git log -p %s..%s`. Publish it yourself if it is right, or take the changes out and run `ralph work %s`.",
-			w.rec.Base, w.rec.Branch, key)
+		return fmt.Sprintf("nothing was published; look at %s. Publish it yourself if it is right, or take the changes out and run `ralph work %s`.",
+			tracker.Code("git log -p "+w.rec.Base+".."+w.rec.Branch), key)
 	case OverBudget:
 		return fmt.Sprintf("raise the budget, then `ralph work %s`; the work so far is kept.", key)
 	case AgentUnavailable, Interrupted:

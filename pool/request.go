@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -50,8 +51,10 @@ func (w *worker) request(ctx context.Context, s *session) error {
 	return nil
 }
 
-// requestTitle is the issue's title, which forges show as it is.
-func (w *worker) requestTitle() string { return tracker.Plain(w.issue.Title, titleLimit) }
+// requestTitle is the issue's title, which forges show as it is. A title of which nothing can be seen is none.
+func (w *worker) requestTitle() string {
+	return cmp.Or(tracker.Plain(w.issue.Title, titleLimit), "Issue "+w.issueID())
+}
 
 // requestBody renders the template. Text of others is quoted: whatever acts is the template's own.
 func (w *worker) requestBody(ctx context.Context) (string, error) {

@@ -53,6 +53,15 @@ func QuoteLine(text string, limit int) string {
 	return ticks + body + ticks
 }
 
+// Code makes a code span of a name that ralph knows to be one, such as a branch's: it can be copied as it is.
+func Code(name string) string {
+	ticks := strings.Repeat("`", longestTicks(name)+1)
+	if strings.HasPrefix(name, "`") || strings.HasSuffix(name, "`") {
+		name = " " + name + " "
+	}
+	return ticks + name + ticks
+}
+
 // What a raw reader could act on, and what stands in its place. None matches its own replacement.
 //
 //nolint:gochecknoglobals // a table, never written

@@ -97,3 +97,15 @@ func FuzzQuote(f *testing.F) {
 		}
 	})
 }
+
+// Any name stays what it is, and ends where it ends.
+func TestCode(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"ralph/fix-1": "`ralph/fix-1`", "a`b": "``a`b``", "`a": "`` `a ``", "a#1@b": "`a#1@b`", "a``": "``` a`` ```",
+	} {
+		if got := Code(in); got != want {
+			t.Errorf("Code(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
