@@ -19,9 +19,10 @@ type rest struct {
 }
 
 // pledge writes the run's end into the claim before anything of it shows: from here on nobody works the issue again
-// because of this run. Only ends that are final need it; after any other the issue is worked again anyway.
+// because of this run. Only ends that are final need it: after any other the issue is worked again anyway. Nor do claims
+// that nobody but this repository's journal has to do with.
 func (w *worker) pledge(ctx context.Context, report string) error {
-	if !w.rec.Verdict.Final || w.borrowed {
+	if !w.rec.Verdict.Final || w.borrowed || w.p.cfg.Repo.Remote() == "" {
 		return nil
 	}
 	if d, ok := w.claim.Decided(); ok && d.Done.Run == w.rec.Run {
