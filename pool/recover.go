@@ -15,15 +15,19 @@ import (
 
 // recoverAll takes care of every run of this host whose process has died: it ends what still runs, takes the commits
 // back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left. A run
-// that cannot be recovered now is told, and stops nothing else.
-func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, err error) {
+// that cannot be recovered now is told, and stops nothing else; away says that the tracker or the remote was the reason,
+// which would meet every other run too.
+func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) {
 	open, err := p.cfg.Journal.Open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	note := func(key string, err error) {
 		if err == nil {
 			return
+		}
+		if isAway(err) {
+			away = err
 		}
 		s := Skip{tracker.Issue{Key: key}, "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
 		broken = append(broken, s)
@@ -34,7 +38,8 @@ func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, err error) {
 			note(rec.Key, p.recoverRun(ctx, rec))
 		}
 	}
-	return broken, p.recoverStrays(ctx, open, note)
+	err = p.recoverStrays(ctx, open, note)
+	return broken, away, err
 }
 
 func (p *Pool) dead(r Record) bool { return r.Host == p.host && !proc.Alive(r.PID, r.Process) }

@@ -46,7 +46,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer release()
 	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}, wake: make(chan struct{}, 1)}
 	var err error
-	if s.summary.Broken, err = p.recoverAll(hard); err != nil {
+	if s.summary.Broken, s.summary.Unavailable, err = p.recoverAll(hard); err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
 	if len(keys) == 0 { // who names a key wants it tried now
