@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -215,6 +216,9 @@ func (j Job) recoverOne(ctx context.Context, key, run string, tree *worktree.Tre
 	err = proc.KillMarked(ctx, run)
 	if r, ok := j.Sandboxes.(sandboxes.Reaper); ok && err == nil {
 		err = r.Reap(ctx, run)
+	}
+	if err == nil {
+		err = tempdir.RemoveRun(run)
 	}
 	if err == nil && tree != nil {
 		_, err = tree.HandBack(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -158,9 +159,11 @@ func (p *Pool) reap(ctx context.Context, run string) error {
 		return err
 	}
 	if r, ok := p.cfg.Sandboxes.(sandboxes.Reaper); ok {
-		return r.Reap(ctx, run)
+		if err := r.Reap(ctx, run); err != nil {
+			return err
+		}
 	}
-	return nil
+	return tempdir.RemoveRun(run)
 }
 
 // sessionOf finds the worktree of a run; nil if there is none.

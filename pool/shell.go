@@ -76,7 +76,7 @@ func (s Shell) exec(soft, hard context.Context, at place) (exit sandboxes.Exit, 
 	if err := separate(hard, s.Sandboxes, at.tree, &spec); err != nil {
 		return exit, nil, err
 	}
-	way, err := openWay(s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil)
+	way, err := openWay(at.run, s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil)
 	if err != nil {
 		return exit, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
@@ -37,9 +38,9 @@ type wayOut struct {
 // placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
 func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.Text()) }
 
-// openWay makes the way out of a sandbox that has one; nil for a provider that leaves the network as it is.
+// openWay makes the way out of a run's sandbox that has one; nothing for a provider that leaves the network as it is.
 func openWay(
-	p sandboxes.Provider, n Network, agent agents.Agent, options agents.Options, log zerolog.Logger, observe func(egress.Event),
+	run string, p sandboxes.Provider, n Network, agent agents.Agent, options agents.Options, log zerolog.Logger, observe func(egress.Event),
 ) (*wayOut, error) {
 	w := &wayOut{options: options}
 	if !p.Capabilities().Egress {
@@ -68,7 +69,7 @@ func openWay(
 	if w.proxy, err = egress.New(config); err != nil {
 		return nil, err
 	}
-	if w.dir, err = os.MkdirTemp("", "ralph-"); err == nil { // short: a socket's path may have 100 bytes
+	if w.dir, err = tempdir.ForRun(run); err == nil {
 		w.socket, err = w.proxy.Listen(filepath.Join(w.dir, "egress"))
 	}
 	if err != nil {

@@ -57,8 +57,9 @@ var floors = map[string]int{
 	"tracker/trackertest":       1,
 	"worktree":                  1,
 
-	"internal/arch": 0,
-	"internal/proc": 0,
+	"internal/arch":    0,
+	"internal/proc":    0,
+	"internal/tempdir": 0,
 }
 
 // exempt are folders that hold only tests and their programs.

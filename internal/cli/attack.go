@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -27,11 +28,11 @@ const attackTime = 20 * time.Second
 
 // attack tries, inside a sandbox of the provider, what must not be possible. Nothing on the host is harmed where it is.
 func attack(ctx context.Context, provider sandboxes.Provider, path string) (probes []probe, err error) {
-	dir, err := os.MkdirTemp("", "ralph-check-")
+	dir, remove, err := tempdir.Held("ralph-check-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	secret := rand.Text()
 	work, git, outside := filepath.Join(dir, "work"), filepath.Join(dir, "git"), filepath.Join(dir, "outside")
 	for _, d := range []string{work, git, outside} {

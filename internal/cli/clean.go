@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -102,7 +103,11 @@ func cleanTrees(ctx context.Context, repo *worktree.Repo, held map[string]worktr
 		}
 		r := cleaned{s.Key, s.Branch, true, "worktree of a run that has ended"}
 		if !dry {
-			if err := t.Remove(ctx); err != nil {
+			err := t.Remove(ctx)
+			if err == nil { // nothing else leads to it any more
+				err = tempdir.RemoveRun(s.Run)
+			}
+			if err != nil {
 				r = cleaned{s.Key, s.Branch, false, err.Error()}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
@@ -69,11 +70,11 @@ func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	dir, err := os.MkdirTemp("", "ralph-check-")
+	dir, remove, err := tempdir.Held("ralph-check-")
 	if err != nil {
 		return fmt.Errorf("check sandbox native: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = remove() }()
 	box, err := p.Open(ctx, sandboxes.Spec{Run: "check-" + dir, Worktree: dir})
 	if err != nil {
 		return err

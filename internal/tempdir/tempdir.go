@@ -1,0 +1,59 @@
+// Package tempdir makes folders where the system keeps temporary files, such that a later start of ralph finds and
+// removes what a ralph that was killed has left there. The place may be shared with other users: nothing of theirs is
+// used, followed or removed. All of it is safe for concurrent use.
+package tempdir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// runDir is short: it holds a socket, whose path may have about 100 bytes.
+func runDir(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return filepath.Join(os.TempDir(), "ralph-"+hex.EncodeToString(sum[:6]))
+}
+
+// ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed.
+func ForRun(run string) (string, error) {
+	dir := runDir(run)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if !ours(dir) {
+			return "", fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
+		}
+		if err = os.RemoveAll(dir); err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// RemoveRun removes the folder of a run that is over; it is found as long as TMPDIR is what it was. It is no error if
+// there is none.
+func RemoveRun(run string) error {
+	dir := runDir(run)
+	if !ours(dir) {
+		return nil
+	}
+	return os.RemoveAll(dir)
+}
+
+// ours reports whether the path is a folder, and no link, that this user has made.
+func ours(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

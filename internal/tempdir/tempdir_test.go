@@ -1,0 +1,157 @@
+package tempdir_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/tempdir"
+)
+
+// holder makes the test binary hold a folder until it is killed.
+const holder = "TEMPDIR_TEST_HOLDER"
+
+const prefix = "test-held-"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holder) == "" {
+		os.Exit(m.Run())
+	}
+	dir, _, err := tempdir.Held(prefix)
+	fmt.Println(dir, err)
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// startHolder starts a process that holds a folder; kill ends it as a crash does.
+func startHolder(t *testing.T) (dir string, kill func()) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), holder+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_, _, _ = cmd.Process.Kill(), cmd.Wait(), in.Close()
+	}
+	t.Cleanup(kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	dir, said, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if err != nil || said != "<nil>" {
+		t.Fatalf("the holder says %q, %v", line, err)
+	}
+	return dir, kill
+}
+
+// Every start removes what the dead have left, and nothing that the living hold or that is not of its kind.
+func TestHeldRemovesWhatIsLeft(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	dead, kill := startHolder(t)
+	if err := os.WriteFile(filepath.Join(dead, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alive, _ := startHolder(t)
+	other := filepath.Join(temp, "test-other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	dir, remove, err := tempdir.Held(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{dead: false, alive: true, other: true, dir: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", path, err, want)
+		}
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it is still there")
+	}
+}
+
+// A link in the folder's place, which another user could have put there, is neither used nor followed.
+func TestForRunTrustsNoLink(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	dir, err := tempdir.ForRun("run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if other, err := tempdir.ForRun("run-2"); err != nil || other == dir {
+		t.Errorf("another run has %s too, %v", other, err)
+	}
+	if again, err := tempdir.ForRun("run-1"); err != nil || again != dir {
+		t.Errorf("after a crash: %s, %v", again, err)
+	}
+	if err := tempdir.RemoveRun("run-1"); err != nil {
+		t.Error(err)
+	}
+	if err := tempdir.RemoveRun("run-1"); err != nil {
+		t.Errorf("nothing is left: %v", err)
+	}
+	precious := filepath.Join(temp, "precious")
+	if err := os.Mkdir(precious, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(precious, dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tempdir.ForRun("run-1"); err == nil || !strings.Contains(err.Error(), "not ours") {
+		t.Errorf("%s, %v", got, err)
+	}
+	if err := tempdir.RemoveRun("run-1"); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{precious, dir} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What another user has made is neither used nor removed.
+func TestForRunTrustsNobodyElse(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can make another user's folder")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := tempdir.ForRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tempdir.ForRun("run"); err == nil {
+		t.Errorf("%s is used", got)
+	}
+	if err := tempdir.RemoveRun("run"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}
