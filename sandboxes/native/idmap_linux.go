@@ -3,6 +3,7 @@ package native
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -36,6 +37,35 @@ func (m *mappers) mount(path string, how mapping) (*os.File, error) {
 			"as ext4, xfs, btrfs and tmpfs do; or run ralph as an ordinary user): %w", how.fromUID, err)
 	}
 	return file, nil
+}
+
+// show returns the mount of what is shown; nil when the first process has to try by itself.
+func (m *mappers) show(s shown, who identity) (*os.File, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(s.Host, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: s.Host, Err: err}
+	}
+	uid, gid := int(st.Uid), int(st.Gid)
+	if (uid != who.hostUID || gid != who.hostGID) && !(s.common && openToAll(st.Mode)) {
+		file, err := m.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
+		if err == nil || s.Write {
+			return file, err
+		} // else it is seen as it is: readable where everybody may read it
+	}
+	fd, err := copyMount(s.Host)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the first process says why it cannot
+	}
+	return os.NewFile(uintptr(fd), s.Host), nil
+}
+
+// openToAll reports whether every user may use the file, or the folder.
+func openToAll(mode uint32) bool {
+	const read, enter = 0o004, 0o001
+	if mode&unix.S_IFMT == unix.S_IFDIR {
+		return mode&(read|enter) == read|enter
+	}
+	return mode&read != 0
 }
 
 // namespace returns the user namespace for a mapping. They are few, and kept as long as the provider.
@@ -87,8 +117,8 @@ func newNamespace(how mapping) (*os.File, error) {
 	return file, nil
 }
 
-// mapOwners mounts what is shown of other users' files, when ralph is root, so that the processes inside can use it as
-// its owner could. What the plan then says of them is where their mounts come.
+// mapOwners mounts what is shown, when ralph is root, so that the processes inside can use it as its owner could: they
+// are another user, who may not even get to it. What the plan then says of it is where its mount comes.
 func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err error) {
 	if !who.root {
 		return nil, nil
@@ -103,19 +133,12 @@ func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err err
 		if s.system {
 			continue
 		}
-		uid, gid, err := owner(s.Host)
-		if err != nil {
-			return given, err
-		}
-		if uid == who.hostUID && gid == who.hostGID {
-			continue
-		}
-		file, err := p.mappers.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
-		if err != nil && !s.Write {
-			continue // then it is seen as it is: readable where everybody may read it
-		}
+		file, err := p.mappers.show(*s, who)
 		if err != nil {
 			return given, fmt.Errorf("show %s: %w", s.Host, err)
+		}
+		if file == nil {
+			continue
 		}
 		given = append(given, file)
 		s.Given = len(given)

@@ -49,6 +49,7 @@ type shown struct {
 	Given int
 
 	system bool // part of the host's system, the same for all users
+	common bool // seen as any other user of the host sees it, unless that is not at all
 }
 
 // newPlan checks a spec and says what it comes to on this host.

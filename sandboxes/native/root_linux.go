@@ -62,6 +62,9 @@ func pickUp(p *plan, given []*os.File) (fds []int, err error) {
 			continue
 		}
 		fd, err := copyMount(s.Host)
+		if errors.Is(err, unix.EACCES) {
+			return nil, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; look with: namei -m " + s.Host)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("show %s: %w", s.Host, err)
 		}

@@ -29,22 +29,22 @@ func systemSettings() []string {
 
 // system lists what exists of the host's system, and of show.
 func system(show []string) (out []shown) {
-	add := func(path string) {
+	add := func(path string, system bool) {
 		info, err := os.Lstat(path)
 		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 			return // links are made anew inside
 		}
-		out = append(out, shown{Host: path, Inside: path, File: !info.IsDir(), system: true})
+		out = append(out, shown{Host: path, Inside: path, File: !info.IsDir(), system: system, common: !system})
 	}
 	for _, dir := range systemFolders() {
-		add(dir)
+		add(dir, true)
 	}
 	for _, name := range systemSettings() {
-		add("/etc/" + name)
+		add("/etc/"+name, true)
 	}
 	for _, path := range show {
 		if filepath.IsAbs(path) && !reserved(filepath.Clean(path)) {
-			add(filepath.Clean(path))
+			add(filepath.Clean(path), false)
 		}
 	}
 	return out
