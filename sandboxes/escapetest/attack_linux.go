@@ -42,6 +42,7 @@ func attacks() map[string]func(a *attempt, args []string) {
 		"network":    attackNetwork,
 		"helper":     attackHelper,
 		"memory":     attackMemory,
+		"watchers":   attackWatchers,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -43,6 +45,11 @@ func exhaustCases() map[string]func(*suite) {
 			if err != nil || exit.Signal != "SIGKILL" {
 				s.Errorf("ended with %+v, %v, want to be killed", exit, err)
 			}
+			r.works()
+		},
+		"exhaust/watchers of files": func(s *suite) {
+			r := s.open(nil)
+			r.attack("watchers")
 			r.works()
 		},
 		"exhaust/scratch space": func(s *suite) {
@@ -97,4 +104,41 @@ func attackMemory(a *attempt, args []string) {
 		kept = append(kept, block)
 	}
 	a.report("use memory:", len(kept)*16, "MiB")
+}
+
+// attackWatchers takes from the host's user what programs watch files with. Half of it must be left.
+func attackWatchers(a *attempt, _ []string) {
+	for kind, use := range map[string]func(most int) int{
+		"instances": func(most int) (n int) {
+			for ; n < most; n++ {
+				if _, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+					return n
+				}
+			}
+			return n
+		},
+		"watches": func(int) int { // as many files as that would fill the scratch space
+			n, err := readNumber("/proc/sys/user/max_inotify_watches")
+			if err != nil {
+				a.report("its own limit:", err)
+			}
+			return n
+		},
+	} {
+		most, err := readNumber("/proc/sys/fs/inotify/max_user_" + kind)
+		if err != nil {
+			a.report("the host's limit:", err)
+		}
+		if n := use(most); n < 1 || n > most/2 {
+			a.report("use", n, "inotify", kind, "of", most)
+		}
+	}
+}
+
+func readNumber(path string) (int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }

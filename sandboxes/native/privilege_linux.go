@@ -3,6 +3,9 @@ package native
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,6 +62,21 @@ func limitSelf(pids int) error {
 		return fmt.Errorf("limit processes: %w", err)
 	}
 	return nil
+}
+
+// limitWatchers leaves to the host's user, and to other sandboxes, the most of what watching files takes: the kernel
+// counts it for each user of the host. It needs a /proc that is not covered yet.
+func limitWatchers() {
+	const share = 4
+	for _, kind := range []string{"instances", "watches"} {
+		text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + kind)
+		if err != nil {
+			continue // a kernel without it
+		}
+		if most, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			_ = os.WriteFile("/proc/sys/user/max_inotify_"+kind, []byte(strconv.Itoa(max(most/share, 1))), 0)
+		}
+	}
 }
 
 // loopbackUp makes 127.0.0.1 work.

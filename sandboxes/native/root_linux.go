@@ -251,6 +251,7 @@ func finishRoot(p *plan) error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0)
 	// The filter over system calls refuses new namespaces; should it ever have a hole, the kernel refuses them too.
 	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	limitWatchers()
 	if err := maskProc(); err != nil {
 		return err
 	}
