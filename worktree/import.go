@@ -44,8 +44,8 @@ func (t *Tree) inspectPrivate(ctx context.Context, files bool) (look, error) {
 }
 
 // filesGit is git for looking at files that an agent has written. Where the agent cannot write the configuration,
-// nothing that it names is run.
-func (t *Tree) filesGit(ctx context.Context) (git, error) {
+// nothing that it names is run, and more is set.
+func (t *Tree) filesGit(ctx context.Context, more ...[2]string) (git, error) {
 	if !t.record().Private {
 		return t.git(), nil
 	}
@@ -53,7 +53,7 @@ func (t *Tree) filesGit(ctx context.Context) (git, error) {
 	if err != nil {
 		return git{}, err
 	}
-	return t.git().with(config.inert()...), nil
+	return t.git().with(config.inert(more...)...), nil
 }
 
 // bringIn imports the commit that the private repository's HEAD is at. Where HEAD leads nowhere, the newest commit

@@ -95,7 +95,7 @@ func (t *Tree) checkHandedBack(ctx context.Context) error {
 	if len(l.changes) == 0 {
 		return nil
 	}
-	tree, err := t.snapshot(ctx, l)
+	tree, err := t.nameChanges(ctx, l)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrKept, t.Dir(), err)
 	}

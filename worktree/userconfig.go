@@ -156,9 +156,10 @@ func (c userConfig) file(name, fallback string) string {
 }
 
 // inert is the environment that takes every program out of the configuration: filters, merge and diff drivers. Their
-// names are known, because the configuration is out of the agent's reach; which of them a file asks for is not.
-func (c userConfig) inert() []string {
-	config := hardened()
+// names are known, because the configuration is out of the agent's reach; which of them a file asks for is not. More is
+// set besides.
+func (c userConfig) inert(more ...[2]string) []string {
+	config := append(hardened(), more...)
 	for _, s := range c {
 		section, subsection, key := s.split()
 		if subsection == "" {

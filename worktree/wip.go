@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,26 +19,35 @@ import (
 // saveChanges saves what differs from HEAD as a commit that no ref has yet, and returns it; empty when the files are
 // HEAD's own after all. What cannot be saved is left out, and the error names it.
 func (t *Tree) saveChanges(ctx context.Context, l look, before string) (string, error) {
-	tree, unsaved := t.snapshot(ctx, l)
+	if t.record().Private {
+		return t.saveSound(ctx, l, before)
+	}
+	tree, unsaved := t.snapshot(ctx, l, nil)
 	if tree == "" {
 		return "", unsaved
 	}
-	parents := []string{l.head}
+	commit, err := t.commitChanges(ctx, t.repo.objects, l.head, before, tree)
+	return commit, errors.Join(unsaved, err)
+}
+
+// commitChanges makes the commit of a snapshot's tree, unless the one before is of the same.
+func (t *Tree) commitChanges(ctx context.Context, to objectStore, head, before, tree string) (string, error) {
+	parents := []string{head}
 	if before != "" {
-		same, err := t.sameChanges(ctx, before, tree, l.head)
+		same, err := t.sameChanges(ctx, before, tree, head)
 		if err != nil {
-			return "", errors.Join(unsaved, err)
+			return "", err
 		}
 		if same {
-			return before, unsaved
+			return before, nil
 		}
 		parents = append(parents, before)
 	}
-	commit, err := t.repo.objects.commit(tree, parents, "Uncommitted changes of run "+t.Spec().Run, t.repo.now())
+	commit, err := to.commit(tree, parents, "Uncommitted changes of run "+t.Spec().Run, t.repo.now())
 	if err != nil {
-		err = fmt.Errorf("save uncommitted changes: %w", err)
+		return "", fmt.Errorf("save uncommitted changes: %w", err)
 	}
-	return commit, errors.Join(unsaved, err)
+	return commit, nil
 }
 
 // sameChanges reports whether the saved commit already holds exactly this tree on this parent.
@@ -50,7 +60,8 @@ func (t *Tree) sameChanges(ctx context.Context, saved, tree, head string) (bool,
 }
 
 // snapshot writes the worktree's state as a tree object, through a copy of its index: neither index nor files change.
-func (t *Tree) snapshot(ctx context.Context, l look) (tree string, err error) {
+// What is in without stays as HEAD has it. The environment may say where objects go.
+func (t *Tree) snapshot(ctx context.Context, l look, without map[string]bool, env ...string) (tree string, err error) {
 	index := t.repo.path("tmp", "index-"+rand.Text())
 	defer func() {
 		// git leaves a lock beside it only when it was killed.
@@ -59,12 +70,14 @@ func (t *Tree) snapshot(ctx context.Context, l look) (tree string, err error) {
 	if err := copyIndex(filepath.Join(t.record().GitDir, "index"), index); err != nil {
 		return "", fmt.Errorf("copy the worktree's index: %w", err)
 	}
-	g, err := t.filesGit(ctx)
+	// As git's check of commits does, this refuses names that any host could take for .git.
+	g, err := t.filesGit(ctx, [2]string{"core.protectHFS", "true"}, [2]string{"core.protectNTFS", "true"})
 	if err != nil {
 		return "", err
 	}
-	g = g.with("GIT_INDEX_FILE=" + index)
+	g = g.with(append(env, "GIT_INDEX_FILE="+index)...)
 	present, gone, unsaved := t.sortChanges(l.changes)
+	present = slices.DeleteFunc(present, func(path string) bool { return without[path] })
 	present, tooBig := t.withinCaps(present)
 	if len(gone) > 0 {
 		var in strings.Builder
@@ -79,6 +92,11 @@ func (t *Tree) snapshot(ctx context.Context, l look) (tree string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("save uncommitted changes: %w", err)
 	}
+	ignored, err := g.ignored(ctx, present)
+	if err != nil {
+		return "", fmt.Errorf("save uncommitted changes: %w", err)
+	}
+	refused = slices.Compact(slices.Sorted(slices.Values(slices.Concat(refused, ignored))))
 	tree, err = g.out(ctx, "write-tree")
 	if err != nil {
 		return "", fmt.Errorf("save uncommitted changes: %w", err)
@@ -91,7 +109,7 @@ func (t *Tree) explainUnsaved(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of the uncommitted files cannot be read, the rest is saved; first: %s",
+	return fmt.Errorf("%d of the uncommitted files cannot be read or have a name that git refuses, the rest is saved; first: %s",
 		len(paths), printable(filepath.Join(t.Dir(), paths[0])))
 }
 
