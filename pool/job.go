@@ -172,6 +172,7 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 	if err := box.Close(context.WithoutCancel(hard)); err != nil {
 		res.Warnings = append(res.Warnings, "sandbox: "+err.Error())
 	}
+	res.Warnings = append(res.Warnings, noticesOf(box)...)
 	return res, nil
 }
 

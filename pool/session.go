@@ -239,6 +239,7 @@ func (s *session) shut(ctx context.Context) (warnings []string) {
 		if err := s.sandbox.Close(ctx); err != nil {
 			warnings = append(warnings, "sandbox: "+err.Error())
 		}
+		warnings = append(warnings, noticesOf(s.sandbox)...)
 		s.sandbox = nil
 	}
 	warnings = append(warnings, s.way.refused()...)
@@ -247,6 +248,14 @@ func (s *session) shut(ctx context.Context) (warnings []string) {
 	}
 	s.way = nil
 	return warnings
+}
+
+// noticesOf is what a closed sandbox has to tell, for people.
+func noticesOf(box sandboxes.Sandbox) (lines []string) {
+	for _, n := range sandboxes.NoticesOf(box) {
+		lines = append(lines, "sandbox: "+n)
+	}
+	return lines
 }
 
 // rescue keeps the files of nested repositories, which are in no commit.

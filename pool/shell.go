@@ -36,6 +36,7 @@ type ShellResult struct {
 	Commits []worktree.Commit // oldest first
 	WIP     string            // commit with the changes it did not commit; they are on refs/ralph/wip
 	Refused []string          // what the network let nobody through to
+	Notices []string          // what the sandbox has to tell, such as which processes a limit has cost
 }
 
 // Run runs the command. Ending ctx asks it to end. Its commits and changes are kept.
@@ -58,7 +59,7 @@ func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
 		return res, err
 	}
 	defer at.free()
-	res.Exit, res.Refused, err = s.exec(ctx, hard, at)
+	err = s.exec(ctx, hard, at, &res)
 	after := context.WithoutCancel(hard)
 	if _, herr := at.handBack(after); herr != nil {
 		return res, errors.Join(err, herr)
@@ -71,26 +72,28 @@ func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
 	return res, errors.Join(err, j.remove(after, at, &JobResult{}))
 }
 
-func (s Shell) exec(soft, hard context.Context, at place) (exit sandboxes.Exit, refused []string, err error) {
+func (s Shell) exec(soft, hard context.Context, at place, res *ShellResult) (err error) {
 	spec := sandboxes.Spec{Run: at.run, Worktree: at.dir, Env: s.Env, Mounts: s.Mounts, Limits: s.Limits}
 	if err := separate(hard, s.Sandboxes, at.tree, &spec); err != nil {
-		return exit, nil, err
+		return err
 	}
 	way, err := openWay(at.run, s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil)
 	if err != nil {
-		return exit, nil, err
+		return err
 	}
 	defer func() {
-		refused = way.refused()
+		res.Refused = way.refused()
 		err = errors.Join(err, way.close())
 	}()
 	spec.Egress = way.socket
 	box, err := s.Sandboxes.Open(hard, spec)
 	if err != nil {
-		return exit, nil, fmt.Errorf("sandbox %s: %w", s.Sandboxes.Name(), err)
+		return fmt.Errorf("sandbox %s: %w", s.Sandboxes.Name(), err)
 	}
-	exit, err = box.Exec(hard, sandboxes.Command{
+	res.Exit, err = box.Exec(hard, sandboxes.Command{
 		Argv: s.Argv, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Interrupt: soft.Done(), Grace: s.Grace,
 	})
-	return exit, nil, errors.Join(err, box.Close(context.WithoutCancel(hard)))
+	err = errors.Join(err, box.Close(context.WithoutCancel(hard)))
+	res.Notices = noticesOf(box)
+	return err
 }

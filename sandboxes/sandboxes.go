@@ -138,6 +138,13 @@ type Sandbox interface {
 	Close(ctx context.Context) error
 }
 
+// Noticer is implemented by sandboxes that know when a limit has cost a process its life. Its command may have gone on
+// without it, so that no [Exit] tells.
+type Noticer interface {
+	// Notices says what happened, each in one line for people. It is complete after Close.
+	Notices() []string
+}
+
 // Copier is implemented by sandboxes with Copy files.
 type Copier interface {
 	// CopyIn unpacks a tar stream below dir inside.

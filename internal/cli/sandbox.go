@@ -79,7 +79,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range res.Refused {
+	for _, r := range append(res.Notices, res.Refused...) {
 		a.ui.note("ralph: %s", cleanLine(r))
 	}
 	if len(res.Commits) > 0 {

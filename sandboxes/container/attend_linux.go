@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -143,6 +144,7 @@ func (a *attendant) run(o order) error {
 
 	end := a.await()
 	copying.Wait()
+	end.Killed = killedForMemory()
 	text, err := json.Marshal(end)
 	if err != nil {
 		return err
@@ -214,6 +216,24 @@ func reportOf(ws unix.WaitStatus) report {
 		r.Signal = "SIG" + strconv.Itoa(int(ws.Signal()))
 	}
 	return r
+}
+
+// killedForMemory is how many processes the kernel has killed in this container because its memory was used up. Where
+// it does not count, as in a virtual machine's place, it is 0.
+func killedForMemory() int {
+	for _, file := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if count, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+				n, _ := strconv.Atoi(count)
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // copyOut sends what the command writes. When ralph takes nothing more, the rest is discarded.

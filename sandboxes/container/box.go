@@ -17,6 +17,7 @@ type box struct {
 	provider             *Provider
 	name, state, workdir string
 	env                  []string
+	memory               int64 // its limit in bytes
 
 	closing sync.Mutex // held by the one Close that works
 
@@ -25,6 +26,24 @@ type box struct {
 	ended   bool                    // guarded by mu; Close has done its work
 	broken  error                   // guarded by mu; why no Exec can succeed any more
 	running map[*execution]struct{} // guarded by mu
+	killed  int                     // guarded by mu; processes that the memory limit has cost
+}
+
+// note remembers how many processes the memory limit has cost so far.
+func (b *box) note(killed int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.killed = max(b.killed, killed)
+}
+
+// Notices says what limits have cost.
+func (b *box) Notices() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.killed == 0 {
+		return nil
+	}
+	return []string{sandboxes.MemoryNotice(b.killed, b.memory)}
 }
 
 // execution is one Exec in progress.

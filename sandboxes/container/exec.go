@@ -59,6 +59,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case err == nil && s.refused != nil:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: s.refused.err()}
 	case err == nil:
+		b.note(s.report.Killed)
 		return sandboxes.Exit{Code: s.report.Code, Signal: s.report.Signal}, nil
 	case b.isClosed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed

@@ -59,6 +59,8 @@ const (
 type report struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	// Killed is how many processes the container's memory limit has cost, from its beginning.
+	Killed int `json:"killed,omitempty"`
 }
 
 // frameWriter writes frames, from any goroutine.

@@ -27,6 +27,7 @@ var (
 	_ sandboxes.Provider = (*Provider)(nil)
 	_ sandboxes.Reaper   = (*Provider)(nil)
 	_ sandboxes.Sandbox  = (*box)(nil)
+	_ sandboxes.Noticer  = (*box)(nil)
 )
 
 // New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
@@ -102,7 +103,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		return nil, errors.Join(err, os.RemoveAll(plan.state))
 	}
 	b := &box{
-		provider: p, name: plan.name, state: plan.state, workdir: plan.workdir, env: plan.env,
+		provider: p, name: plan.name, state: plan.state, workdir: plan.workdir, env: plan.env, memory: plan.limits.Memory,
 		running: make(map[*execution]struct{}),
 	}
 	// The engine's program is not killed in the middle of its work: a container might appear after we have looked for

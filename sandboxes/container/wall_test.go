@@ -254,3 +254,30 @@ func TestEgressThatDoesNotAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A process that the memory limit has cost is told of, although its command goes on.
+func TestMemoryNotice(t *testing.T) {
+	real(t, func(t *testing.T, name string, r rig) {
+		if r.unbounded || r.runtime == "runsc" {
+			return // there it ends the whole sandbox, or is no limit
+		}
+		dir := worktree(t)
+		box, err := container.New(r.engine, r.config(t)).Open(t.Context(), sandboxes.Spec{
+			Worktree: dir, Run: "memory-" + name + filepath.Base(filepath.Dir(dir)), Limits: sandboxes.Limits{Memory: 64 << 20},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c",
+			`(x=$(head -c 300000000 /dev/zero | tr '\0' x); echo ${#x}) || echo went on`}})
+		if err != nil || !exit.OK() {
+			t.Errorf("%+v, %v", exit, err)
+		}
+		if err := box.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got, want := sandboxes.NoticesOf(box), sandboxes.MemoryNotice(1, 64<<20); len(got) != 1 || got[0] != want {
+			t.Errorf("notices %q, want %q", got, want)
+		}
+	})
+}

@@ -159,8 +159,27 @@ func controllerFile(controller string, v2 bool) string {
 
 // group is the control groups of one sandbox.
 type group struct {
-	dirs []string
-	held map[string]bool // controllers that bound it
+	dirs   []string
+	held   map[string]bool // controllers that bound it
+	events string          // the file that counts what the memory limit has cost; empty without one
+}
+
+// killed is how many processes the kernel has killed because the group had used up its memory.
+func (g *group) killed() int {
+	if g == nil || g.events == "" {
+		return 0
+	}
+	text, err := os.ReadFile(g.events)
+	if err != nil {
+		return 0 // removed, or a kernel that does not count
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
+			n, _ := strconv.Atoi(f[1])
+			return n
+		}
+	}
+	return 0
 }
 
 // groupPrefix begins the names of a run's groups. The id itself may not be fit for a folder's name.
@@ -191,6 +210,12 @@ func (p places) makeGroup(run string, l sandboxes.Limits, pid int) (*group, erro
 			return g, fmt.Errorf("limit %s: %w", c, err)
 		}
 		g.held[c] = true
+		if c == "memory" {
+			g.events = filepath.Join(dir, "memory.oom_control")
+			if at.v2 {
+				g.events = filepath.Join(dir, "memory.events")
+			}
+		}
 	}
 	return g, nil
 }

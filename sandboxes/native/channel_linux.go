@@ -38,10 +38,10 @@ type request struct {
 // what it says about its own command and nothing else.
 type event struct {
 	ID     uint64 `json:"id"`
-	Kind   string `json:"kind"` // ready, failed, refused, exited
+	Kind   string `json:"kind"` // ready, failed, refused, exited, killed
 	Code   int    `json:"code,omitempty"`
 	Signal int    `json:"signal,omitempty"`
-	Cause  string `json:"cause,omitempty"` // of refused: not-found, permission
+	Cause  string `json:"cause,omitempty"` // of refused: not-found, permission; of killed: memory, pids
 	Error  string `json:"error,omitempty"`
 }
 
@@ -54,9 +54,12 @@ const (
 	kindFailed  = "failed"
 	kindRefused = "refused"
 	kindExited  = "exited"
+	kindKilled  = "killed" // a process, by the watch over a limit
 
 	causeNotFound   = "not-found"
 	causePermission = "permission"
+	causeMemory     = "memory"
+	causePIDs       = "pids"
 )
 
 // send sends one message with files, which stay open here.

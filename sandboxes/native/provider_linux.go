@@ -136,7 +136,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		env = append(env, egress.Env()...)
 	}
 	env = append(env, "PWD="+out.Worktree)
-	return newSandbox(f, g, out.Worktree, append(env, spec.Env...), who), nil
+	return newSandbox(f, g, out, append(env, spec.Env...), who), nil
 }
 
 // Reap ends what a crashed ralph has left of a run.

@@ -33,6 +33,7 @@ type sandbox struct {
 	dir   string
 	env   []string
 	who   identity
+	plan  *plan
 	heard chan struct{} // closed when the first process will say no more
 
 	mu      sync.Mutex
@@ -40,16 +41,20 @@ type sandbox struct {
 	next    uint64                 // guarded by mu
 	waiting map[uint64]chan event  // guarded by mu
 	broken  error                  // guarded by mu; why the sandbox was ended from here
+	killed  map[string]int         // guarded by mu; processes that a limit has cost, by its cause
 	running sync.WaitGroup         // Execs; mu is held to add
 	closing func() <-chan struct{} // waits for running, once
 }
 
-var _ sandboxes.Sandbox = (*sandbox)(nil)
+var (
+	_ sandboxes.Sandbox = (*sandbox)(nil)
+	_ sandboxes.Noticer = (*sandbox)(nil)
+)
 
-func newSandbox(f *first, g *group, dir string, env []string, who identity) *sandbox {
+func newSandbox(f *first, g *group, p *plan, env []string, who identity) *sandbox {
 	s := &sandbox{
-		first: f, group: g, dir: dir, env: env, who: who,
-		heard: make(chan struct{}), waiting: make(map[uint64]chan event),
+		first: f, group: g, dir: p.Worktree, env: env, who: who, plan: p,
+		heard: make(chan struct{}), waiting: make(map[uint64]chan event), killed: make(map[string]int),
 	}
 	s.closing = sync.OnceValue(func() <-chan struct{} {
 		idle := make(chan struct{})
@@ -79,6 +84,9 @@ func (s *sandbox) listen() {
 		s.mu.Lock()
 		answer := s.waiting[e.ID]
 		delete(s.waiting, e.ID)
+		if e.Kind == kindKilled {
+			s.killed[e.Cause]++
+		}
 		s.mu.Unlock()
 		if answer != nil && (e.Kind == kindExited || e.Kind == kindRefused) {
 			answer <- e // has room for the one
@@ -316,8 +324,26 @@ func (s *sandbox) Close(ctx context.Context) error {
 		return fmt.Errorf("close sandbox native: %w", context.Cause(ctx))
 	}
 	<-s.heard
+	if n := s.group.killed(); n > 0 {
+		s.mu.Lock()
+		s.killed[causeMemory] = n // the kernel's count, not both
+		s.mu.Unlock()
+	}
 	if err := s.group.remove(ctx); err != nil {
 		return fmt.Errorf("close sandbox native: %w", err)
 	}
 	return nil
+}
+
+// Notices says what limits have cost.
+func (s *sandbox) Notices() (lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.killed[causeMemory]; n > 0 {
+		lines = append(lines, sandboxes.MemoryNotice(n, s.plan.Memory))
+	}
+	if n := s.killed[causePIDs]; n > 0 {
+		lines = append(lines, sandboxes.PIDsNotice(n, s.plan.PIDs))
+	}
+	return lines
 }

@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,10 +17,22 @@ const watchEvery = 50 * time.Millisecond
 // watch ends the largest process when all together have too much memory, and what is youngest when they are too many.
 // It never returns.
 func (s *server) watch() {
+	dying := make(map[int]bool) // they may need longer than until the next look
+	kill := func(pid int, cause string) {
+		if unix.Kill(pid, unix.SIGKILL) == nil && !dying[pid] {
+			dying[pid] = true
+			_ = s.say(event{Kind: kindKilled, Cause: cause}) // when ralph is gone, so are we
+		}
+	}
 	for range time.Tick(watchEvery) {
 		all, err := processes()
 		if err != nil {
 			continue
+		}
+		for pid := range dying {
+			if !slices.ContainsFunc(all, func(p process) bool { return p.pid == pid && !p.zombie }) {
+				delete(dying, pid)
+			}
 		}
 		total, largest, size := scratchUsed(), 0, int64(0)
 		for _, p := range all {
@@ -33,12 +46,12 @@ func (s *server) watch() {
 			}
 		}
 		if s.plan.WatchMemory && total > s.plan.Memory && largest > 0 {
-			_ = unix.Kill(largest, unix.SIGKILL)
+			kill(largest, causeMemory)
 		}
 		if s.plan.WatchPIDs && len(all) > s.plan.PIDs+1 {
 			for _, p := range all[min(len(all), s.plan.PIDs):] {
 				if p.pid != os.Getpid() {
-					_ = unix.Kill(p.pid, unix.SIGKILL)
+					kill(p.pid, causePIDs)
 				}
 			}
 		}
