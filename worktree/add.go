@@ -206,7 +206,8 @@ func (t *Tree) checkoutGit(ctx context.Context) (git, error) {
 	if rec.Start == rec.Spec.Base.Commit {
 		return t.git(), nil
 	}
-	same, err := t.repo.git.yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
+	patterns := t.repo.git.with("GIT_LITERAL_PATHSPECS=0") // else these are the names of two files that never are
+	same, err := patterns.yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options",
 		rec.Spec.Base.Commit, rec.Start, "--", ":(icase,glob)**/.gitattributes", ":(icase,glob)**/.lfsconfig")
 	if err != nil || same {
 		return t.git(), err
