@@ -15,9 +15,7 @@ const heldTries = 10
 // Held makes a folder whose name begins with the prefix, and which is locked as long as this process lives. Folders of
 // the same prefix that nobody holds any more are removed first.
 func Held(prefix string) (dir string, remove func() error, err error) {
-	if err := sweep(prefix); err != nil {
-		return "", nil, err
-	}
+	sweep(prefix)
 	for range heldTries {
 		if dir, err = os.MkdirTemp("", prefix); err != nil {
 			return "", nil, err
@@ -60,11 +58,12 @@ func hold(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what processes that are no more have left.
-func sweep(prefix string) error {
+// sweep removes what processes that are no more have left. What cannot be removed, or a place that cannot be listed, is
+// no reason to stop.
+func sweep(prefix string) {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
-		return err
+		return
 	}
 	for _, e := range entries {
 		dir := filepath.Join(os.TempDir(), e.Name())
@@ -75,9 +74,6 @@ func sweep(prefix string) error {
 		if err != nil || lock == nil {
 			continue // it is in use, or vanishing
 		}
-		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
-			return err
-		}
+		_, _ = os.RemoveAll(dir), lock.Close()
 	}
-	return nil
 }
