@@ -14,6 +14,12 @@ type Base struct {
 	Commit string `json:"commit"`
 }
 
+// Has reports whether a file or folder stands at the path, from the top, in the commit.
+func (r *Repo) Has(ctx context.Context, commit, path string) (bool, error) {
+	out, err := r.git.out(ctx, "ls-tree", "--name-only", "-z", commit, "--", path)
+	return out != "", err
+}
+
 // Base resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at Dir. An unborn
 // branch, a detached HEAD (for an empty ref) and an unknown name are errors that say the mend. Of equal names a branch
 // comes before a remote branch, and that before a tag.

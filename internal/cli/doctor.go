@@ -48,7 +48,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)
 	d.sandboxes(ctx, p)
-	d.gate(p)
+	d.gate(ctx, p)
 	d.disk(p)
 	return d.tell()
 }
@@ -157,7 +157,12 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 	}
 }
 
-func (d *doctor) gate(p *parts) {
+func (d *doctor) gate(ctx context.Context, p *parts) {
+	if p.Agent == "command" && len(p.AgentCommand) > 0 {
+		d.programs(ctx, p, "agent-command", p.AgentCommand[:1])
+	}
+	d.programs(ctx, p, "setup", p.Setup)
+	d.programs(ctx, p, "gate", p.Gate)
 	if len(p.Gate) == 0 {
 		d.warn("gate", "no gate: nothing but the agent's word stands behind its work", "gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
 		return
