@@ -2,29 +2,11 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
-
-// ProtectedPaths are the paths that an agent's commits may not touch unless a Config says otherwise: what runs by itself
-// on a forge or in somebody's editor, what decides who has to review, and what directs agents. A pattern without a slash
-// holds in every folder.
-func ProtectedPaths() []string {
-	return []string{
-		".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".travis.yml",
-		"Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**",
-		".gitea/workflows/**", ".forgejo/workflows/**", ".buildkite/**", ".lfsconfig", ".envrc", ".gemini/**",
-		"opencode.json", ".cursorrules", ".github/copilot-instructions.md", ".github/dependabot.yml",
-		"CODEOWNERS", ".gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml",
-		".claude/**", ".codex/**", ".mcp.json", ".cursor/**", ".vscode/**", ".devcontainer/**", ".ralph/**",
-	}
-}
 
 // patterns of well-known credentials.
 var credential = regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{40,}|\bglpat-[A-Za-z0-9_-]{20,}|` +
@@ -80,30 +62,4 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 		return &policyError{found}
 	}
 	return nil
-}
-
-// protects returns the pattern that protects the path. Case does not count: some file systems do not have it.
-func (p *Pool) protects(file string) string {
-	lower := strings.ToLower(file)
-	for _, pattern := range p.cfg.Protected {
-		name := lower
-		if !strings.Contains(pattern, "/") {
-			name = path.Base(lower)
-		}
-		if doublestar.MatchUnvalidated(strings.ToLower(pattern), name) {
-			return pattern
-		}
-	}
-	return ""
-}
-
-// checkPatterns refuses patterns that can never match.
-func checkPatterns(patterns []string) error {
-	var errs []error
-	for _, p := range patterns {
-		if !doublestar.ValidatePattern(p) {
-			errs = append(errs, fmt.Errorf("protected path %q is no valid pattern", p))
-		}
-	}
-	return errors.Join(errs...)
 }

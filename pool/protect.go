@@ -1,0 +1,55 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ProtectedPaths are the paths that an agent's commits may not touch unless a Config says otherwise: what runs by itself
+// on a forge or in somebody's editor, what decides who has to review, and what directs agents, this one's successors and
+// those of the reviewers. A pattern without a slash holds in every folder. Who wants agents to keep their own
+// instructions up to date leaves those patterns out of the Config.
+func ProtectedPaths() []string {
+	return []string{
+		".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".travis.yml",
+		"Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**",
+		".gitea/workflows/**", ".forgejo/workflows/**", ".buildkite/**", ".github/dependabot.yml",
+		"CODEOWNERS", ".gitattributes", ".gitmodules", ".lfsconfig", ".envrc",
+		".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml", "**/.vscode/**", "**/.devcontainer/**",
+		"AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "WARP.md", "CRUSH.md",
+		".github/copilot-instructions.md", ".github/instructions/**", ".github/prompts/**", ".github/agents/**", ".github/chatmodes/**",
+		"**/.claude/**", "**/.codex/**", "**/.gemini/**", "**/.agents/**", "**/.cursor/**", ".cursorrules", "**/.opencode/**",
+		"opencode.json", "opencode.jsonc", "**/.windsurf/**", ".windsurfrules", "**/.clinerules/**", ".clinerules", "**/.junie/**",
+		"**/.kiro/**", "**/.amazonq/**", ".aider.conf.yml", ".goosehints", ".mcp.json", ".ralph/**",
+	}
+}
+
+// protects returns the pattern that protects the path. Case does not count: some file systems do not have it.
+func (p *Pool) protects(file string) string {
+	lower := strings.ToLower(file)
+	for _, pattern := range p.cfg.Protected {
+		name := lower
+		if !strings.Contains(pattern, "/") {
+			name = path.Base(lower)
+		}
+		if doublestar.MatchUnvalidated(strings.ToLower(pattern), name) {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// checkPatterns refuses patterns that can never match.
+func checkPatterns(patterns []string) error {
+	var errs []error
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			errs = append(errs, fmt.Errorf("protected path %q is no valid pattern", p))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,29 @@
+package pool
+
+import "testing"
+
+func TestProtectedPaths(t *testing.T) {
+	t.Parallel()
+	p := &Pool{cfg: Config{Protected: ProtectedPaths()}}
+	for _, file := range []string{
+		"AGENTS.md", "AGENTS.override.md", "services/api/AGENTS.md", "agents.MD", "CLAUDE.md", "web/CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
+		"docs/GEMINI.md", ".github/copilot-instructions.md", ".github/instructions/go.instructions.md", ".github/prompts/x.prompt.md",
+		".github/agents/x.agent.md", ".github/chatmodes/x.chatmode.md", ".cursor/rules/a.mdc", "web/.cursor/rules/a.mdc", "web/.cursorrules", ".windsurfrules",
+		".windsurf/rules/a.md", ".clinerules", ".clinerules/a.md", ".claude/settings.json", "web/.claude/skills/x/SKILL.md", "web/.codex/config.toml",
+		".agents/skills/x/SKILL.md", ".opencode/agent/x.md", "web/opencode.json", "opencode.jsonc", "web/.mcp.json", ".github/workflows/ci.yml",
+		"web/.vscode/tasks.json", "CODEOWNERS", "docs/CODEOWNERS", ".junie/guidelines.md", ".kiro/steering/a.md", ".amazonq/rules/a.md", ".aider.conf.yml",
+		"WARP.md", "CRUSH.md", ".goosehints",
+	} {
+		if p.protects(file) == "" {
+			t.Errorf("%s is not protected", file)
+		}
+	}
+	for _, file := range []string{
+		"README.md", "docs/agents.md.txt", "agents/agents.go", "docs/claude-code.md", "MY-AGENTS.md", "docs/prompts/x.md", ".github/ISSUE_TEMPLATE/a.md",
+		"cursor/rules.go", "claude/main.go",
+	} {
+		if pattern := p.protects(file); pattern != "" {
+			t.Errorf("%s is protected by %s", file, pattern)
+		}
+	}
+}
