@@ -1,0 +1,55 @@
+package leak
+
+const (
+	chunk   = 1 << 20 // bytes that are looked at together
+	overlap = 4 << 10 // of them again with the next ones, for what stands across the border
+)
+
+// Scan looks at lines of many files, one after the other. It belongs to one goroutine.
+type Scan struct {
+	decoder decoder
+	found   func(name string)
+	name    string
+	text    []byte
+	done    bool // the file is known to carry a secret
+	fresh   int  // bytes of text that were not looked at yet
+}
+
+// Scan returns a Scan that calls found for each file in which there is a secret, once while its lines come one after the
+// other.
+func (f *Finder) Scan(found func(name string)) *Scan {
+	return &Scan{decoder: decoder{finder: f}, found: found}
+}
+
+// Line takes a line, without its end, of the file of that name.
+func (s *Scan) Line(name string, line []byte) {
+	if name != s.name {
+		s.End()
+		s.name, s.text, s.done = name, s.text[:0], false
+	}
+	if s.done {
+		return
+	}
+	s.text = append(append(s.text, line...), '\n')
+	s.fresh += len(line) + 1
+	if s.fresh >= chunk {
+		s.look()
+		kept := s.text[max(0, len(s.text)-overlap):]
+		s.text = s.text[:copy(s.text, kept)]
+	}
+}
+
+// End looks at what is left of the last file.
+func (s *Scan) End() {
+	if s.fresh > 0 {
+		s.look()
+	}
+}
+
+func (s *Scan) look() {
+	s.fresh = 0
+	if !s.done && s.decoder.look(s.text) {
+		s.done = true
+		s.found(s.name)
+	}
+}
