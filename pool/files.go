@@ -13,7 +13,8 @@ import (
 
 // runFiles is a run's folder: events.jsonl, raw agent streams, logs. Only the user can read it.
 type runFiles struct {
-	dir string
+	dir     string
+	secrets *Secrets // are written to none of the files
 
 	mu     sync.Mutex
 	events *os.File // guarded by mu
@@ -21,7 +22,7 @@ type runFiles struct {
 
 const stopFile = "stop"
 
-func newRunFiles(dir string) (*runFiles, error) {
+func newRunFiles(dir string, secrets *Secrets) (*runFiles, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
@@ -29,12 +30,12 @@ func newRunFiles(dir string) (*runFiles, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	return &runFiles{dir: dir, events: f}, nil
+	return &runFiles{dir: dir, secrets: secrets, events: f}, nil
 }
 
 // event appends one line. A log that cannot be written must not stop the work.
 func (r *runFiles) event(e Event) {
-	line, err := json.Marshal(e)
+	line, err := json.Marshal(r.secrets.event(e))
 	if err != nil {
 		return
 	}
@@ -51,7 +52,7 @@ func (r *runFiles) stream(name string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	return Capped(f), nil
+	return r.secrets.stream(Capped(f)), nil
 }
 
 func (r *runFiles) stopRequested() bool {

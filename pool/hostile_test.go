@@ -114,7 +114,7 @@ func hostileWorker(text string) *worker {
 	return &worker{
 		p: &Pool{
 			cfg:     Config{Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Retry: Retry{MaxAttempts: 3}},
-			secrets: newSecrets([]string{"a-secret-of-ours-0123456789"}),
+			secrets: NewSecrets("a-secret-of-ours-0123456789"),
 		},
 		issue: tracker.Issue{ID: "#12", Key: "12", Title: text, Body: text},
 		rec: Record{

@@ -153,7 +153,7 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 	if err := separate(hard, j.Sandboxes, at.tree, &spec); err != nil {
 		return res, err
 	}
-	way, err := openWay(at.run, j.Sandboxes, j.Network, j.Agent, j.Options, zerolog.Nop(), nil)
+	way, err := openWay(at.run, j.Sandboxes, j.Network, j.Agent, j.Options, zerolog.Nop(), nil, NewSecrets())
 	if err != nil {
 		return res, err
 	}

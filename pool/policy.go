@@ -3,15 +3,11 @@ package pool
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-)
 
-// patterns of well-known credentials.
-var credential = regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{40,}|\bglpat-[A-Za-z0-9_-]{20,}|` +
-	`\bsk-ant-[A-Za-z0-9_-]{24,}|\bsk-(?:proj-)?[A-Za-z0-9_-]{40,}|\bxox[abprs]-[A-Za-z0-9-]{20,}|\bAIza[0-9A-Za-z_-]{35}\b|` +
-	`-----BEGIN [A-Z ]*PRIVATE KEY-----|\bnpm_[A-Za-z0-9]{36}\b`)
+	"github.com/ralph-pool/ralph/agents"
+)
 
 // maxFindings is how many findings a report names.
 const maxFindings = 20
@@ -36,14 +32,13 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 			found = append(found, s)
 		}
 	}
-	changes, err := p.cfg.Repo.Changes(ctx, base, tip, func(file string, line []byte) {
-		if p.secrets.in(string(line)) {
-			note(fmt.Sprintf("%s brings a secret", file))
-		}
-	})
+	p.learn()
+	scan := p.secrets.look().Scan(func(file string) { note(fmt.Sprintf("%s brings a secret", file)) })
+	changes, err := p.cfg.Repo.Changes(ctx, base, tip, scan.Line)
 	if err != nil {
 		return err
 	}
+	scan.End()
 	for _, file := range changes.Paths {
 		if pattern := p.protects(file); pattern != "" {
 			note(fmt.Sprintf("%s is protected (%s)", file, pattern))
@@ -62,4 +57,11 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 		return &policyError{found}
 	}
 	return nil
+}
+
+// learn adds what is secret in the agent's own login, as it is now: whoever renews it writes it anew.
+func (p *Pool) learn() {
+	if holder, ok := p.cfg.Agent.(agents.Holder); ok {
+		p.secrets.Add(holder.Secrets(p.cfg.Network.User)...)
+	}
 }

@@ -98,7 +98,7 @@ type Config struct {
 	Network       Network           // what isolated runs may reach
 	Limits        sandboxes.Limits  // of one run; zero means the sandbox\'s defaults
 	Mounts        []sandboxes.Mount // of the user\'s, for isolating sandboxes
-	Secrets       []string          // values that must not get into a report
+	Secrets       *Secrets          // values that are withheld; who obtains one adds it. Default: none but the agent's own
 
 	Retry          Retry
 	Labels         Labels
@@ -145,6 +145,9 @@ func (c Config) withDefaults() Config {
 	c.KeepRuns = cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
+	}
+	if c.Secrets == nil {
+		c.Secrets = NewSecrets()
 	}
 	if c.Observe == nil {
 		c.Observe = func(Event) {}
@@ -204,7 +207,7 @@ type Pool struct {
 	once   sync.Once
 
 	observe sync.Mutex // one event at a time
-	secrets secrets
+	secrets *Secrets
 }
 
 // errKilled is the cause of everything that ends by Kill.
@@ -228,7 +231,7 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("pool: %w", err)
 	}
 	return &Pool{
-		cfg: c, process: process, host: host, killed: make(chan struct{}), secrets: newSecrets(c.Secrets),
+		cfg: c, process: process, host: host, killed: make(chan struct{}), secrets: c.Secrets,
 	}, nil
 }
 
@@ -255,6 +258,7 @@ func (p *Pool) emit(e Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+	e = p.secrets.event(e)
 	p.observe.Lock()
 	defer p.observe.Unlock()
 	p.cfg.Observe(e)

@@ -117,7 +117,7 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
 	w.rec, w.claim, w.died, w.following = rec, claim, true, rec.Verdict.FollowUp != ""
 	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
-	if w.files, err = newRunFiles(rec.Dir); err != nil {
+	if w.files, err = newRunFiles(rec.Dir, p.secrets); err != nil {
 		return false, err
 	}
 	if issue, err := p.cfg.Tracker.Get(ctx, rec.Key); err == nil {

@@ -105,7 +105,7 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.way, err = openWay(w.rec.Run, c.Sandboxes, c.Network, c.Agent, c.Options, w.log, w.refusal); err != nil {
+	if s.way, err = openWay(w.rec.Run, c.Sandboxes, c.Network, c.Agent, c.Options, w.log, w.refusal, w.p.secrets); err != nil {
 		return err
 	}
 	spec.Egress = s.way.socket

@@ -77,7 +77,7 @@ func (s Shell) exec(soft, hard context.Context, at place, res *ShellResult) (err
 	if err := separate(hard, s.Sandboxes, at.tree, &spec); err != nil {
 		return err
 	}
-	way, err := openWay(at.run, s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil)
+	way, err := openWay(at.run, s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil, NewSecrets())
 	if err != nil {
 		return err
 	}

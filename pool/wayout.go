@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -39,8 +40,10 @@ type wayOut struct {
 func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.Text()) }
 
 // openWay makes the way out of a run's sandbox that has one; nothing for a provider that leaves the network as it is.
+// Credentials are added to the secrets as they are used.
 func openWay(
 	run string, p sandboxes.Provider, n Network, agent agents.Agent, options agents.Options, log zerolog.Logger, observe func(egress.Event),
+	secrets *Secrets,
 ) (*wayOut, error) {
 	w := &wayOut{options: options}
 	if !p.Capabilities().Egress {
@@ -55,7 +58,8 @@ func openWay(
 			return nil, fmt.Errorf("agent %s in sandbox %s: %w", agent.Name(), p.Name(), err)
 		}
 		e := egress.Endpoint{
-			Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format, Secret: service.Secret,
+			Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
+			Secret: told(service, secrets),
 		}
 		if n.Upstream != "" {
 			e.Upstream, e.AllowPrivate = n.Upstream, true
@@ -81,6 +85,15 @@ func openWay(
 		w.options.Args = append(slices.Clone(options.Args), args...)
 	}
 	return w, nil
+}
+
+// told gives the service's credential, which is withheld from then on.
+func told(service agents.Service, secrets *Secrets) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		value, err := service.Secret(ctx)
+		secrets.Add(value)
+		return value, err
+	}
 }
 
 // refused says what the sandbox was not let through to, for the report.

@@ -1,70 +1,26 @@
 package pool
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"net/url"
+	"bytes"
+	"errors"
+	"io"
 	"slices"
-	"strings"
+
+	"github.com/ralph-pool/ralph/loop"
 )
 
-// withheld stands in a report where text would have carried a secret.
-const withheld = "(withheld: it carries a secret)"
-
-// shortestSecret is the least length of a value that is looked for; shorter ones are in ordinary text by chance.
-const shortestSecret = 8
-
-// secrets are values that must never get into a report, with the forms in which they may hide.
-type secrets []string
-
-func newSecrets(values []string) secrets {
-	var s secrets
-	add := func(form string) {
-		if len(form) >= shortestSecret && !slices.Contains(s, form) {
-			s = append(s, form)
-		}
-	}
-	for _, v := range values {
-		if v = strings.TrimSpace(v); len(v) < shortestSecret {
-			continue
-		}
-		reversed := []byte(v)
-		slices.Reverse(reversed)
-		quoted, _ := json.Marshal(v) // a string always marshals
-		for _, form := range []string{
-			v, string(reversed), hex.EncodeToString([]byte(v)), strings.ToUpper(hex.EncodeToString([]byte(v))),
-			url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`),
-		} {
-			add(form)
-		}
-		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			for shift := range 3 { // the value may stand anywhere in what was encoded
-				add(inner(enc, v, shift))
-			}
-		}
-	}
-	return s
-}
-
-// inner is the part of an encoding that does not depend on what stands before and after the value.
-func inner(enc *base64.Encoding, v string, shift int) string {
-	coded := enc.EncodeToString([]byte(strings.Repeat("\x00", shift) + v))
-	head := []int{0, 2, 3}[shift]
-	tail := 0
-	if (shift+len(v))%3 != 0 {
-		tail = 1
-	}
-	return coded[head : len(coded)-tail]
-}
+const (
+	// withheld stands in a report where text would have carried a secret.
+	withheld = "(withheld: it carries a secret)"
+	// hidden stands in a log in place of a secret.
+	hidden = "[hidden]"
+)
 
 // in reports whether the text carries one of them, or what looks like a well-known credential.
-func (s secrets) in(text string) bool {
-	return credential.MatchString(text) || slices.ContainsFunc(s, func(v string) bool { return strings.Contains(text, v) })
-}
+func (s *Secrets) in(text string) bool { return s.look().In(text) }
 
 // clean returns the text, or what stands in its place.
-func (s secrets) clean(text string) string {
+func (s *Secrets) clean(text string) string {
 	if s.in(text) {
 		return withheld
 	}
@@ -72,14 +28,82 @@ func (s secrets) clean(text string) string {
 }
 
 // verdict returns a copy of which nothing carries a secret.
-func (s secrets) verdict(v Verdict) Verdict {
+func (s *Secrets) verdict(v Verdict) Verdict {
 	v.Reason, v.Message, v.Question, v.Published = s.clean(v.Reason), s.clean(v.Message), s.clean(v.Question), s.clean(v.Published)
 	v.Gate, v.Warnings = slices.Clone(v.Gate), slices.Clone(v.Warnings)
 	for i := range v.Gate {
-		v.Gate[i].Tail, v.Gate[i].Command = s.clean(v.Gate[i].Tail), s.clean(v.Gate[i].Command)
+		v.Gate[i] = s.check(v.Gate[i])
 	}
 	for i := range v.Warnings {
 		v.Warnings[i] = s.clean(v.Warnings[i])
 	}
 	return v
+}
+
+// check returns a copy of which nothing carries a secret.
+func (s *Secrets) check(c loop.Check) loop.Check {
+	c.Tail, c.Command = s.clean(c.Tail), s.clean(c.Command)
+	return c
+}
+
+// event returns a copy of which nothing carries a secret.
+func (s *Secrets) event(e Event) Event {
+	e.Text, e.Title = s.clean(e.Text), s.clean(e.Title)
+	if e.Check != nil {
+		c := s.check(*e.Check)
+		e.Check = &c
+	}
+	return e
+}
+
+// Log returns a writer that writes to w with the values replaced, for loggers: each Write is a whole entry. It is as
+// safe for concurrent use as w.
+func (s *Secrets) Log(w io.Writer) io.Writer { return logWriter{s, w} }
+
+type logWriter struct {
+	secrets *Secrets
+	to      io.Writer
+}
+
+func (l logWriter) Write(b []byte) (int, error) {
+	if _, err := l.to.Write(l.secrets.look().Replace(b, hidden)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// stream returns a writer for a raw stream, in which the values are replaced line by line. It belongs to one goroutine.
+func (s *Secrets) stream(to io.WriteCloser) io.WriteCloser { return &masked{secrets: s, to: to} }
+
+type masked struct {
+	secrets *Secrets
+	to      io.WriteCloser
+	rest    []byte // a line that has not ended
+}
+
+const (
+	maskedLine = 64 << 10 // bytes of a line that are held back at most
+	maskedTail = 8 << 10  // what stays of them then, for a value that has only begun
+)
+
+func (m *masked) Write(b []byte) (int, error) {
+	m.rest = append(m.rest, b...)
+	if bytes.IndexByte(b, '\n') < 0 && len(m.rest) <= maskedLine {
+		return len(b), nil
+	}
+	m.rest = m.secrets.look().Replace(m.rest, hidden)
+	end := bytes.LastIndexByte(m.rest, '\n') + 1
+	if len(m.rest)-end > maskedLine {
+		end = len(m.rest) - maskedTail
+	}
+	if _, err := m.to.Write(m.rest[:end]); err != nil {
+		return 0, err
+	}
+	m.rest = m.rest[:copy(m.rest, m.rest[end:])]
+	return len(b), nil
+}
+
+func (m *masked) Close() error {
+	_, err := m.to.Write(m.secrets.look().Replace(m.rest, hidden))
+	return errors.Join(err, m.to.Close())
 }

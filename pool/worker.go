@@ -185,7 +185,7 @@ func (w *worker) take(ctx context.Context, issue tracker.Issue, attempt int, fee
 	w.rec.Title, w.rec.URL, w.rec.Hash = issue.Title, issue.URL, hash(issue)
 	w.rec.Attempt, w.feedback = attempt, feedback
 	var err error
-	if w.files, err = newRunFiles(w.rec.Dir); err != nil {
+	if w.files, err = newRunFiles(w.rec.Dir, w.p.secrets); err != nil {
 		return err
 	}
 	if label := w.p.cfg.Labels.Claimed; label != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type parts struct {
 	journal    *pool.Journal
 	tracker    tracker.Tracker
 	log        zerolog.Logger
+	secrets    *pool.Secrets // of this host: what is obtained on the way is added
 }
 
 // open loads the configuration and opens the repository, its journal and its backlog.
@@ -72,7 +74,8 @@ func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, top: top, state: filepath.Join(state, id), log: a.logger(loaded.Config)}
+	p := &parts{Config: loaded.Config, loaded: loaded, top: top, state: filepath.Join(state, id), secrets: pool.NewSecrets()}
+	p.log = a.logger(loaded.Config, p.secrets.Log(a.ui.err))
 	options := worktree.Options{StateDir: filepath.Join(p.state, folder), Log: p.log}
 	p.repo, err = worktree.Open(ctx, top, options)
 	if err != nil {
@@ -127,6 +130,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
+	p.secrets.Add(a.secrets(env, network.User)...)
 	return pool.Config{
 		Repo: p.repo, Tracker: p.tracker, Journal: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
 		Options: options, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit,
@@ -142,12 +146,13 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 		},
 		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
-		Secrets: a.secrets(env), Network: network, Mounts: mounts, Limits: limits(p.Config),
+		Secrets: p.secrets, Network: network, Mounts: mounts, Limits: limits(p.Config),
 	}, nil
 }
 
-// secrets are the values of the environment whose names say that they are none of anybody's business.
-func (a *app) secrets(passed []string) []string {
+// secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
+// all agents that the user has: whichever works may find those of the others.
+func (a *app) secrets(passed []string, user agents.User) []string {
 	var values []string
 	for _, kv := range append(slices.Clone(a.host.Env), passed...) {
 		name, value, _ := strings.Cut(kv, "=")
@@ -156,6 +161,13 @@ func (a *app) secrets(passed []string) []string {
 			if strings.Contains(name, word) {
 				values = append(values, value)
 			}
+		}
+	}
+	registry := agentRegistry()
+	for _, name := range registry.Names() {
+		agent, _ := registry.Lookup(name) // it has just named it
+		if holder, ok := agent.(agents.Holder); ok {
+			values = append(values, holder.Secrets(user)...)
 		}
 	}
 	return values
@@ -267,16 +279,16 @@ func lines(list []string, timeout time.Duration) []loop.Command {
 	return out
 }
 
-// logger writes for operators, to standard error.
-func (a *app) logger(c config.Config) zerolog.Logger {
+// logger writes for operators.
+func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
 	if c.LogFormat == "json" || c.LogFormat == "auto" && !isTerminal(a.host.Stderr) {
-		return zerolog.New(a.ui.err).Level(level).With().Timestamp().Logger()
+		return zerolog.New(to).Level(level).With().Timestamp().Logger()
 	}
-	text := zerolog.ConsoleWriter{Out: a.ui.err, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
+	text := zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
 	return zerolog.New(text).Level(level).With().Timestamp().Logger()
 }
 

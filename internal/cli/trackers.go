@@ -110,7 +110,8 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 		if err != nil {
 			return nil, usagef("github-app-key: %v", err)
 		}
-		c.Source, c.App = nil, &github.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem}
+		c.Source, c.App = nil, &github.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem, Tell: p.tell}
+		p.tell(string(pem))
 	}
 	t, err := github.New(c)
 	if err != nil {
@@ -153,19 +154,26 @@ func (p *parts) spacing() time.Duration { return max(p.WriteSpacing, time.Nanose
 
 // token is where the forge's token comes from: a program, a file, or the environment.
 func (a *app) token(p *parts, names ...string) forge.Source {
-	switch {
-	case len(p.TokenCommand) > 0:
-		return &forge.Kept{Source: forge.Command{Argv: p.TokenCommand, Dir: p.top, Env: a.host.Env}}
-	case p.TokenFile != "":
-		return forge.File(p.TokenFile)
-	case len(p.TokenEnv) > 0:
+	if len(p.TokenEnv) > 0 {
 		names = p.TokenEnv
 	}
-	return forge.Environment{Names: names, Lookup: func(name string) (string, bool) {
-		v := a.host.getenv(name)
-		return v, v != ""
-	}}
+	var source forge.Source
+	switch {
+	case len(p.TokenCommand) > 0:
+		source = &forge.Kept{Source: forge.Command{Argv: p.TokenCommand, Dir: p.top, Env: a.host.Env}}
+	case p.TokenFile != "":
+		source = forge.File(p.TokenFile)
+	default:
+		source = forge.Environment{Names: names, Lookup: func(name string) (string, bool) {
+			v := a.host.getenv(name)
+			return v, v != ""
+		}}
+	}
+	return forge.Told{Source: source, Tell: p.tell}
 }
+
+// tell withholds a secret that was obtained.
+func (p *parts) tell(secret string) { p.secrets.Add(secret) }
 
 // markerKey is a secret of this host by which ralph knows its own reports. It is made once.
 func (p *parts) markerKey() ([]byte, error) {
@@ -173,12 +181,14 @@ func (p *parts) markerKey() ([]byte, error) {
 	path := filepath.Join(folder, "marker.key")
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) >= 32 {
+		p.tell(string(key))
 		return key, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	key = []byte(rand.Text() + rand.Text())
+	p.tell(string(key))
 	temp, err := os.CreateTemp(folder, "marker-")
 	if err != nil {
 		return nil, err

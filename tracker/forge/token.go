@@ -123,6 +123,28 @@ func (c Command) Token(ctx context.Context) (Token, error) {
 	return clean(out.String(), "the output of "+c.Argv[0])
 }
 
+// Told tells of each token that a source gives, before anybody uses it: for keeping it out of what others see.
+type Told struct {
+	Source
+	Tell func(secret string) // safe for concurrent use; what is known already is told again
+}
+
+// Token gives the source's token.
+func (t Told) Token(ctx context.Context) (Token, error) {
+	token, err := t.Source.Token(ctx)
+	if err == nil && t.Tell != nil {
+		t.Tell(token.Secret)
+	}
+	return token, err
+}
+
+// Renew passes the wish on to a source that keeps a token.
+func (t Told) Renew(token Token) {
+	if renewer, ok := t.Source.(Renewer); ok {
+		renewer.Renew(token)
+	}
+}
+
 const maxToken = 16 << 10 // bytes
 
 // clean cuts the space around a token and refuses what cannot be one.
@@ -195,4 +217,7 @@ func (k *Kept) Renew(t Token) {
 	}
 }
 
-var _ Renewer = (*Kept)(nil)
+var (
+	_ Renewer = (*Kept)(nil)
+	_ Renewer = Told{}
+)

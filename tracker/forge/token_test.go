@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,5 +144,27 @@ func TestKept(t *testing.T) {
 	source.err = errors.New("away")
 	if _, err := k.Token(t.Context()); err == nil {
 		t.Error("a token that has ended is given")
+	}
+}
+
+func TestTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	inner := &Kept{Source: Fixed("first")}
+	source := Told{Source: inner, Tell: func(secret string) { told = append(told, secret) }}
+	token, err := source.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Source = Fixed("second")
+	source.Renew(token)
+	if _, err := source.Token(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Told{Source: Fixed(""), Tell: source.Tell}).Token(t.Context()); err == nil {
+		t.Error("no error for no token")
+	}
+	if !slices.Equal(told, []string{"first", "second"}) {
+		t.Errorf("told of %q", told)
 	}
 }

@@ -36,6 +36,8 @@ type App struct {
 	ID           int64
 	Installation int64  // 0: that of the project
 	PrivateKey   []byte // PEM
+	// Tell is told of each token that is obtained; see forge.Told. nil: nobody is.
+	Tell func(secret string)
 }
 
 // appSource gets installation tokens.
@@ -61,7 +63,7 @@ func (a *App) source(stack forge.Config, project Project) (*appSource, error) {
 		return nil, errors.New("log in as a GitHub App: its id is missing")
 	}
 	m := &minter{app: *a, key: key, project: project}
-	stack.Source, stack.CacheDir = m, "" // tokens are never kept on disk
+	stack.Source, stack.CacheDir = forge.Told{Source: m, Tell: a.Tell}, "" // tokens are never kept on disk
 	if m.stack, err = forge.New(stack); err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (a *App) source(stack forge.Config, project Project) (*appSource, error) {
 	m.api = gh.NewClient(client)
 	m.api.BaseURL = base
 	s := &appSource{minter: m}
-	s.Kept = forge.Kept{Source: installation{m}, Early: renewEarly, Now: m.stack.Now}
+	s.Kept = forge.Kept{Source: forge.Told{Source: installation{m}, Tell: a.Tell}, Early: renewEarly, Now: m.stack.Now}
 	return s, nil
 }
 

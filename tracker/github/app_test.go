@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +15,11 @@ import (
 func TestAppOutlivesItsTokens(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
+	var told sync.Map
 	cfg := configOf(s)
-	cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	cfg.Source, cfg.App = nil, &github.App{
+		ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour), Tell: func(secret string) { told.Store(secret, true) },
+	}
 	cfg.CacheDir = t.TempDir()
 	g := open(t, cfg)
 	s.AddIssue(githubtest.Issue{Title: "One"})
@@ -27,6 +31,9 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 		if err != nil || !strings.HasPrefix(secret, "ghs_minted") {
 			t.Fatalf("hour %d: GitCredentials: %v", hour, err)
 		}
+		if _, ok := told.Load(secret); !ok {
+			t.Errorf("hour %d: nobody was told of the new token", hour)
+		}
 		s.Clock().Advance(52 * time.Minute)
 	}
 	if c := s.Issue(1).Comments; len(c) != 1 || c[0].Author != githubtest.Bot {
@@ -35,6 +42,12 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 	if n := s.Minted(); n != 6 {
 		t.Errorf("%d tokens in six hours", n)
 	}
+	told.Range(func(secret, _ any) bool {
+		if text, ok := secret.(string); !ok || !strings.HasPrefix(text, "ghs_minted") && !strings.HasPrefix(text, "eyJ") {
+			t.Error("told of something else")
+		}
+		return true
+	})
 	// One that was revoked before its time is replaced once.
 	s.Revoke("ghs_minted6")
 	s.Clock().Advance(-52 * time.Minute)
