@@ -2,9 +2,10 @@ package tracker
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/inert"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 // comment and no quick action in it either: each is broken by one visible character. Text that does not fit is cut on
 // a rune boundary, and the block says by how much. A limit below 64 counts as 64; empty text gives "".
 func Quote(text string, limit int) string {
-	body := inert(text)
+	body := harmless(text)
 	if strings.TrimSpace(body) == "" {
 		return ""
 	}
@@ -37,7 +38,7 @@ func Quote(text string, limit int) string {
 // QuoteLine makes agent text, such as a commit's subject, fit to stand inside a line of a report: a code span of at
 // most limit bytes in which nothing acts, by the rules of Quote. A limit below 64 counts as 64; empty text gives "".
 func QuoteLine(text string, limit int) string {
-	body := strings.Join(strings.Fields(inert(text)), " ")
+	body := strings.Join(strings.Fields(harmless(text)), " ")
 	if body == "" {
 		return ""
 	}
@@ -62,37 +63,10 @@ func Code(name string) string {
 	return ticks + name + ticks
 }
 
-// What a raw reader could act on, and what stands in its place. None matches its own replacement.
-//
-//nolint:gochecknoglobals // a table, never written
-var actions = []struct {
-	find *regexp.Regexp
-	put  string
-}{
-	{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2"}, // not an e-mail address or package@1.2
-	{regexp.MustCompile(`#([\pL\pN_])`), "# $1"},
-	{regexp.MustCompile(`!(\d)`), "! $1"},
-	{regexp.MustCompile(`(?i)\b(GH-)(\d)`), "$1 $2"},
-	{regexp.MustCompile(`(?i)(/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/)(\d)`), "$1 $2"},
-	{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`},
-	{regexp.MustCompile("<!--"), "<! --"},
-	{regexp.MustCompile("(`{15})(`)"), "$1 $2"},
-}
-
-// inert breaks what acts in text, by one visible character each.
-func inert(text string) string {
+// harmless breaks what acts in text, by one visible character each.
+func harmless(text string) string {
 	text, _ = Clean(text)
-	for _, a := range actions {
-		// Matches may share a character ("@a@b"), so that one pass does not find all of them.
-		for {
-			next := a.find.ReplaceAllString(text, a.put)
-			if next == text {
-				break
-			}
-			text = next
-		}
-	}
-	return text
+	return inert.Text(text)
 }
 
 func longestTicks(s string) int {
@@ -122,5 +96,5 @@ func cut(s string, n int) string {
 // Plain makes text fit for a place that shows it as it is, such as a request's title: one line of at most limit bytes
 // in which nothing acts, by the rules of Quote.
 func Plain(text string, limit int) string {
-	return cut(strings.Join(strings.Fields(inert(text)), " "), limit)
+	return cut(strings.Join(strings.Fields(harmless(text)), " "), limit)
 }

@@ -20,10 +20,11 @@ type HandBack struct {
 // HandBack takes the commits and the uncommitted changes out of the worktree onto ralph's refs, and moves the branch.
 // It changes no file of the worktree. It is idempotent, and also works on a tree whose process has died.
 //
-// The tip is the commit at the worktree's HEAD, whatever branch the agent has put it on; HEAD is put back on the
-// branch unless a rebase, merge or the like is under way. Files that git ignores, and the history of repositories
-// nested in the worktree, are not taken. Changes saved earlier stay saved: new ones take them as a second parent, and
-// a clean worktree leaves them alone unless the tip has all of them.
+// The tip is the commit at the worktree's HEAD, whatever branch the agent has put it on, or the one that stands for it:
+// new commits whose messages a forge would act on are written anew, without force. HEAD is put back on the branch unless
+// a rebase, merge or the like is under way. Files that git ignores, and the history of repositories nested in the
+// worktree, are not taken. Changes saved earlier stay saved: new ones take them as a second parent, and a clean worktree
+// leaves them alone unless the tip has all of them.
 //
 // On an error, what could be taken has been taken, and the HandBack says so.
 func (t *Tree) HandBack(ctx context.Context) (HandBack, error) {
@@ -51,6 +52,7 @@ func (t *Tree) Earlier(ctx context.Context) (HandBack, error) {
 }
 
 func (t *Tree) handBack(ctx context.Context) (HandBack, error) {
+	rebased := t.record().Rebasing != nil // what ralph has replayed was taken in before, and may be a person's
 	if err := t.undoRebase(ctx); err != nil {
 		return HandBack{}, err
 	}
@@ -58,7 +60,7 @@ func (t *Tree) handBack(ctx context.Context) (HandBack, error) {
 	if err != nil {
 		return HandBack{}, err
 	}
-	found, err := t.inspect(ctx)
+	found, err := t.inspectAs(ctx, rebased)
 	if err != nil && ctx.Err() != nil {
 		return HandBack{}, err
 	}
@@ -97,9 +99,27 @@ func (refs treeRefs) tip(start string) string {
 	return start
 }
 
-// inspect looks at the worktree, and finds HEAD's commit even where git status cannot work any more. The error says
+// inspect looks at the worktree, and takes the force out of its new commits' messages. The error says what could not be
+// seen.
+func (t *Tree) inspect(ctx context.Context) (look, error) { return t.inspectAs(ctx, false) }
+
+// inspectAs is inspect, and may leave the commits as they are.
+func (t *Tree) inspectAs(ctx context.Context, asTheyAre bool) (look, error) {
+	l, trouble := t.seek(ctx)
+	if l.at = l.head; l.at == "" || asTheyAre {
+		return l, trouble
+	}
+	head, err := t.reword(ctx, l.at)
+	if err != nil {
+		return look{}, errors.Join(trouble, err)
+	}
+	l.head = head
+	return l, trouble
+}
+
+// seek looks at the worktree, and finds HEAD's commit even where git status cannot work any more. The error says
 // what could not be seen.
-func (t *Tree) inspect(ctx context.Context) (look, error) {
+func (t *Tree) seek(ctx context.Context) (look, error) {
 	files, admin := t.exists()
 	if t.halfMade() || !admin && !files {
 		return look{}, nil // nobody has worked in it, or all of it is removed
@@ -148,7 +168,7 @@ func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, 
 	}
 	attached := found.branch == s.Branch && !t.record().Private
 	if attached {
-		known.branch = found.head // HEAD is the branch
+		known.branch = found.at // HEAD is the branch
 	} else if known, err = t.readRefs(ctx); err != nil {
 		return HandBack{}, err
 	}
@@ -156,7 +176,7 @@ func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, 
 	if err != nil {
 		return HandBack{}, err
 	}
-	edits, err := t.tipEdits(ctx, span, known)
+	edits, err := t.tipEdits(ctx, span, known, found.at)
 	if err != nil {
 		return HandBack{}, err
 	}
@@ -194,26 +214,27 @@ func (t *Tree) takeIn(ctx context.Context, found look, saved string) (HandBack, 
 	return got, nil
 }
 
-// tipEdits moves the branch and the work ref to the span's tip and keeps the tips that it leaves behind.
-func (t *Tree) tipEdits(ctx context.Context, span span, known treeRefs) ([]refEdit, error) {
+// tipEdits moves the branch and the work ref to the span's tip and keeps the tips that it leaves behind, but for the
+// commit that the tip stands for.
+func (t *Tree) tipEdits(ctx context.Context, span span, known treeRefs, at string) ([]refEdit, error) {
 	s := t.Spec()
 	var edits []refEdit
 	kept := ""
-	for _, at := range []refEdit{{ref: workRef(s.Key), old: known.work}, {ref: branchRef(s.Branch), old: known.branch}} {
-		if at.old == span.tip {
+	for _, move := range []refEdit{{ref: workRef(s.Key), old: known.work}, {ref: branchRef(s.Branch), old: known.branch}} {
+		if move.old == span.tip {
 			continue
 		}
-		edits = append(edits, refEdit{ref: at.ref, new: span.tip, old: at.old})
-		if at.old == "" || at.old == kept {
+		edits = append(edits, refEdit{ref: move.ref, new: span.tip, old: move.old})
+		if move.old == "" || move.old == kept || move.old == at {
 			continue
 		}
-		inside, err := t.repo.spanHas(ctx, span, at.old)
+		inside, err := t.repo.spanHas(ctx, span, move.old)
 		if err != nil {
 			return nil, err
 		}
 		if !inside {
-			kept = at.old
-			edits = append(edits, refEdit{ref: oldRef(s.Key, at.old), new: at.old, keep: true})
+			kept = move.old
+			edits = append(edits, refEdit{ref: oldRef(s.Key, move.old), new: move.old, keep: true})
 		}
 	}
 	return edits, nil

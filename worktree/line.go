@@ -55,28 +55,37 @@ type looseCommit struct {
 
 // readCommit reads a loose commit and holds its content against its name.
 func (s objectStore) readCommit(name string) (looseCommit, bool) {
-	if !isObjectName(name) {
+	content, ok := s.readRaw(name)
+	if !ok {
 		return looseCommit{}, false
+	}
+	return parseCommit(content)
+}
+
+// readRaw reads the content of a loose commit.
+func (s objectStore) readRaw(name string) ([]byte, bool) {
+	if !isObjectName(name) {
+		return nil, false
 	}
 	f, err := os.Open(filepath.Join(s.dir, name[:2], name[2:]))
 	if err != nil {
-		return looseCommit{}, false
+		return nil, false
 	}
 	defer f.Close()
 	r, err := objfile.NewReader(f)
 	if err != nil {
-		return looseCommit{}, false
+		return nil, false
 	}
 	defer r.Close()
 	kind, size, err := r.Header()
 	if err != nil || kind != plumbing.CommitObject || size < 0 || size > commitLimit {
-		return looseCommit{}, false
+		return nil, false
 	}
 	content, err := io.ReadAll(io.LimitReader(r, size+1))
 	if err != nil || int64(len(content)) != size || r.Hash().String() != name {
-		return looseCommit{}, false
+		return nil, false
 	}
-	return parseCommit(content)
+	return content, true
 }
 
 // parseCommit decodes a commit object. What git would have to convert, or shows only in part, is left to it.

@@ -58,10 +58,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 		why := t.explainRebase(after, g, onto, err)
 		return "", errors.Join(why, t.undoRebase(after))
 	}
-	if err := t.undoRebase(ctx); err != nil {
-		return "", err
-	}
-	got, err := t.handBack(ctx)
+	got, err := t.handBack(ctx) // which ends the rebase
 	return got.Tip, err
 }
 

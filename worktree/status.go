@@ -8,7 +8,8 @@ import (
 
 // look is what a worktree looks like at one moment.
 type look struct {
-	head    string // the commit HEAD is at; empty when HEAD is unborn
+	head    string // what stands for the commit HEAD is at, see reword; empty when HEAD is unborn
+	at      string // the commit HEAD is at
 	branch  string // short name of the branch HEAD is on; "(detached)" when on none
 	changes []change
 	// partial: what the agent was at could not be had, so that head is not it.

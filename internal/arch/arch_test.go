@@ -58,9 +58,10 @@ var floors = map[string]int{
 	"worktree":                  1,
 
 	"internal/arch":    0,
+	"internal/inert":   0,
+	"internal/leak":    0,
 	"internal/proc":    0,
 	"internal/tempdir": 0,
-	"internal/leak":    0,
 }
 
 // exempt are folders that hold only tests and their programs.

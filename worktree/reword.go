@@ -1,0 +1,144 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/inert"
+)
+
+// An agent's messages go out with its commits, to forges that act on them: closing keywords, mentions, [skip ci]. So what
+// an agent has committed is taken in with the same words, out of force. A commit whose message changes is another
+// commit, and so are those after it. This is made where a worktree is looked at, so that nobody gets to see the others;
+// it is a function of the commits alone, so that a second look finds the same ones.
+
+// reword returns the commit that stands for head, itself where nothing in it acts. Commits that were taken in before, or
+// that are on refs an agent does not write, stay as they are: they may be a person's.
+func (t *Tree) reword(ctx context.Context, head string) (string, error) {
+	span, err := t.readSpan(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	known, err := t.knownRefs(ctx)
+	if err != nil {
+		return "", err
+	}
+	done := span.reach(t.Start())
+	for commit := range span.reach(known.work) {
+		done[commit] = true
+	}
+	var fresh []string
+	for _, c := range span.commits {
+		if !done[c.SHA] {
+			fresh = append(fresh, c.SHA)
+		}
+	}
+	objects, err := t.repo.readObjects(ctx, fresh)
+	if err != nil {
+		return "", fmt.Errorf("read commits: %w", err)
+	}
+	if !slices.ContainsFunc(fresh, func(commit string) bool { return rewordCommit(objects[commit], nil) != objects[commit] }) {
+		return head, nil
+	}
+	return t.rewordSpan(ctx, head, known.work, objects)
+}
+
+// rewordSpan writes the commits anew that are only the agent's.
+func (t *Tree) rewordSpan(ctx context.Context, head, work string, objects map[string]string) (string, error) {
+	args := []string{"rev-list", "--topo-order", "--reverse", head, "--not", t.Spec().Base.Commit, t.Start()}
+	if work != "" {
+		args = append(args, work)
+	}
+	args = append(args, "--remotes", "--tags")
+	if t.record().Private {
+		args = append(args, "--branches") // else the agent writes them
+	}
+	out, err := t.repo.git.out(ctx, append(args, "--")...)
+	if err != nil {
+		return "", fmt.Errorf("list commits: %w", err)
+	}
+	renamed := map[string]string{}
+	for _, commit := range strings.Fields(out) {
+		object, ok := objects[commit]
+		if !ok {
+			return "", fmt.Errorf("commit %s is nowhere", short(commit))
+		}
+		next := rewordCommit(object, renamed)
+		if next == object {
+			continue
+		}
+		if renamed[commit], err = t.repo.objects.write("commit", []byte(next)); err != nil {
+			return "", err
+		}
+	}
+	if next, ok := renamed[head]; ok {
+		return next, nil
+	}
+	return head, nil
+}
+
+// rewordCommit returns a commit object with its message out of force and its parents' new names. A signature would not
+// hold any more and is left out.
+func rewordCommit(object string, renamed map[string]string) string {
+	header, message, ok := strings.Cut(object, "\n\n")
+	if !ok {
+		return object
+	}
+	lines := strings.Split(header, "\n")
+	changed := false
+	for i, line := range lines {
+		if parent, ok := strings.CutPrefix(line, "parent "); ok && renamed[parent] != "" {
+			lines[i], changed = "parent "+renamed[parent], true
+		}
+		if name, ok := strings.CutPrefix(line, "encoding "); ok && !plainASCII(name) {
+			lines[i], changed = "", true // in such an encoding the words may be hidden from all who do not decode it
+		}
+	}
+	if quiet := inert.Text(message); quiet != message {
+		message, changed = quiet, true
+	}
+	if !changed {
+		return object
+	}
+	return strings.Join(unsigned(lines), "\n") + "\n\n" + message
+}
+
+// plainASCII reports an encoding in which ASCII characters are themselves and nothing else is.
+func plainASCII(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-125", "cp125", "koi8-", "euc-"},
+		func(known string) bool { return strings.HasPrefix(name, known) })
+}
+
+// unsigned leaves signatures, which go over several lines, and empty lines out of a header.
+func unsigned(lines []string) []string {
+	var out []string
+	signature := false
+	for _, line := range lines {
+		signature = strings.HasPrefix(line, "gpgsig") || signature && strings.HasPrefix(line, " ")
+		if !signature && line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// readObjects reads whole commits: those in files of their own without git, which an agent's new ones mostly are.
+func (r *Repo) readObjects(ctx context.Context, commits []string) (map[string]string, error) {
+	objects := map[string]string{}
+	var rest []string
+	for _, commit := range commits {
+		if content, ok := r.objects.readRaw(commit); ok && !r.objects.sha256 {
+			objects[commit] = string(content)
+		} else {
+			rest = append(rest, commit)
+		}
+	}
+	more, err := r.git.readCommits(ctx, rest)
+	for commit, object := range more {
+		objects[commit] = object
+	}
+	return objects, err
+}
