@@ -177,6 +177,8 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndHandBack, Err: err}
 	}
+	w.p.learn()
+	defer w.p.learn() // an agent on the host renews its own login
 	res := loop.Run(ctx, loop.Config{
 		Agent: w.p.cfg.Agent, Options: s.way.options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
 		HandBack: s.handBack, Feedback: w.feedback,

@@ -84,7 +84,7 @@ func BenchmarkScan(b *testing.B) {
 func TestDecoderIsBounded(t *testing.T) {
 	t.Parallel()
 	f := New(nil)
-	for name, text := range diffs(t, chunk) {
+	for name, text := range diffs(t, chunk/4) {
 		d := decoder{finder: f}
 		if d.look(text) {
 			t.Errorf("%s: found", name)

@@ -35,7 +35,7 @@ func FuzzIn(f *testing.F) {
 func TestHonestFiles(t *testing.T) {
 	t.Parallel()
 	finder := New(nil)
-	for _, pattern := range []string{"../../go.sum", "../../docs/*", "../../.golangci.y*ml", "../../worktree/*.go", "../../tracker/*.go"} {
+	for _, pattern := range []string{"../../go.sum", "../../docs/*.png", "../../tracker/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

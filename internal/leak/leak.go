@@ -59,8 +59,11 @@ func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 // In reports whether the text carries a secret, encoded or not.
 func (f *Finder) In(text string) bool {
-	d := decoder{finder: f}
-	return d.look([]byte(text))
+	found := false
+	s := f.Scan(func(string) { found = true })
+	s.Line("", []byte(text))
+	s.End()
+	return found
 }
 
 // plain reports whether the text carries a secret as it is.

@@ -221,6 +221,24 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// A line as long as a file does not take a multiple of its size.
+func TestScanOfALongLine(t *testing.T) {
+	t.Parallel()
+	for _, filler := range []string{"x", "%41", "A\x00"} {
+		found := 0
+		s := New(nil).Scan(func(string) { found++ })
+		s.Line("f", []byte(strings.Repeat(filler, 3*chunk/len(filler))+" "+base64.StdEncoding.EncodeToString([]byte(token))))
+		s.End()
+		held := cap(s.text)
+		for i := range s.decoder.out {
+			held += cap(s.decoder.out[i]) + cap(s.decoder.runs[i]) + cap(s.decoder.flat.out[i])
+		}
+		if found != 1 || held > 24*chunk {
+			t.Errorf("%q: found %d times, %d bytes held", filler, found, held)
+		}
+	}
+}
+
 // What stands across the border of two chunks is found.
 func TestScanAcrossChunks(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,8 @@
 package leak
 
 const (
-	chunk   = 1 << 20 // bytes that are looked at together
-	overlap = 4 << 10 // of them again with the next ones, for what stands across the border
+	chunk   = 256 << 10 // bytes that are looked at together
+	overlap = 4 << 10   // of them again with the next ones, for what stands across the border
 )
 
 // Scan looks at lines of many files, one after the other. It belongs to one goroutine.
@@ -27,11 +27,20 @@ func (s *Scan) Line(name string, line []byte) {
 		s.End()
 		s.name, s.text, s.done = name, s.text[:0], false
 	}
+	for len(line) > chunk { // a line may be as long as a file
+		s.add(line[:chunk])
+		line = line[chunk:]
+	}
+	s.add(line)
+	s.add([]byte("\n"))
+}
+
+func (s *Scan) add(text []byte) {
 	if s.done {
 		return
 	}
-	s.text = append(append(s.text, line...), '\n')
-	s.fresh += len(line) + 1
+	s.text = append(s.text, text...)
+	s.fresh += len(text)
 	if s.fresh >= chunk {
 		s.look()
 		kept := s.text[max(0, len(s.text)-overlap):]

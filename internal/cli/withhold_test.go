@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool"
+)
+
+// Wherever the forge's token comes from: from then on the log does not show it.
+func TestTokensAreWithheld(t *testing.T) {
+	t.Parallel()
+	const token = "a-token-that-has-no-shape"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]config.Config{
+		"file":        {TokenFile: file},
+		"command":     {TokenCommand: []string{"cat", file}},
+		"environment": {TokenEnv: []string{"FORGE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &app{host: Host{Env: []string{"FORGE=" + token, "PATH=" + os.Getenv("PATH")}}}
+			p := &parts{Config: c, secrets: pool.NewSecrets()}
+			got, err := a.token(p).Token(t.Context())
+			if err != nil || got.Secret != token {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			if _, err := p.secrets.Log(&log).Write([]byte("it is " + token)); err != nil || strings.Contains(log.String(), token) {
+				t.Errorf("log %q, %v", log.String(), err)
+			}
+		})
+	}
+}
+
+// The logins of every agent are withheld: the one that works may find those of the others.
+func TestLoginsAreWithheld(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".codex", "auth.json"), []byte(`{"tokens":{"refresh_token":"of-codex"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{host: Host{Env: []string{"MY_PASSWORD=of-the-host"}}}
+	got := a.secrets([]string{"X_TOKEN=passed-on"}, agents.User{Home: home, Env: []string{"ANTHROPIC_API_KEY=of-claude"}})
+	for _, want := range []string{"of-the-host", "passed-on", "of-codex", "of-claude"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not among %q", want, got)
+		}
+	}
+}
