@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/inert"
 )
 
 // LockMerges waits for the right to move base branches of this repository, across processes.
@@ -16,7 +18,8 @@ func (r *Repo) LockMerges(ctx context.Context) (unlock func(), err error) {
 // Merge brings tip into the base branch: by fast-forward where that is possible, else by a merge commit made without
 // touching any checkout, then moves the branch from exactly base.Commit and, where the branch is checked out, the
 // checkout with it. A dirty checkout that is in the way (ErrDirty), a conflict (ErrConflict) or a base that moved
-// (ErrMoved) leaves everything as it was. Callers hold LockMerges. A tip that base contains already is not an error.
+// (ErrMoved) leaves everything as it was. Callers hold LockMerges. The message names what others have written, and acts
+// on nothing. A tip that base contains already is not an error.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {
 	if commit, err = r.merge(ctx, base, tip, message); err != nil {
 		return "", fmt.Errorf("merge into %s: %w", base.Name, err)
@@ -106,7 +109,7 @@ func (r *Repo) mergeCommit(ctx context.Context, base Base, tip, message string) 
 	if err != nil {
 		return "", err
 	}
-	commit, err := g.run(ctx, message, "commit-tree", tree, "-p", base.Commit, "-p", tip, "-F", "-")
+	commit, err := g.run(ctx, inert.Text(message), "commit-tree", tree, "-p", base.Commit, "-p", tip, "-F", "-")
 	return strings.TrimSpace(commit), err
 }
 

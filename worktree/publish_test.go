@@ -31,13 +31,13 @@ func TestMerge(t *testing.T) {
 	if err != nil || commit != one {
 		t.Fatalf("fast-forward: %s, %v", commit, err)
 	}
-	if commit, err = f.repo.Merge(ctx, f.base(), two, "merge 2\n\nbody\n"); err != nil {
+	if commit, err = f.repo.Merge(ctx, f.base(), two, "merge 2, fixes #9\n\nbody\n"); err != nil {
 		t.Fatal(err)
 	}
 	if f.git("rev-parse", "main", "HEAD^1", "HEAD^2") != commit+"\n"+one+"\n"+two {
 		t.Error("not a merge of the two")
 	}
-	if got := f.git("log", "-1", "--format=%an %B"); !strings.HasPrefix(got, "Ada merge 2\n\nbody") {
+	if got := f.git("log", "-1", "--format=%an %B"); !strings.HasPrefix(got, "Ada merge 2, fixes # 9\n\nbody") {
 		t.Errorf("commit = %q", got)
 	}
 	if got := f.git("status", "--porcelain"); got != "?? mine" {
