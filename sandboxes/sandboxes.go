@@ -49,6 +49,7 @@ type Capabilities struct {
 	Files     Files
 	Isolation Isolation
 	Egress    bool // outgoing connections are limited to an allow-list of domains
+	OwnEgress bool // they are limited by a policy of the provider's own; Spec.Egress has no part in it
 	Limits    bool // memory, CPU and process limits are enforced
 	Secrets   bool // credentials stay outside; the sandbox holds placeholders
 }

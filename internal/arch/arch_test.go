@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"sandboxes/native":          1,
 	"sandboxes/runner":          1,
 	"sandboxes/sandboxtest":     1,
+	"sandboxes/sbx":             1,
 	"sandboxes/session":         1,
 	"tracker":                   1,
 	"tracker/forge":             1,

@@ -88,7 +88,10 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 	}
 	fails := func(_ string, ok bool) bool { return !ok }
 	silent := func(out string, _ bool) bool { return !strings.Contains(out, secret) }
-	err = errors.Join(
+	if provider.Capabilities().Isolation != sandboxes.VM { // a virtual machine may have an engine of its own
+		err = try("reaching the engine's socket", "test -S /var/run/docker.sock", fails)
+	}
+	err = errors.Join(err,
 		try("reading a file of the host", "cat '"+filepath.Join(outside, "secret")+"'", silent),
 		try("writing a file of the host", "echo x > '"+filepath.Join(outside, "made")+"'", func(string, bool) bool {
 			_, err := os.Stat(filepath.Join(outside, "made"))
@@ -100,7 +103,6 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 			return os.Remove("/usr/bin/ralph-was-here") != nil
 		}),
 		try("mounting", "mount -t tmpfs none /mnt", fails),
-		try("reaching the engine's socket", "test -S /var/run/docker.sock", fails),
 		try("connecting to the host's loopback", fmt.Sprintf("git ls-remote http://%s/x", listener.Addr()), func(string, bool) bool {
 			return reached.Load() == 0
 		}),

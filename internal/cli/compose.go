@@ -199,6 +199,9 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || isolated),
 		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
 	}
+	if provider.Name() == "sbx" {
+		options.Env = append(agents.Conceal(env), sbxPlaceholders(c.Agent)...)
+	}
 	return agent, options, sandboxEnv, err
 }
 

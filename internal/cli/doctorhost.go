@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
 // versionTime is how long a CLI may take to tell its version.
@@ -105,9 +106,12 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	case err != nil:
 		d.fail("sandbox", chosenName+": "+err.Error(), "choose another with --sandbox; `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
-		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox native, docker or podman")
+		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox native, docker, podman or sbx")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
+		if s, ok := provider.(*sbx.Provider); ok {
+			d.sbxLogin(ctx, s, p.Agent)
+		}
 	}
 }
 

@@ -114,6 +114,7 @@ type providerData struct {
 	Usable    bool                `json:"usable"`
 	Why       string              `json:"why,omitempty"`
 	Isolation sandboxes.Isolation `json:"isolation"`
+	Network   string              `json:"network"` // "allow-list", "own policy" or "open"
 	Egress    bool                `json:"egress"`
 	Limits    bool                `json:"limits"`
 	Secrets   bool                `json:"secrets_outside"`
@@ -133,7 +134,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 			return err
 		}
 		c := provider.Capabilities()
-		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets}
+		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets}
 		if err := provider.Check(cmd.Context()); err != nil {
 			d.Usable, d.Why = false, err.Error()
 		}
@@ -163,7 +164,7 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 	}
 	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS"}}
 	for _, d := range list {
-		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), word(d.Egress, "allow-list", "open"), word(d.Limits, "held", "none"),
+		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), d.Network, word(d.Limits, "held", "none"),
 			word(d.Secrets, "stay outside", "inside")})
 	}
 	a.ui.table(rows)
@@ -198,9 +199,17 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	}
 	hint := ""
 	if provider.Name() == "none" {
-		hint = "none isolates nothing: choose native, docker or podman"
+		hint = "none isolates nothing: choose native, docker, podman or sbx"
 	}
 	return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded", plural(broken, "attack")), hint: hint}
+}
+
+// networkWord says what holds outgoing connections.
+func networkWord(c sandboxes.Capabilities) string {
+	if c.OwnEgress {
+		return "own policy"
+	}
+	return word(c.Egress, "allow-list", "open")
 }
 
 func yesNo(b bool) string { return word(b, "yes", "no") }

@@ -15,13 +15,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/native"
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
 // insideWord is the hidden first argument by which ralph's own program works inside a container.
 const insideWord = "sandbox-inside"
 
 // sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
-func sandboxNames() []string { return []string{"native", "docker", "podman", "none"} }
+func sandboxNames() []string { return []string{"native", "docker", "podman", "sbx", "none"} }
 
 // sandboxRegistry makes the providers as the configuration wants them.
 func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
@@ -39,6 +40,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
+		sbx.New(sbxConfig(c, a.host.Env)),
 		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
 	)
 }
@@ -57,7 +59,7 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
 			return nil, &exitError{status: exitUsage, err: fmt.Errorf("no sandbox: native: %w", err),
-				hint: "choose --sandbox docker or podman; --sandbox none runs agents on this host without isolation"}
+				hint: "choose --sandbox docker, podman or sbx; --sandbox none runs agents on this host without isolation"}
 		}
 	}
 	return provider, nil

@@ -29,7 +29,7 @@ func (*Provider) Enforcement() Enforcement { return Enforcement{} }
 
 // Check says why the provider cannot be used.
 func (*Provider) Check(context.Context) error {
-	return fmt.Errorf("sandbox native needs Linux, this is %s: choose --sandbox docker or podman", runtime.GOOS)
+	return fmt.Errorf("sandbox native needs Linux, this is %s: choose --sandbox docker, podman or sbx", runtime.GOOS)
 }
 
 // Open fails as Check does.

@@ -1,0 +1,158 @@
+package sbx_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
+)
+
+var update = flag.Bool("update", false, "write testdata/commands.golden anew")
+
+// A whole life of one sandbox, as sbx is called: the words, their order, and which of them carry a secret.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	const key = "sk-the-real-key"
+	s := newScene(t)
+	var state string
+	p, shim := withShim(t, func(c *sbx.Config) {
+		c.Template, c.Allow, c.Deny = "example/shell:1", []string{"api.anthropic.com:443", "*.example.com"}, []string{"ads.example.com"}
+		c.SecretEnv = map[string]string{"anthropic": "KEY_OF_THIS_TEST", "openai": "NOT_SET_IN_THIS_TEST"}
+		c.HostEnv = append(c.HostEnv, "KEY_OF_THIS_TEST="+key)
+		state = c.StateDir
+	})
+	if err := p.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	box, err := p.Open(t.Context(), s.spec("golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "exit 3"}, Env: []string{"TOKEN=of one command"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.worktree, ".git")); err != nil || string(text) != s.git {
+		t.Errorf("afterwards .git says %q, %v", text, err)
+	}
+	if left, _ := os.ReadDir(state); len(left) > 0 {
+		t.Errorf("left in the state folder: %v", left)
+	}
+
+	var got strings.Builder
+	for _, c := range shim.calls(t) {
+		got.WriteString("sbx " + strings.Join(c.Args, " "))
+		if c.Stdin != "" {
+			got.WriteString(" <<< " + c.Stdin)
+		}
+		got.WriteString("\n")
+		if strings.Contains(strings.Join(c.Args, " "), key) || strings.Contains(strings.Join(c.Args, " "), "of one command") {
+			t.Errorf("a command line carries what it must not: %q", c.Args)
+		}
+	}
+	text := strings.NewReplacer(s.worktree, "WORKTREE", s.private, "PRIVATE", s.objects, "OBJECTS", s.tools, "TOOLS", state, "STATE").
+		Replace(got.String())
+	text = regexp.MustCompile(`\b[A-Z2-7]{26}\b`).ReplaceAllString(text, "COMMAND")
+	golden := filepath.Join("testdata", "commands.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("sbx is called so:\n%s\nwant:\n%s", text, want)
+	}
+}
+
+// A sandbox that is opened again takes the place of what a crash has left.
+func TestOpenRecreates(t *testing.T) {
+	t.Parallel()
+	p, shim := withShim(t, nil)
+	spec := sandboxes.Spec{Run: "again", Worktree: t.TempDir()}
+	for range 2 {
+		if _, err := p.Open(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed := 0
+	for _, c := range shim.calls(t) {
+		if c.Args[0] == "rm" {
+			removed++
+		}
+	}
+	if removed != 1 {
+		t.Errorf("%d microVMs were removed, want 1", removed)
+	}
+	if err := p.Reap(t.Context(), spec.Run); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Root inside may take ralph's .git file away. The host puts back what it had, and says so.
+func TestCloseRestoresGit(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	p, _ := withShim(t, nil)
+	box, err := p.Open(t.Context(), s.spec("hostile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := filepath.Join(s.worktree, ".git")
+	other := filepath.Join(t.TempDir(), "untouched")
+	if err := os.WriteFile(other, []byte("untouched"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Stdout: &out, Stderr: &out, Argv: []string{"sh", "-c", `
+		! echo x >.git && ! rm .git && umount .git && rm .git && ln -s "$1" .git`, "sh", other}})
+	if err != nil || !exit.OK() {
+		t.Fatalf("%+v, %v: %s", exit, err, &out)
+	}
+	if err := box.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "it was put back") {
+		t.Errorf("Close: %v", err)
+	}
+	for path, want := range map[string]string{git: s.git, other: "untouched"} {
+		if text, err := os.ReadFile(path); err != nil || string(text) != want {
+			t.Errorf("%s says %q, %v, want %q", path, text, err, want)
+		}
+	}
+}
+
+// An Open that does not succeed leaves nothing.
+func TestOpenLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"create", "policy", "secret set", "exec"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			var state string
+			p, shim := withShim(t, func(c *sbx.Config) {
+				c.Allow, c.SecretEnv = []string{"example.com"}, map[string]string{"openai": "PATH"}
+				state = c.StateDir
+			})
+			shim.answer(t, verb, "ERROR: it is broken\n", 1)
+			_, err := p.Open(t.Context(), sandboxes.Spec{Run: "broken", Worktree: t.TempDir()})
+			if err == nil || !strings.Contains(err.Error(), "it is broken") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("Open: %v", err)
+			}
+			if boxes, _ := filepath.Glob(shim.path("boxes", "*")); len(boxes) > 0 {
+				t.Errorf("left: %v", boxes)
+			}
+			if left, _ := os.ReadDir(state); len(left) > 0 {
+				t.Errorf("left in the state folder: %v", left)
+			}
+		})
+	}
+}

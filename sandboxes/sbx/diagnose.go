@@ -1,0 +1,135 @@
+package sbx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Oldest release of sbx whose command line this package speaks.
+const (
+	oldestMajor = 0
+	oldestMinor = 46
+)
+
+// Finding is one line of "sbx diagnose".
+type Finding struct {
+	Name    string `json:"name"`
+	Status  string `json:"status"` // "pass", "skip", "warn" or "fail"
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// Diagnose asks sbx what it finds wrong with its installation, login and virtualisation.
+func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
+	text, err := p.call(ctx, "", "diagnose", "-o", "json")
+	var call *callError
+	if errors.As(err, &call) && strings.Contains(call.said, "unknown shorthand flag") { // some releases call it so
+		text, err = p.call(ctx, "", "diagnose", "--format", "json")
+	}
+	findings, decodeErr := readFindings(text)
+	if decodeErr == nil { // it may exit with an error because it found one
+		return findings, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("read sbx diagnose: %w", decodeErr)
+}
+
+// Check reports whether sbx is there, new enough, and finds nothing wrong with itself.
+func (p *Provider) Check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.invalid != nil {
+		return fmt.Errorf("configure sbx: %w", p.invalid)
+	}
+	text, err := p.call(ctx, "", "version")
+	if err != nil {
+		return err
+	}
+	if err := newEnough(text); err != nil {
+		return err
+	}
+	findings, err := p.Diagnose(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Status == "fail" {
+			return errors.New(oneLine(fmt.Sprintf("sbx: %s: %s; %s", f.Name, f.Message, hint(f))))
+		}
+	}
+	return nil
+}
+
+func hint(f Finding) string {
+	if f.Hint == "" {
+		return "sbx diagnose says more"
+	}
+	return f.Hint
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// newEnough reads what "sbx version" prints.
+func newEnough(text string) error {
+	m := regexp.MustCompile(`\bv?(\d{1,6})\.(\d{1,6})\.\d`).FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("sbx version prints %.80q, which is no version; ralph needs %d.%d or newer", text, oldestMajor, oldestMinor)
+	}
+	major, _ := strconv.Atoi(m[1]) // digits only
+	minor, _ := strconv.Atoi(m[2])
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return fmt.Errorf("sbx %d.%d is too old: ralph needs %d.%d or newer; upgrade Docker Sandboxes", major, minor, oldestMajor, oldestMinor)
+	}
+	return nil
+}
+
+// readFindings decodes what "sbx diagnose" prints.
+func readFindings(text string) ([]Finding, error) {
+	var report struct {
+		Checks []Finding `json:"checks"`
+	}
+	if err := decode(text, &report); err != nil {
+		return nil, err
+	}
+	if len(report.Checks) == 0 {
+		return nil, errors.New("it lists no checks")
+	}
+	return report.Checks, nil
+}
+
+// readNames decodes what "sbx ls" prints.
+func readNames(text string) ([]string, error) {
+	var list struct {
+		Sandboxes *[]struct {
+			Name string `json:"name"`
+		} `json:"sandboxes"`
+	}
+	if err := decode(text, &list); err != nil {
+		return nil, err
+	}
+	if list.Sandboxes == nil {
+		return nil, errors.New("it has no list of sandboxes")
+	}
+	var names []string
+	for _, s := range *list.Sandboxes {
+		names = append(names, s.Name)
+	}
+	return names, nil
+}
+
+// decode reads the JSON object that sbx prints, which lines about its daemon may precede.
+func decode(text string, to any) error {
+	start := strings.Index("\n"+text, "\n{")
+	if start < 0 {
+		return errors.New("it prints no JSON object")
+	}
+	return json.Unmarshal([]byte(text[start:]), to)
+}

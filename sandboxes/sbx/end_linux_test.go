@@ -1,0 +1,144 @@
+package sbx_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
+)
+
+// lifeline is a FIFO of the worktree; its reader sees whether a process holds it.
+func lifeline(t *testing.T, dir string) (held func() bool) {
+	t.Helper()
+	path := filepath.Join(dir, "lifeline")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return func() bool {
+		_, err := unix.Read(fd, make([]byte, 1))
+		return err == unix.EAGAIN
+	}
+}
+
+// What a command leaves behind is ended whatever it does to hide: it drops its environment, its session and its parent,
+// and is nearly always in the middle of a fork or an exec.
+func TestEndsWhatHides(t *testing.T) {
+	t.Parallel()
+	p, _ := withShim(t, nil)
+	dir := t.TempDir()
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "hides", Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := lifeline(t, dir)
+	const script = `exec 9>lifeline
+hide='n=0; while [ $n -lt 3 ]; do env -i setsid sh -c "exec env -i sh -c :" & n=$((n + 1)); wait; n=0; done'
+for i in 1 2 3; do
+	(env -i setsid sh -c "echo ready; $hide" &)
+done | { read -r a; read -r b; read -r c; }
+exit 5`
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", script}})
+	if err != nil || exit.Code != 5 {
+		t.Errorf("ended with %+v, %v", exit, err)
+	}
+	if held() {
+		t.Error("a process has outlived the command")
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that goes while the command runs is an error, and still nothing of the command is left.
+func TestEndsWithoutClient(t *testing.T) {
+	t.Parallel()
+	p, shim := withShim(t, nil)
+	dir := t.TempDir()
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "lost", Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(shim.path("drop"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	held := lifeline(t, dir)
+	_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "exec 9>lifeline; echo ready; sleep 1000"}})
+	if err == nil || !strings.Contains(err.Error(), "sbx ended without saying how the command did: ERROR: connection lost") {
+		t.Errorf("Exec: %v", err)
+	}
+	if held() {
+		t.Error("the command has outlived its client")
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where root has not every right by itself, it is given them to make namespaces; the command is none the stronger.
+func TestCommandHasUsersRights(t *testing.T) {
+	t.Parallel()
+	p, shim := withShim(t, nil)
+	if err := os.WriteFile(shim.path("strict"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := "0 0 "
+	if os.Getuid() == 0 { // else there is but one user to play with
+		want = "4242 4242 4242 /home/agent"
+		if err := os.WriteFile(shim.path("agent"), []byte("4242"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const dir = "/tmp" // unlike a test's own, open to everybody; nothing is written there
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "user", Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Stdout: &out, Stderr: &out, Argv: []string{"sh", "-c", `set -e
+		echo $(id -u) $(id -g) $(id -G) "$HOME"; test -w .; umask; sed -n 's/^CapBnd:\s*//p' /proc/self/status`}})
+	if err != nil || !exit.OK() {
+		t.Fatalf("%+v, %v: %s", exit, err, &out)
+	}
+	var bounds uint64
+	got, rest, _ := strings.Cut(out.String(), "\n")
+	if _, err := fmt.Sscanf(rest, "0022\n%x", &bounds); err != nil {
+		t.Errorf("umask and capabilities are %q: %v", rest, err)
+	}
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("it runs as %q, want %q", got, want)
+	}
+	if bounds&(1<<unix.CAP_SYS_ADMIN) != 0 || bounds&(1<<unix.CAP_CHOWN) == 0 {
+		t.Errorf("its capabilities are bounded by %x", bounds)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A template that lacks what is needed is told of at Open, not in the middle of a run.
+func TestOpenNeedsNamespaces(t *testing.T) {
+	t.Parallel()
+	var state string
+	p, shim := withShim(t, func(c *sbx.Config) { state = c.StateDir })
+	shim.answer(t, "exec --user", "unshare: not found\n", 127)
+	_, err := p.Open(t.Context(), sandboxes.Spec{Run: "poor", Worktree: t.TempDir()})
+	const want = "root inside cannot make namespaces for commands: sbx exec: unshare: not found; the template needs util-linux"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Open: %v", err)
+	}
+	if left, _ := os.ReadDir(state); len(left) > 0 {
+		t.Errorf("left in the state folder: %v", left)
+	}
+}

@@ -1,0 +1,40 @@
+package sbx_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
+)
+
+// shimVar makes this test binary play sbx; it names the folder of what there is.
+const shimVar = "SBX_TEST_SHIM"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(shimVar); dir != "" {
+		os.Exit(play(shim(dir), os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// withShim returns a provider that calls this test binary in the place of sbx.
+func withShim(t *testing.T, change func(*sbx.Config)) (*sbx.Provider, shim) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shim(t.TempDir())
+	t.Cleanup(func() { s.clean(t) })
+	c := sbx.Config{
+		// A race detector that waits a second at the end of each process would make the tests crawl.
+		Command: []string{"env", "GORACE=atexit_sleep_ms=0", self}, StateDir: t.TempDir(),
+		HostEnv: append(os.Environ(), shimVar+"="+string(s), "SSH_AUTH_SOCK=/agent", "GITHUB_TOKEN=of the host"),
+	}
+	if change != nil {
+		change(&c)
+	}
+	return sbx.New(c), s
+}

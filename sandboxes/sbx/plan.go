@@ -1,0 +1,198 @@
+package sbx
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// The least memory that sbx gives a microVM, and what a run gets that asks for nothing.
+const (
+	leastMemory   = 512 << 20
+	defaultMemory = 4 << 30
+	defaultCPUs   = 2
+)
+
+// plan is a microVM that is about to be made: all is looked up, and nothing is done yet.
+type plan struct {
+	provider *Provider
+	spec     sandboxes.Spec
+	name     string
+	state    string
+	memory   int64
+	cpus     int
+	git      []byte // the worktree's own .git file, as the host has it
+}
+
+// plan refuses what sbx could not do, before something is made.
+func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
+	if spec.Run == "" {
+		return nil, errors.New("the run has no id")
+	}
+	if spec.Egress != "" {
+		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows", sandboxes.ErrUnsupported)
+	}
+	name := boxName(spec.Run)
+	pl := &plan{
+		provider: p, spec: spec, name: name, state: filepath.Join(p.config.StateDir, name),
+		memory: spec.Limits.Memory, cpus: int(spec.Limits.CPUs), // a part of a CPU cannot be had
+	}
+	if pl.memory == 0 {
+		pl.memory = defaultMemory
+	}
+	if pl.memory < leastMemory {
+		return nil, fmt.Errorf("a microVM with less than %d MiB of memory: %w; give it more with --memory-mb", leastMemory>>20, sandboxes.ErrUnsupported)
+	}
+	if spec.Limits.CPUs == 0 {
+		pl.cpus = defaultCPUs
+	}
+	if pl.cpus < 1 {
+		return nil, fmt.Errorf("a microVM with less than one CPU: %w; give it more with --cpus", sandboxes.ErrUnsupported)
+	}
+	for _, m := range spec.Mounts {
+		if m.Inside != m.Host {
+			return nil, fmt.Errorf("mount %s at %s: %w; sbx shows a folder only at its own path", m.Host, m.Inside, sandboxes.ErrUnsupported)
+		}
+	}
+	for _, dir := range pl.folders() {
+		if err := folder(dir); err != nil {
+			return nil, err
+		}
+	}
+	if spec.GitDir == "" {
+		return pl, nil
+	}
+	git := filepath.Join(spec.Worktree, ".git")
+	info, err := os.Lstat(git)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
+	}
+	pl.git, err = os.ReadFile(git)
+	return pl, err
+}
+
+// folders are all that the microVM sees of the host, besides ralph's own.
+func (pl *plan) folders() []string {
+	all := []string{pl.spec.Worktree}
+	if pl.spec.GitDir != "" {
+		all = append(all, pl.spec.GitDir)
+	}
+	all = append(all, pl.spec.Objects...)
+	for _, m := range pl.spec.Mounts {
+		all = append(all, m.Host)
+	}
+	return all
+}
+
+func folder(dir string) error {
+	if err := shareable(dir); err != nil {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder, and sbx shows only those", dir)
+	}
+	return nil
+}
+
+// create is the command line that makes the microVM.
+func (pl *plan) create() []string {
+	c := pl.provider.config
+	args := []string{
+		"create", "--quiet", "--name", pl.name, "--cpus", strconv.Itoa(pl.cpus),
+		"--memory", strconv.FormatInt(pl.memory>>20, 10) + "m", "--skills", "off",
+	}
+	if c.Template != "" {
+		args = append(args, "--template", c.Template)
+	}
+	args = append(args, c.Agent, pl.spec.Worktree)
+	if pl.spec.GitDir != "" {
+		args = append(args, pl.spec.GitDir)
+	}
+	for _, dir := range pl.spec.Objects {
+		args = append(args, dir+":ro")
+	}
+	for _, m := range pl.spec.Mounts {
+		if m.ReadOnly {
+			m.Host += ":ro"
+		}
+		args = append(args, m.Host)
+	}
+	return append(args, pl.state+":ro")
+}
+
+// box makes the folder of files that are shown inside.
+func (pl *plan) box() (*box, error) {
+	if err := os.MkdirAll(pl.state, 0o700); err != nil {
+		return nil, fmt.Errorf("make the sandbox's state folder: %w", err)
+	}
+	b := &box{
+		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, git: pl.git,
+		env:     slices.Concat([]string{"PWD=" + pl.spec.Worktree}, pl.spec.Env),
+		running: make(map[*execution]struct{}),
+	}
+	if err := os.CopyFS(pl.state, files()); err != nil {
+		return nil, errors.Join(fmt.Errorf("write the sandbox's files: %w", err), os.RemoveAll(pl.state))
+	}
+	return b, nil
+}
+
+// furnish does what has to be done before the first command: network policy, secrets, git. Then it sees whether a
+// command runs, and whether git takes the private repository for its own.
+func (pl *plan) furnish(ctx context.Context, b *box) error {
+	p, c := pl.provider, pl.provider.config
+	for _, rule := range []struct {
+		verb  string
+		hosts []string
+	}{{"allow", c.Allow}, {"deny", c.Deny}} {
+		if len(rule.hosts) == 0 {
+			continue
+		}
+		if _, err := p.call(ctx, "", "policy", rule.verb, "network", strings.Join(rule.hosts, ","), "--sandbox", pl.name); err != nil {
+			return fmt.Errorf("%s the network: %w", rule.verb, err)
+		}
+	}
+	for _, service := range services(c.SecretEnv) {
+		value := c.lookup(c.SecretEnv[service])
+		if value == "" {
+			continue
+		}
+		if err := p.setSecret(ctx, service, value, "--sandbox", pl.name); err != nil {
+			return fmt.Errorf("give sbx the secret of %s: %w", service, err)
+		}
+	}
+	if err := b.ask(ctx); err != nil {
+		return err
+	}
+	argv := []string{"sh", "-c", ":"}
+	if pl.spec.GitDir != "" {
+		if err := b.asRoot(ctx, "git", pl.spec.GitDir, pl.spec.Worktree); err != nil {
+			return fmt.Errorf("show the private repository: %w", err)
+		}
+		argv = []string{"git", "rev-parse", "--absolute-git-dir"}
+	}
+	var out, errs bytes.Buffer
+	exit, err := b.Exec(ctx, sandboxes.Command{Argv: argv, Stdout: &out, Stderr: &errs})
+	switch {
+	case err != nil:
+		return fmt.Errorf("try a command: %w", err)
+	case !exit.OK():
+		return fmt.Errorf("try %s inside: %s", argv[0], lastLine(errs.String()))
+	}
+	if got := strings.TrimSuffix(out.String(), "\n"); pl.spec.GitDir != "" && got != pl.spec.GitDir {
+		return fmt.Errorf("git inside works in %q, not in the private repository", got)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package sbx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// oauthLimit is how long a person may take in the browser.
+const oauthLimit = 5 * time.Minute
+
+// Need is a service whose secret sbx has to hold, and where it may come from.
+type Need struct {
+	// Service is sbx's name, such as "anthropic" or "openai".
+	Service string
+	// Env is the variable of HostEnv that holds the secret; empty: there is none.
+	Env string
+	// OAuth allows a login in the browser, and Refresh asks for one although there is a secret.
+	OAuth, Refresh bool
+}
+
+// Ensure makes sure that sbx holds the secret of a service for all sandboxes of this machine: one that is there stays, if
+// no Refresh is asked for; else a person logs in where OAuth allows it; else the variable is taken. out gets what a login
+// says. The secret is given over standard input.
+func (p *Provider) Ensure(ctx context.Context, n Need, out io.Writer) error {
+	if n.Refresh {
+		return p.Login(ctx, n.Service, out)
+	}
+	has, err := p.HasSecret(ctx, n.Service)
+	if err != nil || has {
+		return err
+	}
+	if n.OAuth {
+		return p.Login(ctx, n.Service, out)
+	}
+	if n.Env != "" {
+		if value := p.config.lookup(n.Env); value != "" {
+			return p.SetSecret(ctx, n.Service, value)
+		}
+	}
+	return fmt.Errorf("sbx holds no secret for %s: give it one with: sbx secret set %s", n.Service, n.Service)
+}
+
+// HasSecret reports whether sbx holds a secret of a service for all sandboxes.
+func (p *Provider) HasSecret(ctx context.Context, service string) (bool, error) {
+	if err := checkService(service); err != nil {
+		return false, err
+	}
+	text, err := p.call(ctx, "", "secret", "ls", "--json", "--service", service)
+	if err != nil {
+		return false, err
+	}
+	has, err := holds(text, service)
+	if err != nil {
+		return false, fmt.Errorf("read sbx secret ls: %w", err)
+	}
+	return has, nil
+}
+
+// SetSecret gives sbx the secret of a service for all sandboxes.
+func (p *Provider) SetSecret(ctx context.Context, service, value string) error {
+	return p.setSecret(ctx, service, value)
+}
+
+// Login has a person log in to a service in the browser. out gets what to do.
+func (p *Provider) Login(ctx context.Context, service string, out io.Writer) error {
+	if err := checkService(service); err != nil {
+		return err
+	}
+	return p.stream(ctx, oauthLimit, nil, out, "secret", "set", service, "--oauth")
+}
+
+func (p *Provider) setSecret(ctx context.Context, service, value string, scope ...string) error {
+	if err := checkService(service); err != nil {
+		return err
+	}
+	if value == "" || strings.ContainsAny(value, "\n\r\x00") {
+		return fmt.Errorf("give sbx the secret of %s: it is empty, or has a line break in it", service)
+	}
+	_, err := p.call(ctx, value, append([]string{"secret", "set", service}, scope...)...)
+	var call *callError
+	if errors.As(err, &call) && strings.Contains(call.said, value) {
+		call.said = "it is refused" // never repeat a secret
+	}
+	return err
+}
+
+func checkService(service string) error {
+	if service == "" || strings.HasPrefix(service, "-") {
+		return fmt.Errorf("%q is no service of sbx", service)
+	}
+	return nil
+}
+
+// holds reads what "sbx secret ls" prints.
+func holds(text, service string) (bool, error) {
+	var list struct {
+		Secrets *[]struct {
+			Scope string `json:"scope"`
+			Name  string `json:"name"`
+		} `json:"secrets"`
+	}
+	if err := decode(text, &list); err != nil {
+		return false, err
+	}
+	if list.Secrets == nil {
+		return false, errors.New("it has no list of secrets")
+	}
+	for _, s := range *list.Secrets {
+		if s.Name == service && s.Scope == "global" {
+			return true, nil
+		}
+	}
+	return false, nil
+}

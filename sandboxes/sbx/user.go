@@ -1,0 +1,90 @@
+package sbx
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// user is as whom sbx runs commands in a microVM.
+type user struct {
+	uid, gid, groups string
+	bounds           uint64   // the capabilities that it can have at most
+	env              []string // with which its commands start
+}
+
+// whoScript is no file: the folder of files may be closed to the user.
+const whoScript = "id -u && id -g && id -G && grep ^CapBnd: /proc/self/status && exec cat /proc/self/environ"
+
+// ask learns how commands run in the microVM: as whom, and by which right root makes namespaces for them.
+func (b *box) ask(ctx context.Context) error {
+	text, err := b.provider.call(ctx, "", "exec", b.name, "sh", "-c", whoScript)
+	if err != nil {
+		return fmt.Errorf("try a command: %w", err)
+	}
+	if b.user, err = readUser(text); err != nil {
+		return fmt.Errorf("ask who runs commands: %w", err)
+	}
+	// Root has every right there, or gets it by being asked for: that depends on the template.
+	b.root = []string{"--user", "root"}
+	if b.asRoot(ctx, "can") == nil {
+		return nil
+	}
+	b.root, b.privileged = append(b.root, "--privileged"), true
+	if err := b.asRoot(ctx, "can"); err != nil {
+		return fmt.Errorf("root inside cannot make namespaces for commands: %w; the template needs util-linux 2.32 or newer", err)
+	}
+	return nil
+}
+
+// asRoot runs one of ralph's own files inside.
+func (b *box) asRoot(ctx context.Context, file string, args ...string) error {
+	_, err := b.provider.call(ctx, "", slices.Concat([]string{"exec"}, b.root, []string{b.name, "sh", filepath.Join(b.state, file)}, args)...)
+	return err
+}
+
+// attend is the command line that runs a command. What is privileged is limited to what the user could have anyway.
+func (b *box) attend(id string) []string {
+	bounds := ""
+	if b.privileged {
+		bounds = "-all"
+		for n := range 64 {
+			if b.user.bounds&(1<<n) != 0 {
+				bounds += ",+cap_" + strconv.Itoa(n)
+			}
+		}
+	}
+	return slices.Concat([]string{"exec", "--interactive"}, b.root, []string{
+		b.name, "sh", filepath.Join(b.state, "attend"), id, b.user.uid, b.user.gid, b.user.groups, bounds,
+	})
+}
+
+// readUser reads what whoScript prints.
+func readUser(text string) (user, error) {
+	m := regexp.MustCompile(`(?s)^(\d{1,10})\n(\d{1,10})\n(\d{1,10}(?: \d{1,10})*)\nCapBnd:\s*([0-9a-f]{1,16})\n(.*)$`).FindStringSubmatch(text)
+	if m == nil {
+		return user{}, fmt.Errorf("sbx exec prints %.80q, which names no user", text)
+	}
+	u := user{uid: m[1], gid: m[2], groups: strings.ReplaceAll(m[3], " ", ",")}
+	var err error
+	if u.bounds, err = strconv.ParseUint(m[4], 16, 64); err != nil {
+		return user{}, err
+	}
+	for entry := range bytes.SplitSeq([]byte(m[5]), []byte{0}) {
+		name, _, ok := bytes.Cut(entry, []byte("="))
+		// A shell keeps these for itself.
+		if ok && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).Match(name) && !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "GID", "PPID"}, string(name)) {
+			u.env = append(u.env, string(entry))
+		}
+	}
+	if len(u.env) == 0 {
+		return user{}, errors.New("sbx exec gives a command no environment")
+	}
+	return u, nil
+}

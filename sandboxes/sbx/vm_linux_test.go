@@ -1,0 +1,166 @@
+package sbx_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// machine is what the first process of a played microVM does: it is one by its processes and mounts, so that the scripts
+// inside can do, and have to do, what they do in a real one. It ends by itself if everybody forgets it.
+const machine = `
+mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run || exit
+echo ready
+exec >/dev/null 2>&1
+sleep 1200 &
+wait
+`
+
+// create starts a microVM. Its file holds the PID of its first process.
+func (s shim) create(name string) error {
+	if err := os.MkdirAll(s.path("boxes"), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.path("boxes", name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sh", "-c", machine)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	_, err = fmt.Fprint(f, cmd.Process.Pid)
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		err = errors.Join(err, fmt.Errorf("the microVM does not start: %v", cmd.Wait()))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// stop ends a microVM. When its first process is dead, so is every other one.
+func (s shim) stop(name string) error {
+	text, err := os.ReadFile(s.path("boxes", name))
+	if err != nil {
+		return fmt.Errorf("sandbox %s not found", name)
+	}
+	if len(text) == 0 { // it has ended, and the PID may be another's
+		return nil
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		return err
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+		return err
+	}
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		if err == nil {
+			return os.Truncate(s.path("boxes", name), 0)
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// exec runs a command as sbx would: by the flags of "docker exec", with its exit status.
+func (s shim) exec(args []string) (int, error) {
+	root, privileged, interactive := false, false, false
+	for strings.HasPrefix(args[0], "--") {
+		switch args[0] {
+		case "--user":
+			root, args = true, args[1:]
+		case "--privileged":
+			privileged = true
+		case "--interactive":
+			interactive = true
+		}
+		args = args[1:]
+	}
+	pid, err := os.ReadFile(s.path("boxes", args[0]))
+	if err != nil {
+		return 0, fmt.Errorf("sandbox %s not found", args[0])
+	}
+	enter := []string{"--target", string(pid), "--mount", "--pid"}
+	if os.Getuid() != 0 {
+		enter = append(enter, "--user", "--preserve-credentials")
+	}
+	enter = append(enter, "--", "setpriv")
+	if _, err := os.Stat(s.path("strict")); err == nil && !privileged {
+		enter = append(enter, "--bounding-set=-sys_admin")
+	}
+	if id, err := os.ReadFile(s.path("agent")); err == nil && !root {
+		enter = append(enter, "--reuid", string(id), "--regid", string(id), "--groups", string(id))
+	}
+	enter = append(enter, "--")
+	cmd := exec.Command("nsenter", append(enter, args[1:]...)...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/home/agent", "GIT_CONFIG_NOSYSTEM=1"}
+	if root {
+		cmd.Env[1] = "HOME=/root"
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if _, err := os.Stat(s.path("drop")); err == nil && interactive {
+		return 1, s.drop(cmd)
+	}
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if ws := exit.Sys().(syscall.WaitStatus); ws.Signaled() {
+			return 128 + int(ws.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// drop is a client that loses its sandbox with the first line that comes from it, while the command runs on.
+func (s shim) drop(cmd *exec.Cmd) error {
+	cmd.Stdout = nil
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		_, err = bufio.NewReader(out).ReadString('\n')
+	}
+	return errors.Join(err, errors.New("connection lost"))
+}
+
+// clean ends the microVMs that a test has left.
+func (s shim) clean(t *testing.T) {
+	boxes, err := os.ReadDir(s.path("boxes"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	for _, b := range boxes {
+		if err := s.stop(b.Name()); err != nil {
+			t.Errorf("end microVM %s: %v", b.Name(), err)
+		}
+	}
+}
