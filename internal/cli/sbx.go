@@ -11,24 +11,26 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// sbxService is an agent's own service: the name that sbx has for it, the variable that may hold its key, and the host.
-type sbxService struct{ name, variable, host string }
+// sbxService is an agent's own service: the name that sbx has for it, the variable that may hold its key, the host, and
+// the kind of sandbox whose image has the agent and whose proxy knows where its secret goes.
+type sbxService struct{ name, variable, host, kind string }
 
 func sbxServiceOf(agent string) (s sbxService, ok bool) {
 	switch agent {
 	case "claude-code":
-		return sbxService{"anthropic", "ANTHROPIC_API_KEY", "api.anthropic.com"}, true
+		return sbxService{"anthropic", "ANTHROPIC_API_KEY", "api.anthropic.com", "claude"}, true
 	case "codex":
-		return sbxService{"openai", "OPENAI_API_KEY", "api.openai.com"}, true
+		return sbxService{"openai", "OPENAI_API_KEY", "api.openai.com", "codex"}, true
 	}
 	return s, false
 }
 
 // sbxConfig is what the configuration means to sbx. The agent's own service is let through, as in every sandbox.
 func sbxConfig(c config.Config, env []string) sbx.Config {
-	out := sbx.Config{HostEnv: env}
+	out := sbx.Config{HostEnv: env, Template: c.Image}
 	hosts := c.Allow
 	if s, ok := sbxServiceOf(c.Agent); ok {
+		out.Agent = s.kind
 		out.SecretEnv = map[string]string{s.name: s.variable}
 		hosts = append([]string{s.host + ":443"}, hosts...)
 	}

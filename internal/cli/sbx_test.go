@@ -15,7 +15,7 @@ import (
 func TestSbxConfig(t *testing.T) {
 	t.Parallel()
 	got := sbxConfig(config.Config{
-		Agent: "claude-code", Allow: []string{"proxy.golang.org", "*.example.com:8443,443", "[2001:db8::1]:22", "not a rule:x"},
+		Agent: "claude-code", Image: "example/app:1", Allow: []string{"proxy.golang.org", "*.example.com:8443,443", "[2001:db8::1]:22", "not a rule:x"},
 	}, nil)
 	want := []string{
 		"api.anthropic.com:443", "proxy.golang.org:443", "proxy.golang.org:80", "**.example.com:8443", "**.example.com:443", "[2001:db8::1]:22",
@@ -26,7 +26,10 @@ func TestSbxConfig(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"anthropic": "ANTHROPIC_API_KEY"}, got.SecretEnv); diff != "" {
 		t.Error(diff)
 	}
-	if got := sbxConfig(config.Config{Agent: "command"}, nil); len(got.Allow) != 0 || len(got.SecretEnv) != 0 {
+	if got.Agent != "claude" || got.Template != "example/app:1" {
+		t.Errorf("it is a sandbox of %q, of %q", got.Agent, got.Template)
+	}
+	if got := sbxConfig(config.Config{Agent: "command"}, nil); len(got.Allow) != 0 || len(got.SecretEnv) != 0 || got.Agent != "" {
 		t.Errorf("an agent without a service gets %+v", got)
 	}
 }

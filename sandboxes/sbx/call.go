@@ -14,8 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// callLimit is the longest that one call may take. The first create of a machine pulls an image.
-const callLimit = 10 * time.Minute
+// How long a call may take at most. A create pulls an image where there is none, and an exec may start a microVM.
+const (
+	createLimit = 10 * time.Minute
+	callLimit   = 2 * time.Minute
+)
 
 // callError is a call of sbx that did not succeed.
 type callError struct {
@@ -34,7 +37,11 @@ func (e *callError) Error() string {
 // call runs sbx and returns what it prints. It never asks.
 func (p *Provider) call(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out bytes.Buffer
-	err := p.stream(ctx, callLimit, strings.NewReader(stdin), &out, args...)
+	limit := callLimit
+	if args[0] == "create" {
+		limit = createLimit
+	}
+	err := p.stream(ctx, limit, strings.NewReader(stdin), &out, args...)
 	return out.String(), err
 }
 

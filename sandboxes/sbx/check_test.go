@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		"a remedy": {"diagnose", `{"checks":[{"name":"Login","status":"fail","message":"not\nlogged in","hint":"run sbx login"}]}`, 0, "sbx: Login: not logged in; run sbx login"},
 		"no hint":  {"diagnose", `{"checks":[{"name":"KVM","status":"fail","message":"no /dev/kvm"}]}`, 0, "sbx: KVM: no /dev/kvm; sbx diagnose says more"},
 		"warning":  {"diagnose", `{"checks":[{"name":"Disk","status":"warn","message":"low"}]}`, 0, ""},
-		"--format": {"diagnose -o", "unknown shorthand flag: 'o' in -o\n", 1, ""},
+		"-o json":  {"diagnose --format", "unknown flag: --format\n", 1, ""},
 		"no JSON":  {"diagnose", "all is well", 0, "read sbx diagnose: it prints no JSON object"},
 		"nothing":  {"diagnose", "{}", 0, "read sbx diagnose: it lists no checks"},
 	} {

@@ -26,10 +26,10 @@ type Finding struct {
 
 // Diagnose asks sbx what it finds wrong with its installation, login and virtualisation.
 func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
-	text, err := p.call(ctx, "", "diagnose", "-o", "json")
+	text, err := p.call(ctx, "", "diagnose", "--format", "json")
 	var call *callError
-	if errors.As(err, &call) && strings.Contains(call.said, "unknown shorthand flag") { // some releases call it so
-		text, err = p.call(ctx, "", "diagnose", "--format", "json")
+	if errors.As(err, &call) && strings.Contains(call.said, "unknown flag") { // some releases call it so
+		text, err = p.call(ctx, "", "diagnose", "-o", "json")
 	}
 	findings, decodeErr := readFindings(text)
 	if decodeErr == nil { // it may exit with an error because it found one

@@ -69,7 +69,7 @@ func Keys() []Key {
 		{Name: "sandbox-show", Group: "Checks and sandbox", Kind: Names, Default: []string{},
 			Help: "host folders that a native sandbox shows besides the system's, read-only"},
 		{Name: "image", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument,
-			Help: "image of docker and podman; see ralph image build"},
+			Help: "image of docker, podman (see ralph image build) and sbx"},
 		{Name: "memory-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "memory of one run in MiB; 0: 4096"},
 		{Name: "cpus", Group: "Checks and sandbox", Kind: Float, Default: 0.0, Help: "processors of one run; 0: 2"},
 		{Name: "pids", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "processes and threads of one run; 0: 1024"},
