@@ -35,13 +35,14 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 	defer func() { err = errors.Join(err, remove()) }()
 	secret := rand.Text()
 	work, git, outside := filepath.Join(dir, "work"), filepath.Join(dir, "git"), filepath.Join(dir, "outside")
-	for _, d := range []string{work, git, outside} {
-		if err := os.Mkdir(d, 0o777); err != nil {
+	for _, d := range []string{work, filepath.Join(git, "objects"), filepath.Join(git, "refs"), outside} {
+		if err := os.MkdirAll(d, 0o777); err != nil {
 			return nil, err
 		}
 	}
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(work, ".git"), []byte("gitdir: "+git+"\n"), 0o644),
+		os.WriteFile(filepath.Join(git, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644), // a provider may ask git inside
 		os.WriteFile(filepath.Join(outside, "secret"), []byte(secret), 0o666),
 		os.Chmod(outside, 0o777),
 	); err != nil {
