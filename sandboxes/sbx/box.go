@@ -15,6 +15,7 @@ import (
 type box struct {
 	provider             *Provider
 	name, state, workdir string
+	gitDir               string // the private repository; empty: none
 	env                  []string
 	user                 user
 	root                 []string // what makes "sbx exec" run as root

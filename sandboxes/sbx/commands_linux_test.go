@@ -131,6 +131,33 @@ func TestCloseRestoresGit(t *testing.T) {
 	}
 }
 
+// A microVM that had nothing to do stops, and starts again with the next command. Nothing of ralph's is lost by that.
+func TestGitAfterStop(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	p, shim := withShim(t, nil)
+	box, err := p.Open(t.Context(), s.spec("idle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxes, err := os.ReadDir(shim.path("boxes"))
+	if err != nil || len(boxes) != 1 {
+		t.Fatalf("%v, %v", boxes, err)
+	}
+	if err := shim.stop(boxes[0].Name()); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Stdout: &out, Stderr: &out, Argv: []string{"sh", "-c", `
+		git rev-parse --absolute-git-dir; ! echo x 2>/dev/null >.git && ! rm .git 2>/dev/null`}})
+	if err != nil || !exit.OK() || out.String() != s.private+"\n" {
+		t.Errorf("%+v, %v: %s", exit, err, &out)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // An Open that does not succeed leaves nothing.
 func TestOpenLeavesNothing(t *testing.T) {
 	t.Parallel()

@@ -65,8 +65,9 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	case err != nil:
 		return sandboxes.Exit{}, fmt.Errorf("run %s in the sbx sandbox: %w", cmd.Argv[0], startError(err))
-	case word.refused == "place", word.refused == "namespace":
-		return sandboxes.Exit{}, fmt.Errorf("run %s in the sbx sandbox: root inside could not make its %s", cmd.Argv[0], word.refused)
+	case word.refused == "place", word.refused == "namespace", word.refused == "git":
+		return sandboxes.Exit{}, fmt.Errorf("run %s in the sbx sandbox: root inside could not make its %s", cmd.Argv[0], map[string]string{
+			"place": "folder in /run", "namespace": "namespace", "git": ".git file"}[word.refused])
 	case word.refused != "":
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusal(word.refused, dir)}
 	}

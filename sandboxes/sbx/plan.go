@@ -139,7 +139,7 @@ func (pl *plan) box() (*box, error) {
 		return nil, fmt.Errorf("make the sandbox's state folder: %w", err)
 	}
 	b := &box{
-		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, git: pl.git,
+		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, gitDir: pl.spec.GitDir, git: pl.git,
 		env:     slices.Concat([]string{"PWD=" + pl.spec.Worktree}, pl.spec.Env),
 		running: make(map[*execution]struct{}),
 	}

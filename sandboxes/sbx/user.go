@@ -60,9 +60,13 @@ func (b *box) attend(id string) []string {
 			}
 		}
 	}
-	return slices.Concat([]string{"exec", "--interactive"}, b.root, []string{
+	args := slices.Concat([]string{"exec", "--interactive"}, b.root, []string{
 		b.name, "sh", filepath.Join(b.state, "attend"), id, b.user.uid, b.user.gid, b.user.groups, bounds,
 	})
+	if b.gitDir != "" {
+		args = append(args, b.gitDir, b.workdir)
+	}
+	return args
 }
 
 // readUser reads what whoScript prints.

@@ -29,10 +29,18 @@ func (s shim) create(name string) error {
 	if err := os.MkdirAll(s.path("boxes"), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(s.path("boxes", name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(s.path("boxes", name), os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(f.Close(), s.boot(name)); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// boot starts a microVM that does not run.
+func (s shim) boot(name string) error {
 	cmd := exec.Command("sh", "-c", machine)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
@@ -46,13 +54,13 @@ func (s shim) create(name string) error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+		return err
 	}
-	_, err = fmt.Fprint(f, cmd.Process.Pid)
+	err = os.WriteFile(s.path("boxes", name), strconv.AppendInt(nil, int64(cmd.Process.Pid), 10), 0o644)
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		err = errors.Join(err, fmt.Errorf("the microVM does not start: %v", cmd.Wait()))
 	}
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // stop ends a microVM. When its first process is dead, so is every other one.
@@ -89,6 +97,7 @@ func (s shim) stop(name string) error {
 
 // exec runs a command as sbx would: by the flags of "docker exec", with its exit status.
 func (s shim) exec(args []string) (int, error) {
+	whole := args
 	root, privileged, interactive := false, false, false
 	for strings.HasPrefix(args[0], "--") {
 		switch args[0] {
@@ -104,6 +113,12 @@ func (s shim) exec(args []string) (int, error) {
 	pid, err := os.ReadFile(s.path("boxes", args[0]))
 	if err != nil {
 		return 0, fmt.Errorf("sandbox %s not found", args[0])
+	}
+	if len(pid) == 0 { // it has stopped
+		if err := s.boot(args[0]); err != nil {
+			return 0, err
+		}
+		return s.exec(whole)
 	}
 	enter := []string{"--target", string(pid), "--mount", "--pid"}
 	if os.Getuid() != 0 {
