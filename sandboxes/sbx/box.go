@@ -19,6 +19,7 @@ type box struct {
 	env                  []string
 	user                 user
 	root                 []string // what makes "sbx exec" run as root
+	pids                 int      // how many processes and threads the user may have
 	privileged           bool     // whether root has more rights than it gives by itself
 	git                  []byte   // what the worktree's .git file says on the host; nil: there is none of ours
 

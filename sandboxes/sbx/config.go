@@ -20,7 +20,7 @@ type Config struct {
 	// Agent is the kind of sandbox; default "shell", which starts nothing by itself.
 	Agent string
 	// Template is the image the microVM starts from; default that of Agent. It needs a POSIX sh, grep,
-	// git, and of util-linux 2.32 or newer unshare, setsid, setpriv and mount.
+	// git, and of util-linux 2.32 or newer unshare, setsid, setpriv, prlimit, mountpoint and mount.
 	Template string
 	// Allow and Deny are what one sandbox may and may not reach besides the machine's policy, as sbx writes it:
 	// "api.example.com:443", "*.example.com" (one label), "**.example.com", a CIDR. Deny wins.

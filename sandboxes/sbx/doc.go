@@ -12,7 +12,8 @@
 //
 //   - Ralph's own egress proxy has no part in it. Rules of a Config hold for one sandbox, over the policy of the machine:
 //     only where that is "sbx policy init deny-all" are they all there is.
-//   - Memory and CPUs are the microVM's. Processes and scratch space are bounded by nothing but it.
+//   - Memory and CPUs are the microVM's. Processes are bounded for the user, not for root inside; scratch space is
+//     bounded by nothing but the microVM.
 //   - The user inside may become root there. What it has others start, such as the microVM's own container engine,
 //     lives until Close removes the microVM; and root inside can take the .git file away that ralph puts over the
 //     worktree's own. The host trusts neither: it works with its own records, and Close puts the file back.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,6 +122,34 @@ func TestCommandHasUsersRights(t *testing.T) {
 	}
 	if bounds&(1<<unix.CAP_SYS_ADMIN) != 0 || bounds&(1<<unix.CAP_CHOWN) == 0 {
 		t.Errorf("its capabilities are bounded by %x", bounds)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The user inside cannot have more processes than it may.
+func TestHoldsProcesses(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can play a microVM with a second user, and root has no limit")
+	}
+	p, shim := withShim(t, nil)
+	agent := strconv.Itoa(1_000_000 + os.Getpid()) // a user of no other test's
+	if err := os.WriteFile(shim.path("agent"), []byte(agent), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "many", Worktree: "/tmp", Limits: sandboxes.Limits{PIDs: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, n := range map[int]string{0: "10", 2: "30"} {
+		var out bytes.Buffer
+		exit, err := box.Exec(t.Context(), sandboxes.Command{Stdout: &out, Stderr: &out, Argv: []string{
+			"sh", "-c", `n=0; while [ $n -lt "$1" ]; do sleep 1000 & n=$((n + 1)); done`, "sh", n}})
+		if err != nil || exit.OK() != (want == 0) {
+			t.Errorf("%s processes: %+v, %v: %s", n, exit, err, &out)
+		}
 	}
 	if err := box.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package sbx
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ const (
 	leastMemory   = 512 << 20
 	defaultMemory = 4 << 30
 	defaultCPUs   = 2
+	defaultPIDs   = 1024
 )
 
 // plan is a microVM that is about to be made: all is looked up, and nothing is done yet.
@@ -140,6 +142,7 @@ func (pl *plan) box() (*box, error) {
 	}
 	b := &box{
 		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, gitDir: pl.spec.GitDir, git: pl.git,
+		pids:    cmp.Or(pl.spec.Limits.PIDs, defaultPIDs),
 		env:     slices.Concat([]string{"PWD=" + pl.spec.Worktree}, pl.spec.Env),
 		running: make(map[*execution]struct{}),
 	}

@@ -39,7 +39,8 @@ func New(c Config) *Provider {
 func (*Provider) Name() string { return "sbx" }
 
 // Capabilities says: the worktree is passed through to a virtual machine, and sbx keeps secrets outside and the network
-// to its own policy. The number of processes is not bounded, so that limits are not promised.
+// to its own policy. Root inside may start any number of processes, so that limits are
+// not promised.
 func (*Provider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.VM, OwnEgress: true, Secrets: true}
 }

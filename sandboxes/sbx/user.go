@@ -61,7 +61,7 @@ func (b *box) attend(id string) []string {
 		}
 	}
 	args := slices.Concat([]string{"exec", "--interactive"}, b.root, []string{
-		b.name, "sh", filepath.Join(b.state, "attend"), id, b.user.uid, b.user.gid, b.user.groups, bounds,
+		b.name, "sh", filepath.Join(b.state, "attend"), id, b.user.uid, b.user.gid, b.user.groups, bounds, strconv.Itoa(b.pids),
 	})
 	if b.gitDir != "" {
 		args = append(args, b.gitDir, b.workdir)
