@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 	"time"
 
@@ -36,6 +37,8 @@ type Spec struct {
 	// goroutine. When a writer fails, the rest of that output is discarded. A writer that blocks holds up the process,
 	// and Run; it does not hold up the killing.
 	Stdout, Stderr io.Writer
+	// Extra are further open files, which the process gets from descriptor 3 on. They stay open here.
+	Extra []*os.File
 	// Mark, when set, is put into the environment (RALPH_MARK=<mark>) and finds the process's children again: here at
 	// the end, and by KillMarked after a crash of ralph. Without it only the process group is killed, which is enough
 	// for programs that are trusted and does not cost a look at every process of the machine.

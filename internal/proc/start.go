@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -52,12 +53,13 @@ func start(s *Spec) (*child, error) {
 	attr := syscall.ProcAttr{
 		Dir:   s.Dir,
 		Env:   env,
-		Files: c.files.child(),
+		Files: append(c.files.child(), descriptors(s.Extra)...),
 		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
 		// something on /dev/tty gets an error instead of stopping forever in the background.
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	pid, err := forkExec(path, s.Argv, &attr)
+	runtime.KeepAlive(s.Extra) // their numbers were in use until here
 	c.files.closeChild()
 	if err != nil {
 		c.files.abandon()
@@ -66,6 +68,13 @@ func start(s *Spec) (*child, error) {
 	c.tree.root = pid
 	c.files.start(s)
 	return c, nil
+}
+
+func descriptors(files []*os.File) (fds []uintptr) {
+	for _, f := range files {
+		fds = append(fds, f.Fd())
+	}
+	return fds
 }
 
 // forkExec starts the program. A program that was just written can be busy for a moment: a fork elsewhere in this
