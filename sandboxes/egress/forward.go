@@ -23,6 +23,10 @@ type ForwardConfig struct {
 	// Dial connects to the proxy where a path is not enough, such as from a process that has left the mount that
 	// showed it. Nil dials Socket.
 	Dial func(ctx context.Context) (net.Conn, error)
+	// Listen opens the door for an address, the HTTP proxy's or an endpoint's, where commands have no network of their
+	// own in which it could be opened as it is. The forwarder then serves no names, and leaves loopback alone: programs
+	// that ignore proxy variables reach nothing. Nil listens at the addresses themselves.
+	Listen func(ctx context.Context, at netip.AddrPort) (net.Listener, error)
 	// Log is for operators; it is silent by default.
 	Log zerolog.Logger
 }
@@ -30,6 +34,7 @@ type ForwardConfig struct {
 // Forwarder leads what programs in a sandbox send out to the [Proxy]. It holds no secret and decides nothing.
 type Forwarder struct {
 	dial  func(ctx context.Context) (net.Conn, error)
+	door  func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has a network of its own
 	log   zerolog.Logger
 	names *names
 	dns   net.PacketConn
@@ -54,7 +59,7 @@ const maxForwarded = 1024
 // net.ipv4.ip_unprivileged_port_start=0), and CAP_NET_ADMIN only when loopback is down. Its process may drop all of
 // these afterwards. Run must be called once, or Close.
 func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
-	f := &Forwarder{dial: c.Dial, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
+	f := &Forwarder{dial: c.Dial, door: c.Listen, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
 	if f.dial == nil {
 		if c.Socket == "" {
 			return nil, errors.New("egress forwarder: no socket to forward to")
@@ -63,8 +68,10 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket)
 		}
 	}
-	if err := loopbackUp(); err != nil {
-		return nil, fmt.Errorf("egress forwarder: %w", err)
+	if f.door == nil {
+		if err := loopbackUp(); err != nil {
+			return nil, fmt.Errorf("egress forwarder: %w", err)
+		}
 	}
 	plan, err := f.ask(ctx)
 	if err != nil {
@@ -118,6 +125,14 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // on loopback it gives nothing, and some sandboxes' filters do not know it
 	tcp := func(a netip.AddrPort, serve func(context.Context, net.Conn)) error {
+		if f.door != nil {
+			l, err := f.door(ctx, a)
+			if err != nil {
+				return fmt.Errorf("open a door to %s: %w", a, err)
+			}
+			f.doors = append(f.doors, door{l, serve})
+			return nil
+		}
 		l, err := config.Listen(ctx, "tcp4", a.String())
 		if err != nil {
 			return fmt.Errorf("listen inside the sandbox (ports below 1024 need CAP_NET_BIND_SERVICE there, or net.ipv4.ip_unprivileged_port_start=0): %w", err)
@@ -125,13 +140,10 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 		f.doors = append(f.doors, door{l, serve})
 		return nil
 	}
-	dns := netip.AddrPortFrom(netip.MustParseAddr(loopback), dnsPort)
-	if err := tcp(dns, func(ctx context.Context, c net.Conn) { serveDNS(ctx, c, f.names) }); err != nil {
-		return err
-	}
-	var err error
-	if f.dns, err = config.ListenPacket(ctx, "udp4", dns.String()); err != nil {
-		return fmt.Errorf("listen for DNS inside the sandbox: %w", err)
+	if f.door == nil {
+		if err := f.listenForNames(ctx, config, tcp, p); err != nil {
+			return err
+		}
 	}
 	if err := tcp(endpointAddr(-1), f.through(preface{verb: verbProxy})); err != nil {
 		return err
@@ -140,6 +152,21 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 		if err := tcp(endpointAddr(i), f.through(preface{verbEndpoint, strconv.Itoa(i)})); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// listenForNames opens what programs need that know of no proxy: DNS, and the ports of the names.
+func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
+	tcp func(netip.AddrPort, func(context.Context, net.Conn)) error, p plan,
+) error {
+	dns := netip.AddrPortFrom(netip.MustParseAddr(loopback), dnsPort)
+	if err := tcp(dns, func(ctx context.Context, c net.Conn) { serveDNS(ctx, c, f.names) }); err != nil {
+		return err
+	}
+	var err error
+	if f.dns, err = config.ListenPacket(ctx, "udp4", dns.String()); err != nil {
+		return fmt.Errorf("listen for DNS inside the sandbox: %w", err)
 	}
 	for _, port := range p.Ports {
 		if port < 1 || port > 65535 || port == dnsPort {
@@ -161,7 +188,9 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	for _, d := range f.doors {
 		group.Go(func() error { return f.accept(ctx, d, slots, &conns) })
 	}
-	group.Go(func() error { serveUDP(f.dns, f.names); return nil })
+	if f.dns != nil {
+		group.Go(func() error { serveUDP(f.dns, f.names); return nil })
+	}
 	stop := context.AfterFunc(ctx, func() { f.end() })
 	err := group.Wait()
 	stop()
