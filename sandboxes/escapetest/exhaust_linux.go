@@ -41,7 +41,7 @@ func exhaustCases() map[string]func(*suite) {
 		},
 		"exhaust/memory": func(s *suite) {
 			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.Memory = 256 << 20 })
-			exit, err := r.Exec(r.bounded(), sandboxes.Command{Argv: []string{attacker, attackMark, "memory", strconv.Itoa(1 << 30)}})
+			exit, err := r.Exec(r.bounded(), sandboxes.Command{Argv: []string{r.attacker, attackMark, "memory", strconv.Itoa(1 << 30)}})
 			if err != nil || exit.Signal != "SIGKILL" {
 				s.Errorf("ended with %+v, %v, want to be killed", exit, err)
 			}
@@ -56,7 +56,7 @@ func exhaustCases() map[string]func(*suite) {
 			const most = 16 << 20
 			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.Disk = most })
 			out, _, err := r.sh(`for d in /tmp "$HOME" /dev/shm /var/tmp; do head -c 100000000 /dev/zero >$d/fill; done 2>/dev/null
-			cat /tmp/fill "$HOME/fill" /dev/shm/fill /var/tmp/fill | wc -c`)
+			cat /tmp/fill "$HOME/fill" /dev/shm/fill /var/tmp/fill 2>/dev/null | wc -c`)
 			if err != nil {
 				s.Fatal(err)
 			}

@@ -60,7 +60,7 @@ func helperCases() map[string]func(*suite) {
 			r := s.open(nil)
 			done := make(chan error, 1)
 			go func() {
-				_, err := r.Exec(r.bounded(), sandboxes.Command{Argv: []string{attacker, attackMark, "helper", "again"}})
+				_, err := r.Exec(r.bounded(), sandboxes.Command{Argv: []string{r.attacker, attackMark, "helper", "again"}})
 				done <- err
 			}()
 			for i := range 5 {

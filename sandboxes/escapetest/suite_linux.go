@@ -18,6 +18,11 @@ import (
 type Options struct {
 	// Program is a host path of the test program that the provider can show; empty means the one that runs.
 	Program string
+	// InPlace says that the provider shows a file only at its own path.
+	InPlace bool
+	// Weak are the attacks that the provider's documentation says it does not stop: by the name of the subtest, what the
+	// suite says of each. One that is stopped has to leave the list.
+	Weak map[string][]string
 }
 
 // Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel.
@@ -36,7 +41,15 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 		for name, test := range group() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				test(&suite{T: t, provider: provider(t), program: o.Program})
+				s := &suite{T: t, provider: provider(t), program: o.Program, attacker: attacker}
+				if o.InPlace {
+					s.attacker = o.Program
+				}
+				for _, w := range o.Weak[name] {
+					s.weak = append(s.weak, &weakness{text: w})
+				}
+				test(s)
+				s.weakStill()
 			})
 		}
 	}
@@ -47,12 +60,14 @@ type suite struct {
 	*testing.T
 	provider sandboxes.Provider
 	program  string
+	attacker string // where the program is inside
+	weak     []*weakness
 }
 
 // limit ends a test that would hang, long after any event it waits for.
 const limit = time.Minute
 
-// attacker is where the test program is shown inside.
+// attacker is where the test program is shown inside, where the provider can choose.
 const attacker = "/srv/attacker"
 
 func (s *suite) bounded() context.Context {
@@ -82,7 +97,7 @@ func (s *suite) open(change func(*sandboxes.Spec)) *room {
 	r := &room{suite: s, host: host, spec: sandboxes.Spec{
 		Run: "escape-" + rand.Text(), Worktree: filepath.Join(host, "worktree"), GitDir: filepath.Join(host, "private"),
 		Objects: []string{filepath.Join(host, "objects")}, RequireIsolation: true,
-		Mounts: []sandboxes.Mount{{Host: s.program, Inside: attacker, ReadOnly: true}},
+		Mounts: []sandboxes.Mount{{Host: s.program, Inside: s.attacker, ReadOnly: true}},
 	}}
 	for _, dir := range []string{r.spec.Worktree, r.spec.GitDir, r.spec.Objects[0], filepath.Join(host, "other")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -122,7 +137,7 @@ func (r *room) attack(name string, args ...string) {
 	r.Helper()
 	var out bytes.Buffer
 	exit, err := r.Exec(r.bounded(), sandboxes.Command{
-		Argv: append([]string{attacker, attackMark, name}, args...), Stdout: &out, Stderr: &out,
+		Argv: append([]string{r.attacker, attackMark, name}, args...), Stdout: &out, Stderr: &out,
 	})
 	if err != nil || !exit.OK() {
 		r.Errorf("%s: %+v, %v\n%s", name, exit, err, &out)
