@@ -39,6 +39,7 @@ type Isolation string
 
 const (
 	NoIsolation Isolation = "none"
+	AccessRules Isolation = "access-rules"
 	Namespaces  Isolation = "namespaces"
 	Container   Isolation = "container"
 	VM          Isolation = "vm"
@@ -52,6 +53,9 @@ type Capabilities struct {
 	OwnEgress bool // they are limited by a policy of the provider's own; Spec.Egress has no part in it
 	Limits    bool // memory, CPU and process limits are enforced
 	Secrets   bool // credentials stay outside; the sandbox holds placeholders
+	// Weaker says in a few words, for people, what an isolating provider does not hold back and others do. Empty: nothing
+	// is known.
+	Weaker string
 }
 
 // Isolated reports whether the host is protected from what runs inside.

@@ -24,7 +24,7 @@ const house = "internal/cli"
 
 // floors says on which floor each package stands. It imports only from floors below its own, and its parent folder's
 // package. The packages of internal/cli are one house and may import each other; so may a forge's tracker and what all
-// forges share, and an isolating sandbox and the proxy that is its way out.
+// forges share, an isolating sandbox and the proxy that is its way out, and landlock native's filter.
 var floors = map[string]int{
 	"cmd/ralph": 5,
 
@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"sandboxes/egress":          1,
 	"sandboxes/escapetest":      1,
 	"sandboxes/image":           1,
+	"sandboxes/landlock":        1,
 	"sandboxes/native":          1,
 	"sandboxes/runner":          1,
 	"sandboxes/sandboxtest":     1,
@@ -147,7 +148,8 @@ func judge(p listed) (problems []string) {
 func neighbours(name, other string) bool {
 	return within(name, house) && within(other, house) ||
 		other == "tracker/forge" && within(name, "tracker") ||
-		other == "sandboxes/egress" && within(name, "sandboxes")
+		other == "sandboxes/egress" && within(name, "sandboxes") ||
+		other == "sandboxes/native" && name == "sandboxes/landlock"
 }
 
 func isExempt(name string) bool {

@@ -21,7 +21,12 @@ import (
 type probe struct {
 	What string `json:"what"`
 	Held bool   `json:"held"`
+	// Known: the provider says of itself that it does not hold this.
+	Known bool `json:"known,omitempty"`
 }
+
+// gitFileProbe is the one that access rules cannot hold: the file is put back when the sandbox is closed.
+const gitFileProbe = "replacing the .git file"
 
 // attackTime bounds one probe.
 const attackTime = 20 * time.Second
@@ -68,7 +73,7 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 	defer func() { _ = listener.Close(); <-accepted }()
 
 	env := []string{}
-	if path != "" && provider.Name() == "native" {
+	if path != "" && showsHost(provider) {
 		env = append(env, "PATH="+path)
 	}
 	box, err := provider.Open(ctx, sandboxes.Spec{Run: "check-" + strings.ToLower(secret[:8]), Worktree: work, GitDir: git, Env: env})
@@ -84,7 +89,9 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 		if err != nil && limit.Err() == nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		probes = append(probes, probe{What: what, Held: held(out.String(), err == nil && exit.OK())})
+		p := probe{What: what, Held: held(out.String(), err == nil && exit.OK())}
+		p.Known = !p.Held && what == gitFileProbe && provider.Capabilities().Isolation == sandboxes.AccessRules
+		probes = append(probes, p)
 		return nil
 	}
 	fails := func(_ string, ok bool) bool { return !ok }
@@ -107,7 +114,7 @@ func attack(ctx context.Context, provider sandboxes.Provider, path string) (prob
 		try("connecting to the host's loopback", fmt.Sprintf("git ls-remote http://%s/x", listener.Addr()), func(string, bool) bool {
 			return reached.Load() == 0
 		}),
-		try("replacing the .git file", "rm -f .git && mkdir .git", func(string, bool) bool {
+		try(gitFileProbe, "rm -f .git && mkdir .git", func(string, bool) bool {
 			info, err := os.Stat(filepath.Join(work, ".git"))
 			return err == nil && !info.IsDir()
 		}),

@@ -125,7 +125,7 @@ func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"config --agent ", "claude-code\ncodex\ncommand\n"},
 		{"config --publish ", "auto\nbranch\nmerge\npr\nnone\n"},
-		{"init --sandbox ", "auto\nnative\ndocker\npodman\nsbx\nnone\n"},
+		{"init --sandbox ", "auto\nnative\ndocker\npodman\nsbx\nlandlock\nnone\n"},
 		{"config paral", "parallel\n"},
 		{"help ver", "version\n"},
 		{"version --color ", "auto\nalways\nnever\n"},

@@ -191,7 +191,7 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	env, err := a.passed(c.AgentEnv)
 	isolated := provider.Capabilities().Isolated()
 	sandboxEnv := env
-	if provider.Name() == "native" {
+	if showsHost(provider) {
 		sandboxEnv = append([]string{"PATH=" + a.sandboxPath(c)}, env...)
 	}
 	options := agents.Options{

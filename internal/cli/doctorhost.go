@@ -107,6 +107,8 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 		d.fail("sandbox", chosenName+": "+err.Error(), "choose another with --sandbox; `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
 		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox native, docker, podman or sbx")
+	case provider.Capabilities().Weaker != "":
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox native, docker, podman or sbx, where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 		if s, ok := provider.(*sbx.Provider); ok {

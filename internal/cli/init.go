@@ -220,6 +220,8 @@ func (a *app) sandboxOptions() []option {
 		o := option{name: name}
 		if !a.isolates(name) {
 			o.note = "on this host, without isolation"
+		} else if name == "landlock" {
+			o.note = "on this host, below access rules: weaker than the others"
 		}
 		out = append(out, o)
 	}

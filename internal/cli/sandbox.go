@@ -69,7 +69,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if provider.Name() == "native" {
+	if showsHost(provider) {
 		env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, env...)
 	}
 	res, err := pool.Shell{
@@ -118,6 +118,7 @@ type providerData struct {
 	Egress    bool                `json:"egress"`
 	Limits    bool                `json:"limits"`
 	Secrets   bool                `json:"secrets_outside"`
+	Weaker    string              `json:"weaker,omitempty"`
 }
 
 func runSandboxCheck(cmd *cobra.Command, a *app) error {
@@ -134,7 +135,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 			return err
 		}
 		c := provider.Capabilities()
-		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets}
+		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
 		if err := provider.Check(cmd.Context()); err != nil {
 			d.Usable, d.Why = false, err.Error()
 		}
@@ -169,6 +170,9 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 	}
 	a.ui.table(rows)
 	for _, d := range list {
+		if d.Weaker != "" {
+			a.ui.printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
+		}
 		if d.Why != "" {
 			a.ui.printf("%s: %s\n", d.Name, cleanLine(d.Why))
 		}
@@ -179,7 +183,10 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 	a.ui.printf("\nAttacks from inside %s:\n", provider.Name())
 	for _, pr := range probes {
 		mark := a.ui.paint(green, "held  ")
-		if !pr.Held {
+		switch {
+		case pr.Known:
+			mark = a.ui.paint(yellow, "WEAK  ")
+		case !pr.Held:
 			mark = a.ui.paint(red, "BROKEN")
 		}
 		a.ui.printf("  %s  %s\n", mark, pr.What)
@@ -190,7 +197,7 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	broken := 0
 	for _, pr := range probes {
-		if !pr.Held {
+		if !pr.Held && !pr.Known {
 			broken++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
@@ -22,7 +23,7 @@ import (
 const insideWord = "sandbox-inside"
 
 // sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
-func sandboxNames() []string { return []string{"native", "docker", "podman", "sbx", "none"} }
+func sandboxNames() []string { return []string{"native", "docker", "podman", "sbx", "landlock", "none"} }
 
 // sandboxRegistry makes the providers as the configuration wants them.
 func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
@@ -41,6 +42,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
 		sbx.New(sbxConfig(c, a.host.Env)),
+		landlock.New(landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
 	)
 }
@@ -59,7 +61,7 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
 			return nil, &exitError{status: exitUsage, err: fmt.Errorf("no sandbox: native: %w", err),
-				hint: "choose --sandbox docker, podman or sbx; --sandbox none runs agents on this host without isolation"}
+				hint: "choose --sandbox docker, podman or sbx, or landlock, which is weaker; --sandbox none runs agents on this host without isolation"}
 		}
 	}
 	return provider, nil
@@ -122,6 +124,9 @@ func limits(c config.Config) sandboxes.Limits {
 		Memory: int64(c.MemoryMB) << 20, CPUs: c.CPUs, PIDs: c.PIDs, Disk: int64(c.ScratchMB) << 20,
 	}
 }
+
+// showsHost reports whether a sandbox shows programs of this host, and so has its PATH.
+func showsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
 // agentPlaces are the folders that the agent's program needs and that a native sandbox does not show by itself: where
 // it was found in PATH, and what that leads to.

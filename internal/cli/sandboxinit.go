@@ -6,6 +6,7 @@ import (
 	"os/signal"
 
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
@@ -14,6 +15,9 @@ import (
 func SandboxInit() (status int, inside bool) {
 	if len(os.Args) > 2 && os.Args[1] == insideWord {
 		return container.Inside(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr), true
+	}
+	if status, inside = landlock.Init(os.Args); inside {
+		return status, true
 	}
 	// What is caught and read by nobody does nothing: no command inside can end the sandbox with a signal.
 	return native.Init(os.Args, func() { signal.Notify(make(chan os.Signal, 1)) })

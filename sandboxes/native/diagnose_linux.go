@@ -10,7 +10,7 @@ import (
 )
 
 // instead is what is offered where namespaces are closed. There is no weaker wall under the name of native.
-const instead = "or choose --sandbox docker, podman or sbx"
+const instead = "or choose --sandbox docker, podman or sbx, or the weaker --sandbox landlock"
 
 // diagnose adds to an error of the kernel what closes the way, and the command that opens it.
 func diagnose(err error) error {

@@ -59,7 +59,7 @@ func Keys() []Key {
 			Help: "prompt template; empty: .ralph/prompt.md, or the built-in one"},
 
 		{Name: "sandbox", Group: "Checks and sandbox", Kind: Text, Default: "auto", Registered: true,
-			Help: "where agents and checks run; auto: native; none is this host, without isolation"},
+			Help: "where agents and checks run; auto: native; landlock is weaker; none is this host, without isolation"},
 		{Name: "allow", Group: "Checks and sandbox", Kind: Lines, Default: []string{},
 			Help: "hosts that isolated runs may reach: HOST, *.DOMAIN or HOST:PORT"},
 		{Name: "agent-upstream", Group: "Checks and sandbox", Kind: Text, Default: "",
@@ -67,7 +67,7 @@ func Keys() []Key {
 		{Name: "mounts", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, FlagName: "mount",
 			Help: "host files shown inside: host=PATH,inside=PATH,readonly"},
 		{Name: "sandbox-show", Group: "Checks and sandbox", Kind: Names, Default: []string{},
-			Help: "host folders that a native sandbox shows besides the system's, read-only"},
+			Help: "host folders that native and landlock sandboxes show besides the system's, read-only"},
 		{Name: "image", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument,
 			Help: "image of docker, podman (see ralph image build) and sbx"},
 		{Name: "memory-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "memory of one run in MiB; 0: 4096"},

@@ -1,0 +1,6 @@
+package landlock
+
+// For tests outside the package.
+var (
+	ScratchPrefix = scratchPrefix
+)

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package landlock
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// Provider is the provider "landlock".
+type Provider struct{}
+
+// New returns the provider, which cannot be used here.
+func New(Config) *Provider { return &Provider{} }
+
+// Init does nothing on this system: no sandbox ever starts this program.
+func Init([]string) (status int, inside bool) { return 0, false }
+
+// Check says why the provider cannot be used.
+func (*Provider) Check(context.Context) error {
+	return fmt.Errorf("sandbox landlock needs Linux 6.12, this is %s: choose --sandbox docker or podman", runtime.GOOS)
+}
+
+// Open fails as Check does.
+func (p *Provider) Open(ctx context.Context, _ sandboxes.Spec) (sandboxes.Sandbox, error) {
+	return nil, p.Check(ctx)
+}
+
+// Reap finds nothing: no sandbox was ever opened here.
+func (*Provider) Reap(context.Context, string) error { return nil }

@@ -1,0 +1,153 @@
+package landlock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/landlock"
+)
+
+// linked makes a worktree with a .git file, and a private repository.
+func linked(t *testing.T) sandboxes.Spec {
+	t.Helper()
+	dir := t.TempDir()
+	spec := sandboxes.Spec{Run: "open-" + dir, Worktree: filepath.Join(dir, "tree"), GitDir: filepath.Join(dir, "private")}
+	for _, d := range []string{spec.Worktree, spec.GitDir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(spec.Worktree, ".git"), []byte("gitdir: of-the-user\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// TestTheGitFileComesBack: by Close, and by Reap where ralph has crashed, whatever a command has made of it.
+func TestTheGitFileComesBack(t *testing.T) {
+	t.Parallel()
+	p := landlock.New(landlock.Config{})
+	for name, end := range map[string]func(context.Context, sandboxes.Sandbox, string) error{
+		"Close": func(ctx context.Context, box sandboxes.Sandbox, _ string) error { return box.Close(ctx) },
+		"Reap":  func(ctx context.Context, _ sandboxes.Sandbox, run string) error { return p.Reap(ctx, run) },
+	} {
+		spec := linked(t)
+		box, err := p.Open(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		exit, err := box.Exec(t.Context(), sandboxes.Command{
+			Argv: []string{"sh", "-ec", `cat .git; rm .git; mkdir -p .git/hooks; ln -s / .git/root; chmod 500 .git/hooks
+				mkdir "$HOME/a"; touch "$HOME/a/b"; chmod 500 "$HOME/a"; touch "$TMPDIR/c"`}, Stdout: &out, Stderr: &out,
+		})
+		if err != nil || !exit.OK() || out.String() != "gitdir: "+spec.GitDir+"\n" {
+			t.Errorf("%+v, %v, %s", exit, err, &out)
+		}
+		if err := end(t.Context(), box, spec.Run); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(spec.Worktree, ".git")); err != nil || string(got) != "gitdir: of-the-user\n" {
+			t.Errorf("%s: .git is %q, %v", name, got, err)
+		}
+		nothingLeft(t, spec.Run)
+		if err := box.Close(t.Context()); err != nil {
+			t.Errorf("Close after %s: %v", name, err)
+		}
+	}
+}
+
+// TestReapBelievesNobodyElse: in a folder that all may write to, others could plant a note of what to put back.
+func TestReapBelievesNobodyElse(t *testing.T) {
+	t.Parallel()
+	spec, base := linked(t), t.TempDir()
+	planted := filepath.Join(base, landlock.ScratchPrefix(spec.Run)+"planted")
+	note := `{"worktree":"` + spec.Worktree + `","git_file":"ZXZpbA=="}`
+	if err := errors.Join(os.Mkdir(planted, 0o777), os.Chmod(planted, 0o777), os.WriteFile(filepath.Join(planted, "note.json"), []byte(note), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if err := landlock.New(landlock.Config{Scratch: base}).Reap(t.Context(), spec.Run); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(spec.Worktree, ".git")); err != nil || string(got) != "gitdir: of-the-user\n" {
+		t.Errorf(".git is %q, %v", got, err)
+	}
+}
+
+func TestOpenRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, d := range []string{"tree", "tree/sub", "other"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := filepath.Join(dir, "tree")
+	tests := map[string]struct {
+		spec sandboxes.Spec
+		want string
+	}{
+		"another place": {
+			sandboxes.Spec{Run: "x", Worktree: tree, Mounts: []sandboxes.Mount{{Host: filepath.Join(dir, "other"), Inside: "/srv/x"}}},
+			"only at its own absolute path",
+		},
+		"read-only in the worktree": {
+			sandboxes.Spec{Run: "x", Worktree: tree, Mounts: []sandboxes.Mount{{Host: tree + "/sub", Inside: tree + "/sub", ReadOnly: true}}},
+			"cannot keep it read-only",
+		},
+		"the root":   {sandboxes.Spec{Run: "x", Worktree: "/"}, "in a place of the system's"},
+		"no run":     {sandboxes.Spec{Worktree: tree}, "has no id"},
+		"no .git":    {sandboxes.Spec{Run: "x", Worktree: tree, GitDir: filepath.Join(dir, "other")}, "has no .git file"},
+		"no socket":  {sandboxes.Spec{Run: "x", Worktree: tree, Egress: tree}, "is not a socket"},
+		"no objects": {sandboxes.Spec{Run: "x", Worktree: tree, Objects: []string{dir + "/none"}}, "object folder"},
+	}
+	for name, tt := range tests {
+		box, err := landlock.New(landlock.Config{}).Open(t.Context(), tt.spec)
+		if err == nil {
+			_ = box.Close(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// TestCommandsAreTheWorktreesOwner: root works for others without root's rights.
+func TestCommandsAreTheWorktreesOwner(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // there is nobody else to be
+	}
+	dir, err := os.MkdirTemp("", "landlock-owner-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinary, ordinary)); err != nil {
+		t.Fatal(err)
+	}
+	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{Run: "owner-" + dir, Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{
+		Argv:   []string{"sh", "-ec", `id -u; id -G; echo x >made; chmod 640 made; echo y >"$HOME/z"; echo error >/dev/stderr; grep CapBnd /proc/self/status`},
+		Stdout: &out, Stderr: &out,
+	})
+	if want := "65534\n65534\nerror\nCapBnd:\t0000000000000000\n"; err != nil || !exit.OK() || out.String() != want {
+		t.Errorf("%+v, %v, %q", exit, err, &out)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "made")); err != nil || info.Mode() != 0o640 {
+		t.Errorf("what it made: %+v, %v", info, err)
+	}
+}

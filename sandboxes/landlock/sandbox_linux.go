@@ -1,0 +1,192 @@
+package landlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+type sandbox struct {
+	plan *plan
+	room *scratch
+	env  []string
+
+	closing chan struct{} // closed by the first Close
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool // guarded by mu; running grows only before
+	removed bool // guarded by mu; Close has done its work
+}
+
+var _ sandboxes.Sandbox = (*sandbox)(nil)
+
+func newSandbox(p *plan, room *scratch, env []string) *sandbox {
+	return &sandbox{plan: p, room: room, env: env, closing: make(chan struct{})}
+}
+
+// Workdir is the worktree's path, which is the same on both sides.
+func (s *sandbox) Workdir() string { return s.plan.Worktree }
+
+// Exec runs one command, with a helper of its own.
+func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if ctx.Err() != nil {
+		return sandboxes.Exit{}, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return sandboxes.Exit{}, sandboxes.ErrClosed
+	}
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
+	if err := problem(cmd); err != nil {
+		return sandboxes.Exit{}, err
+	}
+	r, err := s.call(ctx, cmd)
+	switch {
+	case ctx.Err() != nil:
+		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
+	case s.isClosed():
+		return sandboxes.Exit{}, sandboxes.ErrClosed
+	case err != nil:
+		return sandboxes.Exit{}, err
+	case r.Refused != "":
+		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusalOf(r)}
+	}
+	return exitOf(r), nil
+}
+
+func (s *sandbox) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// problem is what is wrong with a command as it is.
+func problem(cmd sandboxes.Command) error {
+	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
+		return &sandboxes.StartError{Argv0: "a process", Err: errors.New("no program is named")}
+	}
+	for _, text := range slices.Concat(cmd.Argv, cmd.Env, []string{cmd.Dir}) {
+		if strings.ContainsRune(text, 0) {
+			return &sandboxes.StartError{Argv0: cmd.Argv[0], Err: errors.New("an argument, its environment or its folder contains a NUL byte")}
+		}
+	}
+	return nil
+}
+
+// order puts a command into the helper's terms.
+func (s *sandbox) order(cmd sandboxes.Command) order {
+	o := order{Plan: *s.plan, Argv: cmd.Argv, Dir: s.plan.Worktree, Env: s.env}
+	if cmd.Dir != "" {
+		o.Dir = cmd.Dir
+		if !filepath.IsAbs(o.Dir) {
+			o.Dir = filepath.Join(s.plan.Worktree, o.Dir)
+		}
+		o.Env = append(slices.Clip(o.Env), "PWD="+o.Dir)
+	}
+	o.Env = lastWins(slices.Concat(o.Env, cmd.Env))
+	return o
+}
+
+// lastWins drops entries that a later one replaces, and the marks of ralph's own processes, which the helper adds.
+func lastWins(env []string) []string {
+	at := make(map[string]int, len(env))
+	out := make([]string, 0, len(env))
+	for _, e := range env {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || isMark(name) {
+			continue
+		}
+		if i, seen := at[name]; seen {
+			out[i] = e
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+// isMark reports whether processes are found again by a variable of this name.
+func isMark(name string) bool { return name+"=" == markName || name == "RALPH_EXEC" }
+
+// refusalOf gives back the kind of error that the helper met.
+func refusalOf(r report) error {
+	switch r.Cause {
+	case causeNotFound:
+		return &startCause{r.Refused, exec.ErrNotFound}
+	case causePermission:
+		return &startCause{r.Refused, fs.ErrPermission}
+	}
+	return errors.New(r.Refused)
+}
+
+// startCause is an error of the other side, by its words and its kind.
+type startCause struct {
+	text string
+	kind error
+}
+
+func (e *startCause) Error() string { return e.text }
+func (e *startCause) Unwrap() error { return e.kind }
+
+func exitOf(r report) sandboxes.Exit {
+	exit := sandboxes.Exit{Code: r.Code}
+	if r.Signal != 0 {
+		exit.Code = 128 + r.Signal
+		exit.Signal = unix.SignalName(unix.Signal(r.Signal))
+		if exit.Signal == "" { // real-time signals have no name
+			exit.Signal = fmt.Sprintf("SIG%d", r.Signal)
+		}
+	}
+	return exit
+}
+
+// Close ends what runs, waits for it, and puts back what the sandbox has changed. When ctx ends first it can be called
+// again.
+func (s *sandbox) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return fmt.Errorf("close sandbox landlock: %w", context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.removed { // the run's mark may be in use again
+		return nil
+	}
+	if err := proc.KillMarked(ctx, s.plan.Run); err != nil {
+		return fmt.Errorf("close sandbox landlock: %w", err)
+	}
+	if err := s.room.remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("close sandbox landlock: %w", err)
+	}
+	s.removed = true
+	return nil
+}

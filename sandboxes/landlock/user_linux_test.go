@@ -1,0 +1,61 @@
+package landlock_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// asUser is set in the environment of the test program that runs as an ordinary user.
+const asUser = "LANDLOCK_TEST_AS_USER"
+
+// ordinary is the user of that program.
+const ordinary = 65534
+
+// TestAsOrdinaryUser runs the whole package again without root's rights, when it has them.
+func TestAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // all the other tests are this one
+	}
+	dir, err := os.MkdirTemp("", "landlock-user-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tmp := filepath.Join(dir, "tmp")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(tmp, 0o755), os.Chown(tmp, ordinary, ordinary)); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "landlock.test")
+	copyProgram(t, program)
+	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=300s", "-test.shuffle=on")
+	if testing.Short() {
+		cmd.Args = append(cmd.Args, "-test.short")
+	}
+	cmd.Dir = tmp
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp, asUser + "=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as user %d: %v\n%s", ordinary, err, out)
+	}
+}
+
+// copyProgram copies this program to where others may read it. Another process writes it: while this one has it open for
+// writing, so has whatever it forks, and then nobody can start it.
+func copyProgram(t *testing.T, to string) {
+	t.Helper()
+	from, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
+	if err := os.Chmod(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,50 @@
+package landlock
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/native"
+)
+
+// watchEvery is how often memory and processes are looked at, and watchShare the part of the time that may be spent so:
+// on a machine with many processes a look takes longer, and comes less often. What grows faster than this is stopped a
+// little late, but is stopped.
+const (
+	watchEvery = 50 * time.Millisecond
+	watchShare = 20
+)
+
+// watch looks for as long as the helper lives. It never returns.
+func (h *helper) watch() {
+	for pause := watchEvery; ; {
+		<-time.After(pause)
+		began := time.Now()
+		h.look()
+		pause = max(watchEvery, watchShare*time.Since(began))
+	}
+}
+
+// look ends the largest process when all together have too much memory, and what is youngest when they are too many.
+func (h *helper) look() {
+	pids, err := native.Descendants(os.Getpid())
+	if err != nil {
+		return
+	}
+	total, largest, size := int64(0), 0, int64(0)
+	for _, pid := range pids {
+		used := native.OwnMemory(pid)
+		total += used
+		if used > size {
+			largest, size = pid, used
+		}
+	}
+	if total > h.order.Plan.Memory && largest > 0 {
+		_ = unix.Kill(largest, unix.SIGKILL)
+	}
+	for _, pid := range pids[min(len(pids), h.order.Plan.PIDs):] {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
