@@ -23,7 +23,9 @@ import (
 const insideWord = "sandbox-inside"
 
 // sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
-func sandboxNames() []string { return []string{"native", "docker", "podman", "sbx", "landlock", "none"} }
+func sandboxNames() []string {
+	return []string{"native", "docker", "podman", "sbx", "landlock", "none"}
+}
 
 // sandboxRegistry makes the providers as the configuration wants them.
 func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
@@ -38,11 +40,15 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		}
 		return container.New(e, config)
 	}
+	rules := landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}
+	if p.state != "" {
+		rules.Scratch = filepath.Join(p.state, "landlock")
+	}
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
 		sbx.New(sbxConfig(c, a.host.Env)),
-		landlock.New(landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
+		landlock.New(rules),
 		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
 	)
 }

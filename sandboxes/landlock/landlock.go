@@ -36,7 +36,8 @@ type Config struct {
 	// Path is where commands look for programs, in the places of it that a sandbox may read and not write, before the
 	// system's own; empty means this process's PATH.
 	Path string
-	// Scratch is the folder in which each sandbox gets its HOME and TMPDIR; empty means os.TempDir.
+	// Scratch is the folder in which each sandbox gets its HOME and TMPDIR, and Reap finds what a crash has left. It is
+	// made where it is missing; empty means os.TempDir.
 	Scratch string
 }
 

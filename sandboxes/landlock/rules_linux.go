@@ -50,10 +50,36 @@ func usable() error {
 	case !native.Filterable():
 		return fmt.Errorf("there is no filter over system calls for this architecture: %s", instead)
 	}
+	if err := looks(); err != nil {
+		return fmt.Errorf("the container that ralph runs in does not let it look at its own commands (%w): "+
+			"start it with --cap-add SYS_PTRACE, run ralph outside, or %s", err, instead)
+	}
 	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if text := strings.TrimSpace(string(scope)); err == nil && text != "0" && text != "1" && os.Getuid() != 0 {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %s, and ralph has to look at its own commands: "+
 			"sudo sysctl -w kernel.yama.ptrace_scope=1, or %s", text, instead)
+	}
+	return nil
+}
+
+// looks tries, on this process itself, the calls with which the helper looks at a command.
+func looks() error {
+	process, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer func() { _ = unix.Close(process) }()
+	fd, err := unix.PidfdGetfd(process, process, 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_getfd: %w", err)
+	}
+	_ = unix.Close(fd)
+	var from, to [1]byte
+	local := []unix.Iovec{{Base: &to[0]}}
+	local[0].SetLen(1)
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&from[0])), Len: 1}}
+	if _, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0); err != nil {
+		return fmt.Errorf("process_vm_readv: %w", err)
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ func scratchPrefix(run string) string {
 }
 
 func makeScratch(base string, p *plan) (*scratch, error) {
+	if err := os.MkdirAll(base, 0o711); err != nil {
+		return nil, fmt.Errorf("make scratch space: %w", err)
+	}
 	dir, err := os.MkdirTemp(base, scratchPrefix(p.Run))
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
