@@ -13,45 +13,47 @@ import (
 // secret is the credential that must never get into a sandbox.
 const secret = "sk-ant-the-real-secret-0123456789abcdef"
 
-// The real agents work a backlog to the end in the native sandbox: with a placeholder for a key, no network but ralph's
+// The real agents work a backlog to the end in the sandboxes that need no image: with a placeholder for a key, no network but ralph's
 // own proxy, and a repository of their own. The gate reads every file and process it can see, and looks for the key.
 func TestRealAgentsIsolated(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("the native sandbox is Linux's")
+		t.Skip("these sandboxes are Linux's")
 	}
 	model := startModel(t)
 	for agent, tt := range map[string]struct{ upstream, key, program, model string }{
 		"claude-code": {model, "ANTHROPIC_API_KEY", "claude", "sonnet"},
 		"codex":       {model + "/v1", "OPENAI_API_KEY", "codex", "gpt-5.5"},
 	} {
-		t.Run(agent, func(t *testing.T) {
-			t.Parallel()
-			s, r := newScene(t, doIt), newRepository(t)
-			r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
-			r.write(t, "look.sh", lookForSecrets)
-			r.commit(t, "a backlog")
-			env := []string{
-				"PATH=" + filepath.Dir(agentProgram(t, tt.program)) + ":" + os.Getenv("PATH"),
-				tt.key + "=" + secret, "RALPH_AGENT=" + agent, "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=native",
-			}
-			p := s.start(t, r, env, "work", "--model", tt.model, "--agent-upstream", tt.upstream, "--max-iterations", "2",
-				"--gate", "test -f hello.txt", "--gate", "sh look.sh")
-			if got := p.end(t); got != 0 {
-				t.Fatalf("status %d", got)
-			}
-			if n := r.commits(t, "ralph/greet"); n != 1 {
-				t.Errorf("%d commits", n)
-			}
-			report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog/greet.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(string(report), secret) || !strings.Contains(string(report), "sandbox: native") {
-				t.Errorf("report:\n%s", report)
-			}
-			s.clean(t, r)
-		})
+		for _, sandbox := range []string{"native", "landlock"} {
+			t.Run(agent+" in "+sandbox, func(t *testing.T) {
+				t.Parallel()
+				s, r := newScene(t, doIt), newRepository(t)
+				r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
+				r.write(t, "look.sh", lookForSecrets)
+				r.commit(t, "a backlog")
+				env := []string{
+					"PATH=" + filepath.Dir(agentProgram(t, tt.program)) + ":" + os.Getenv("PATH"),
+					tt.key + "=" + secret, "RALPH_AGENT=" + agent, "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=" + sandbox,
+				}
+				p := s.start(t, r, env, "work", "--model", tt.model, "--agent-upstream", tt.upstream, "--max-iterations", "2",
+					"--gate", "test -f hello.txt", "--gate", "sh look.sh")
+				if got := p.end(t); got != 0 {
+					t.Fatalf("status %d", got)
+				}
+				if n := r.commits(t, "ralph/greet"); n != 1 {
+					t.Errorf("%d commits", n)
+				}
+				report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog/greet.md"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(report), secret) || !strings.Contains(string(report), "sandbox: "+sandbox) {
+					t.Errorf("report:\n%s", report)
+				}
+				s.clean(t, r)
+			})
+		}
 	}
 }
 
