@@ -104,8 +104,11 @@ func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
 		}
 	}
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", w.agent(), w.rec.Sandbox)
-	if !w.p.cfg.Sandboxes.Capabilities().Isolated() {
+	switch c := w.p.cfg.Sandboxes.Capabilities(); {
+	case !c.Isolated():
 		b.WriteString(" (the agent ran on the host, without isolation)")
+	case c.Weaker != "":
+		fmt.Fprintf(b, " (weaker than others: %s)", c.Weaker)
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", w.rec.Run)
 	if w.again != "" {
