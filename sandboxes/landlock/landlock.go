@@ -64,6 +64,6 @@ func Weaknesses() []string {
 		"the host's process list, network interfaces and /proc can be seen",
 		"the worktree's .git file can be replaced until the sandbox is closed",
 		"commands have the user's own id",
-		"memory and processes are limited by looking at them, CPU and scratch space are not",
+		"memory and processes are limited by looking at them, CPU, scratch space and file watchers are not",
 	}
 }
