@@ -173,6 +173,7 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 		res.Warnings = append(res.Warnings, "sandbox: "+err.Error())
 	}
 	res.Warnings = append(res.Warnings, noticesOf(box)...)
+	res.Warnings = append(res.Warnings, leftInside(box)...)
 	return res, nil
 }
 

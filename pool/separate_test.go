@@ -139,21 +139,3 @@ func TestJobWithPrivateRepository(t *testing.T) {
 		}
 	}
 }
-
-func TestSandboxThatCopies(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, commits)
-	f.Config.Sandboxes = copying{newBinding(nil)}
-	f.issue("a")
-	rec := f.only(f.sweep(context.Background()))
-	if rec.Verdict.Outcome != pool.Failed || !strings.Contains(rec.Verdict.Reason, "copied") {
-		t.Errorf("verdict %+v", rec.Verdict)
-	}
-	f.clean()
-}
-
-type copying struct{ binding }
-
-func (copying) Capabilities() sandboxes.Capabilities {
-	return sandboxes.Capabilities{Files: sandboxes.Copy, Isolation: sandboxes.VM}
-}

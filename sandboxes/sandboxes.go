@@ -30,7 +30,8 @@ const (
 	InPlace Files = "in-place"
 	// Bind: the worktree is mounted; what is written inside is on the host at once.
 	Bind Files = "bind"
-	// Copy: the worktree is copied in; results come back only through [Copier].
+	// Copy: the worktree and the private repository are copied in before a command, and back after it: what is written
+	// inside is on the host when Exec or Close returns.
 	Copy Files = "copy"
 )
 
@@ -70,7 +71,8 @@ type Spec struct {
 	Worktree string
 	// GitDir is the absolute host path of the private repository. Isolating providers show it at the same path,
 	// writable, and put a .git file that points to it in the place of the worktree's own, so that the file can be
-	// neither removed nor replaced inside. Providers with InPlace files ignore it.
+	// neither removed nor replaced inside; those with Copy files make the repository itself the worktree's .git. Providers
+	// with InPlace files ignore it.
 	GitDir string
 	// Env is the environment ("K=V") that commands see in addition to the provider's own base.
 	Env []string
@@ -82,6 +84,9 @@ type Spec struct {
 	// Objects are absolute host paths of object folders that the private repository borrows from. They are shown
 	// read-only at the same paths.
 	Objects []string
+	// Pack is for providers with Copy files, in the place of Objects: the host path, without its suffix, of a git pack
+	// (".pack") and its index (".idx") with everything that the private repository borrows.
+	Pack string
 	// Egress is the host path of the unix socket of ralph's egress proxy for this run (package sandboxes/egress). The
 	// provider makes it the only way out. Empty: no network at all.
 	Egress string
@@ -152,10 +157,9 @@ type Noticer interface {
 
 // Copier is implemented by sandboxes with Copy files.
 type Copier interface {
-	// CopyIn unpacks a tar stream below dir inside.
-	CopyIn(ctx context.Context, dir string, tar io.Reader) error
-	// CopyOut returns the file at path inside. The caller closes it.
-	CopyOut(ctx context.Context, path string) (io.ReadCloser, error)
+	// Left says, in one line, what of the sandbox's files was refused when they were last copied back: what is too much, no
+	// plain file, or leads out of its folder. Empty: nothing was.
+	Left() string
 }
 
 // Command is one program to run inside.

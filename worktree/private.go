@@ -65,15 +65,15 @@ func (t *Tree) dropPrivate(ctx context.Context) error {
 	if _, err := t.handBack(ctx); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrKept, t.privateDir(), err)
 	}
-	if err := t.update(func(rec *record) { rec.Private = false }); err != nil {
+	if err := t.update(func(rec *record) { rec.Private, rec.Packed = false, nil }); err != nil {
 		return err
 	}
 	return t.discardPrivate()
 }
 
-// discardPrivate deletes the private repository and the quarantine, whatever is in them.
+// discardPrivate deletes the private repository, its pack and the quarantine, whatever is in them.
 func (t *Tree) discardPrivate() error {
-	for _, dir := range []string{t.privateDir(), t.quarantineDir()} {
+	for _, dir := range []string{t.privateDir(), t.quarantineDir(), t.packDir()} {
 		if err := removeTree(dir); err != nil {
 			return fmt.Errorf("remove %s: %w", dir, err)
 		}
@@ -123,7 +123,7 @@ func (t *Tree) makePrivate(ctx context.Context) (PrivateRepo, error) {
 	if err := t.seatPrivate(ctx, root, t.Spec().Base); err != nil {
 		return PrivateRepo{}, err
 	}
-	return PrivateRepo{Dir: dir, Objects: objects}, t.update(func(rec *record) { rec.Private = true })
+	return PrivateRepo{Dir: dir, Objects: objects}, t.update(func(rec *record) { rec.Private, rec.Packed = true, nil })
 }
 
 // seatPrivate puts the private repository where the worktree stands: branch, base, HEAD, index.
@@ -148,6 +148,9 @@ func (t *Tree) seatPrivate(ctx context.Context, root *os.Root, base Base) error 
 		}
 	}
 	if err := replaceFile(root, "HEAD", []byte("ref: "+branchRef(t.Spec().Branch)+"\n")); err != nil {
+		return err
+	}
+	if err := t.packAlong(ctx, root, []string{refs.branch, base.Commit}); err != nil {
 		return err
 	}
 	return t.copyIndexes(root)

@@ -26,6 +26,8 @@ type record struct {
 	Rebasing *Base `json:"rebasing,omitempty"`
 	// Private says that the agent works in a private repository: commits are found there, not in GitDir.
 	Private bool `json:"private,omitempty"`
+	// Packed are commits that a copy of the private repository has with all that they need; none: it is not copied.
+	Packed []string `json:"packed,omitempty"`
 }
 
 func (r *Repo) recordPath(name string) string { return r.path("worktrees", name+recordSuffix) }
