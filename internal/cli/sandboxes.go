@@ -33,7 +33,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	in := func(e container.Engine) sandboxes.Provider {
 		config := container.Config{
 			Image: imageOf(c, p.top, e.Name), Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir,
-			User: c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+			User: c.ContainerUser, Runtime: c.ContainerRuntime, Files: sandboxes.Files(c.ContainerFiles), Args: c.ContainerArgs, HostEnv: a.host.Env,
 		}
 		if p.state != "" {
 			config.StateDir = filepath.Join(p.state, "containers")

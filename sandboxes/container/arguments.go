@@ -47,12 +47,20 @@ func (pl *plan) arguments() ([]string, error) {
 			return t.relabel + c.SELinux
 		}
 	}
-	for _, m := range pl.shown() {
-		flag, err := mountFlag(m, relabel(m))
+	if c.Files == sandboxes.Copy {
+		more, err := pl.copyArguments()
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, "--mount", flag)
+		args = append(args, more...)
+	} else {
+		for _, m := range pl.shown() {
+			flag, err := mountFlag(m, relabel(m))
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, "--mount", flag)
+		}
 	}
 	for _, g := range c.Groups {
 		args = append(args, "--group-add", g)
@@ -69,7 +77,11 @@ func (pl *plan) arguments() ([]string, error) {
 	args = append(args, c.Helper.Args...)
 	args = append(args, insideStay)
 	if pl.spec.Egress != "" {
-		args = append(args, socketPath)
+		way := socketPath
+		if c.Files == sandboxes.Copy {
+			way = insideTunnel
+		}
+		args = append(args, way)
 	}
 	return args, nil
 }

@@ -34,11 +34,14 @@ func TestCommandLines(t *testing.T) {
 		userns string
 		limits sandboxes.Limits
 		mounts []sandboxes.Mount
+		resolv []string
 	}{
 		"docker":          {engine: Docker(), spec: spec},
 		"docker-git":      {engine: Docker(), spec: git},
 		"docker-egress":   {engine: Docker(), spec: egress},
 		"docker-knobs":    {engine: Docker(), spec: spec, config: knobs, limits: sandboxes.Limits{Memory: 1 << 30, CPUs: 1.5, PIDs: 99, Disk: 1 << 20}},
+		"docker-copy":     {engine: Docker(), spec: egress, config: Config{Files: sandboxes.Copy}, resolv: []string{"--dns", "127.0.0.1"}},
+		"podman-copy":     {engine: Podman(), spec: git, config: Config{Files: sandboxes.Copy}},
 		"podman":          {engine: Podman(), spec: spec},
 		"podman-egress":   {engine: Podman(), spec: egress},
 		"podman-knobs":    {engine: Podman(), spec: spec, config: knobs},
@@ -58,7 +61,7 @@ func TestCommandLines(t *testing.T) {
 			}
 			pl := &plan{
 				provider: p, spec: tt.spec, user: user{1000, 100}, userns: tt.userns, mounts: tt.mounts,
-				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: "/w/tree", limits: withDefaults(tt.limits),
+				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: "/w/tree", limits: withDefaults(tt.limits), resolv: tt.resolv,
 			}
 			args, err := pl.arguments()
 			if err != nil {

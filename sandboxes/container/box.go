@@ -17,7 +17,9 @@ type box struct {
 	provider             *Provider
 	name, state, workdir string
 	env                  []string
-	memory               int64 // its limit in bytes
+	memory               int64   // its limit in bytes
+	copies               *copies // nil where files are mounted
+	tunnel               *tunnel // nil without egress, and where its socket is mounted
 
 	closing sync.Mutex // held by the one Close that works
 
@@ -48,23 +50,25 @@ func (b *box) Notices() []string {
 
 // execution is one Exec in progress.
 type execution struct {
+	kill context.CancelCauseFunc // ends the command
 	stop context.CancelCauseFunc // ends the engine's client
 	done chan struct{}
 }
 
 func (b *box) Workdir() string { return b.workdir }
 
-// begin registers an Exec.
-func (b *box) begin(stop context.CancelCauseFunc) (*execution, error) {
+// begin registers a command.
+func (b *box) begin(kill, stop context.CancelCauseFunc, own bool) (*execution, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case own:
 	case b.closed:
 		return nil, sandboxes.ErrClosed
 	case b.broken != nil:
 		return nil, b.broken
 	}
-	e := &execution{stop: stop, done: make(chan struct{})}
+	e := &execution{kill: kill, stop: stop, done: make(chan struct{})}
 	b.running[e] = struct{}{}
 	return e, nil
 }
@@ -93,6 +97,11 @@ func (b *box) Close(ctx context.Context) error {
 	if ended {
 		return nil
 	}
+	if b.copies != nil {
+		if err := b.bringOut(ctx, running); err != nil {
+			return fmt.Errorf("close sandbox %s: %w", b.provider.engine.Name, err)
+		}
+	}
 	if err := b.remove(ctx); err != nil {
 		return fmt.Errorf("close sandbox %s: %w", b.provider.engine.Name, err)
 	}
@@ -110,10 +119,76 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
+// bringOut ends the commands and takes what they have left. The container stays when that fails: nothing else has it.
+func (b *box) bringOut(ctx context.Context, running []*execution) error {
+	for _, e := range running {
+		e.kill(sandboxes.ErrClosed)
+	}
+	for _, e := range running {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := b.copies.last(ctx); err != nil {
+		name := b.provider.engine.Name
+		return fmt.Errorf("%w; its container is kept: look with %s cp %s:%s DIR, remove it with %s rm --force %s",
+			err, name, b.name, b.workdir, name, b.name)
+	}
+	return nil
+}
+
+// revive makes commands of our own possible in a container that has ended, with nothing else in it.
+func (b *box) revive(ctx context.Context) error {
+	if !b.isBroken() {
+		return nil
+	}
+	p := b.provider
+	_, _ = p.call(ctx, "kill", b.name) // it may have ended already
+	for {
+		st, err := p.state(ctx, b.name)
+		if err != nil {
+			return err
+		}
+		if !st.Running {
+			break
+		}
+		t := time.NewTimer(endPause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	_, err := p.call(ctx, "start", b.name)
+	return err
+}
+
+func (b *box) isBroken() bool { return b.brokenBy() != nil }
+
+// brokenBy is why no Exec can succeed any more; nil when one can.
+func (b *box) brokenBy() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.broken
+}
+
 // remove removes the container and its files.
 func (b *box) remove(ctx context.Context) error {
+	b.tunnel.close()
 	if err := b.provider.end(ctx, b.name); err != nil {
 		return err
+	}
+	if b.copies != nil {
+		err := b.copies.close()
+		if !b.provider.config.Keep {
+			err = errors.Join(err, b.provider.removeVolumes(ctx, b.name+"-"))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return os.RemoveAll(b.state)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,14 +35,29 @@ func (e *callError) Error() string {
 
 // call runs the engine's program and returns what it prints.
 func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callLimit,
-		fmt.Errorf("%s %s has not answered for %s", p.engine.Name, args[0], callLimit))
+	return p.callWith(ctx, input{limit: callLimit}, args...)
+}
+
+// input is what a call of the engine's program may have to read.
+type input struct {
+	from  io.Reader
+	temp  string // where the program puts what it cannot hold; empty: where it likes
+	limit time.Duration
+}
+
+func (p *Provider) callWith(ctx context.Context, in input, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, in.limit,
+		fmt.Errorf("%s %s has not answered for %s", p.engine.Name, args[0], in.limit))
 	defer cancel()
+	env := p.config.HostEnv
+	if in.temp != "" {
+		env = append(slices.Clip(env), "TMPDIR="+in.temp)
+	}
 	var out bytes.Buffer
 	errs := proc.NewTail(4 << 10)
 	// No mark: podman's monitor of a container descends from this call and has to outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: p.engine.argv(args...), Dir: "/", Env: p.config.HostEnv, Stdout: &out, Stderr: errs,
+		Argv: p.engine.argv(args...), Dir: "/", Env: env, Stdin: in.from, Stdout: &out, Stderr: errs,
 	})
 	if err != nil {
 		return "", p.startError(err)

@@ -22,6 +22,11 @@ type Config struct {
 	// ralph/containers in the user's cache folder.
 	StateDir string
 
+	// Files says how the worktree gets in: sandboxes.Bind, the default, mounts it. sandboxes.Copy is for an engine that
+	// does not see this host's files, such as one on another machine: it copies in, before each command, what the host
+	// has changed, and out, after it, what the command has.
+	Files sandboxes.Files
+
 	// Env is the environment ("K=V") of every command, over the image's. A Spec's wins.
 	Env []string
 	// Mounts are shown inside besides those of the Spec. A Host path may start with "~/", and a relative one starts
@@ -108,6 +113,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Network == "" {
 		c.Network = "none"
 	}
+	if c.Files == "" {
+		c.Files = sandboxes.Bind
+	}
 	if c.HostEnv == nil {
 		c.HostEnv = os.Environ()
 	}
@@ -131,6 +139,9 @@ func (c Config) problems() (errs []error) {
 		if dir != "" && (!path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, ":,\n\x00")) {
 			say("%s %q inside is not a clean absolute path without ':' and ','", name, dir)
 		}
+	}
+	if c.Files != sandboxes.Bind && c.Files != sandboxes.Copy {
+		say("files %q is not one of %s, %s", c.Files, sandboxes.Bind, sandboxes.Copy)
 	}
 	switch c.SELinux {
 	case "", "disable", "shared", "private":

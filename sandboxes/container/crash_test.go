@@ -40,7 +40,7 @@ func TestReapAfterACrash(t *testing.T) {
 			t.Parallel()
 			r := rigs()[name]
 			c := r.config(t)
-			dir, run := worktree(t), fmt.Sprintf("crash-%s-%d", name, os.Getpid())
+			dir, run := folder(t), fmt.Sprintf("crash-%s-%d", name, os.Getpid())
 			life := filepath.Join(dir, "life")
 			if err := unix.Mkfifo(life, 0o666); err != nil {
 				t.Fatal(err)

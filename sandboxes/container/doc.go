@@ -13,7 +13,14 @@
 //     engine's client returns is never taken for the command's: only that report is.
 //
 // The egress proxy is reached over a unix socket, which crosses no virtual machine's file sharing: with Docker Desktop and
-// podman machine a sandbox with egress does not open. gVisor shows host sockets only with its flag --host-uds=open.
+// podman machine a sandbox with egress does not open where files are mounted. gVisor shows host sockets only with its flag
+// --host-uds=open.
+//
+// With [sandboxes.Copy] nothing of the host is mounted, so that the engine can be anywhere: folders are volumes, which a
+// container without any other task fills; files go in before each command and come out after it (package mirror); the
+// private repository is mounted as the worktree's .git, so that it can be neither removed nor replaced; and the proxy is
+// reached through one more exec. What comes out is believed in nothing. It is not given up, either: a container whose files
+// cannot be had stays.
 //
 // A command that kills this helper ends its own sandbox: without a report the container is removed.
 package container

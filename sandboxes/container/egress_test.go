@@ -35,7 +35,7 @@ func TestEgressIsTheOnlyWayOut(t *testing.T) {
 				}
 			}
 		}
-		wt := worktree(t)
+		wt := folder(t)
 		box := enter(t, container.New(r.engine, r.config(t)), sandboxes.Spec{
 			Worktree: wt, Egress: socket, Run: "out-" + name + filepath.Base(filepath.Dir(wt)),
 		})

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,11 +34,14 @@ func Podman() Engine { return Engine{Name: "podman", Dialect: DialectPodman} }
 
 // tongue is how one dialect says what the other says differently.
 type tongue struct {
-	info    []string          // prints what readInfo reads
-	run     []string          // for every container
-	remove  []string          // removes containers by force, at once
-	owned   func(user) string // the options of a tmpfs that give it to a user
-	relabel string            // the option of a mount that sets its SELinux label; empty: there is none
+	info   []string          // prints what readInfo reads
+	run    []string          // for every container
+	remove []string          // removes containers by force, at once
+	owned  func(user) string // the options of a tmpfs that give it to a user
+	// resolve is what makes names lead to loopback without a mounted file; the volume holds one.
+	resolve func(ctx context.Context, p *Provider, volume string) ([]string, error)
+	bare    string // the option of a volume that keeps out of it what the image has there, and its owner
+	relabel string // the option of a mount that sets its SELinux label; empty: there is none
 }
 
 func (e Engine) tongue() tongue {
@@ -50,6 +54,7 @@ func (e Engine) tongue() tongue {
 			},
 			remove:  []string{"rm", "--force", "--time", "0", "--volumes"},
 			owned:   func(user) string { return "U,notmpcopyup" },
+			resolve: resolveByFile,
 			relabel: ",relabel=",
 		}
 	}
@@ -62,8 +67,10 @@ func (e Engine) tongue() tongue {
 			"--env", "FTP_PROXY=", "--env", "ftp_proxy=", "--env", "ALL_PROXY=", "--env", "all_proxy=",
 			"--env", "NO_PROXY=", "--env", "no_proxy=",
 		},
-		remove: []string{"rm", "--force", "--volumes"},
-		owned:  func(u user) string { return fmt.Sprintf("uid=%d,gid=%d", u.uid, u.gid) },
+		remove:  []string{"rm", "--force", "--volumes"},
+		resolve: resolveByDNS,
+		bare:    "volume-nocopy",
+		owned:   func(u user) string { return fmt.Sprintf("uid=%d,gid=%d", u.uid, u.gid) },
 	}
 }
 

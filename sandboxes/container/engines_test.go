@@ -20,12 +20,16 @@ func TestConforms(t *testing.T) {
 	for name, r := range rigs() {
 		t.Run(name, func(t *testing.T) {
 			require(t, name)
-			if name == "podman-rootless" && os.Getuid() == 0 {
+			if strings.HasPrefix(name, "podman-rootless") && os.Getuid() == 0 {
 				asUser(t, os.Getenv(rootlessVar))
 				return
 			}
-			p := container.New(r.engine, r.config(t))
-			sandboxtest.Run(t, func(*testing.T) sandboxes.Provider { return p }, sandboxtest.Options{Worktree: worktree})
+			c, o := r.config(t), sandboxtest.Options{Worktree: folder}
+			if r.files == sandboxes.Copy {
+				o.Shared = share(t, &c)
+			}
+			p := container.New(r.engine, c)
+			sandboxtest.Run(t, func(*testing.T) sandboxes.Provider { return p }, o)
 		})
 	}
 }

@@ -21,12 +21,19 @@ var errNoReport = errors.New("the engine's client ended without a report")
 
 // Exec runs one command by a helper inside.
 func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return sandboxes.Exit{}, context.Cause(ctx)
-	}
-	if len(cmd.Argv) == 0 {
+	case len(cmd.Argv) == 0:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a command", Err: errors.New("no program is named")}
+	case b.copies != nil:
+		return b.copies.around(ctx, cmd)
 	}
+	return b.exec(ctx, cmd, false)
+}
+
+// exec runs one command. A command of our own also runs when no others do any more.
+func (b *box) exec(ctx context.Context, cmd sandboxes.Command, own bool) (sandboxes.Exit, error) {
 	text, err := json.Marshal(b.order(cmd))
 	if err != nil {
 		return sandboxes.Exit{}, fmt.Errorf("encode %s: %w", cmd.Argv[0], err)
@@ -35,10 +42,12 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: fmt.Errorf(
 			"its arguments and environment have more than %d bytes; long text belongs on its standard input", maxFrame/2)}
 	}
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
 	// The client does not end with ctx: it is told to kill what is inside, and to say when that is done.
 	client, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	e, err := b.begin(stop)
+	e, err := b.begin(kill, stop, own)
 	if err != nil {
 		return sandboxes.Exit{}, err
 	}
@@ -47,7 +56,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	var s *session
 	for range execTries {
 		s = newSession(cmd)
-		if err = s.run(ctx, client, b, text); !errors.Is(err, errNoReport) || s.started || b.over(ctx) {
+		if err = s.run(ctx, client, b, text); !errors.Is(err, errNoReport) || s.started || b.over(ctx, own) {
 			break
 		}
 	}
@@ -61,7 +70,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case err == nil:
 		b.note(s.report.Killed)
 		return sandboxes.Exit{Code: s.report.Code, Signal: s.report.Signal}, nil
-	case b.isClosed():
+	case b.isClosed() && !own:
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
 	err = fmt.Errorf("run %s in the %s sandbox: %w", cmd.Argv[0], b.provider.engine.Name, b.autopsy(ctx, err, s))
@@ -103,8 +112,8 @@ func (b *box) isClosed() bool {
 }
 
 // over reports whether trying again is pointless.
-func (b *box) over(ctx context.Context) bool {
-	if ctx.Err() != nil || b.isClosed() {
+func (b *box) over(ctx context.Context, own bool) bool {
+	if ctx.Err() != nil || b.isClosed() && !own {
 		return true
 	}
 	st, err := b.provider.state(ctx, b.name)

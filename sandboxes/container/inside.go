@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // What Inside is asked for.
@@ -12,6 +13,14 @@ const (
 	insideStay  = "stay"  // be the container's first process: stay [SOCKET]
 	insideExec  = "exec"  // start one command
 	insideReady = "ready" // succeed when commands may start
+
+	// Where files are copied.
+	insideOwn    = "own"    // give folders to a user: own UID GID DIR…
+	insideList   = "list"   // say what a folder holds: list ROLE DIR
+	insidePack   = "pack"   // write files of a folder: pack DIR
+	insideUnpack = "unpack" // take files into a folder: unpack DIR
+	insideRemove = "remove" // remove files of a folder: remove DIR
+	insideTunnel = "tunnel" // lead what commands send out through this call, in the place of a socket
 )
 
 // readyFile is made, inside, when commands may start.
@@ -26,6 +35,12 @@ func Inside(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 		err = stay(ctx, args[1:])
 	case len(args) == 1 && args[0] == insideExec:
 		err = attend(in, out)
+	case len(args) >= 3 && args[0] == insideOwn:
+		err = own(args[1:])
+	case len(args) == 1 && args[0] == insideTunnel:
+		err = lead(ctx, in, out)
+	case len(args) == 3 && args[0] == insideList, len(args) == 2 && slices.Contains([]string{insidePack, insideUnpack, insideRemove}, args[0]):
+		err = copyInside(args, in, out)
 	case len(args) == 1 && args[0] == insideReady:
 		_, err = os.Stat(readyFile)
 	default:

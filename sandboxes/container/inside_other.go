@@ -13,3 +13,9 @@ var errLinux = errors.New("containers run Linux programs only")
 func stay(context.Context, []string) error { return errLinux }
 
 func attend(io.Reader, io.Writer) error { return errLinux }
+
+func own([]string) error { return errLinux }
+
+func lead(context.Context, io.Reader, io.Writer) error { return errLinux }
+
+func copyInside([]string, io.Reader, io.Writer) error { return errLinux }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
@@ -77,7 +78,7 @@ var helper = sync.OnceValues(func() (string, error) {
 // then an engine that does not work is a failure.
 func require(t *testing.T, engine string) {
 	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), engine) {
+	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(engine, copying)) {
 		t.Skipf("%s does not name %s; start it with e2e/engines/start.sh and source the file that it names", enginesVar, engine)
 	}
 }
@@ -87,7 +88,11 @@ type rig struct {
 	engine    container.Engine
 	runtime   string
 	unbounded bool
+	files     sandboxes.Files
 }
+
+// copying ends the names of rigs whose files are copied.
+const copying = "-copy"
 
 func rigs() map[string]rig {
 	return map[string]rig{
@@ -95,6 +100,11 @@ func rigs() map[string]rig {
 		"runsc":           {engine: container.Docker(), runtime: "runsc"},
 		"podman":          {engine: container.Podman()},
 		"podman-rootless": {engine: container.Podman(), unbounded: true},
+
+		"docker" + copying:          {engine: container.Docker(), files: sandboxes.Copy},
+		"runsc" + copying:           {engine: container.Docker(), runtime: "runsc", files: sandboxes.Copy},
+		"podman" + copying:          {engine: container.Podman(), files: sandboxes.Copy},
+		"podman-rootless" + copying: {engine: container.Podman(), unbounded: true, files: sandboxes.Copy},
 	}
 }
 
@@ -107,12 +117,12 @@ func (r rig) config(t *testing.T) container.Config {
 	}
 	return container.Config{
 		Image: os.Getenv(imageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
-		Runtime: r.runtime, Unbounded: r.unbounded,
+		Runtime: r.runtime, Unbounded: r.unbounded, Files: r.files,
 	}
 }
 
-// worktree makes a folder that belongs to who commands run as.
-func worktree(t *testing.T) string {
+// folder makes one that belongs to who commands run as.
+func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if os.Getuid() == 0 {
@@ -122,5 +132,21 @@ func worktree(t *testing.T) string {
 			}
 		}
 	}
+	return dir
+}
+
+// share shows a folder of the host inside, at the same path: tests watch processes through what is in it. The engines of
+// the tests can mount, also for providers that do not.
+func share(t *testing.T, c *container.Config) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ralph-shared-") //nolint:usetesting // one that lasts as long as the sandboxes
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	c.Args = append(c.Args, "--volume", dir+":"+dir)
 	return dir
 }

@@ -16,11 +16,18 @@ import (
 
 // mountFlag is a mount as --mount takes it: fields of one line of CSV, so that no character of a path means anything.
 func mountFlag(m sandboxes.Mount, more string) (string, error) {
+	return mountOf("bind", m, more)
+}
+
+func mountOf(kind string, m sandboxes.Mount, more string) (string, error) {
 	if strings.ContainsAny(m.Host+m.Inside, "\n\r\x00") {
 		return "", fmt.Errorf("mount %q: the path has a line break or NUL in it", m.Host)
 	}
-	fields := []string{"type=bind", "src=" + m.Host, "dst=" + m.Inside}
-	if m.ReadOnly {
+	fields := []string{"type=" + kind, "src=" + m.Host, "dst=" + m.Inside}
+	switch {
+	case m.ReadOnly && kind == "volume":
+		fields = append(fields, "ro") // podman 4 knows no other word there
+	case m.ReadOnly:
 		fields = append(fields, "readonly")
 	}
 	if more != "" {

@@ -37,6 +37,15 @@ type plan struct {
 	workdir  string
 	env      []string
 	limits   sandboxes.Limits
+	resolv   []string // where files are copied: the arguments that make names lead to the egress proxy
+}
+
+// box is the container that the plan makes.
+func (pl *plan) box() *box {
+	return &box{
+		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env, memory: pl.limits.Memory,
+		running: make(map[*execution]struct{}),
+	}
 }
 
 // Names of files in a plan's state folder.
@@ -52,6 +61,9 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	}
 	mounts, err := p.userMounts(spec.Mounts)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.copyable(spec, mounts); err != nil {
 		return nil, err
 	}
 	in, err := p.ask(ctx)
@@ -194,13 +206,20 @@ func withDefaults(l sandboxes.Limits) sandboxes.Limits {
 	return l
 }
 
-// write makes the files that are shown inside.
-func (pl *plan) write() error {
+func (pl *plan) makeState() error {
 	if err := os.MkdirAll(filepath.Dir(pl.state), 0o700); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
 	if err := os.Mkdir(pl.state, 0o700); err != nil {
 		return fmt.Errorf("make the sandbox's state folder: %w", err)
+	}
+	return nil
+}
+
+// write makes the files that are shown inside.
+func (pl *plan) write() error {
+	if err := pl.makeState(); err != nil {
+		return err
 	}
 	files := map[string]string{}
 	if pl.spec.GitDir != "" {

@@ -28,6 +28,7 @@ var (
 	_ sandboxes.Reaper   = (*Provider)(nil)
 	_ sandboxes.Sandbox  = (*box)(nil)
 	_ sandboxes.Noticer  = (*box)(nil)
+	_ sandboxes.Copier   = (*box)(nil)
 )
 
 // New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
@@ -41,10 +42,10 @@ func New(e Engine, c Config) *Provider {
 // Name is the engine's.
 func (p *Provider) Name() string { return p.engine.Name }
 
-// Capabilities says: the worktree is mounted, behind the wall of a container or, with Kata, of a virtual machine.
+// Capabilities says: the worktree is mounted, or copied where that is configured, behind the wall of a container or, with Kata, of a virtual machine.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
 	c := sandboxes.Capabilities{
-		Files: sandboxes.Bind, Isolation: sandboxes.Container,
+		Files: p.config.Files, Isolation: sandboxes.Container,
 		Egress: p.config.Network == "none", Secrets: p.config.Network == "none", Limits: !p.config.Unbounded,
 	}
 	if strings.HasPrefix(p.config.Runtime, "kata") {
@@ -95,6 +96,9 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err != nil {
 		return nil, err
 	}
+	if p.config.Files == sandboxes.Copy {
+		return p.openCopy(ctx, plan)
+	}
 	args, err := plan.arguments()
 	if err != nil {
 		return nil, err
@@ -102,14 +106,13 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err := plan.write(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(plan.state))
 	}
-	b := &box{
-		provider: p, name: plan.name, state: plan.state, workdir: plan.workdir, env: plan.env, memory: plan.limits.Memory,
-		running: make(map[*execution]struct{}),
-	}
+	b := plan.box()
 	// The engine's program is not killed in the middle of its work: a container might appear after we have looked for
 	// it. It takes less than a second.
 	if _, err = p.call(context.WithoutCancel(ctx), args...); err == nil {
 		err = p.verify(ctx, b, plan)
+	} else if _, local := p.socket(); !local && p.engine.Dialect == DialectDocker {
+		err = fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))
@@ -117,7 +120,8 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	return b, nil
 }
 
-// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image.
+// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image. Where files are copied
+// it first brings out what the run's commands have left.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the containers of a run: it has no id")
@@ -128,7 +132,14 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	}
 	var errs []error
 	for name := range strings.FieldsSeq(out) {
-		errs = append(errs, p.end(ctx, name))
+		err := p.salvage(ctx, name)
+		if err == nil {
+			err = p.end(ctx, name)
+		}
+		errs = append(errs, err)
+	}
+	if !p.config.Keep && errors.Join(errs...) == nil {
+		errs = append(errs, p.removeVolumes(ctx, containerName(run, "")))
 	}
 	files, _ := filepath.Glob(filepath.Join(p.config.StateDir, containerName(run, "*")))
 	for _, dir := range files {

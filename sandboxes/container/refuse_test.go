@@ -128,6 +128,7 @@ func TestRefusesToOpen(t *testing.T) {
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
 		"user by name":      {container.Config{User: "agent"}, good, `user "agent" is not UID:GID, in numbers`},
+		"files":             {container.Config{Files: sandboxes.InPlace}, good, `files "in-place" is not one of bind, copy`},
 		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
 		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
 		"mount inside":      {mount(".", "x"), good, "mount " + dir + `: "x" is not a clean absolute path inside`},
@@ -184,5 +185,19 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// An engine elsewhere does not find this host's files; the error names what does not need them.
+func TestEngineElsewhere(t *testing.T) {
+	t.Parallel()
+	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` run) echo "bind source path does not exist" >&2; exit 125;; esac`)
+	_, err := container.New(e, container.Config{
+		Image: "ralph:x", User: "7:7", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=tcp://engine.invalid:2376"},
+	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+	want := "open sandbox docker: docker run: bind source path does not exist; an engine that does not see this host's files needs: --container-files copy"
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v\nwant %s", err, want)
 	}
 }

@@ -11,12 +11,14 @@ import (
 )
 
 // stay keeps the container running until the engine ends it. With a socket it leads what commands send out to the
-// egress proxy; when that ends, the container does.
+// egress proxy; when that ends, the container does. In the place of the socket "tunnel" means that another call does that.
 func stay(ctx context.Context, socket []string) error {
 	conceal()
-	if len(socket) == 0 {
-		if err := ready(); err != nil {
-			return err
+	if len(socket) == 0 || socket[0] == insideTunnel {
+		if len(socket) == 0 { // the tunnel says it otherwise
+			if err := ready(); err != nil {
+				return err
+			}
 		}
 		for ctx.Err() == nil {
 			_ = unix.Pause()

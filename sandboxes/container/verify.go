@@ -34,7 +34,7 @@ func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
 // tryGit runs the one program that every image has to have.
 func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	errs := proc.NewTail(1 << 10)
-	exit, err := b.Exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs})
+	exit, err := b.exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs}, false)
 	var start *sandboxes.StartError
 	switch {
 	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
@@ -56,6 +56,9 @@ func (p *Provider) awaitEgress(ctx context.Context, b *box) error {
 		_, err := p.call(ctx, append(append([]string{"exec", b.name, helperPath}, p.config.Helper.Args...), insideReady)...)
 		if err == nil {
 			return nil
+		}
+		if err := b.brokenBy(); err != nil {
+			return err
 		}
 		if st, stateErr := p.state(ctx, b.name); stateErr == nil && !st.Running {
 			return fmt.Errorf("its container has ended: %s", p.lastWords(ctx, b.name))

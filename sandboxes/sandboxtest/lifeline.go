@@ -3,7 +3,6 @@ package sandboxtest
 import (
 	"bufio"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each holds the
-// write end of a FIFO in the worktree, and its end of file is their death. A zombie holds nothing.
+// write end of a FIFO in the worktree, or in what is shared, and its end of file is their death. A zombie holds nothing.
 type lifeline struct {
 	*room
 	read, write *os.File
@@ -19,11 +18,11 @@ type lifeline struct {
 }
 
 // hold is the script that makes the shell and all it starts hold the lifeline. Each "echo ready >&9" is one ready.
-const hold = "exec 9>lifeline\n"
+const hold = "exec 9>\"${LIFELINE:-lifeline}\"\n"
 
 func (r *room) lifeline() *lifeline {
 	r.Helper()
-	path := filepath.Join(r.host, "lifeline")
+	path := r.pipe
 	if err := unix.Mkfifo(path, 0o666); err != nil {
 		r.Fatal(err)
 	}

@@ -8,6 +8,7 @@ package sandboxtest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -27,6 +28,9 @@ type Options struct {
 	Inherited []string
 	// Worktree makes an empty folder that the provider can use; nil means t.TempDir.
 	Worktree func(t *testing.T) string
+	// Shared is a host folder that every sandbox of the provider sees at the same path, and everybody may write to. It is
+	// needed where the worktree is copied: processes inside are watched through a pipe.
+	Shared string
 }
 
 // Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel.
@@ -70,12 +74,18 @@ type room struct {
 	sandboxes.Sandbox
 	*suite
 	run, host string
+	pipe      string // the lifeline's path
 }
 
 // open opens a sandbox that is closed at the test's end.
 func (s *suite) open(env ...string) *room {
 	s.Helper()
 	r := &room{suite: s, host: s.options.Worktree(s.T), run: runID(s.T)}
+	r.pipe = filepath.Join(r.host, "lifeline")
+	if s.options.Shared != "" {
+		r.pipe = filepath.Join(s.options.Shared, rand.Text())
+		env = append(env, "LIFELINE="+r.pipe)
+	}
 	box, err := s.provider(s.T).Open(s.bounded(), sandboxes.Spec{Run: r.run, Worktree: r.host, Env: env})
 	if err != nil {
 		s.Fatalf("Open: %v", err)

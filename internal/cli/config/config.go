@@ -56,6 +56,7 @@ type Config struct {
 	ScratchMB        int      `mapstructure:"scratch-mb"`
 	ContainerUser    string   `mapstructure:"container-user"`
 	ContainerRuntime string   `mapstructure:"container-runtime"`
+	ContainerFiles   string   `mapstructure:"container-files"`
 	ContainerArgs    []string `mapstructure:"container-args"`
 	Before           []string `mapstructure:"before"`
 	Copy             []string `mapstructure:"copy"`

@@ -76,6 +76,8 @@ func Keys() []Key {
 		{Name: "scratch-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "scratch space of one run in MiB; 0: 2048"},
 		{Name: "container-user", Group: "Checks and sandbox", Kind: Text, Default: "", Help: "UID:GID in containers; empty: the worktree's owner"},
 		{Name: "container-runtime", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument, Help: "such as runsc or kata; empty: the engine's"},
+		{Name: "container-files", Group: "Checks and sandbox", Kind: Text, Default: "bind", Choices: []string{"bind", "copy"},
+			Help: "how files get into containers; copy: for an engine that does not see this host's files"},
 		{Name: "container-args", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, FlagName: "container-arg",
 			Help: "arguments added to the engine's run command"},
 		{Name: "before", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkLine,

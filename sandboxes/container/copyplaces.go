@@ -1,0 +1,35 @@
+package container
+
+import (
+	"path"
+	"strings"
+)
+
+// Folders that are copied, by what is special about them.
+const (
+	roleTree = "tree"
+	roleGit  = "git"
+)
+
+// seedPack is where the private repository's own pack is inside, with ".pack" and ".idx": what it holds is the user's, and
+// need not come back. A ".keep" beside it tells git so.
+const seedPack = "objects/pack/pack-seed"
+
+// skipOf names what neither side tells about: inside, the seed is in the place of what the host's alternates lead to.
+func skipOf(role string) func(string) bool {
+	if role != roleGit {
+		return nil
+	}
+	return func(p string) bool {
+		return p == "objects/info/alternates" || strings.HasPrefix(p, seedPack+".")
+	}
+}
+
+// insideFolder is where a folder is inside. The private repository is mounted as the worktree's .git, so that it can be
+// neither removed nor replaced.
+func insideFolder(worktree, role string) string {
+	if role == roleGit {
+		return path.Join(worktree, ".git")
+	}
+	return worktree
+}
