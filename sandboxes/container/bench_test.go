@@ -20,7 +20,7 @@ func BenchmarkSandbox(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, r := range rigs() {
-		if name == "podman-rootless" || !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), name) {
+		if strings.HasPrefix(name, "podman-rootless") || !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(name, copying)) {
 			continue
 		}
 		image := os.Getenv(imageVar)
@@ -31,7 +31,7 @@ func BenchmarkSandbox(b *testing.B) {
 			}
 		}
 		p := container.New(r.engine, container.Config{
-			Image: image, Helper: container.Helper{Path: helper}, StateDir: b.TempDir(), Runtime: r.runtime,
+			Image: image, Helper: container.Helper{Path: helper}, StateDir: b.TempDir(), Runtime: r.runtime, Files: r.files,
 		})
 		runtime := []string{}
 		if r.runtime != "" {

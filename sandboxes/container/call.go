@@ -136,9 +136,16 @@ func (p *Provider) explainImage(ctx context.Context, err error) error {
 		p.engine.Name, p.config.Image, p.engine.Name)
 }
 
-// lastLine is the last line with something on it: programs say the cause last.
+// lastLine is the last line with something on it: programs say the cause last. Docker's advice on its help comes after it.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for len(lines) > 1 {
+		last := strings.TrimSpace(lines[len(lines)-1])
+		if last != "" && !(strings.HasPrefix(last, "Run '") && strings.HasSuffix(last, "--help' for more information")) {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 

@@ -111,13 +111,19 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	// it. It takes less than a second.
 	if _, err = p.call(context.WithoutCancel(ctx), args...); err == nil {
 		err = p.verify(ctx, b, plan)
-	} else if _, local := p.socket(); !local && p.engine.Dialect == DialectDocker {
+	} else if p.elsewhere(err) {
 		err = fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))
 	}
 	return b, nil
+}
+
+// elsewhere reports that the engine may not see this host's files.
+func (p *Provider) elsewhere(err error) bool {
+	_, local := p.socket()
+	return p.engine.Dialect == DialectDocker && !local || strings.Contains(err.Error(), "bind source path does not exist")
 }
 
 // Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image. Where files are copied

@@ -191,12 +191,14 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 // An engine elsewhere does not find this host's files; the error names what does not need them.
 func TestEngineElsewhere(t *testing.T) {
 	t.Parallel()
-	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` run) echo "bind source path does not exist" >&2; exit 125;; esac`)
+	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` run) echo "docker: no such path
+
+Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 	_, err := container.New(e, container.Config{
 		Image: "ralph:x", User: "7:7", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
 		HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=tcp://engine.invalid:2376"},
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
-	want := "open sandbox docker: docker run: bind source path does not exist; an engine that does not see this host's files needs: --container-files copy"
+	want := "open sandbox docker: docker run: docker: no such path; an engine that does not see this host's files needs: --container-files copy"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v\nwant %s", err, want)
 	}
