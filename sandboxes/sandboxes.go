@@ -31,7 +31,7 @@ const (
 	// Bind: the worktree is mounted; what is written inside is on the host at once.
 	Bind Files = "bind"
 	// Copy: the worktree and the private repository are copied in before a command, and back after it: what is written
-	// inside is on the host when Exec or Close returns.
+	// inside is on the host when Exec or Close returns. Git directories in the worktree stay on their own side.
 	Copy Files = "copy"
 )
 

@@ -67,4 +67,13 @@ func TestDocker(t *testing.T) {
 	if got := read(t, c.Artefacts, "files/out") + read(t, c.Spec.Worktree, "made") + read(t, c.Artefacts, "logs/0001.stdout"); got != "out\nmade\n4321\nmounted [secret]\n" {
 		t.Errorf("left are %q", got)
 	}
+	prefix, err := in.CommandPrefix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := proc.Run(t.Context(), proc.Spec{Argv: append(prefix, "sh", "-c", `id -u; pwd; echo "$API_TOKEN"`), Dir: "/", Env: os.Environ(), Stdout: &out, Stderr: &out})
+	if want := "4321\n" + in.Workdir() + "\nhost-token-1\n"; err != nil || exit.Code != 0 || out.String() != want {
+		t.Errorf("by the command prefix: %+v, %v, %q, want %q", exit, err, &out, want)
+	}
 }
