@@ -28,6 +28,9 @@ type copies struct {
 	left  mirror.Left // guarded by mu; what was not taken the last time
 }
 
+// errRefused is a list of files that is not even looked at.
+var errRefused = errors.New("the sandbox's files are refused")
+
 // folder is one of them.
 type folder struct {
 	mirror.Tree
@@ -53,7 +56,7 @@ func newCopies(b *box, worktree, gitDir string) (*copies, error) {
 			return nil, errors.Join(err, c.close())
 		}
 		c.folders = append(c.folders, &folder{
-			Tree: mirror.Tree{Root: root, Skip: skipOf(f.role), Links: f.role == roleTree}, role: f.role,
+			Tree: mirror.Tree{Root: root, Skip: skipOf(f.role), Links: f.role == roleTree, Limits: b.provider.copyLimits}, role: f.role,
 			inside: insideFolder(worktree, f.role),
 		})
 	}
@@ -199,7 +202,7 @@ func (c *copies) take(ctx context.Context, mine int) error {
 func (c *copies) takeFrom(ctx context.Context, f *folder) (mirror.Left, error) {
 	listed, err := c.list(ctx, f)
 	if err != nil {
-		return mirror.Left{}, err
+		return mirror.Left{}, err // nothing is taken, so that what is missing does not look removed
 	}
 	return f.Apply(ctx, listed, c.fetch(ctx, f))
 }

@@ -48,7 +48,11 @@ func (c *copies) list(ctx context.Context, f *folder) ([]mirror.Entry, error) {
 	if err := c.run(ctx, sandboxes.Command{Argv: c.helper(insideList, f.role, f.inside), Stdout: out}); err != nil {
 		return nil, err
 	}
-	return mirror.Decode(out.Bytes(), f.Limits)
+	list, err := mirror.Decode(out.Bytes(), f.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return list, nil
 }
 
 // bounded is a buffer that takes so much and no more.
@@ -60,7 +64,7 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.room -= len(p); b.room < 0 {
-		err := errors.New("the sandbox's list of files does not end")
+		err := fmt.Errorf("%w: their list has more than %d bytes", errRefused, maxList)
 		b.full(err)
 		return 0, err
 	}

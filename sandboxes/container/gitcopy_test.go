@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/mirror"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -253,6 +254,40 @@ func TestBrokenSandboxGivesItsFiles(t *testing.T) {
 		}
 		if _, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"true"}}); err == nil {
 			t.Error("the sandbox works on after its helper was killed")
+		}
+	})
+}
+
+// Files without number stop the run and not the clean-up after a crash; commits come out all the same.
+func TestTooManyFiles(t *testing.T) {
+	copies(t, func(t *testing.T, name string, r rig) {
+		f := newProject(t, "many-"+name)
+		p := container.New(r.engine, r.config(t))
+		p.SetCopyLimits(mirror.Limits{Entries: 100})
+		box, err := p.Open(t.Context(), f.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{
+			"sh", "-c", "echo made >made.txt; git add made.txt; git commit -qm made; mkdir many; cd many; i=0; while [ $i -lt 100 ]; do : >$i; i=$((i+1)); done",
+		}})
+		if err == nil || !strings.Contains(err.Error(), "the sandbox's files are refused: there are more than 100 files and folders") {
+			t.Errorf("error is %v", err)
+		}
+		if got := f.handBack(); got.New != 1 {
+			t.Errorf("handed back %+v", got)
+		}
+		if err := box.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "its container is kept: look with "+r.engine.Name+" cp ") {
+			t.Errorf("Close gives %v", err)
+		}
+		if err := p.Reap(t.Context(), f.spec.Run); err != nil {
+			t.Error(err)
+		}
+		if left := containers(t, r.engine.Name, f.spec.Run); left != "" {
+			t.Errorf("left behind: %s", left)
+		}
+		if err := box.Close(t.Context()); err != nil {
+			t.Errorf("Close after the clean-up: %v", err)
 		}
 	})
 }

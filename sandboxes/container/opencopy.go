@@ -136,6 +136,9 @@ func (p *Provider) salvage(ctx context.Context, name string) error {
 	}
 	b.copies.ended = 1
 	err = errors.Join(b.copies.last(ctx), b.copies.close())
+	if errors.Is(err, errRefused) {
+		return nil // it would be refused for ever, and what could be taken has been
+	}
 	if err != nil {
 		return fmt.Errorf("%w; to give up what is in it: %s rm --force %s", err, p.engine.Name, name)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/mirror"
 )
 
 // Provider makes containers.
@@ -17,6 +18,8 @@ type Provider struct {
 	engine  Engine
 	config  Config
 	invalid error // what is wrong with the Config; told by Check and Open
+
+	copyLimits mirror.Limits // what one folder of a sandbox may give back; tests set it
 
 	mu       sync.Mutex
 	known    *info           // guarded by mu; nil until the engine was asked
