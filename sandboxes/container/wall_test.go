@@ -268,7 +268,7 @@ func TestMemoryNotice(t *testing.T) {
 		if r.unbounded || r.runtime == "runsc" {
 			return // there it ends the whole sandbox, or is no limit
 		}
-		dir := worktree(t)
+		dir := folder(t)
 		box, err := container.New(r.engine, r.config(t)).Open(t.Context(), sandboxes.Spec{
 			Worktree: dir, Run: "memory-" + name + filepath.Base(filepath.Dir(dir)), Limits: sandboxes.Limits{Memory: 64 << 20},
 		})

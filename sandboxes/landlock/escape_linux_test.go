@@ -34,7 +34,7 @@ func weak() map[string][]string {
 		// The host's network and process list are the sandbox's.
 		"exhaust/processes": {"count "},
 		// What the kernel counts is the user's, and the sandbox's user is nobody else.
-		"exhaust/watchers of files": {"inotify instances", "inotify watches"},
+		"exhaust/watchers of files":                                      {"inotify instances", "inotify watches"},
 		"secrets/processes of the host, their environment and arguments": {" cmdline"},
 		// Programs that change the user are there, and the kernel lets them change nothing: no_new_privs is set.
 		"privileges/there are none and none can be had": {"may change the user", gitFile},
