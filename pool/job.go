@@ -153,7 +153,9 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 	if err := separate(hard, j.Sandboxes, at.tree, &spec); err != nil {
 		return res, err
 	}
-	way, err := openWay(at.run, j.Sandboxes, j.Network, j.Agent, j.Options, zerolog.Nop(), nil, NewSecrets())
+	way, err := leaving{
+		run: at.run, provider: j.Sandboxes, network: j.Network, agent: j.Agent, options: j.Options, secrets: NewSecrets(), log: zerolog.Nop(),
+	}.open()
 	if err != nil {
 		return res, err
 	}

@@ -105,7 +105,11 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.way, err = openWay(w.rec.Run, c.Sandboxes, c.Network, c.Agent, c.Options, w.log, w.refusal, w.p.secrets); err != nil {
+	s.way, err = leaving{
+		run: w.rec.Run, provider: c.Sandboxes, network: c.Network, agent: c.Agent, options: c.Options,
+		secrets: w.p.secrets, log: w.log, observe: w.refusal,
+	}.open()
+	if err != nil {
 		return err
 	}
 	spec.Egress = s.way.socket

@@ -77,7 +77,9 @@ func (s Shell) exec(soft, hard context.Context, at place, res *ShellResult) (err
 	if err := separate(hard, s.Sandboxes, at.tree, &spec); err != nil {
 		return err
 	}
-	way, err := openWay(at.run, s.Sandboxes, s.Network, nil, Job{}.Options, zerolog.Nop(), nil, NewSecrets())
+	way, err := leaving{
+		run: at.run, provider: s.Sandboxes, network: s.Network, secrets: NewSecrets(), log: zerolog.Nop(),
+	}.open()
 	if err != nil {
 		return err
 	}

@@ -39,41 +39,38 @@ type wayOut struct {
 // placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
 func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.Text()) }
 
-// openWay makes the way out of a run's sandbox that has one; nothing for a provider that leaves the network as it is.
-// Credentials are added to the secrets as they are used.
-func openWay(
-	run string, p sandboxes.Provider, n Network, agent agents.Agent, options agents.Options, log zerolog.Logger, observe func(egress.Event),
-	secrets *Secrets,
-) (*wayOut, error) {
-	w := &wayOut{options: options}
-	if !p.Capabilities().Egress {
+// leaving is what a way out is made from.
+type leaving struct {
+	run      string
+	provider sandboxes.Provider
+	network  Network
+	agent    agents.Agent // nil for commands without one
+	options  agents.Options
+	secrets  *Secrets // gets credentials as they are used
+	log      zerolog.Logger
+	observe  func(egress.Event) // may be nil
+}
+
+// open makes the way out of a run's sandbox that has one; nothing for a provider that leaves the network as it is.
+func (l leaving) open() (*wayOut, error) {
+	w := &wayOut{options: l.options}
+	if !l.provider.Capabilities().Egress {
 		return w, nil
 	}
-	config := egress.Config{Allow: n.Allow, Log: log, Observe: observe}
-	pointer, can := agent.(agents.Endpointer)
+	config := egress.Config{Allow: l.network.Allow, Log: l.log, Observe: l.observe}
+	pointer, can := l.agent.(agents.Endpointer)
 	var service agents.Service
-	if can {
-		var err error
-		if service, err = pointer.Service(n.User); err != nil {
-			return nil, fmt.Errorf("agent %s in sandbox %s: %w", agent.Name(), p.Name(), err)
-		}
-		e := egress.Endpoint{
-			Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
-			Secret: told(service, secrets),
-		}
-		if n.Upstream != "" {
-			e.Upstream, e.AllowPrivate = n.Upstream, true
-		}
-		for _, r := range service.Routes {
-			e.Routes = append(e.Routes, egress.Route{Method: r.Method, Path: r.Path})
-		}
-		config.Endpoints = []egress.Endpoint{e}
-	}
 	var err error
+	if can {
+		if service, err = pointer.Service(l.network.User); err != nil {
+			return nil, fmt.Errorf("agent %s in sandbox %s: %w", l.agent.Name(), l.provider.Name(), err)
+		}
+		config.Endpoints = []egress.Endpoint{l.endpoint(service)}
+	}
 	if w.proxy, err = egress.New(config); err != nil {
 		return nil, err
 	}
-	if w.dir, err = tempdir.ForRun(run); err == nil {
+	if w.dir, err = tempdir.ForRun(l.run); err == nil {
 		w.socket, err = w.proxy.Listen(filepath.Join(w.dir, "egress"))
 	}
 	if err != nil {
@@ -81,10 +78,25 @@ func openWay(
 	}
 	if can {
 		env, args := pointer.Point(service, w.proxy.URL(service.Name), placeholder())
-		w.options.Env = append(agents.Conceal(options.Env), env...)
-		w.options.Args = append(slices.Clone(options.Args), args...)
+		w.options.Env = append(agents.Conceal(l.options.Env), env...)
+		w.options.Args = append(slices.Clone(l.options.Args), args...)
 	}
 	return w, nil
+}
+
+// endpoint is the agent's service as the proxy serves it inside.
+func (l leaving) endpoint(service agents.Service) egress.Endpoint {
+	e := egress.Endpoint{
+		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
+		Secret: told(service, l.secrets),
+	}
+	if l.network.Upstream != "" {
+		e.Upstream, e.AllowPrivate = l.network.Upstream, true
+	}
+	for _, r := range service.Routes {
+		e.Routes = append(e.Routes, egress.Route{Method: r.Method, Path: r.Path})
+	}
+	return e
 }
 
 // told gives the service's credential, which is withheld from then on.
