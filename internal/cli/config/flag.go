@@ -110,7 +110,9 @@ func (f *flagValue) Type() string {
 		return "path"
 	case Words:
 		return "command"
-	case Text, Names, Lines:
+	case Names, Lines:
+		return "text..." // given once for each
+	case Text:
 	}
 	return "text"
 }
