@@ -18,7 +18,7 @@ the gate passes, publish the commits and report on the issue. It ends when nothi
 
 With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Any number
 of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits
-back; a second one kills them.`
+back; a second one kills them. A flag with "..." behind it may be given several times.`
 
 const workExample = `  ralph work --dry-run
   ralph work --label no-human --parallel 4 --gate 'go test ./...'
