@@ -2,8 +2,9 @@ package sandboxtest
 
 import (
 	"bufio"
+	"io"
 	"os"
-	"syscall"
+	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,10 +12,15 @@ import (
 
 // lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each holds the
 // write end of a FIFO in the worktree, or in what is shared, and its end of file is their death. A zombie holds nothing.
+//
+// This process never has the write end: what it forks meanwhile, for any test, would have a copy until some moment after
+// its exec, at which the kernel closes it, and for that long count as a process inside.
 type lifeline struct {
 	*room
-	read, write *os.File
-	lines       *bufio.Reader
+	read   *os.File
+	lines  *bufio.Reader
+	keeper *exec.Cmd // keeps the end of file away until the processes hold their write ends
+	end    io.Closer // its standard input, which ends it
 }
 
 // hold is the script that makes the shell and all it starts hold the lifeline. Each "echo ready >&9" is one ready.
@@ -34,11 +40,8 @@ func (r *room) lifeline() *lifeline {
 	if l.read, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
 		r.Fatal(err)
 	}
-	// Our own write end keeps the end of file away until the processes hold theirs.
-	if l.write, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
-		r.Fatal(err)
-	}
-	r.Cleanup(func() { _, _ = l.read.Close(), l.write.Close() })
+	r.Cleanup(func() { _ = l.read.Close() })
+	l.keep(path)
 	l.lines = bufio.NewReader(l.read)
 	return l
 }
@@ -54,13 +57,42 @@ func (l *lifeline) ready(n int) {
 	}
 }
 
+// keep starts the keeper, and returns when it holds the FIFO.
+func (l *lifeline) keep(path string) {
+	l.Helper()
+	l.keeper = exec.Command("sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path)
+	in, err := l.keeper.StdinPipe()
+	if err != nil {
+		l.Fatal(err)
+	}
+	out, err := l.keeper.StdoutPipe()
+	if err != nil {
+		l.Fatal(err)
+	}
+	if err := l.keeper.Start(); err != nil {
+		l.Fatal(err)
+	}
+	l.end = in
+	l.Cleanup(l.letGo)
+	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		l.Fatalf("the keeper of the lifeline says %q, %v", said, err)
+	}
+}
+
+// letGo ends the keeper. A process that has been waited for holds nothing any more.
+func (l *lifeline) letGo() {
+	if l.keeper == nil {
+		return
+	}
+	_ = l.end.Close()
+	_ = l.keeper.Wait() // its "read" finds nothing, which is no success
+	l.keeper = nil
+}
+
 // gone fails the test when a process that holds the lifeline lives at this moment.
 func (l *lifeline) gone() {
 	l.Helper()
-	// A process that this one forks, anywhere, has copies of our descriptors until its exec. Hold forking off.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	_ = l.write.Close()
+	l.letGo()
 	_ = l.read.SetReadDeadline(time.Time{})
 	conn, err := l.read.SyscallConn()
 	if err != nil {
