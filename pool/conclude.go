@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -26,6 +27,8 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 		case w.outward() && !w.fence(ctx) || !w.stillWanted(ctx):
 			w.interrupted()
 		default:
+			terms := w.terms()
+			v.Terms = &terms
 			if err := w.step(ctx, StepPublish); err != nil {
 				w.warn(err)
 			}
@@ -110,19 +113,22 @@ func (w *worker) tell(ctx context.Context) {
 // owned reports that the claim, as far as we know, is ours.
 func (w *worker) owned() bool { return !errors.Is(w.stop.cause(), errClaimLost) }
 
-// later leaves the rest of the conclusion to the next sweep: without the agent, and with the worktree as it is. What is
-// away is waited for; of anything else that fails again and again it returns false.
+// later leaves the rest of the conclusion to the next sweep: without the agent, and with the worktree as it is. A tracker
+// that is away is waited for; of anything else that fails again and again it returns false.
 func (w *worker) later(ctx context.Context, s *session, err error) bool {
 	v := &w.rec.Verdict
+	var away *tracker.UnavailableError
 	switch {
-	case isAway(err):
-		w.away = err
+	case errors.As(err, &away):
 	case errors.Is(w.stop.cause(), errStopped): // it was cut short
 	case v.Tries+1 < maxTries:
 		v.Tries++
 	default:
 		v.Tries = maxTries
 		return false
+	}
+	if isAway(err) {
+		w.away = err
 	}
 	v.Warnings = append(v.Warnings, s.shut(ctx)...)
 	w.left = fmt.Errorf("step %s is left to the next sweep: %w", w.rec.Step, err)
@@ -131,14 +137,34 @@ func (w *worker) later(ctx context.Context, s *session, err error) bool {
 	if err := w.p.cfg.Journal.save(context.WithoutCancel(ctx), &w.rec); err != nil {
 		w.log.Error().Err(err).Msg("journal not written")
 	}
+	w.leaveClaim(ctx)
 	if w.files != nil {
 		w.files.close()
 	}
 	return true
 }
 
+// leftLife is how long an issue waits for a run whose commits are on this host only; other runs wait for ClaimLife.
+const leftLife = 24 * time.Hour
+
+// leaveClaim keeps others from the issue until the run is taken up again.
+func (w *worker) leaveClaim(ctx context.Context) {
+	if w.claim == nil || w.borrowed {
+		return
+	}
+	life := w.p.cfg.ClaimLife
+	if w.rec.Step == StepPublish {
+		life = leftLife
+	}
+	if err := w.claim.Leave(context.WithoutCancel(ctx), w.rec.Run, life); err != nil {
+		w.log.Warn().Err(err).Msg("claim not left")
+	}
+}
+
 // warn tells people on the run's record and in its events.
 func (w *worker) warn(err error) {
-	w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, err.Error())
+	if v := &w.rec.Verdict; !slices.Contains(v.Warnings, err.Error()) { // each sweep may meet it again
+		v.Warnings = append(v.Warnings, err.Error())
+	}
 	w.emit(Event{Kind: EventWarning, Text: err.Error()})
 }

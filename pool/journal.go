@@ -70,6 +70,7 @@ type Verdict struct {
 	Counted    bool             `json:"counted"`              // used up an attempt
 	RetryAt    time.Time        `json:"retry_at,omitzero"`    // not before
 	Tries      int              `json:"tries,omitempty"`      // how often the step that the run stands at has failed
+	Terms      *Terms           `json:"terms,omitempty"`      // what the run was to be published by; set before it is
 	Unreported string           `json:"unreported,omitempty"` // why the report could not be written
 	Unlabelled string           `json:"unlabelled,omitempty"` // why the labels could not be changed
 }
@@ -78,6 +79,13 @@ type Verdict struct {
 type Gated struct {
 	Tip  string `json:"tip"`
 	Base string `json:"base"`
+}
+
+// Terms are what of the configuration the end of a run goes by, however it is configured when it is taken up again.
+type Terms struct {
+	Publish Publish  `json:"publish"`
+	Require []string `json:"require"`
+	Wall    string   `json:"wall,omitempty"` // what people have to know of the sandbox
 }
 
 // Request is a pull or merge request.
@@ -196,6 +204,15 @@ func (j *Journal) Runs(ctx context.Context, key string) ([]Record, error) {
 func (j *Journal) has(ctx context.Context, run string) (bool, error) {
 	var n int
 	if err := j.db.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE run = ?", run).Scan(&n); err != nil {
+		return false, fmt.Errorf("read journal: %w", err)
+	}
+	return n > 0, nil
+}
+
+// unended reports whether this host has the run on record, and not its end.
+func (j *Journal) unended(ctx context.Context, run string) (bool, error) {
+	var n int
+	if err := j.db.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE run = ? AND ended IS NULL", run).Scan(&n); err != nil {
 		return false, fmt.Errorf("read journal: %w", err)
 	}
 	return n > 0, nil

@@ -94,7 +94,7 @@ func (w *worker) reconcile(ctx context.Context) {
 	case err != nil:
 		w.log.Debug().Err(err).Msg("issue not refreshed")
 	default:
-		reason := w.p.unfit(issue)
+		reason := w.p.unfitFor(issue, w.require)
 		if w.following { // its issue has lost the pick-up label long ago
 			reason = ""
 			if !issue.Open {

@@ -18,11 +18,11 @@ func (w *worker) label(ctx context.Context) error {
 // change is what the end does to the state. The first required label is the pick-up label: it goes when the work
 // is done.
 func (w *worker) change() (c tracker.Change) {
-	v, l := w.rec.Verdict, w.p.cfg.Labels
+	v, l, t := w.rec.Verdict, w.p.cfg.Labels, w.terms()
 	switch {
 	case v.Outcome == Succeeded:
-		c.RemoveLabels = []string{w.p.cfg.Require[0], l.NeedsHuman, l.NeedsInfo}
-		if w.p.cfg.Publish == PublishMerge {
+		c.RemoveLabels = []string{t.Require[0], l.NeedsHuman, l.NeedsInfo}
+		if t.Publish == PublishMerge {
 			c.Close = true
 		} else {
 			c.AddLabels = []string{l.InReview}

@@ -48,7 +48,7 @@ func (w *worker) publish(ctx context.Context, s *session) error {
 
 // publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at.
 func (w *worker) publishOut(ctx context.Context, s *session) error {
-	c, v := w.p.cfg, &w.rec.Verdict
+	v := &w.rec.Verdict
 	if !w.outward() {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (w *worker) publishOut(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	switch c.Publish {
+	switch w.terms().Publish {
 	case PublishMerge:
 		return w.merge(ctx, s)
 	case PublishRequest:
@@ -69,9 +69,9 @@ func (w *worker) publishOut(ctx context.Context, s *session) error {
 
 // outward reports whether publishing takes the commits out of the worktree's own branch.
 func (w *worker) outward() bool {
-	c := w.p.cfg
-	return c.Publish == PublishMerge && w.rec.Verdict.Outcome == Succeeded ||
-		(c.Publish == PublishBranch || c.Publish == PublishRequest) && c.Repo.Remote() != ""
+	mode := w.terms().Publish
+	return mode == PublishMerge && w.rec.Verdict.Outcome == Succeeded ||
+		(mode == PublishBranch || mode == PublishRequest) && w.p.cfg.Repo.Remote() != ""
 }
 
 var (

@@ -16,8 +16,8 @@ import (
 
 // recoverAll takes care of every run of this host whose process has died: it ends what still runs, takes the commits
 // back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left. A run
-// that cannot be recovered now is told, and stops nothing else; away says that the tracker or the remote was the reason,
-// which would meet every other run too.
+// that cannot be recovered now is told, and stops nothing else; away says that it could not be published for a reason that
+// may meet every other run too, whose agents would work for nothing.
 func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) {
 	open, err := p.cfg.Journal.Open(ctx)
 	if err != nil {
@@ -27,7 +27,8 @@ func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) 
 		if err == nil {
 			return
 		}
-		if isAway(err) {
+		var unpublished *unpublishedError
+		if errors.As(err, &unpublished) && isAway(err) {
 			away = err
 		}
 		s := Skip{tracker.Issue{Key: key}, "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -35,7 +36,7 @@ func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) 
 		p.emit(Event{Kind: EventProblem, Key: key, Text: key + ": " + s.Reason})
 	}
 	for _, rec := range open {
-		if p.dead(rec) {
+		if p.dead(rec) || rec.Host != p.host && p.abandoned(ctx, rec) {
 			note(rec.Key, p.recoverRun(ctx, rec))
 		}
 	}
@@ -43,7 +44,23 @@ func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) 
 	return broken, away, err
 }
 
-func (p *Pool) dead(r Record) bool { return r.Host == p.host && !proc.Alive(r.PID, r.Process) }
+// dead reports that no process works at the run: it was left for a later sweep, or its process on this host is gone.
+func (p *Pool) dead(r Record) bool {
+	return r.PID == 0 || r.Host == p.host && !proc.Alive(r.PID, r.Process)
+}
+
+// abandoned reports that nobody holds the claim of a run of another host any more. The journal is on this machine: it has
+// been given another name since.
+func (p *Pool) abandoned(ctx context.Context, r Record) bool {
+	held, _, err := p.cfg.Repo.Claims(ctx)
+	c, ok := held[r.Key]
+	return err == nil && (!ok || c.Gone || c.Holder.Run != r.Run)
+}
+
+// unpublishedError is a run of which the commits wait to be published.
+type unpublishedError struct{ error }
+
+func (e *unpublishedError) Unwrap() error { return e.error }
 
 func (p *Pool) recoverRun(ctx context.Context, rec Record) error {
 	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
@@ -67,7 +84,7 @@ func (p *Pool) recoverRun(ctx context.Context, rec Record) error {
 		return err
 	}
 	i := slices.IndexFunc(now, func(r Record) bool { return r.Run == rec.Run })
-	if i < 0 || !now[i].Ended.IsZero() || !p.dead(now[i]) { // somebody else was faster
+	if i < 0 || !now[i].Ended.IsZero() || !p.dead(now[i]) && now[i].Host == p.host { // somebody else was faster
 		if claim == nil {
 			return nil
 		}
@@ -116,19 +133,30 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	}
 	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
 	w.rec, w.claim, w.died, w.following = rec, claim, true, rec.Verdict.FollowUp != ""
+	w.require = w.terms().Require
 	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
 	if w.files, err = newRunFiles(rec.Dir, p.secrets); err != nil {
 		return false, err
 	}
-	if issue, err := p.cfg.Tracker.Get(ctx, rec.Key); err == nil {
+	issue, err := p.cfg.Tracker.Get(ctx, rec.Key)
+	switch {
+	case err == nil:
 		w.issue = issue
+	case isAway(err): // it says nothing about the run
+		w.rec.PID = 0
+		w.leaveClaim(ctx)
+		w.files.close()
+		return false, errors.Join(err, p.cfg.Journal.save(ctx, &w.rec))
 	}
 	s, err := p.sessionOf(ctx, rec.Run)
 	if err != nil {
 		return false, err
 	}
-	defer p.emit(Event{Kind: EventRecovered, Run: rec.Run, Key: rec.Key, Title: rec.Title,
-		Text: fmt.Sprintf("ralph had died at step %s", rec.Step)})
+	how := "ralph had died at step "
+	if rec.PID == 0 {
+		how = "was left at step "
+	}
+	defer p.emit(Event{Kind: EventRecovered, Run: rec.Run, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Step)})
 	if claim == nil {
 		w.stop.stop(errClaimLost)
 	}
@@ -149,6 +177,9 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	default:
 		w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, s.close(ctx)...)
 		w.tell(ctx)
+	}
+	if w.left != nil && w.rec.Step == StepPublish {
+		return decided, &unpublishedError{w.left}
 	}
 	return decided, w.left
 }

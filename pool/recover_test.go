@@ -26,6 +26,19 @@ func (f *fixture) pretend(key string, step pool.Step) {
 	f.git(f.repo, "update-ref", "-d", "refs/ralph/claims/"+key)
 }
 
+// put puts another value into the verdict of an issue's runs.
+func (f *fixture) put(key, path, value string) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(f.state, "state.db"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec("UPDATE runs SET verdict = json_set(verdict, ?, "+value+") WHERE key = ?", path, key); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // A run that died after its worktree was removed is told by the facts: what the base contains was published.
 func TestDeathAfterTheMerge(t *testing.T) {
 	t.Parallel()
@@ -50,6 +63,7 @@ func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
 	f.issue("a")
 	f.only(f.sweep(t.Context())) // on its branch only
 	f.pretend("a", pool.StepPublish)
+	f.put("a", "$.terms.publish", `'merge'`)
 	f.Config.Publish = pool.PublishMerge
 	f.issue("a") // still to be done
 	f.sweep(t.Context())
@@ -199,4 +213,50 @@ func TestLabelsThatCannotBeChanged(t *testing.T) {
 	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "take label no-human away") {
 		t.Fatalf("%+v", s)
 	}
+}
+
+// A run is told by what it was published by, however ralph is configured when it is taken up again.
+func TestTermsOfTheRunHold(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.only(f.sweep(t.Context())) // on its branch
+	f.pretend("a", pool.StepReport)
+	f.issue("a")
+	f.Config.Publish, f.Config.Require = pool.PublishMerge, []string{"another"}
+	f.endsWithoutAgent("a", 1)
+	if issue := f.text("a"); strings.Contains(issue, "it is merged") || !strings.Contains(issue, "in-review") || strings.Contains(issue, "closed") ||
+		strings.Contains(issue, "no-human") {
+		t.Errorf("the issue says:\n%s", issue)
+	}
+}
+
+// Two sweeps at once, in one process, meet a run that an earlier one has left: one of them ends it.
+func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.write("a.txt", "not committed")
+	f.only(f.sweep(t.Context()))
+	if err := os.Remove(filepath.Join(f.repo, "a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	workers, err := pool.New(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if s, err := workers.Sweep(t.Context()); err != nil || len(s.Runs) > 0 || len(s.Broken) > 0 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
+	}
+	both.Wait()
+	if run := f.endsWithoutAgent("a", 1); !strings.HasPrefix(run.Verdict.Published, "merged") {
+		t.Errorf("%+v", run.Verdict)
+	}
+	f.clean()
 }

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -60,30 +61,44 @@ func (w *worker) release(ctx context.Context) error {
 }
 
 // onBehalf does what a dead run that this host has no record of has left to do, as its claim says. It reports whether
-// there was such a run; the claim is given up then.
+// there was such a run; the claim is given up then. What the tracker does not take is not tried for ever.
 func (p *Pool) onBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
 	d, ok := claim.Decided()
 	if !ok {
 		return false, nil
 	}
-	var left rest
-	if err := json.Unmarshal(d.Rest, &left); err != nil {
-		return false, fmt.Errorf("claim of run %s: %w", d.Done.Run, err)
+	if ours, err := p.cfg.Journal.unended(ctx, d.Done.Run); err != nil || ours {
+		return false, err // its own record leads it to its end
 	}
-	if left.Report != "" {
-		if err := p.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Done.Run, Body: left.Report, Proof: left.Proof}); err != nil {
-			return false, err
-		}
-	}
-	if err := p.cfg.Tracker.Change(ctx, key, left.Change); err != nil {
+	// That the tracker answers for the issue tells a tracker that is away from one that does not take this.
+	if _, err := p.cfg.Tracker.Get(ctx, key); isAway(err) {
 		return false, err
+	}
+	told := p.tellRest(ctx, key, d)
+	var away *tracker.UnavailableError
+	if errors.As(told, &away) {
+		return false, told
 	}
 	if err := claim.Finish(ctx, d.Done); err != nil {
 		return false, err
 	}
-	p.emit(Event{Kind: EventRecovered, Run: d.Done.Run, Key: key,
-		Text: fmt.Sprintf("ralph had died on %s after its run was %s", d.Done.Host, d.Done.Outcome)})
+	text := fmt.Sprintf("ralph had died on %s after its run was %s", d.Done.Host, d.Done.Outcome)
+	if told != nil {
+		text += "; not all of it could be told: " + told.Error()
+	}
+	p.emit(Event{Kind: EventRecovered, Run: d.Done.Run, Key: key, Text: text})
 	return true, nil
+}
+
+func (p *Pool) tellRest(ctx context.Context, key string, d worktree.Decided) (err error) {
+	var left rest
+	if err := json.Unmarshal(d.Rest, &left); err != nil {
+		return fmt.Errorf("its claim does not say what: %w", err)
+	}
+	if left.Report != "" {
+		err = p.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Done.Run, Body: left.Report, Proof: left.Proof})
+	}
+	return errors.Join(err, p.cfg.Tracker.Change(ctx, key, left.Change))
 }
 
 // overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has

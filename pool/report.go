@@ -104,11 +104,8 @@ func (w *worker) whatItDid(b *strings.Builder, v Verdict) {
 		}
 	}
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", w.agent(), w.rec.Sandbox)
-	switch c := w.p.cfg.Sandboxes.Capabilities(); {
-	case !c.Isolated():
-		b.WriteString(" (the agent ran on the host, without isolation)")
-	case c.Weaker != "":
-		fmt.Fprintf(b, " (weaker than others: %s)", c.Weaker)
+	if wall := w.terms().Wall; wall != "" {
+		fmt.Fprintf(b, " (%s)", wall)
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", w.rec.Run)
 	if w.again != "" {
@@ -170,7 +167,7 @@ func (w *worker) next() string {
 	switch v.Outcome {
 	case Succeeded:
 		switch {
-		case w.p.cfg.Publish == PublishMerge:
+		case w.terms().Publish == PublishMerge:
 			return "nothing; it is merged."
 		case v.Request.URL != "":
 			return "review " + v.Request.URL + "."

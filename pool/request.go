@@ -34,7 +34,10 @@ func (w *worker) request(ctx context.Context, s *session) error {
 	if target == "" {
 		target = strings.TrimPrefix(s.base.Name, c.Repo.Remote()+"/")
 	}
-	requester, _ := tracker.As[tracker.Requester](c.Tracker) // New has checked it
+	requester, ok := tracker.As[tracker.Requester](c.Tracker)
+	if !ok { // New has checked it, but for another way of publishing
+		return fmt.Errorf("request: tracker %s has none", c.Tracker.Name())
+	}
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
 		Key: w.rec.Key, Head: w.rec.Branch, Base: target, Title: w.requestTitle(), Body: body,
 		Draft: v.Outcome != Succeeded, Labels: c.Requests.Labels, Reviewers: c.Requests.Reviewers,

@@ -135,6 +135,8 @@ func (v view) whyNot(issue tracker.Issue) string {
 	}
 	if c, ok := v.claims[issue.Key]; ok && c.Holder.Run == "" {
 		return fmt.Sprintf("its claim cannot be read; if no other ralph is at work: git update-ref -d refs/ralph/claims/%s", issue.Key)
+	} else if ok && c.Decided {
+		return fmt.Sprintf("run %s has ended, and is still to be reported", c.Holder.Run)
 	} else if ok && !c.Gone {
 		return fmt.Sprintf("claimed by run %s on %s", c.Holder.Run, c.Holder.Host)
 	}
@@ -164,11 +166,14 @@ func (v view) whyNot(issue tracker.Issue) string {
 }
 
 // unfit says why the issue itself, as it stands in the tracker, may not be worked.
-func (p *Pool) unfit(issue tracker.Issue) string {
+func (p *Pool) unfit(issue tracker.Issue) string { return p.unfitFor(issue, p.cfg.Require) }
+
+// unfitFor is unfit for a run that was picked up by these labels.
+func (p *Pool) unfitFor(issue tracker.Issue, require []string) string {
 	if !issue.Open {
 		return "closed"
 	}
-	for _, l := range p.cfg.Require {
+	for _, l := range require {
 		if !issue.HasLabel(l) {
 			return "lacks label " + l
 		}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"strings"
 	"sync"
 )
 
@@ -15,7 +16,14 @@ var (
 // supersededError says that the issue does not want to be worked any more.
 type supersededError struct{ reason string }
 
-func (e *supersededError) Error() string { return "the issue is " + e.reason }
+func (e *supersededError) Error() string {
+	for _, verb := range []string{"lacks ", "carries "} {
+		if strings.HasPrefix(e.reason, verb) {
+			return "the issue " + e.reason
+		}
+	}
+	return "the issue is " + e.reason
+}
 
 // stopper carries the first reason to end a run to whoever waits for it.
 type stopper struct {

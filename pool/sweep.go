@@ -233,6 +233,9 @@ func isAway(err error) bool {
 		away    *tracker.UnavailableError
 		refused *tracker.RefusedError
 	)
+	if errors.Is(err, tracker.ErrNotFound) { // whatever has hidden it: other issues are there
+		return false
+	}
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 

@@ -38,6 +38,8 @@ type worker struct {
 	log       zerolog.Logger
 	follow    *tracker.FollowUp // the request that needs another run; nil: the issue's own
 	following bool              // the run is for a request, here or before it died
+	require   []string          // the labels that it was picked up by; not written while the run is watched
+	owner     string            // of the claim: no other worker, of this or another process, has the same
 	talk      talk              // the loop\'s observer only
 	gated     Gated             // what the loop's gate has passed for
 	hidden    int               // invisible characters removed from the issue's text
@@ -53,7 +55,7 @@ type worker struct {
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
 func (p *Pool) work(soft, hard context.Context, t task, keys []string) result {
 	w := p.newWorker(t.issue)
-	w.follow, w.following = t.follow, t.follow != nil
+	w.follow, w.following, w.require = t.follow, t.follow != nil, p.cfg.Require
 	if soft.Err() != nil {
 		return w.skipped("the sweep was stopped")
 	}
@@ -78,7 +80,7 @@ func (p *Pool) newWorker(issue tracker.Issue) *worker {
 	now := time.Now()
 	run := newRun(now)
 	return &worker{
-		p: p, issue: issue, stop: newStopper(),
+		p: p, issue: issue, stop: newStopper(), owner: fmt.Sprintf("%s/%d/%s", p.host, os.Getpid(), run),
 		log: p.cfg.Log.With().Str("run", run).Str("issue", issue.Key).Logger(),
 		rec: Record{
 			Run: run, Key: issue.Key, Title: issue.Title, URL: issue.URL, Hash: hash(issue), Attempt: 1,
@@ -102,7 +104,7 @@ func (w *worker) begin(ctx context.Context) error {
 }
 
 func (w *worker) holder() worktree.Holder {
-	return worktree.Holder{Owner: fmt.Sprintf("%s/%d", w.rec.Host, w.rec.PID), Run: w.rec.Run, Hash: w.rec.Hash}
+	return worktree.Holder{Owner: w.owner, Run: w.rec.Run, Hash: w.rec.Hash}
 }
 
 // refused ends a run that could not claim.
@@ -127,6 +129,9 @@ func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
 	}
 	if concluded || err != nil {
 		return "was finished from an earlier run that had died", err
+	}
+	if d, ok := w.claim.Decided(); ok {
+		return fmt.Sprintf("run %s has ended, and is still to be reported", d.Done.Run), nil
 	}
 	issue, err := w.p.cfg.Tracker.Get(ctx, w.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {

@@ -111,7 +111,7 @@ func (r *Repo) Claim(ctx context.Context, key string, h Holder, life time.Durati
 		}
 		held := found.Holder
 		// A claim of this very run is an earlier try of ours whose answer was lost.
-		ours := held.Run == h.Run && held.Owner == h.Owner && r.self.is(held)
+		ours := held.Run == h.Run && held.Owner == h.Owner && r.self.is(held) || left(held) && held.Run == h.Run
 		if !ours && !r.gone(held) {
 			return nil, &TakenError{Key: key, Holder: held}
 		}
@@ -206,8 +206,9 @@ func (c *Claim) find(ctx context.Context) error {
 
 // ClaimState is a claim as others see it.
 type ClaimState struct {
-	Holder Holder
-	Gone   bool
+	Holder  Holder
+	Gone    bool
+	Decided bool // the run has come to its end, see Decided
 }
 
 // Claims lists all claims by key, with whether the holder is known to be gone (expired, or its process on this host
@@ -227,15 +228,18 @@ func (r *Repo) Claims(ctx context.Context) (held map[string]ClaimState, done map
 			done[key] = d
 			continue
 		}
-		h, err := decodeHolder(message)
-		held[key] = ClaimState{Holder: h, Gone: err == nil && r.gone(h)}
+		m, err := decodeClaim(message)
+		held[key] = ClaimState{Holder: m.Holder, Gone: err == nil && r.gone(m.Holder), Decided: m.Decided != nil}
 	}
 	return held, done, nil
 }
 
+// left reports a claim that no process holds: its run waits to be taken up again.
+func left(h Holder) bool { return h.PID == 0 }
+
 // gone reports whether the holder is known not to work any more.
 func (r *Repo) gone(h Holder) bool {
-	if h.Host == r.self.host {
+	if h.Host == r.self.host && !left(h) {
 		return !r.alive(h.PID, h.Started) || r.now().After(h.Expires)
 	}
 	return r.now().After(h.Expires.Add(clockMargin))

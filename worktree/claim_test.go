@@ -311,7 +311,7 @@ func TestClaimProperties(t *testing.T) {
 					t.Fatalf("%d hold the claim", holders)
 				}
 				if at := store.at["k"]; at != held {
-					h, err := decodeHolder(store.message["k"])
+					h, err := decodeClaim(store.message["k"])
 					if at != "" && (err != nil || h.Generation < generation) {
 						t.Fatalf("generation %d after %d (%v)", h.Generation, generation, err)
 					}

@@ -43,12 +43,7 @@ func (r *Repo) messageCommit(message, parent string) (string, error) {
 	return r.objects.commit(tree, parents, message, r.now())
 }
 
-// decodeHolder reads a claim commit's message. What comes after its first line is ignored.
-func decodeHolder(message string) (Holder, error) {
-	m, err := decodeClaim(message)
-	return m.Holder, err
-}
-
+// decodeClaim reads a claim commit's message. What comes after its first line is ignored.
 func decodeClaim(message string) (claimMessage, error) {
 	line, _, _ := strings.Cut(message, "\n")
 	var m claimMessage

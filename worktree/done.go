@@ -101,6 +101,25 @@ func (c *Claim) Release(ctx context.Context) error {
 	return nil
 }
 
+// Leave gives the claim up for its run to be taken up again, by a Claim with the same Run; for all others it holds for
+// the given life. Leaving a lost or released claim is not an error. A claim that says what its run came to is released
+// instead: anybody may do what is left.
+func (c *Claim) Leave(ctx context.Context, run string, life time.Duration) error {
+	if _, decided := c.Decided(); decided {
+		return c.Release(ctx)
+	}
+	m := c.message(c.Holder())
+	m.Run, m.PID, m.Started, m.Expires = run, 0, "", c.repo.now().Add(life).UTC().Round(0)
+	commit, err := c.repo.claimCommit(m)
+	if err == nil {
+		err = c.leave(ctx, commit)
+	}
+	if err != nil && !errors.Is(err, ErrLost) {
+		return fmt.Errorf("leave claim %s: %w", c.key, err)
+	}
+	return nil
+}
+
 // leave swaps the claim for what is to stand in its place; empty for nothing.
 func (c *Claim) leave(ctx context.Context, commit string) error {
 	c.op.Lock()

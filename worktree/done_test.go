@@ -121,3 +121,42 @@ func TestDecisionOutlivesItsHolder(t *testing.T) {
 		})
 	}
 }
+
+// A claim that is left is for its run only, whoever takes that up, until its life is over.
+func TestLeftClaim(t *testing.T) {
+	t.Parallel()
+	for _, remote := range []bool{false, true} {
+		t.Run(fmt.Sprintf("remote=%t", remote), func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			f := newFixture(t)
+			if remote {
+				f.withRemote()
+			}
+			c := claimed(t, f.repo, "run-1")
+			if err := c.Leave(ctx, "run-0", claimLife); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Release(ctx); err != nil {
+				t.Fatal(err)
+			}
+			orphaned := *f.repo
+			orphaned.alive = func(int, string) bool { return false }
+			if _, err := orphaned.Claim(ctx, "a", Holder{Owner: "x", Run: "run-1"}, claimLife); !errors.Is(err, ErrTaken) {
+				t.Fatalf("another run takes it: %v", err)
+			}
+			again := claimed(t, f.repo, "run-0")
+			if _, err := f.repo.Claim(ctx, "a", Holder{Owner: "x", Run: "run-0"}, claimLife); !errors.Is(err, ErrTaken) {
+				t.Fatalf("a second one takes it up too: %v", err)
+			}
+			if err := again.Leave(ctx, "run-0", claimLife); err != nil {
+				t.Fatal(err)
+			}
+			later := *f.repo
+			later.now = func() time.Time { return time.Now().Add(claimLife + 2*clockMargin) }
+			if held, _, err := later.Claims(ctx); err != nil || !held["a"].Gone {
+				t.Fatalf("it is held for ever: %+v, %v", held, err)
+			}
+		})
+	}
+}

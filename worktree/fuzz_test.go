@@ -50,7 +50,7 @@ func FuzzDecodeHolder(f *testing.F) {
 	f.Add(`{"owner":"o","generation":1,"expires":"2026-01-01T00:00:00Z","nonce":"x"}` + "\nmore")
 	f.Add(`{"owner":"o","generation":-1}`)
 	f.Fuzz(func(t *testing.T, message string) {
-		if h, err := decodeHolder(message); err == nil && (h.Owner == "" || h.Generation < 1) {
+		if h, err := decodeClaim(message); err == nil && (h.Owner == "" || h.Generation < 1) {
 			t.Errorf("accepted %+v", h)
 		}
 	})

@@ -98,7 +98,7 @@ func cleanTrees(ctx context.Context, repo *worktree.Repo, held map[string]worktr
 			results = append(results, cleaned{s.Key, s.Branch, false, "it is being worked"})
 			continue
 		case unsettled[s.Run]: // its agent may still be at work
-			results = append(results, cleaned{s.Key, s.Branch, false, "ralph died in its run; `ralph work` recovers it"})
+			results = append(results, cleaned{s.Key, s.Branch, false, "its run has not come to its end; `ralph work` goes on with it"})
 			continue
 		}
 		r := cleaned{s.Key, s.Branch, true, "worktree of a run that has ended"}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// A forge that takes one issue's report, or its request, for good does not keep ralph from the others, nor that issue for
+// ever from people.
+func TestOneIssueThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
+		for what, refuses := range map[string]func(method, path string, first string) bool{
+			"report": func(method, path, first string) bool {
+				return method == http.MethodPost && (strings.HasSuffix(path, "/issues/"+first+"/comments") || strings.HasSuffix(path, "/issues/"+first+"/notes"))
+			},
+			"request": func(method, path, _ string) bool {
+				return method == http.MethodPost && (strings.HasSuffix(path, "/pulls") || strings.HasSuffix(path, "/merge_requests"))
+			},
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				f := newFaultScene(t, open)
+				other := f.issue("Do it too", "Please.")
+				if f.hub != nil {
+					f.hub.Inject(func(_ int, r *http.Request) *githubtest.Fault {
+						if !refuses(r.Method, r.URL.Path, f.key) {
+							return nil
+						}
+						return &githubtest.Fault{Status: http.StatusForbidden, Body: `{"message":"Resource not accessible"}`}
+					})
+				} else {
+					f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+						if !refuses(c.Method, c.Path, f.key) {
+							return nil
+						}
+						return &gitlabtest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}
+					})
+				}
+				env := append(slices.Clone(f.forge.env), "RALPH_WRITE_SPACING=0s")
+				for range 8 {
+					f.start(t, f.clone, env, append([]string{"work", "--parallel", "1"}, f.flags...)...).end(t)
+				}
+				for _, key := range []string{f.key, other} {
+					if n := f.starts(t)[key]; n != 1 {
+						t.Errorf("the agent of %s was started %d times", key, n)
+					}
+					want := "in-review"
+					if what == "request" {
+						want = "needs-human"
+					}
+					if got := f.labels(key); !slices.Contains(got, want) {
+						t.Errorf("%s has labels %q, want %s", key, got, want)
+					}
+				}
+				f.start(t, f.clone, f.forge.env, "status").end(t)
+				f.scene.clean(t, f.clone)
+			})
+		}
+	}
+}
