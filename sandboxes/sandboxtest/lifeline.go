@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -60,7 +61,7 @@ func (l *lifeline) ready(n int) {
 // keep starts the keeper, and returns when it holds the FIFO.
 func (l *lifeline) keep(path string) {
 	l.Helper()
-	l.keeper = exec.Command("sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path)
+	l.keeper = exec.CommandContext(context.WithoutCancel(l.Context()), "sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path)
 	in, err := l.keeper.StdinPipe()
 	if err != nil {
 		l.Fatal(err)
