@@ -146,12 +146,12 @@ func TestCommentsTrusted(t *testing.T) {
 	}
 	asked := 0
 	for _, c := range s.Calls() {
-		if strings.HasSuffix(c.Path, "/permission") {
+		if strings.Contains(c.Path, "/collaborators") {
 			asked++
 		}
 	}
-	if asked != 3 {
-		t.Errorf("asked for %d permissions, want each person's once", asked)
+	if asked != 1 {
+		t.Errorf("%d requests about people, want one list", asked)
 	}
 }
 

@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,18 +45,22 @@ func (t *Tracker) review(ctx context.Context, p pull) (reason, bool, error) {
 		}
 		last[r.User.ID] = r
 	}
+	order = slices.DeleteFunc(order, func(id int64) bool {
+		return last[id].State != "CHANGES_REQUESTED" || last[id].CommitID != p.Head.SHA
+	})
+	var people []*user
+	for _, id := range slices.Backward(order) {
+		people = append(people, last[id].User)
+	}
+	trusted, err := t.trusted(ctx, people)
+	if err != nil {
+		return reason{}, false, err
+	}
 	out := reason{why: tracker.ChangesRequested}
 	var b strings.Builder
 	for _, id := range order {
 		r := last[id]
-		if r.State != "CHANGES_REQUESTED" || r.CommitID != p.Head.SHA {
-			continue
-		}
-		trusted, err := t.mayDirect(ctx, r.User)
-		if err != nil {
-			return reason{}, false, err
-		}
-		if !trusted {
+		if !trusted[id] {
 			continue
 		}
 		fmt.Fprintf(&b, "%s asks for changes:\n%s\n", r.User.Login, cutAt(r.Body, maxPart))

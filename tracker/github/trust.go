@@ -18,8 +18,10 @@ const trustFor = 5 * time.Minute
 
 // trust remembers who may direct ralph. The zero value is ready.
 type trust struct {
-	mu    sync.Mutex
-	known map[string]verdict // by login in lower case and id; guarded by mu
+	asking keyed // one listing of the project's people at a time
+	mu     sync.Mutex
+	known  map[string]verdict // by login in lower case; guarded by mu
+	roster roster             // guarded by mu
 }
 
 type verdict struct {
@@ -85,16 +87,21 @@ func (t *Tracker) comments(ctx context.Context, number int) ([]tracker.Comment, 
 	if err != nil {
 		return nil, err
 	}
+	wire = slices.DeleteFunc(wire, func(c comment) bool {
+		_, _, ours := reportOf(me, c) // of whichever installation
+		return ours
+	})
+	var people []*user
+	for _, c := range slices.Backward(wire) { // what was said last counts most
+		people = append(people, c.User)
+	}
+	trusted, err := t.trusted(ctx, people)
+	if err != nil {
+		return nil, err
+	}
 	var out []tracker.Comment
 	for _, c := range wire {
-		if _, _, ours := reportOf(me, c); ours { // of whichever installation
-			continue
-		}
-		trusted, err := t.mayDirect(ctx, c.User)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, tracker.Comment{Author: c.User.login(), Body: c.Body, Created: c.CreatedAt, Trusted: trusted})
+		out = append(out, tracker.Comment{Author: c.User.login(), Body: c.Body, Created: c.CreatedAt, Trusted: c.User != nil && trusted[c.User.ID]})
 	}
 	return out, nil
 }

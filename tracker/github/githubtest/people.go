@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,33 @@ func (q *request) user(parts []string) reply {
 		return refuse(http.StatusNotFound, "Not Found")
 	}
 	return reply{status: http.StatusOK, body: u}
+}
+
+// collaborators lists people by what they may do at least. Bots of apps are none.
+func (q *request) collaborators() reply {
+	if !q.may(q.access, "write") {
+		return refuse(http.StatusForbidden, "Must have push access to view repository collaborators.")
+	}
+	least := map[string]string{"": "read", "pull": "read", "triage": "write", "push": "write", "maintain": "admin", "admin": "admin"}
+	var found []*User
+	for _, u := range q.users {
+		if !u.Bot && rank(u.Permission) >= rank(least[q.query.Get("permission")]) {
+			found = append(found, u)
+		}
+	}
+	slices.SortFunc(found, func(a, b *User) int { return int(a.ID - b.ID) })
+	return page(q, found, func(u *User) map[string]any {
+		out, _ := q.simple(u.Login).(map[string]any)
+		write := rank(u.Permission) >= rank("write")
+		out["permissions"] = map[string]any{"pull": true, "triage": write, "push": write, "maintain": u.Permission == "admin", "admin": u.Permission == "admin"}
+		out["role_name"] = u.Permission
+		return out
+	})
+}
+
+// rank orders permissions.
+func rank(permission string) int {
+	return slices.Index([]string{"none", "read", "write", "admin"}, permission)
 }
 
 func (q *request) permission(login string) reply {

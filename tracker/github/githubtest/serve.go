@@ -250,6 +250,9 @@ func (q *request) project(parts []string) reply {
 	case "labels":
 		return q.labelsPath(parts[1:])
 	case "collaborators":
+		if len(parts) == 1 {
+			return q.collaborators()
+		}
 		return q.permission(parts[1])
 	case "commits":
 		return q.commit(parts[1], parts[2])

@@ -1,0 +1,165 @@
+package github_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker/github"
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+)
+
+// crowd has 600 accounts say 700 things on one issue, ada the first and grace the last, and returns its configuration.
+// May is what ralph may do on the project.
+func crowd(t *testing.T, may string) (*githubtest.Server, github.Config) {
+	t.Helper()
+	s := githubtest.New(t)
+	s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
+	s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, Permission: may})
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	for n := range 600 {
+		s.AddUser(githubtest.User{Login: fmt.Sprint("eve-", n), Permission: "read"})
+	}
+	s.AddComment(1, "ada", "I am ada.")
+	for n := range 698 {
+		s.AddComment(1, fmt.Sprint("eve-", n%600), "I am somebody.")
+	}
+	s.AddComment(1, "grace", "I am grace.")
+	c := configOf(s)
+	c.CacheDir = t.TempDir()
+	return s, c
+}
+
+// judged reads the issue and returns whose words count, and the requests about people.
+func judged(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []githubtest.Call) {
+	t.Helper()
+	s.Calls()
+	i, err := g.Get(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range i.Comments {
+		if c.Trusted {
+			names = append(names, c.Author)
+		}
+	}
+	for _, c := range s.Calls() {
+		if strings.Contains(c.Path, "/collaborators") {
+			asked = append(asked, c)
+		}
+	}
+	return strings.Join(names, " "), len(i.Comments), asked
+}
+
+// TestCrowdIsCheap: who may direct ralph is listed once, however many people talk; a further process asks whether the
+// list still holds.
+func TestCrowdIsCheap(t *testing.T) {
+	t.Parallel()
+	s, c := crowd(t, "write")
+	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
+		g := open(t, c)
+		for n, calls := range []int{1, 0} { // the second look is in the same process
+			trusted, all, asked := judged(t, s, g)
+			if trusted != "ada grace" || all != 700 {
+				t.Errorf("trusted: %q of %d comments", trusted, all)
+			}
+			if len(asked) != calls || calls == 1 && asked[0].Status != want {
+				t.Errorf("look %d: %d requests about people, want %d with status %d", n+1, len(asked), calls, want)
+			}
+		}
+	}
+}
+
+// TestCrowdBeyondTheCap: where ralph may not see the list, the last fifty accounts are asked about; whoever spoke before
+// them is not trusted, but there.
+func TestCrowdBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	s, c := crowd(t, "read")
+	trusted, all, asked := judged(t, s, open(t, c))
+	if trusted != "grace" || all != 700 {
+		t.Errorf("trusted: %q of %d comments, want grace of 700", trusted, all)
+	}
+	if len(asked) != 1+50 || asked[0].Status != http.StatusForbidden {
+		t.Errorf("%d requests about people, want the refused list and 50", len(asked))
+	}
+}
+
+// TestListOfPeople: only who may write is taken from it, by the id, and only a list that can be believed is the last word.
+func TestListOfPeople(t *testing.T) {
+	t.Parallel()
+	entry := func(id int64, kind string, push bool) string {
+		return fmt.Sprintf(`{"id":%d,"login":"x","type":%q,"permissions":{"pull":true,"push":%v}}`, id, kind, push)
+	}
+	for name, c := range map[string]struct {
+		status  int
+		entries []string
+		body    string
+		trusted string
+		asked   int // about one
+	}{
+		"both":                    {entries: []string{entry(4001, "User", true), entry(4002, "User", true)}, trusted: "grace heidi"},
+		"one":                     {entries: []string{entry(4002, "User", true)}, trusted: "heidi"},
+		"may only read":           {entries: []string{entry(4001, "User", false), entry(4002, "User", true)}, trusted: "heidi"},
+		"a bot":                   {entries: []string{entry(4001, "Bot", true), entry(4002, "User", true)}, trusted: "heidi"},
+		"nobody":                  {trusted: "grace heidi", asked: 2},
+		"another form":            {body: `{"people":[]}`, trusted: "grace heidi", asked: 2},
+		"ids of another form":     {body: `[{"id":"4001"}]`, trusted: "grace heidi", asked: 2},
+		"refused":                 {status: http.StatusForbidden, body: `{"message":"Must have push access"}`, trusted: "grace heidi", asked: 2},
+		"not there":               {status: http.StatusNotFound, body: `{"message":"Not Found"}`, trusted: "grace heidi", asked: 2},
+		"permission is not known": {status: http.StatusUnprocessableEntity, body: `{"message":"no"}`, trusted: "grace heidi", asked: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, g := start(t)
+			s.AddUser(githubtest.User{Login: "grace", ID: 4001, Permission: "write"})
+			s.AddUser(githubtest.User{Login: "heidi", ID: 4002, Permission: "admin"})
+			s.AddIssue(githubtest.Issue{Title: "One"})
+			s.AddComment(1, "grace", "Hello.")
+			s.AddComment(1, "heidi", "Hello.")
+			f := githubtest.Fault{Status: max(c.status, http.StatusOK), Body: c.body}
+			if f.Body == "" {
+				f.Body = "[" + strings.Join(c.entries, ",") + "]"
+			}
+			s.Inject(only("/collaborators", f))
+			trusted, _, asked := judged(t, s, g)
+			if trusted != c.trusted || len(asked) != 1+c.asked {
+				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)
+			}
+		})
+	}
+}
+
+// TestUnfinishedListOfPeople: beyond so many pages people are asked about as if there were no list, unless they are on it.
+func TestUnfinishedListOfPeople(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	for n := range 1100 {
+		s.AddUser(githubtest.User{Login: fmt.Sprint("maintainer-", n), Permission: "write"})
+	}
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	for _, who := range []string{"maintainer-1", "maintainer-1099", "mallory"} {
+		s.AddComment(1, who, "Hello.")
+	}
+	trusted, _, asked := judged(t, s, g)
+	if trusted != "maintainer-1 maintainer-1099" || len(asked) != 10+2 {
+		t.Errorf("trusted %q after %d requests, want both maintainers after ten pages and two questions", trusted, len(asked))
+	}
+}
+
+// TestListOfPeopleFails: what may pass by itself is no reason to distrust anybody.
+func TestListOfPeopleFails(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	s.AddComment(1, "ada", "Hello.")
+	s.Inject(only("/collaborators", githubtest.Fault{Status: http.StatusBadGateway}))
+	if _, err := g.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list who may write to the project") {
+		t.Errorf("Get = %v, want that the list failed", err)
+	}
+	s.Inject(nil)
+	if trusted, _, _ := judged(t, s, g); trusted != "ada" {
+		t.Errorf("afterwards trusted: %q, want ada", trusted)
+	}
+}
