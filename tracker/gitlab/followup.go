@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,24 +113,33 @@ func (t *Tracker) asked(ctx context.Context, judges *court, m merge) (string, ti
 		return "", last, err
 	}
 	formal := m.Status == "requested_changes"
-	var said []string
+	var open []note
 	for _, d := range threads {
 		for _, n := range d.Notes {
 			wanted := n.Resolvable && !n.Resolved || !n.Resolvable && formal
 			if n.System || n.Internal || n.Secret || !wanted || !n.Created.After(pushed) {
 				continue
 			}
-			why, err := judges.distrust(ctx, n.Author)
-			if err != nil {
-				return "", last, err
-			}
-			if why != "" {
-				continue
-			}
-			said = append(said, quoted(n))
-			if n.Created.After(last) {
-				last = n.Created
-			}
+			open = append(open, n)
+		}
+	}
+	newest := slices.SortedStableFunc(slices.Values(open), func(a, b note) int { return b.Created.Compare(a.Created) })
+	var people []*user
+	for _, n := range newest {
+		people = append(people, n.Author)
+	}
+	trusted, err := judges.trusted(ctx, people)
+	if err != nil {
+		return "", last, err
+	}
+	var said []string
+	for _, n := range open {
+		if !trusted[n.Author.id()] {
+			continue
+		}
+		said = append(said, quoted(n))
+		if n.Created.After(last) {
+			last = n.Created
 		}
 	}
 	return strings.Join(said, "\n\n"), last, nil

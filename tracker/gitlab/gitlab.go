@@ -79,7 +79,9 @@ type Tracker struct {
 	api   *gl.Client //nolint:staticcheck // archived, as the package comment says
 
 	writing keyed // one report or change at a time on an issue
+	listing keyed // one listing of the project's members at a time
 	mu      sync.Mutex
+	members roster            // guarded by mu
 	self    *user             // guarded by mu
 	labels  map[string]string // how the project spells a label, by its lower case; guarded by mu
 }

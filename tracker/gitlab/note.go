@@ -32,8 +32,8 @@ func (t *Tracker) comments(ctx context.Context, iid int) ([]tracker.Comment, err
 	if err != nil {
 		return nil, err
 	}
-	var out []tracker.Comment
-	judges := t.court()
+	var said []note
+	var people []*user
 	for _, n := range notes {
 		if n.System || n.Internal || n.Secret {
 			continue
@@ -45,11 +45,17 @@ func (t *Tracker) comments(ctx context.Context, iid int) ([]tracker.Comment, err
 		if own {
 			continue
 		}
-		why, err := judges.distrust(ctx, n.Author)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, tracker.Comment{Author: n.Author.name(), Body: n.Body, Created: n.Created, Trusted: why == ""})
+		said = append(said, n)
+		people = append(people, n.Author)
+	}
+	slices.Reverse(people) // what was said last counts most
+	trusted, err := t.court().trusted(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	var out []tracker.Comment
+	for _, n := range said {
+		out = append(out, tracker.Comment{Author: n.Author.name(), Body: n.Body, Created: n.Created, Trusted: trusted[n.Author.id()]})
 	}
 	return out, nil
 }

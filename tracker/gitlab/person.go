@@ -30,7 +30,7 @@ func (t *Tracker) identity(ctx context.Context) (user, error) {
 	return u, nil
 }
 
-// court judges people, each of them once. It serves one call: what it knows is as old as that.
+// court judges people, each of them once. It serves one call: what it knows is as old as that, but for the roster.
 type court struct {
 	t    *Tracker
 	seen map[int]string // why not, by user id; empty for who may direct ralph
@@ -64,6 +64,16 @@ func (c *court) judge(ctx context.Context, u user) (string, error) {
 		return fmt.Sprintf("%s is no member of the project", u.Username), nil
 	case err != nil:
 		return "", fmt.Errorf("ask what %s may do: %w", u.Username, err)
+	}
+	return c.weigh(ctx, u, m)
+}
+
+// weigh judges a member, and asks once whether it is a bot if nothing else speaks against it.
+func (c *court) weigh(ctx context.Context, u user, m member) (string, error) {
+	if why, known := c.seen[u.ID]; known {
+		return why, nil
+	}
+	switch {
 	case m.State != "active":
 		return fmt.Sprintf("the account %s is %s", u.Username, m.State), nil
 	case m.Access < developer:
@@ -73,11 +83,13 @@ func (c *court) judge(ctx context.Context, u user) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask who %s is: %w", u.Username, err)
 	}
-	if whole.ID != u.ID {
-		return fmt.Sprintf("%s is not known to GitLab", u.Username), nil
+	why := ""
+	switch {
+	case whole.ID != u.ID:
+		why = u.Username + " is not known to GitLab"
+	case whole.isBot():
+		why = fmt.Sprintf("%s is a bot (id %d) that is not listed in trusted-bots", u.Username, u.ID)
 	}
-	if whole.isBot() {
-		return fmt.Sprintf("%s is a bot (id %d) that is not listed in trusted-bots", u.Username, u.ID), nil
-	}
-	return "", nil
+	c.seen[u.ID] = why
+	return why, nil
 }

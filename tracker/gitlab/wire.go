@@ -34,6 +34,7 @@ func (u *user) id() int {
 }
 
 type member struct {
+	ID     int    `json:"id"`
 	State  string `json:"state"`
 	Access int    `json:"access_level"`
 }

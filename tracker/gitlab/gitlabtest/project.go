@@ -12,6 +12,8 @@ type Project struct {
 	Private  bool
 	Archived bool
 	NoIssues bool // issues are switched off
+	// HideMembers refuses the list of members, though not the question about one.
+	HideMembers bool
 
 	s       *Server
 	id      int

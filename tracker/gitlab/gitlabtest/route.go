@@ -64,6 +64,8 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 		return s.listLabels(c, p)
 	case "POST labels":
 		return s.createLabel(c, p)
+	case "GET members/all":
+		return s.listMembers(c, p)
 	case "GET members/all/#":
 		return s.member(p, number(rest[2]))
 	case "GET issues":

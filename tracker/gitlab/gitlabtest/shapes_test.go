@@ -39,7 +39,7 @@ func TestShapes(t *testing.T) {
 	known := shapes(t)
 	for path, kind := range map[string]string{
 		"user": "user", "users?username=ada": "user", fmt.Sprintf("users/%d", ada.ID): "user", "personal_access_tokens/self": "token",
-		"": "project", "labels": "label", fmt.Sprintf("members/all/%d", ada.ID): "member", "issues": "issue", "issues/1": "issue",
+		"": "project", "members/all": "member", "labels": "label", fmt.Sprintf("members/all/%d", ada.ID): "member", "issues": "issue", "issues/1": "issue",
 		"issues/1/notes": "note", "issues/1/resource_label_events": "event", "issues/1/links": "issue", "issues/1/closed_by": "merge",
 		"merge_requests": "merge", "merge_requests/1": "merge", "merge_requests/1/versions": "version",
 		"merge_requests/1/discussions": "discussion", fmt.Sprintf("pipelines/%d/jobs", p.merge(1).pipeline.id): "job",

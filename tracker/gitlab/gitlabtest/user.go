@@ -122,15 +122,36 @@ func (s *Server) findUsers(c *call) answer {
 }
 
 func (s *Server) member(p *Project, id int) answer {
-	u, level := s.users[id], p.level(id)
-	if u == nil || level == 0 {
+	if s.users[id] == nil || p.level(id) == 0 {
 		return refusal(http.StatusNotFound, "404 Not found")
 	}
+	return ok(s.memberObject(p, id))
+}
+
+func (s *Server) listMembers(c *call, p *Project) answer {
+	if k, bad := unknownParameter(c, "query", "user_ids", "show_seat_info", "state"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	if p.HideMembers {
+		return forbidden()
+	}
+	var found []int
+	for id, level := range p.members {
+		if s.users[id] != nil && level > 0 {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	return paged(c, found, func(id int) object { return s.memberObject(p, id) })
+}
+
+func (s *Server) memberObject(p *Project, id int) object {
+	u, level := s.users[id], p.level(id)
 	o := s.userObject(u, false)
 	delete(o, "locked")
 	o["access_level"], o["expires_at"] = level, nil
 	o["created_at"] = stamp(time.Unix(1650000000, 0))
-	return ok(o)
+	return o
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,177 @@
+package gitlab
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// crowd has 600 accounts say 3,000 things on one issue, ada the first and ralph's own account the last.
+func crowd(t *testing.T, edits ...func(*Config)) *rig {
+	t.Helper()
+	r := newRig(t, edits...)
+	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
+	var eves []*gitlabtest.User
+	for n := range 600 {
+		eves = append(eves, r.server.AddUser(gitlabtest.User{Username: fmt.Sprint("eve-", n)}))
+	}
+	r.project.Comment(r.ada, 1, "I am ada.", false)
+	for n := range 2998 {
+		r.project.Comment(eves[n%len(eves)], 1, "I am somebody.", false)
+	}
+	r.project.Comment(r.ralph, 1, "I am who has lent the account.", false)
+	return r
+}
+
+// judged reads the issue and returns whose words count, and the calls about people.
+func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked []gitlabtest.Call) {
+	t.Helper()
+	r.server.Forget()
+	i, err := tr.Get(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range i.Comments {
+		if c.Trusted {
+			names = append(names, c.Author)
+		}
+	}
+	for _, c := range r.server.Calls() {
+		if strings.Contains(c.Path, "/members/") || strings.Contains(c.Path, "/users/") {
+			asked = append(asked, c)
+		}
+	}
+	return strings.Join(names, " "), len(i.Comments), asked
+}
+
+// TestCrowdIsCheap: the members are listed once, however many people talk, and of each who may write it is asked whether
+// it is a bot; a further process asks whether the answers still hold.
+func TestCrowdIsCheap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cached := func(c *Config) { c.CacheDir = dir }
+	r := crowd(t, cached)
+	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
+		tr := r.tracker(t, cached)
+		for n, calls := range []int{1 + 2, 2} { // the second look is in the same process
+			trusted, all, asked := r.judged(t, tr)
+			if trusted != "ada ralph" || all != 3000 {
+				t.Errorf("trusted: %q of %d comments", trusted, all)
+			}
+			if len(asked) != calls || n == 0 && asked[0].Status != want {
+				t.Errorf("look %d: %d calls about people, want %d with status %d", n+1, len(asked), calls, want)
+			}
+		}
+	}
+}
+
+// TestCrowdBeyondTheCap: where ralph may not see the list, the last fifty accounts are asked about; whoever spoke before
+// them is not trusted, but there.
+func TestCrowdBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	r := crowd(t)
+	r.project.HideMembers = true
+	trusted, all, asked := r.judged(t, r.Tracker)
+	if trusted != "ralph" || all != 3000 {
+		t.Errorf("trusted: %q of %d comments, want ralph of 3000", trusted, all)
+	}
+	if len(asked) != 1+50+1 || asked[0].Status != http.StatusForbidden {
+		t.Errorf("%d calls about people, want the refused list, 50, and whether ralph is a bot", len(asked))
+	}
+}
+
+// TestListOfMembers: a role is taken from it, by the id, and only a list that can be believed is the last word.
+func TestListOfMembers(t *testing.T) {
+	t.Parallel()
+	entry := func(id, level int, state string) string {
+		return fmt.Sprintf(`{"id":%d,"username":"x","state":%q,"access_level":%d}`, id, state, level)
+	}
+	for name, c := range map[string]struct {
+		status  int
+		entries []string
+		body    string
+		trusted string
+		asked   int // after the list
+	}{
+		"both":         {entries: []string{entry(4001, 30, "active"), entry(4002, 50, "active")}, trusted: "heidi ivan", asked: 2},
+		"one":          {entries: []string{entry(4002, 30, "active")}, trusted: "ivan", asked: 1},
+		"a reporter":   {entries: []string{entry(4001, 20, "active"), entry(4002, 30, "active")}, trusted: "ivan", asked: 1},
+		"blocked":      {entries: []string{entry(4001, 40, "blocked"), entry(4002, 30, "active")}, trusted: "ivan", asked: 1},
+		"nobody":       {trusted: "heidi ivan", asked: 4},
+		"another form": {body: `{"people":[]}`, trusted: "heidi ivan", asked: 4},
+		"no states":    {body: `[{"id":4001}]`, trusted: "heidi ivan", asked: 4},
+		"refused":      {status: http.StatusForbidden, body: `{"message":"403 Forbidden"}`, trusted: "heidi ivan", asked: 4},
+		"not there":    {status: http.StatusNotFound, body: `{"message":"404 Not Found"}`, trusted: "heidi ivan", asked: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			heidi := r.server.AddUser(gitlabtest.User{ID: 4001, Username: "heidi"})
+			ivan := r.server.AddUser(gitlabtest.User{ID: 4002, Username: "ivan"})
+			r.project.SetMember(heidi, gitlabtest.Developer)
+			r.project.SetMember(ivan, gitlabtest.Maintainer)
+			r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
+			r.project.Comment(heidi, 1, "Hello.", false)
+			r.project.Comment(ivan, 1, "Hello.", false)
+			f := gitlabtest.Fault{Status: max(c.status, http.StatusOK), Body: c.body}
+			if f.Body == "" {
+				f.Body = "[" + strings.Join(c.entries, ",") + "]"
+			}
+			r.server.Inject(func(call gitlabtest.Call) *gitlabtest.Fault {
+				if strings.HasSuffix(call.Path, "/members/all") {
+					return &f
+				}
+				return nil
+			})
+			trusted, _, asked := r.judged(t, r.Tracker)
+			if trusted != c.trusted || len(asked) != 1+c.asked {
+				t.Errorf("trusted %q after %d questions about one, want %q after %d", trusted, len(asked)-1, c.trusted, c.asked)
+			}
+		})
+	}
+}
+
+// TestUnfinishedListOfMembers: beyond so many pages people are asked about as if there were no list, unless they are on
+// it.
+func TestUnfinishedListOfMembers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var many []*gitlabtest.User
+	for n := range 1100 {
+		many = append(many, r.server.AddUser(gitlabtest.User{Username: fmt.Sprint("member-", n)}))
+		r.project.SetMember(many[n], gitlabtest.Developer)
+	}
+	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
+	for _, u := range []*gitlabtest.User{many[1], many[1099], r.eve} {
+		r.project.Comment(u, 1, "Hello.", false)
+	}
+	trusted, _, asked := r.judged(t, r.Tracker)
+	if trusted != "member-1 member-1099" || len(asked) != 10+1+2+1 {
+		t.Errorf("trusted %q after %d calls, want both members after ten pages, whether one is a bot, both for the other, one for eve", trusted, len(asked))
+	}
+}
+
+// TestListOfMembersFails: what may pass by itself is no reason to distrust anybody.
+func TestListOfMembersFails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
+	r.project.Comment(r.ada, 1, "Hello.", false)
+	r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+		if strings.HasSuffix(c.Path, "/members/all") {
+			return &gitlabtest.Fault{Status: http.StatusBadGateway}
+		}
+		return nil
+	})
+	if _, err := r.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list the project's members") {
+		t.Errorf("Get = %v, want that the list failed", err)
+	}
+	r.server.Inject(nil)
+	if trusted, _, _ := r.judged(t, r.Tracker); trusted != "ada" {
+		t.Errorf("afterwards trusted: %q, want ada", trusted)
+	}
+}
