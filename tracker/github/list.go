@@ -61,7 +61,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 		}
 		return a.Number - b.Number
 	})
-	taken, err := t.takenBy(ctx)
+	taken, err := t.takenBy(ctx, wire)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
@@ -123,7 +123,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if out.BlockedBy, err = t.blockers(ctx, i, nil); err != nil {
 		return tracker.Issue{}, err
 	}
-	taken, err := t.takenBy(ctx)
+	taken, err := t.takenBy(ctx, []issue{i})
 	if err != nil {
 		return tracker.Issue{}, err
 	}

@@ -141,9 +141,52 @@ func TestTaken(t *testing.T) {
 			got[i.Key] = i.Taken
 		}
 	}
-	want := map[string]string{"1": "pull request #7 of ada closes it", "2": "pull request #8 of mallory closes it"}
+	want := map[string]string{"1": "pull request #7 of ada closes it"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+}
+
+// TestTakenByOutsider: a pull request of anybody may say that it closes everything. It takes what its author is assigned
+// to, and nothing from those who may direct ralph. It is the same where ralph may not list people.
+func TestTakenByOutsider(t *testing.T) {
+	t.Parallel()
+	for _, may := range []string{"write", "read"} {
+		t.Run(may, func(t *testing.T) {
+			t.Parallel()
+			s, g := start(t)
+			s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, Permission: may})
+			s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
+			s.AddIssue(githubtest.Issue{Title: "One"})
+			s.AddIssue(githubtest.Issue{Title: "Two"})
+			s.AddIssue(githubtest.Issue{Title: "Three", Assignees: []string{"ada", "mallory"}})
+			s.AddIssue(githubtest.Issue{Title: "Four", Assignees: []string{"ada"}})
+			s.AddPull(githubtest.Issue{Title: "Mine", Body: "Closes #1, closes #2, closes #3, closes #4", Author: "mallory"}, githubtest.Pull{Head: "main", Fork: true})
+			s.AddPull(githubtest.Issue{Title: "Mend", Body: "Closes #2", Author: "grace"}, githubtest.Pull{Head: "grace", Fork: true})
+			want := map[string]string{"2": "pull request #6 of grace closes it", "3": "pull request #5 of mallory closes it"}
+			l, err := g.List(t.Context(), tracker.Query{})
+			if err != nil || len(l.Issues) != 4 {
+				t.Fatalf("listed %d issues, %v; want 4", len(l.Issues), err)
+			}
+			for _, i := range l.Issues {
+				one, err := g.Get(t.Context(), i.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i.Taken != want[i.Key] || one.Taken != want[i.Key] {
+					t.Errorf("%s is taken by %q in the list, %q by itself; want %q", i.Key, i.Taken, one.Taken, want[i.Key])
+				}
+			}
+			asked := 0
+			for _, c := range s.Calls() {
+				if strings.Contains(c.Path, "/collaborators") {
+					asked++
+				}
+			}
+			if most := map[string]int{"write": 1, "read": 1 + 2}[may]; asked != most {
+				t.Errorf("%d requests about people, want %d", asked, most)
+			}
+		})
 	}
 }
 

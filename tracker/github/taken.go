@@ -4,19 +4,61 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
-// takenBy says for each issue that an open pull request of a person closes, which one. Bots and ralph itself do not
-// take issues.
-func (t *Tracker) takenBy(ctx context.Context) (map[int]string, error) {
-	pulls, err := t.openPulls(ctx)
-	if err != nil || len(pulls) == 0 {
+// taking is an open pull request that says it closes an issue.
+type taking struct {
+	issue int
+	pull  int
+	by    *user
+}
+
+// takenBy says for each of the issues that an open pull request closes, which one. That of somebody who may direct ralph
+// counts, and that of somebody who is assigned to the issue: else anybody could keep ralph from everything. Bots and ralph
+// itself do not take issues.
+func (t *Tracker) takenBy(ctx context.Context, issues []issue) (map[int]string, error) {
+	all, err := t.takings(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	wanted := map[int]issue{}
+	for _, i := range issues {
+		wanted[i.Number] = i
+	}
+	all = slices.DeleteFunc(all, func(g taking) bool { return wanted[g.issue].Number == 0 })
+	assigned := func(g taking) bool {
+		return slices.ContainsFunc(wanted[g.issue].Assignees, func(u user) bool { return u.ID == g.by.ID })
+	}
+	var people []*user
+	for _, g := range slices.Backward(all) {
+		if !assigned(g) {
+			people = append(people, g.by)
+		}
+	}
+	trusted, err := t.trusted(ctx, people)
+	if err != nil {
 		return nil, err
 	}
 	taken := map[int]string{}
+	for _, g := range all {
+		if taken[g.issue] == "" && (assigned(g) || trusted[g.by.ID]) {
+			taken[g.issue] = fmt.Sprintf("pull request #%d of %s closes it", g.pull, g.by.Login)
+		}
+	}
+	return taken, nil
+}
+
+// takings reads the open pull requests of people, oldest first, for the issues that they close.
+func (t *Tracker) takings(ctx context.Context) ([]taking, error) {
+	pulls, err := t.openPulls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []taking
 	for _, p := range pulls {
-		if p.User == nil || p.User.Type == "Bot" {
+		if p.User == nil || p.User.ID == 0 || p.User.Type == "Bot" {
 			continue
 		}
 		closed := closedBy(p.Title+"\n"+p.Body, t.cfg.Project.Host, t.cfg.Project.String())
@@ -32,12 +74,12 @@ func (t *Tracker) takenBy(ctx context.Context) (map[int]string, error) {
 			continue
 		}
 		for _, r := range closed {
-			if r.project == "" && taken[r.number] == "" {
-				taken[r.number] = fmt.Sprintf("pull request #%d of %s closes it", p.Number, p.User.Login)
+			if r.project == "" {
+				all = append(all, taking{r.number, p.Number, p.User})
 			}
 		}
 	}
-	return taken, nil
+	return all, nil
 }
 
 func (t *Tracker) openPulls(ctx context.Context) ([]pull, error) {

@@ -45,6 +45,7 @@ type issue struct {
 	RepositoryURL string          `json:"repository_url"`
 	User          *user           `json:"user"`
 	Labels        []label         `json:"labels"`
+	Assignees     []user          `json:"assignees"`
 	Milestone     *milestone      `json:"milestone"`
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`

@@ -135,6 +135,51 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestTakenByOutsider: a merge request of anybody may say that it closes everything. It takes what its author is assigned
+// to, and nothing from those who may direct ralph. It is the same where ralph may not list people.
+func TestTakenByOutsider(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []bool{false, true} {
+		t.Run(fmt.Sprint(hidden), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(c *Config) { c.TrustedBots = []int{77} })
+			r.project.HideMembers = hidden
+			bot := r.server.AddUser(gitlabtest.User{ID: 77, Username: "automation", Bot: true})
+			for n, who := range [][]*gitlabtest.User{nil, nil, {r.ada, r.eve}, {r.ada}, nil, nil} {
+				r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1), Assignees: who})
+			}
+			merge := func(by *gitlabtest.User, text string) {
+				r.project.AddMerge(gitlabtest.Merge{Title: "m", Description: text, Source: "x", Target: "main", Author: by})
+			}
+			merge(r.eve, "Closes #1, closes #2, closes #3, closes #4")
+			merge(r.ada, "Closes #2")
+			merge(r.grace, "Closes #5")
+			merge(bot, "Closes #6")
+			r.server.Forget()
+			want := map[string]string{"2": "merge request !2 by ada closes it", "3": "merge request !1 by eve closes it"}
+			l := r.list(t)
+			if len(l.Issues) != 6 {
+				t.Fatalf("listed %d issues, want 6", len(l.Issues))
+			}
+			asked := 0
+			for _, c := range r.server.Calls() {
+				if strings.Contains(c.Path, "/members/") || strings.Contains(c.Path, "/users/") {
+					asked++
+				}
+			}
+			// The list, and whether ada is a bot; without the list, a question for each of the three.
+			if most := map[bool]int{false: 1 + 1, true: 1 + 3 + 1}[hidden]; asked != most {
+				t.Errorf("%d calls about people, want %d", asked, most)
+			}
+			for _, i := range l.Issues {
+				if one := r.get(t, i.Key); i.Taken != want[i.Key] || one.Taken != want[i.Key] {
+					t.Errorf("%s is taken by %q in the list, %q by itself; want %q", i.Key, i.Taken, one.Taken, want[i.Key])
+				}
+			}
+		})
+	}
+}
+
 // TestListWhileItChanges closes issues between the pages: by positions none of the others is missed.
 func TestListWhileItChanges(t *testing.T) {
 	t.Parallel()
