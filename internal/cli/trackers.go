@@ -99,7 +99,7 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	c := github.Config{
 		Project: parsed, BaseURL: p.ForgeURL, Source: a.token(p, "GITHUB_TOKEN", "GH_TOKEN"), CacheDir: filepath.Join(p.state, "cache"),
 		CAFile: p.CAFile, Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		MarkerKey: key, Spacing: p.spacing(), Log: p.log,
+		Priorities: p.Priorities(), MarkerKey: key, Spacing: p.spacing(), Log: p.log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it
@@ -136,7 +136,7 @@ func (a *app) gitlab(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	c := gitlab.Config{
 		Project: parsed, BaseURL: p.ForgeURL, Source: a.token(p, "GITLAB_TOKEN"), CacheDir: filepath.Join(p.state, "cache"),
 		CAFile: p.CAFile, Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		MarkerKey: key, Spacing: p.spacing(), Log: p.log,
+		Priorities: p.Priorities(), MarkerKey: key, Spacing: p.spacing(), Log: p.log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.Atoi(id) // the configuration has checked it

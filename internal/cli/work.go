@@ -28,7 +28,7 @@ const workExample = `  ralph work --dry-run
 // workKeys are the settings of `ralph work`.
 func workKeys() []string {
 	return []string{
-		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots",
+		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
 		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
 		"github-app-installation", "github-app-key", "ca-file", "agent", "model", "effort",
 		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts",

@@ -138,6 +138,9 @@ func (l *Loaded) conflicts() []Problem {
 			}
 		}
 	}
+	if label := c.labelTwice(); label != "" {
+		add("priority-labels", "priority-labels names the label %q twice; leave one", label)
+	}
 	if c.PermissionMode != "" && c.SkipPermissions {
 		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
 	}

@@ -19,6 +19,8 @@ type Config struct {
 	Authors     []string `mapstructure:"authors"`
 	TrustedBots []string `mapstructure:"trusted-bots"`
 
+	PriorityLabels []string `mapstructure:"priority-labels"`
+
 	Tracker               string   `mapstructure:"tracker"`
 	Project               string   `mapstructure:"project"`
 	ForgeURL              string   `mapstructure:"forge-url"`

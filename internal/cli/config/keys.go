@@ -21,6 +21,8 @@ func Keys() []Key {
 		{Name: "authors", Group: "Which issues", Kind: Names, Default: []string{}, FlagName: "author", Help: "only issues by these users"},
 		{Name: "trusted-bots", Group: "Which issues", Kind: Names, Default: []string{}, FlagName: "trusted-bot", Check: checkID,
 			Help: "numeric ids of bots that may direct ralph as people with write permission do"},
+		{Name: "priority-labels", Group: "Which issues", Kind: Names, Default: []string{}, FlagName: "priority-label", Check: checkPriorityLabel,
+			Help: "LABEL=NUMBER, 1 the most urgent, on a forge; empty: P0 to P4, priority: critical, high, medium, low"},
 
 		{Name: "tracker", Group: "Where they live", Kind: Text, Default: "auto", Registered: true,
 			Help: "auto: local where its folder exists, else what hosts the remote"},
