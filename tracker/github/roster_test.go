@@ -163,3 +163,39 @@ func TestListOfPeopleFails(t *testing.T) {
 		t.Errorf("afterwards trusted: %q, want ada", trusted)
 	}
 }
+
+// TestCrowdOfReviewers: those who ask for changes are judged at the same price.
+func TestCrowdOfReviewers(t *testing.T) {
+	t.Parallel()
+	for may, most := range map[string]int{"write": 1, "read": 1 + 50} {
+		t.Run(may, func(t *testing.T) {
+			t.Parallel()
+			s, g := start(t)
+			s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, Permission: may})
+			s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
+			n := s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/7"})
+			for i := range 60 {
+				name := fmt.Sprint("eve-", i)
+				s.AddUser(githubtest.User{Login: name, Permission: "read"})
+				s.AddReview(n, githubtest.Review{Author: name, State: "CHANGES_REQUESTED", Body: "Delete it."})
+			}
+			s.AddReview(n, githubtest.Review{Author: "grace", State: "CHANGES_REQUESTED", Body: "Please rename."})
+			found, err := g.FollowUps(t.Context(), "ralph/")
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%d follow-ups, %v; want one", len(found), err)
+			}
+			if text := found[0].Feedback; !strings.Contains(text, "Please rename.") || strings.Contains(text, "Delete it.") {
+				t.Errorf("feedback %q, want what grace says alone", text)
+			}
+			asked := 0
+			for _, c := range s.Calls() {
+				if strings.Contains(c.Path, "/collaborators") {
+					asked++
+				}
+			}
+			if asked != most {
+				t.Errorf("%d requests about people, want %d", asked, most)
+			}
+		})
+	}
+}

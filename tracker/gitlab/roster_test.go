@@ -175,3 +175,38 @@ func TestListOfMembersFails(t *testing.T) {
 		t.Errorf("afterwards trusted: %q, want ada", trusted)
 	}
 }
+
+// TestCrowdOfReviewers: those who ask for changes are judged at the same price.
+func TestCrowdOfReviewers(t *testing.T) {
+	t.Parallel()
+	for hidden, most := range map[bool]int{false: 1 + 1, true: 1 + 50 + 1} {
+		t.Run(fmt.Sprint(hidden), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.project.HideMembers = hidden
+			iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/42", Target: "main", Author: r.ralph})
+			for n := range 60 {
+				eve := r.server.AddUser(gitlabtest.User{Username: fmt.Sprint("eve-", n)})
+				r.project.Discuss(iid, gitlabtest.Thread{By: eve, Body: "Delete it.", Resolvable: true})
+			}
+			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "Please rename.", Resolvable: true})
+			r.server.Forget()
+			found, err := r.FollowUps(t.Context(), "ralph/")
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%d follow-ups, %v; want one", len(found), err)
+			}
+			if text := found[0].Feedback; !strings.Contains(text, "Please rename.") || strings.Contains(text, "Delete it.") {
+				t.Errorf("feedback %q, want what ada says alone", text)
+			}
+			asked := 0
+			for _, c := range r.server.Calls() {
+				if strings.Contains(c.Path, "/members/") || strings.Contains(c.Path, "/users/") {
+					asked++
+				}
+			}
+			if asked != most {
+				t.Errorf("%d calls about people, want %d", asked, most)
+			}
+		})
+	}
+}
