@@ -57,10 +57,11 @@ func (p *Provider) awaitEgress(ctx context.Context, b *box) error {
 		if err == nil {
 			return nil
 		}
-		if err := b.brokenBy(); err != nil {
+		st, stateErr := p.state(ctx, b.name)
+		if err := b.brokenBy(); err != nil { // looked at last: who gives up ends the container after saying why
 			return err
 		}
-		if st, stateErr := p.state(ctx, b.name); stateErr == nil && !st.Running {
+		if stateErr == nil && !st.Running {
 			return fmt.Errorf("its container has ended: %s", p.lastWords(ctx, b.name))
 		}
 		t := time.NewTimer(pause)
