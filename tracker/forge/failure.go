@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -98,12 +97,21 @@ func Refusal(resp *http.Response, message string) *Failure {
 		method, path, write = r.Method, r.URL.Path, !reads(r)
 	}
 	row := judge(resp.StatusCode, write)
+	if resp.StatusCode == http.StatusForbidden && closedToWords(message) {
+		row = refusal{"nothing more can be said there", "unlock it, or go on in a new issue", Skip}
+	}
 	f := &Failure{Method: method, Path: path, Status: resp.StatusCode, What: row.what, Mend: row.mend, Action: row.action,
 		Uncertain: write && row.action == Retry}
 	if message = oneLine(message); message != "" {
 		f.What += " (" + message + ")"
 	}
 	return f
+}
+
+// closedToWords reports GitHub's refusals to take comments on one issue: it is locked, or has too many.
+func closedToWords(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "is locked") || strings.Contains(m, "commenting is disabled")
 }
 
 // Explain turns what an SDK returned into the seam's errors: *tracker.UnavailableError for what may pass,
@@ -150,12 +158,7 @@ func Uncertain(err error) bool {
 
 // undecodable is an answer with a success status that the SDK could not read.
 func undecodable(resp *http.Response, err error) *Failure {
-	f := &Failure{What: "the answer has another form than expected (" + oneLine(err.Error()) + ")", Action: Skip, Err: err,
-		Mend: "check that the address is the API of a supported version"}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		f.What, f.Action = "the answer is not JSON", Retry
-	}
+	f := &Failure{What: errForm.Error() + " (" + oneLine(err.Error()) + ")", Action: Retry, Err: err}
 	if resp != nil {
 		f.Status = resp.StatusCode
 		if r := resp.Request; r != nil {
@@ -182,6 +185,8 @@ func broken(r *http.Request, err error) error {
 		f.What, f.Action = err.Error(), Skip
 	case errors.Is(err, errTimeout), errors.Is(err, errMalformed):
 		f.What = err.Error()
+	case errors.Is(err, errForm):
+		f.What, f.Mend = err.Error(), "if it stays so, check that the address is the API of a supported version"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		f.What = "the answer was cut"
 	case errors.As(err, &op) && op.Op == "dial":

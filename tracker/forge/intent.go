@@ -8,8 +8,9 @@ import (
 type intentKey struct{}
 
 type intent struct {
-	read, repeatable bool
-	tail             int
+	read, repeatable, fresh bool
+	tail                    int
+	into                    func([]byte) error
 }
 
 func intentOf(ctx context.Context) intent {
@@ -37,6 +38,22 @@ func Repeatable(ctx context.Context) context.Context {
 func LastBytes(ctx context.Context, n int) context.Context {
 	i := intentOf(ctx)
 	i.tail = n
+	return context.WithValue(ctx, intentKey{}, i)
+}
+
+// Fresh says that the answers to ctx have to be new ones: nothing kept is offered for them.
+func Fresh(ctx context.Context) context.Context {
+	i := intentOf(ctx)
+	i.fresh = true
+	return context.WithValue(ctx, intentKey{}, i)
+}
+
+// Into says how the answers to ctx are read. A success that decode refuses is as one that was cut: it is asked for
+// again where that does no harm, is never kept in a cache, and of a write nobody knows whether it happened. Decode may
+// be called several times; its last success is the answer.
+func Into(ctx context.Context, decode func(body []byte) error) context.Context {
+	i := intentOf(ctx)
+	i.into = decode
 	return context.WithValue(ctx, intentKey{}, i)
 }
 

@@ -19,6 +19,7 @@ var (
 	errTimeout   = errors.New("no complete answer in time")
 	errTooLong   = errors.New("the answer is too long")
 	errMalformed = errors.New("the answer is not JSON")
+	errForm      = errors.New("the answer has another form than expected")
 )
 
 // whole reads the answer to its end within the timeout, so that a cut body is known before anybody believes it. It is
@@ -47,10 +48,23 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode < 300 && len(body) > 0 && isJSON(resp.Header) && intentOf(ctx).tail == 0 && !json.Valid(body) {
 		return nil, w.fail(ctx, r, errMalformed)
 	}
+	if into := intentOf(ctx).into; into != nil && resp.StatusCode < 300 {
+		if err := into(body); err != nil {
+			return nil, w.fail(ctx, r, misformed(body, err))
+		}
+	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
 	resp.Request = r
 	return resp, nil
+}
+
+// misformed says what is wrong with an answer that cannot be decoded.
+func misformed(body []byte, err error) error {
+	if !json.Valid(body) {
+		return errMalformed
+	}
+	return fmt.Errorf("%w (%s)", errForm, oneLine(err.Error()))
 }
 
 func (w *whole) read(resp *http.Response, tail int) ([]byte, error) {

@@ -117,7 +117,7 @@ func (m *minter) ask(ctx context.Context, method, path string, out any) error {
 	if err != nil {
 		return fmt.Errorf("make request %s %s: %w", method, path, err)
 	}
-	resp, err := m.api.Do(ctx, req, out)
+	resp, err := m.api.Do(forge.Decoded(ctx, out), req, nil)
 	return explain(ctx, resp, err)
 }
 
@@ -127,14 +127,9 @@ func (m *minter) slugOf(ctx context.Context) (string, error) {
 	if m.slug != "" {
 		return m.slug, nil
 	}
-	var app struct {
-		Slug string `json:"slug"`
-	}
+	var app appInfo
 	if err := m.ask(ctx, http.MethodGet, "app", &app); err != nil {
 		return "", err
-	}
-	if app.Slug == "" {
-		return "", errors.New("the app has no name")
 	}
 	m.slug = app.Slug
 	return m.slug, nil
@@ -154,31 +149,45 @@ func (i installation) Token(ctx context.Context) (forge.Token, error) {
 	m := i.m
 	id := m.app.Installation
 	if id == 0 {
-		var found struct {
-			ID int64 `json:"id"`
-		}
+		var found installationInfo
 		if err := m.ask(ctx, http.MethodGet, "repos/"+m.project.String()+"/installation", &found); err != nil {
 			return forge.Token{}, fmt.Errorf("find the app's installation on %s: %w", m.project, err)
 		}
 		id = found.ID
 	}
-	var answer struct {
-		Token       string            `json:"token"`
-		ExpiresAt   time.Time         `json:"expires_at"`
-		Permissions map[string]string `json:"permissions"`
-	}
+	var answer installationToken
 	// A token more or less does no harm.
 	if err := m.ask(forge.Reading(ctx), http.MethodPost, fmt.Sprintf("app/installations/%d/access_tokens", id), &answer); err != nil {
 		return forge.Token{}, fmt.Errorf("get a token for the app's installation: %w", err)
-	}
-	if answer.Token == "" {
-		return forge.Token{}, fmt.Errorf("get a token for the app's installation: %w", forge.ErrNoToken)
 	}
 	m.mu.Lock()
 	m.granted = answer.Permissions
 	m.mu.Unlock()
 	return forge.Token{Secret: answer.Token, Expires: answer.ExpiresAt, Identity: fmt.Sprintf("app %d/%d", m.app.ID, id)}, nil
 }
+
+type appInfo struct {
+	Slug string `json:"slug"`
+}
+
+// Whole is of the app's own description.
+func (a appInfo) Whole() bool { return a.Slug != "" }
+
+type installationInfo struct {
+	ID int64 `json:"id"`
+}
+
+// Whole is of the project's installation.
+func (i installationInfo) Whole() bool { return i.ID > 0 }
+
+type installationToken struct {
+	Token       string            `json:"token"`
+	ExpiresAt   time.Time         `json:"expires_at"`
+	Permissions map[string]string `json:"permissions"`
+}
+
+// Whole is of a token just made.
+func (t installationToken) Whole() bool { return t.Token != "" }
 
 // parseKey reads an RSA key in either of its PEM forms. Errors hold nothing of it.
 func parseKey(text []byte) (*rsa.PrivateKey, error) {

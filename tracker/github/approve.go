@@ -21,7 +21,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 	}
 	events, err := pages[event](ctx, t, t.repo("/issues/%d/events", number), nil)
 	if err != nil {
-		return "", gone(i.Key, err)
+		return "", t.below(ctx, i.Key, err)
 	}
 	labelled, err := lastLabelled(events, name)
 	if err != nil {

@@ -32,9 +32,13 @@ func (t *Tracker) blockers(ctx context.Context, i issue, open map[int]bool) ([]t
 		lists = append(lists, "sub_issues")
 	}
 	for _, list := range lists {
-		some, err := pages[issue](ctx, t, t.repo("/issues/%d/%s", i.Number, list), nil)
-		if status := forge.Status(err); status == http.StatusNotFound || status == http.StatusGone {
-			continue // an older server, or switched off
+		var some []issue
+		err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+			some, err = pages[issue](ctx, t, t.repo("/issues/%d/%s", i.Number, list), nil)
+			return err
+		})
+		if forge.Missing(err) {
+			continue // switched off
 		}
 		if err != nil {
 			return nil, err

@@ -2,9 +2,11 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -37,9 +39,23 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	if !c.Close || !now.Open {
 		return nil
 	}
+	return t.close(ctx, i.Number)
+}
+
+func (t *Tracker) close(ctx context.Context, number int) error {
+	var now issue
 	state := map[string]string{"state": "closed", "state_reason": "completed"}
-	if _, err := t.call(forge.Repeatable(ctx), http.MethodPatch, t.repo("/issues/%d", i.Number), state, nil); err != nil {
-		return fmt.Errorf("close #%s: %w", key, err)
+	ctx = forge.Into(forge.Repeatable(ctx), func(answer []byte) error {
+		if err := forge.Decode(answer, &now); err != nil {
+			return err
+		}
+		if now.State != "closed" {
+			return errors.New("it is " + now.State)
+		}
+		return nil
+	})
+	if _, err := t.call(ctx, http.MethodPatch, t.repo("/issues/%d", number), state, nil); err != nil {
+		return fmt.Errorf("close #%d: %w", number, err)
 	}
 	return nil
 }
@@ -62,19 +78,54 @@ func missing(have, want []string) []string {
 	return out
 }
 
+// addLabels believes that the labels are there only when the answer lists them.
 func (t *Tracker) addLabels(ctx context.Context, number int, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
+	var now forge.List[label]
 	body := map[string][]string{"labels": names}
-	_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/issues/%d/labels", number), body, nil)
+	ctx = forge.Into(forge.Repeatable(ctx), func(answer []byte) error {
+		if err := forge.Decode(answer, &now); err != nil {
+			return err
+		}
+		if left := missing(namesOf(now), names); len(left) > 0 {
+			return fmt.Errorf("it lacks the label %s", left[0])
+		}
+		return nil
+	})
+	_, err := t.call(ctx, http.MethodPost, t.repo("/issues/%d/labels", number), body, nil)
 	return err
 }
 
+// removeLabel believes that the label is gone only when a list of the labels says so: that of the answer, or of the
+// issue. "There is no such label" may as well be said of the issue.
 func (t *Tracker) removeLabel(ctx context.Context, number int, name string) error {
-	_, err := t.call(ctx, http.MethodDelete, t.repo("/issues/%d/labels/%s", number, url.PathEscape(name)), nil, nil)
-	if forge.Status(err) == http.StatusNotFound {
-		return nil // it is gone already
+	var now forge.List[label]
+	path := t.repo("/issues/%d/labels/%s", number, url.PathEscape(name))
+	_, err := t.call(ctx, http.MethodDelete, path, nil, &now)
+	if err == nil && len(missing(namesOf(now), []string{name})) > 0 {
+		return nil
+	}
+	if err != nil && !forge.Missing(err) && !forge.Uncertain(err) {
+		return err
+	}
+	i, look := t.read(forge.Fresh(ctx), strconv.Itoa(number))
+	switch {
+	case look != nil:
+		return look
+	case len(missing(namesOf(i.Labels), []string{name})) > 0:
+		return nil
+	case err == nil:
+		return &tracker.UnavailableError{Err: errors.New("GitHub says that it is removed, and lists it still")}
 	}
 	return err
+}
+
+func namesOf(labels []label) []string {
+	var out []string
+	for _, l := range labels {
+		out = append(out, l.Name)
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,6 +32,16 @@ type checkRun struct {
 	} `json:"output"`
 }
 
+// Whole is of an entry of a list.
+func (c checkRun) Whole() bool { return c.ID > 0 && c.Name != "" && c.Status != "" }
+
+type checkRuns struct {
+	Runs forge.List[checkRun] `json:"check_runs"`
+}
+
+// Whole wants the list, which may be empty.
+func (c checkRuns) Whole() bool { return c.Runs.Whole() }
+
 // commitStatus is the older way of saying it.
 type commitStatus struct {
 	Context     string    `json:"context"`
@@ -39,6 +50,43 @@ type commitStatus struct {
 	TargetURL   string    `json:"target_url"`
 	UpdatedAt   time.Time `json:"updated_at"`
 }
+
+// Whole is of an entry of a list.
+func (s commitStatus) Whole() bool { return s.Context != "" && s.State != "" }
+
+type commitStatuses struct {
+	Statuses forge.List[commitStatus] `json:"statuses"`
+}
+
+// Whole wants the list, which may be empty.
+func (c commitStatuses) Whole() bool { return c.Statuses.Whole() }
+
+// rule is one of a ruleset for a branch.
+type rule struct {
+	Type       string `json:"type"`
+	Parameters struct {
+		Checks []struct {
+			Context string `json:"context"`
+			App     int64  `json:"integration_id"`
+		} `json:"required_status_checks"`
+	} `json:"parameters"`
+}
+
+// Whole is of an entry of a list.
+func (r rule) Whole() bool { return r.Type != "" }
+
+// protected is a branch with what protects it.
+type protected struct {
+	Name       string `json:"name"`
+	Protection struct {
+		Checks struct {
+			Contexts []string `json:"contexts"`
+		} `json:"required_status_checks"`
+	} `json:"protection"`
+}
+
+// Whole is of a branch that is asked for.
+func (p protected) Whole() bool { return p.Name != "" }
 
 // required is a check that the base branch asks for; app 0 is any.
 type required struct {
@@ -115,15 +163,13 @@ func later(a, b time.Time) time.Time {
 func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]checkRun, error) {
 	var all []checkRun
 	for page := 1; page <= maxPages; page++ {
-		var answer struct {
-			CheckRuns []checkRun `json:"check_runs"`
-		}
+		var answer checkRuns
 		path := t.repo("/commits/%s/check-runs?filter=latest&per_page=%d&page=%d", sha, perPage, page)
 		if _, err := t.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
 			return nil, err
 		}
-		all = append(all, answer.CheckRuns...)
-		if len(answer.CheckRuns) < perPage {
+		all = append(all, answer.Runs...)
+		if len(answer.Runs) < perPage {
 			break
 		}
 	}
@@ -134,9 +180,7 @@ func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]checkRun, error)
 func (t *Tracker) statuses(ctx context.Context, sha string) ([]commitStatus, error) {
 	var all []commitStatus
 	for page := 1; page <= maxPages; page++ {
-		var answer struct {
-			Statuses []commitStatus `json:"statuses"`
-		}
+		var answer commitStatuses
 		path := t.repo("/commits/%s/status?per_page=%d&page=%d", sha, perPage, page)
 		if _, err := t.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
 			return nil, err
@@ -152,15 +196,11 @@ func (t *Tracker) statuses(ctx context.Context, sha string) ([]commitStatus, err
 // requiredChecks are what rulesets and branch protection ask for. Both can be read without being an administrator.
 func (t *Tracker) requiredChecks(ctx context.Context, base string) ([]required, error) {
 	var want []required
-	rules, err := pages[struct {
-		Type       string `json:"type"`
-		Parameters struct {
-			Checks []struct {
-				Context string `json:"context"`
-				App     int64  `json:"integration_id"`
-			} `json:"required_status_checks"`
-		} `json:"parameters"`
-	}](ctx, t, t.repo("/rules/branches/%s", url.PathEscape(base)), nil)
+	var rules []rule
+	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+		rules, err = pages[rule](ctx, t, t.repo("/rules/branches/%s", url.PathEscape(base)), nil)
+		return err
+	})
 	if err != nil && forge.Status(err) != http.StatusNotFound {
 		return nil, err
 	}
@@ -171,14 +211,11 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) ([]required, 
 			}
 		}
 	}
-	var b struct {
-		Protection struct {
-			Checks struct {
-				Contexts []string `json:"contexts"`
-			} `json:"required_status_checks"`
-		} `json:"protection"`
-	}
-	_, err = t.call(ctx, http.MethodGet, t.repo("/branches/%s", url.PathEscape(base)), nil, &b)
+	var b protected
+	err = t.stack.Twice(ctx, func(ctx context.Context) error {
+		_, err := t.call(ctx, http.MethodGet, t.repo("/branches/%s", url.PathEscape(base)), nil, &b)
+		return err
+	})
 	if err != nil && forge.Status(err) != http.StatusNotFound {
 		return nil, err
 	}
@@ -211,14 +248,16 @@ func (t *Tracker) runText(ctx context.Context, c checkRun) (string, error) {
 }
 
 // jobLog reads the end of a job's log. The API answers with an address elsewhere, which gets no token. A log that is
-// gone, or may not be read, is no reason to do without the rest.
+// gone, or may not be read, is no reason to do without the rest; a token that the API refuses is.
 func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	var b strings.Builder
-	_, err := t.call(forge.LastBytes(ctx, maxPart), http.MethodGet, t.repo("/actions/jobs/%d/logs", job), nil, &b)
+	path := t.repo("/actions/jobs/%d/logs", job)
+	_, err := t.call(forge.LastBytes(ctx, maxPart), http.MethodGet, path, nil, &b)
 	if err == nil {
 		return strings.ToValidUTF8(b.String(), ""), nil
 	}
-	if ctx.Err() != nil {
+	var f *forge.Failure
+	if ctx.Err() != nil || errors.As(err, &f) && f.Status == http.StatusUnauthorized && strings.HasSuffix(f.Path, path) {
 		return "", err
 	}
 	t.cfg.Log.Warn().Err(err).Int64("job", job).Msg("read the log of a failed check")

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -183,7 +184,7 @@ func (t *Tracker) repo(format string, args ...any) string {
 	return "repos/" + t.cfg.Project.Owner + "/" + t.cfg.Project.Name + fmt.Sprintf(format, args...)
 }
 
-// call makes one request and decodes its answer into out.
+// call makes one request and decodes its answer into out, a pointer or an io.Writer; nil: the answer tells nothing.
 func (t *Tracker) call(ctx context.Context, method, path string, body, out any) (http.Header, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -191,6 +192,10 @@ func (t *Tracker) call(ctx context.Context, method, path string, body, out any) 
 	req, err := t.api.NewRequest(method, path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request %s %s: %w", method, path, err)
+	}
+	// go-github takes an empty answer, or a null, for one: the stack decodes.
+	if _, raw := out.(io.Writer); out != nil && !raw {
+		ctx, out = forge.Decoded(ctx, out), nil
 	}
 	resp, err := t.api.Do(ctx, req, out)
 	if err != nil {
@@ -223,7 +228,7 @@ const (
 
 // pages reads a list to its end. It goes by whether a page is full, not by the Link header: an unchanged page may carry
 // one from before the next page existed.
-func pages[T any](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
+func pages[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
 	var all []T
 	for page := 1; page <= maxPages; page++ {
 		q := url.Values{}
@@ -232,7 +237,7 @@ func pages[T any](ctx context.Context, t *Tracker, path string, query url.Values
 		}
 		q.Set("per_page", fmt.Sprint(perPage))
 		q.Set("page", fmt.Sprint(page))
-		var some []T
+		var some forge.List[T]
 		if _, err := t.call(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &some); err != nil {
 			return nil, err
 		}

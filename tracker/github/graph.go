@@ -3,7 +3,7 @@ package github
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -19,6 +19,23 @@ const (
 	draftMutation = `mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
 )
 
+// drafted is the answer to a mutation, by the mutation's name.
+type drafted map[string]struct {
+	Pull struct {
+		Draft *bool `json:"isDraft"`
+	} `json:"pullRequest"`
+}
+
+// Whole wants it said what the request is now.
+func (d drafted) Whole() bool {
+	for _, v := range d {
+		if v.Pull.Draft == nil {
+			return false
+		}
+	}
+	return len(d) == 1
+}
+
 type edit struct {
 	by *user
 	at time.Time
@@ -30,35 +47,52 @@ type edits struct {
 	more  bool // than were read
 }
 
+// bodyHistory is the answer to editsQuery.
+type bodyHistory struct {
+	Repository *struct {
+		Issue *struct {
+			LastEditedAt     said `json:"lastEditedAt"`
+			UserContentEdits struct {
+				TotalCount int `json:"totalCount"`
+				Nodes      []struct {
+					EditedAt time.Time `json:"editedAt"`
+					Editor   *struct {
+						Typename   string `json:"__typename"`
+						Login      string `json:"login"`
+						DatabaseID int64  `json:"databaseId"`
+					} `json:"editor"`
+				} `json:"nodes"`
+			} `json:"userContentEdits"`
+		} `json:"issue"`
+	} `json:"repository"`
+}
+
+// said is a time, or null for never, that an answer has to have.
+type said struct {
+	said bool
+	at   time.Time
+}
+
+// UnmarshalJSON notes that it is there.
+func (s *said) UnmarshalJSON(b []byte) error {
+	s.said = true
+	return json.Unmarshal(b, &s.at)
+}
+
+// Whole wants it said that there was no edit: silence is no word for it.
+func (h bodyHistory) Whole() bool {
+	return h.Repository != nil && h.Repository.Issue != nil && h.Repository.Issue.LastEditedAt.said
+}
+
 // bodyEdits reads who edited an issue's body, and when.
 func (t *Tracker) bodyEdits(ctx context.Context, number int) (edits, error) {
-	var data struct {
-		Repository *struct {
-			Issue *struct {
-				LastEditedAt     time.Time `json:"lastEditedAt"`
-				UserContentEdits struct {
-					TotalCount int `json:"totalCount"`
-					Nodes      []struct {
-						EditedAt time.Time `json:"editedAt"`
-						Editor   *struct {
-							Typename   string `json:"__typename"`
-							Login      string `json:"login"`
-							DatabaseID int64  `json:"databaseId"`
-						} `json:"editor"`
-					} `json:"nodes"`
-				} `json:"userContentEdits"`
-			} `json:"issue"`
-		} `json:"repository"`
-	}
+	var data bodyHistory
 	variables := map[string]any{"owner": t.cfg.Project.Owner, "name": t.cfg.Project.Name, "number": number}
 	if err := t.query(forge.Reading(ctx), editsQuery, variables, &data); err != nil {
 		return edits{}, err
 	}
-	if data.Repository == nil || data.Repository.Issue == nil {
-		return edits{}, fmt.Errorf("read the edits of #%d: GitHub shows no such issue", number)
-	}
 	i := data.Repository.Issue
-	out := edits{last: i.LastEditedAt, more: i.UserContentEdits.TotalCount > len(i.UserContentEdits.Nodes)}
+	out := edits{last: i.LastEditedAt.at, more: i.UserContentEdits.TotalCount > len(i.UserContentEdits.Nodes)}
 	for _, n := range i.UserContentEdits.Nodes {
 		e := edit{at: n.EditedAt}
 		if n.Editor != nil {
@@ -69,17 +103,23 @@ func (t *Tracker) bodyEdits(ctx context.Context, number int) (edits, error) {
 	return out, nil
 }
 
-// query makes one GraphQL request. Refusals there come with status 200.
+// query makes one GraphQL request and decodes what it asks for into data. Refusals there come with status 200.
 func (t *Tracker) query(ctx context.Context, query string, variables map[string]any, data any) error {
-	answer := struct {
-		Data   any `json:"data"`
+	var answer struct {
+		Data   json.RawMessage `json:"data"`
 		Errors []struct {
 			Type    string `json:"type"`
 			Message string `json:"message"`
 		} `json:"errors"`
-	}{Data: data}
+	}
 	body := map[string]any{"query": query, "variables": variables}
-	if _, err := t.call(ctx, http.MethodPost, t.graph, body, &answer); err != nil {
+	ctx = forge.Into(ctx, func(text []byte) error {
+		if err := forge.Decode(text, &answer); err != nil || len(answer.Errors) > 0 {
+			return err
+		}
+		return forge.Decode(answer.Data, data)
+	})
+	if _, err := t.call(ctx, http.MethodPost, t.graph, body, nil); err != nil {
 		return err
 	}
 	if len(answer.Errors) == 0 {

@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -34,9 +33,6 @@ func (t *Tracker) identity(ctx context.Context) (Identity, error) {
 	var u user
 	if _, err := t.call(ctx, http.MethodGet, path, nil, &u); err != nil {
 		return Identity{}, fmt.Errorf("find out who ralph is on GitHub: %w", err)
-	}
-	if u.ID == 0 || u.Login == "" {
-		return Identity{}, errors.New("find out who ralph is on GitHub: the answer names nobody; use a user's token or a GitHub App")
 	}
 	me := Identity{ID: u.ID, Login: u.Login, Bot: u.Type != "User"}
 	t.mu.Lock()

@@ -34,6 +34,9 @@ type repository struct {
 	} `json:"permissions"`
 }
 
+// Whole is of the project that is asked for.
+func (r repository) Whole() bool { return r.FullName != "" }
+
 // Inspect looks at the project as ralph would use it, and changes nothing.
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
 	var r repository
@@ -118,9 +121,9 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 	}
 	for _, name := range absent {
 		body := map[string]string{"name": name, "color": "5319e7", "description": "used by ralph"}
-		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/labels"), body, nil)
+		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/labels"), body, new(label))
 		if forge.Status(err) == http.StatusUnprocessableEntity {
-			if _, there := t.call(ctx, http.MethodGet, t.repo("/labels/%s", url.PathEscape(name)), nil, nil); there == nil {
+			if _, there := t.call(ctx, http.MethodGet, t.repo("/labels/%s", url.PathEscape(name)), nil, new(label)); there == nil {
 				continue
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -36,7 +35,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if t.cfg.Assignee != "" {
 		query.Set("assignee", t.cfg.Assignee)
 	}
-	raw, err := pages[json.RawMessage](ctx, t, t.repo("/issues"), query)
+	raw, err := pages[listed](ctx, t, t.repo("/issues"), query)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
@@ -45,8 +44,8 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	seen := map[int]bool{} // an issue moves to another page when one before it is closed meanwhile
 	for n, r := range raw {
 		var i issue
-		if err := decodeIssue(r, &i); err != nil {
-			l.Problems = append(l.Problems, tracker.Problem{Where: t.whereOf(r, n), Err: err})
+		if err := forge.Decode(r.RawMessage, &i); err != nil {
+			l.Problems = append(l.Problems, tracker.Problem{Where: t.whereOf(r.RawMessage, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
 		if i.isPull() || seen[i.Number] || !t.selected(i) {
@@ -92,16 +91,6 @@ func (t *Tracker) selected(i issue) bool {
 	return len(t.cfg.Authors) == 0 || slices.ContainsFunc(t.cfg.Authors, same)
 }
 
-func decodeIssue(raw []byte, i *issue) error {
-	if err := json.Unmarshal(raw, i); err != nil {
-		return fmt.Errorf("read the issue: %w", err)
-	}
-	if i.Number <= 0 || (i.State != "open" && i.State != "closed") {
-		return fmt.Errorf("read the issue: it has number %d and state %q", i.Number, i.State)
-	}
-	return nil
-}
-
 // whereOf names an issue that cannot be decoded as well as can be.
 func (t *Tracker) whereOf(raw []byte, n int) string {
 	var i struct {
@@ -129,42 +118,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	}
 	out.Taken = taken[i.Number]
 	out.Comments, err = t.comments(ctx, i.Number)
-	return out, err
-}
-
-// read reads the issue itself, or ErrNotFound.
-func (t *Tracker) read(ctx context.Context, key string) (issue, error) {
-	number, ok := numberOf(key)
-	if !ok {
-		return issue{}, notFound(key)
-	}
-	var raw json.RawMessage
-	if _, err := t.call(ctx, http.MethodGet, t.repo("/issues/%d", number), nil, &raw); err != nil {
-		return issue{}, gone(key, err)
-	}
-	var i issue
-	if err := decodeIssue(raw, &i); err != nil {
-		return issue{}, fmt.Errorf("#%s: %w", key, err)
-	}
-	// An issue that was transferred is another project's now, and the API redirects there.
-	if now := i.project(); now != "" && !strings.EqualFold(now, t.cfg.Project.String()) {
-		return issue{}, fmt.Errorf("%w: %q has moved to %s#%d", tracker.ErrNotFound, key, now, i.Number)
-	}
-	if i.isPull() || i.Number != number {
-		return issue{}, notFound(key)
-	}
-	return i, nil
-}
-
-func notFound(key string) error { return fmt.Errorf("%w: %q", tracker.ErrNotFound, key) }
-
-// gone makes ErrNotFound of answers that say there is no such issue.
-func gone(key string, err error) error {
-	switch forge.Status(err) {
-	case http.StatusNotFound, http.StatusGone, http.StatusMovedPermanently:
-		return fmt.Errorf("%w: %q: %w", tracker.ErrNotFound, key, err)
-	}
-	return err
+	return out, t.below(ctx, key, err)
 }
 
 // numberOf reads a key; only one spelling of a number is one.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -48,23 +49,21 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	body := mark + fit(r.Body, maxComment-len(mark))
 	own, err := t.reports(ctx, me, number, r.Run, proof)
 	if err != nil {
-		return gone(key, err)
+		return t.below(ctx, key, err)
 	}
 	if len(own) == 0 {
-		if err = t.firstReport(ctx, me, number, r.Run, proof, body); err != nil {
-			return gone(key, err)
-		}
-		return nil
+		return t.firstReport(ctx, me, number, r.Run, proof, body)
 	}
 	if own[0].Body != body {
 		path := t.repo("/issues/comments/%d", own[0].ID)
-		if _, err := t.call(forge.Repeatable(ctx), http.MethodPatch, path, map[string]string{"body": body}, nil); err != nil {
+		if _, err := t.call(forge.Repeatable(ctx), http.MethodPatch, path, map[string]string{"body": body}, new(comment)); err != nil {
 			return fmt.Errorf("edit the report on #%s: %w", key, err)
 		}
 	}
 	for _, c := range own[1:] {
+		// The next report sees whether it is gone.
 		_, err := t.call(ctx, http.MethodDelete, t.repo("/issues/comments/%d", c.ID), nil, nil)
-		if err != nil && forge.Status(err) != http.StatusNotFound {
+		if err != nil && !forge.Missing(err) {
 			return fmt.Errorf("delete the second report on #%s: %w", key, err)
 		}
 	}
@@ -74,9 +73,9 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 // firstReport makes the comment. When nobody knows whether it was made, it looks, and never makes it again blindly: the
 // caller's next try finds it or makes it.
 func (t *Tracker) firstReport(ctx context.Context, me Identity, number int, run, proof, body string) error {
-	_, err := t.call(ctx, http.MethodPost, t.repo("/issues/%d/comments", number), map[string]string{"body": body}, nil)
-	if err == nil || !forge.Uncertain(err) {
-		return err
+	_, err := t.call(ctx, http.MethodPost, t.repo("/issues/%d/comments", number), map[string]string{"body": body}, new(comment))
+	if !forge.Uncertain(err) {
+		return t.below(ctx, strconv.Itoa(number), err)
 	}
 	if own, again := t.reports(ctx, me, number, run, proof); again == nil && len(own) > 0 && own[0].Body == body {
 		return nil

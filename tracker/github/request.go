@@ -73,10 +73,23 @@ func (t *Tracker) ownRepo(p pull) bool {
 func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (pull, error) {
 	body := map[string]any{"title": r.Title, "head": r.Head, "base": r.Base, "body": fit(r.Body, maxComment), "draft": r.Draft}
 	var p pull
-	_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/pulls"), body, &p)
+	post := func() error {
+		into := forge.Into(forge.Repeatable(ctx), func(answer []byte) error {
+			if err := forge.Decode(answer, &p); err != nil {
+				return err
+			}
+			if p.Head.Ref != r.Head {
+				return fmt.Errorf("it is about #%d", p.Number)
+			}
+			return nil
+		})
+		_, err := t.call(into, http.MethodPost, t.repo("/pulls"), body, nil)
+		return err
+	}
+	err := post()
 	if r.Draft && forge.Status(err) == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(err.Error()), "draft") {
 		body["draft"], body["title"] = false, draftTitle+r.Title
-		_, err = t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/pulls"), body, &p)
+		err = post()
 	}
 	if err == nil {
 		return p, nil
@@ -115,11 +128,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *pull, r tracker.Request) er
 			return err
 		}
 	}
-	var have []string
-	for _, l := range p.Labels {
-		have = append(have, l.Name)
-	}
-	if err := t.addLabels(ctx, p.Number, missing(have, r.Labels)); err != nil {
+	if err := t.addLabels(ctx, p.Number, missing(namesOf(p.Labels), r.Labels)); err != nil {
 		return err
 	}
 	return t.involve(ctx, *p, r)
@@ -131,8 +140,7 @@ func (t *Tracker) setDraft(ctx context.Context, p *pull, draft bool) error {
 	if draft {
 		mutation = draftMutation
 	}
-	var data struct{}
-	err := t.query(forge.Repeatable(ctx), mutation, map[string]any{"id": p.NodeID}, &data)
+	err := t.query(forge.Repeatable(ctx), mutation, map[string]any{"id": p.NodeID}, new(drafted))
 	if err != nil && draft && isSkip(err) {
 		return nil
 	}
@@ -150,7 +158,7 @@ func (t *Tracker) involve(ctx context.Context, p pull, r tracker.Request) error 
 	}
 	if names := missing(have, r.Assignees); len(names) > 0 {
 		body := map[string][]string{"assignees": names}
-		if _, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/issues/%d/assignees", p.Number), body, nil); err != nil {
+		if _, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/issues/%d/assignees", p.Number), body, new(issue)); err != nil {
 			return err
 		}
 	}
@@ -167,7 +175,7 @@ func (t *Tracker) involve(ctx context.Context, p pull, r tracker.Request) error 
 		if _, slug, isTeam := strings.Cut(name, "/"); isTeam {
 			body = map[string][]string{"team_reviewers": {slug}}
 		}
-		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/pulls/%d/requested_reviewers", p.Number), body, nil)
+		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/pulls/%d/requested_reviewers", p.Number), body, new(pull))
 		if isSkip(err) {
 			t.cfg.Log.Warn().Err(err).Int("pull", p.Number).Str("reviewer", name).Msg("ask for a review")
 			continue

@@ -19,13 +19,20 @@ type review struct {
 	SubmittedAt time.Time `json:"submitted_at"`
 }
 
+// Whole is of an entry of a list.
+func (r review) Whole() bool { return r.ID > 0 && r.State != "" && r.User.stated() }
+
 type reviewComment struct {
+	ID           int64  `json:"id"`
 	Path         string `json:"path"`
 	Line         int    `json:"line"`
 	OriginalLine int    `json:"original_line"`
 	Body         string `json:"body"`
 	User         *user  `json:"user"`
 }
+
+// Whole is of an entry of a list.
+func (c reviewComment) Whole() bool { return c.ID > 0 && c.User.stated() }
 
 // review finds people with write permission who ask for changes in the head commit and have not said otherwise since.
 // A review of an earlier commit has been answered by the commits that followed.

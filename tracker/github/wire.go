@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
 // What go-github v62 has no fields for, or decodes less strictly than ralph wants.
@@ -13,6 +15,12 @@ type user struct {
 	Login string `json:"login"`
 	Type  string `json:"type"`
 }
+
+// Whole is of an account that is asked for.
+func (u user) Whole() bool { return u.ID > 0 && u.Login != "" && u.Type != "" }
+
+// stated reports that an account within something else names nobody, as of deleted ones, or somebody in full.
+func (u *user) stated() bool { return u == nil || (u.ID != 0 && u.Login != "") }
 
 func (u *user) login() string {
 	if u == nil {
@@ -36,20 +44,23 @@ func (l *label) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// Whole is of an entry of a list.
+func (l label) Whole() bool { return l.Name != "" }
+
 type issue struct {
-	Number        int             `json:"number"`
-	Title         string          `json:"title"`
-	Body          string          `json:"body"`
-	State         string          `json:"state"`
-	HTMLURL       string          `json:"html_url"`
-	RepositoryURL string          `json:"repository_url"`
-	User          *user           `json:"user"`
-	Labels        []label         `json:"labels"`
-	Assignees     []user          `json:"assignees"`
-	Milestone     *milestone      `json:"milestone"`
-	CreatedAt     time.Time       `json:"created_at"`
-	UpdatedAt     time.Time       `json:"updated_at"`
-	PullRequest   json.RawMessage `json:"pull_request"`
+	Number        int               `json:"number"`
+	Title         string            `json:"title"`
+	Body          string            `json:"body"`
+	State         string            `json:"state"`
+	HTMLURL       string            `json:"html_url"`
+	RepositoryURL string            `json:"repository_url"`
+	User          *user             `json:"user"`
+	Labels        forge.List[label] `json:"labels"`
+	Assignees     []user            `json:"assignees"`
+	Milestone     *milestone        `json:"milestone"`
+	CreatedAt     time.Time         `json:"created_at"`
+	UpdatedAt     time.Time         `json:"updated_at"`
+	PullRequest   json.RawMessage   `json:"pull_request"`
 	Dependencies  struct {
 		Total int `json:"total_blocked_by"`
 	} `json:"issue_dependencies_summary"`
@@ -57,6 +68,17 @@ type issue struct {
 		Total int `json:"total"`
 	} `json:"sub_issues_summary"`
 }
+
+// Whole wants the labels too: an issue without them would seem to be ralph's no more.
+func (i issue) Whole() bool {
+	return i.Number > 0 && (i.State == "open" || i.State == "closed") && i.Labels.Whole() && i.User.stated()
+}
+
+// listed is an issue of a list that is decoded by itself, so that one which cannot be does not hide the others.
+type listed struct{ json.RawMessage }
+
+// Whole leaves it to the decoding.
+func (listed) Whole() bool { return true }
 
 type milestone struct {
 	Title string `json:"title"`
@@ -77,6 +99,9 @@ type comment struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// Whole is of one of a list, or just made.
+func (c comment) Whole() bool { return c.ID > 0 && !c.CreatedAt.IsZero() && c.User.stated() }
+
 // Events of labels, in GitHub's spelling.
 const (
 	labelPut   = "labeled"   //nolint:misspell // GitHub's
@@ -90,24 +115,36 @@ type event struct {
 	Label     label     `json:"label"`
 }
 
+// Whole wants the label of what happened to a label.
+func (e event) Whole() bool {
+	named := e.Label.Name != "" || (e.Event != labelPut && e.Event != labelTaken)
+	return e.Event != "" && !e.CreatedAt.IsZero() && named && e.Actor.stated()
+}
+
 type pull struct {
-	Number             int       `json:"number"`
-	NodeID             string    `json:"node_id"`
-	HTMLURL            string    `json:"html_url"`
-	State              string    `json:"state"`
-	Title              string    `json:"title"`
-	Body               string    `json:"body"`
-	Draft              bool      `json:"draft"`
-	User               *user     `json:"user"`
-	Head               branch    `json:"head"`
-	Base               branch    `json:"base"`
-	Labels             []label   `json:"labels"`
-	Assignees          []user    `json:"assignees"`
-	RequestedReviewers []user    `json:"requested_reviewers"`
-	RequestedTeams     []team    `json:"requested_teams"`
-	Mergeable          *bool     `json:"mergeable"`
-	MergeableState     string    `json:"mergeable_state"`
-	UpdatedAt          time.Time `json:"updated_at"`
+	Number             int               `json:"number"`
+	NodeID             string            `json:"node_id"`
+	HTMLURL            string            `json:"html_url"`
+	State              string            `json:"state"`
+	Title              string            `json:"title"`
+	Body               string            `json:"body"`
+	Draft              bool              `json:"draft"`
+	User               *user             `json:"user"`
+	Head               branch            `json:"head"`
+	Base               branch            `json:"base"`
+	Labels             forge.List[label] `json:"labels"`
+	Assignees          []user            `json:"assignees"`
+	RequestedReviewers []user            `json:"requested_reviewers"`
+	RequestedTeams     []team            `json:"requested_teams"`
+	Mergeable          *bool             `json:"mergeable"`
+	MergeableState     string            `json:"mergeable_state"`
+	UpdatedAt          time.Time         `json:"updated_at"`
+}
+
+// Whole wants what ralph keeps of a request, and what tells whose it is.
+func (p pull) Whole() bool {
+	return p.Number > 0 && p.HTMLURL != "" && p.State != "" && p.Head.Ref != "" && p.Head.SHA != "" && p.Base.Ref != "" &&
+		p.Labels.Whole() && p.User.stated()
 }
 
 type team struct {

@@ -73,5 +73,10 @@ func (s *Server) graphDraft(a *Access, id string, draft bool) reply {
 	}
 	i := s.issues[n-1]
 	i.Pull.Draft, i.Updated = draft, s.now()
-	return reply{status: http.StatusOK, body: map[string]any{"data": map[string]any{}}}
+	mutation := "markPullRequestReadyForReview"
+	if draft {
+		mutation = "convertPullRequestToDraft"
+	}
+	now := map[string]any{"pullRequest": map[string]any{"isDraft": draft}}
+	return reply{status: http.StatusOK, body: map[string]any{"data": map[string]any{mutation: now}}}
 }

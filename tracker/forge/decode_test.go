@@ -1,0 +1,181 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+type thing struct {
+	ID    int          `json:"id"`
+	Parts List[*thing] `json:"parts"`
+}
+
+func (t *thing) Whole() bool { return t != nil && t.ID > 0 }
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for body, whole := range map[string]bool{
+		`[]`: true, `[{"id":1}]`: true, ` [{"id":1},{"id":2,"parts":[]}] `: true,
+		``: false, `null`: false, ` null `: false, `{}`: false, `[null]`: false, `[{}]`: false, `[{"id":0}]`: false,
+		`[{"id":1},{}]`: false, `[{"id":"1"}]`: false, `[`: false, `5`: false,
+	} {
+		out := List[*thing]{{ID: 7}}
+		err := Decode([]byte(body), &out)
+		if (err == nil) != whole {
+			t.Errorf("%s: %v, want whole %v", body, err, whole)
+		}
+		if err != nil && (len(out) != 1 || out[0].ID != 7) {
+			t.Errorf("%s: what was there before is %+v", body, out)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`[]`, `[{"id":1,"parts":[{"id":2}]}]`, `null`, `[null]`, `{}`, `[{"ID":1}]`, `[{"id":1e0}]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var out List[*thing]
+		if Decode(body, &out) != nil {
+			if out != nil {
+				t.Errorf("refused, and left %+v", out)
+			}
+			return
+		}
+		if out == nil {
+			t.Error("taken, and nothing is there")
+		}
+		for _, o := range out {
+			if o == nil || o.ID <= 0 {
+				t.Errorf("taken, though %+v has no id", o)
+			}
+		}
+	})
+}
+
+// An answer of another form is asked for again, within bounds, and is never kept.
+func TestMisformedAnswer(t *testing.T) {
+	t.Parallel()
+	for lies, want := range map[int]int{1: 2, DefaultAttempts - 1: DefaultAttempts, 100: DefaultAttempts} {
+		g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(n int, w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("If-None-Match") != "" {
+				t.Error("an answer without form was kept")
+			}
+			w.Header().Set("ETag", `"x"`)
+			if n <= lies {
+				say(w, http.StatusOK, `{}`)
+				return
+			}
+			say(w, http.StatusOK, `{"id":3}`)
+		})
+		var out thing
+		_, _, err := g.do(Into(t.Context(), func(b []byte) error { return decodeThing(b, &out) }), http.MethodGet, "/x", "")
+		if n := g.count(); n != want {
+			t.Errorf("%d requests, want %d", n, want)
+		}
+		var away *tracker.UnavailableError
+		switch err = Explain(t.Context(), nil, "", err); {
+		case lies < want && (err != nil || out.ID != 3):
+			t.Errorf("after %d bad answers: %+v, %v", lies, out, err)
+		case lies >= want && !errors.As(err, &away):
+			t.Errorf("after nothing but bad answers: %v, want *UnavailableError", err)
+		}
+	}
+}
+
+func decodeThing(b []byte, out *thing) error {
+	into := &thing{}
+	if err := Decode(b, &into); err != nil {
+		return err
+	}
+	*out = *into
+	return nil
+}
+
+// Of a write whose answer has no form nobody knows whether it happened; it is not repeated unless that does no harm.
+func TestMisformedWrite(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, http.StatusCreated, `{}`) })
+	var out List[*thing]
+	_, _, err := g.do(Decoded(t.Context(), &out), http.MethodPost, "/x", "{}")
+	if !Uncertain(err) || g.count() != 1 {
+		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.count(), err)
+	}
+	_, _, err = g.do(Repeatable(Decoded(t.Context(), &out)), http.MethodPost, "/x", "{}")
+	if !Uncertain(err) || g.count() != 1+DefaultAttempts {
+		t.Errorf("%d requests, %v", g.count(), err)
+	}
+}
+
+// What was kept by somebody who wanted less of it is asked for anew.
+func TestKeptWithoutForm(t *testing.T) {
+	t.Parallel()
+	body := `{}`
+	g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(_ int, w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"x"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		say(w, http.StatusOK, body)
+	})
+	if _, _, err := g.get("/x"); err != nil {
+		t.Fatal(err)
+	}
+	body = `{"id":3}`
+	var out thing
+	into := Into(t.Context(), func(b []byte) error { return decodeThing(b, &out) })
+	if _, _, err := g.do(into, http.MethodGet, "/x", ""); err != nil || out.ID != 3 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []int
+		want    int
+	}{
+		"there": {[]int{200}, 200}, "late": {[]int{404, 200}, 200}, "gone once": {[]int{410, 200}, 200},
+		"gone": {[]int{404, 410}, 410}, "refused": {[]int{403}, 403}, "refused later": {[]int{404, 401}, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(n int, w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("ETag", `"x"`)
+				if n > 1 && n%2 == 1 && r.Header.Get("If-None-Match") != "" {
+					t.Error("the second look may be answered from a copy")
+				}
+				if n == 1 { // fills the cache
+					say(w, 200, `{}`)
+					return
+				}
+				say(w, c.answers[n-2], `{}`)
+			})
+			if _, _, err := g.get("/x"); err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			_ = g.Twice(t.Context(), func(ctx context.Context) error {
+				status, _, err := g.do(ctx, http.MethodGet, "/x", "")
+				if err != nil {
+					return err
+				}
+				got = status
+				return &Failure{Status: status}
+			})
+			if got != c.want || g.count() != 1+len(c.answers) {
+				t.Errorf("ends with %d after %d requests, want %d", got, g.count()-1, c.want)
+			}
+			if waited := g.clock.total(); (len(c.answers) > 1) != (waited >= time.Second) {
+				t.Errorf("waited %v", waited)
+			}
+		})
+	}
+}
