@@ -21,7 +21,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	}
 	set, err := t.labelled(ctx, iid, label)
 	if err != nil {
-		return "", gone(i.Key, err)
+		return "", t.below(ctx, i.Key, err)
 	}
 	if set == nil {
 		return "", fmt.Errorf("GitLab does not say who put the label %s on; take it off and put it on again", label)

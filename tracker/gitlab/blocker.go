@@ -68,7 +68,11 @@ func (t *Tracker) blockers(ctx context.Context, i issue) ([]tracker.Blocker, err
 
 // links are the issues that an issue is linked to. Where an instance or a role has no links, there are none.
 func (t *Tracker) links(ctx context.Context, iid int) ([]issue, error) {
-	links, err := pages[issue](ctx, t, t.project("/issues/%d/links", iid), nil)
+	var links []issue
+	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+		links, err = pages[issue](ctx, t, t.project("/issues/%d/links", iid), nil)
+		return err
+	})
 	switch forge.Status(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return nil, nil

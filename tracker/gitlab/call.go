@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -37,22 +38,21 @@ func (t *Tracker) get(ctx context.Context, path string, out any) error {
 }
 
 // one makes a request whose answer is one whole thing.
-func one[T entry](ctx context.Context, t *Tracker, method, path string, body any) (T, error) {
-	var out, none T
-	resp, err := t.call(ctx, method, path, nil, body, &out)
-	if err != nil {
-		return none, err
-	}
-	if !out.whole() {
-		return none, shapeless(resp, "it has no id, or a state that nobody knows")
-	}
-	return out, nil
+func one[T forge.Part](ctx context.Context, t *Tracker, method, path string, body any) (T, error) {
+	var out T
+	_, err := t.call(ctx, method, path, nil, body, &out)
+	return out, err
 }
 
-// call makes one request and decodes its answer into out, which may be nil.
+// call makes one request and decodes its answer into out, a pointer or an io.Writer; nil: the answer
+// tells nothing.
 func (t *Tracker) call(ctx context.Context, method, path string, query url.Values, body, out any) (*gl.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	// The stack decodes, so that an answer of another form is as one that was cut.
+	if _, raw := out.(io.Writer); out != nil && !raw {
+		ctx, out = forge.Decoded(ctx, out), nil
 	}
 	ask := func(r *retryablehttp.Request) error {
 		r.URL.RawQuery = query.Encode()
@@ -85,7 +85,7 @@ func explain(ctx context.Context, resp *gl.Response, err error) error {
 
 // pages reads a list to its end, by the links that GitLab gives: positions where it knows them for this list, so that
 // nothing is missed or read twice when the list changes meanwhile, else numbers.
-func pages[T entry](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
+func pages[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
 	var all []T
 	err := eachPage(ctx, t, path, query, func(some []T) bool {
 		all = append(all, some...)
@@ -95,44 +95,23 @@ func pages[T entry](ctx context.Context, t *Tracker, path string, query url.Valu
 }
 
 // eachPage gives each page to take, until it returns false.
-func eachPage[T entry](ctx context.Context, t *Tracker, path string, query url.Values, take func([]T) bool) error {
+func eachPage[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values, take func([]T) bool) error {
 	q := url.Values{}
 	for k, v := range query {
 		q[k] = v
 	}
 	q.Set("per_page", strconv.Itoa(perPage))
 	for range maxPages {
-		var some []T
+		var some forge.List[T]
 		resp, err := t.call(ctx, http.MethodGet, path, q, nil, &some)
 		if err != nil {
 			return err
-		}
-		for _, e := range some {
-			if !e.whole() {
-				return shapeless(resp, "an entry of the list has no id or name")
-			}
 		}
 		if !take(some) || !follow(q, resp) {
 			return nil
 		}
 	}
 	return fmt.Errorf("list %s: more than %d pages", path, maxPages)
-}
-
-// entry is one thing of a list. It is whole when it has what every such thing has: JSON of another form decodes into
-// nothing but zeros, which must not be taken for "there is none".
-type entry interface{ whole() bool }
-
-// shapeless is the failure of an answer that decodes, but into nothing that can be believed.
-func shapeless(resp *gl.Response, what string) error {
-	f := &forge.Failure{
-		What: "the answer has another form than expected (" + what + ")", Action: forge.Skip, Status: resp.StatusCode,
-		Mend: "check that the address is the API of a supported version",
-	}
-	if r := resp.Request; r != nil {
-		f.Method, f.Path, f.Uncertain = r.Method, r.URL.Path, r.Method != http.MethodGet
-	}
-	return f
 }
 
 // follow makes q ask for the next page; false when there is none. Of a link only the position is taken: behind a proxy

@@ -9,6 +9,7 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
 // Change edits labels and state in one write, by difference, so that what others change meanwhile stays.
@@ -51,9 +52,13 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	if body == (gl.UpdateIssueOptions{}) {
 		return nil
 	}
-	is, err := one[issue](ctx, t, http.MethodPut, t.project("/issues/%d", i.IID), &body)
+	var is issue
+	_, err = t.call(forge.Into(ctx, about(i.IID, &is)), http.MethodPut, t.project("/issues/%d", i.IID), nil, &body, nil)
 	if err != nil {
-		return gone(key, err)
+		return t.below(ctx, key, err)
+	}
+	if body.StateEvent != nil && is.State != "closed" {
+		return &tracker.UnavailableError{Err: fmt.Errorf("close #%s: GitLab took it, and says that it is %s", key, is.State)}
 	}
 	return t.checkChange(is, key, add, remove)
 }

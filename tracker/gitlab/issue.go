@@ -107,7 +107,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 		return tracker.Issue{}, err
 	}
 	out.Comments, err = t.comments(ctx, i.IID)
-	return out, err
+	return out, t.below(ctx, key, err)
 }
 
 // read reads the issue itself, or ErrNotFound.
@@ -119,22 +119,47 @@ func (t *Tracker) read(ctx context.Context, key string) (issue, error) {
 	if !ok {
 		return issue{}, notFound(key)
 	}
-	i, err := one[issue](ctx, t, http.MethodGet, t.project("/issues/%d", iid), nil)
+	var i issue
+	err := t.stack.Twice(ctx, func(ctx context.Context) error {
+		_, err := t.call(forge.Into(ctx, about(iid, &i)), http.MethodGet, t.project("/issues/%d", iid), nil, nil, nil)
+		return err
+	})
 	if err != nil {
 		return issue{}, gone(key, err)
 	}
-	if i.IID != iid {
-		return issue{}, notFound(key)
-	}
 	return i, nil
+}
+
+// about decodes the issue of that number, and none else.
+func about(iid int, out *issue) func([]byte) error {
+	return func(body []byte) error {
+		if err := forge.Decode(body, out); err != nil {
+			return err
+		}
+		if out.IID != iid {
+			return fmt.Errorf("it is about #%d", out.IID)
+		}
+		return nil
+	}
+}
+
+// below is what it means that something of an issue is not there: that there is no such issue only when the issue itself
+// is not there.
+func (t *Tracker) below(ctx context.Context, key string, err error) error {
+	if !forge.Missing(err) {
+		return err
+	}
+	if _, look := t.read(ctx, key); look != nil {
+		return look
+	}
+	return err
 }
 
 func notFound(key string) error { return fmt.Errorf("%w: %q", tracker.ErrNotFound, key) }
 
 // gone makes ErrNotFound of answers that say there is no such issue.
 func gone(key string, err error) error {
-	switch forge.Status(err) {
-	case http.StatusNotFound, http.StatusGone:
+	if forge.Missing(err) {
 		return fmt.Errorf("%w: %q: %w", tracker.ErrNotFound, key, err)
 	}
 	return err

@@ -231,11 +231,12 @@ func TestListProblems(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
-		return &gitlabtest.Fault{Status: 200, Body: `[{"iid":1,"state":"opened","title":"good"},{"iid":"two"},{},{"iid":4,"state":"opened","labels":[{"name":1}]},null]`}
+		return &gitlabtest.Fault{Status: 200, Body: `[{"iid":1,"project_id":7,"state":"opened","title":"good","labels":[]},{"iid":"two"},{},{"iid":4,"project_id":7,"state":"opened","labels":[{"name":1}]},
+			{"iid":5,"project_id":7,"state":"opened","labels":null},null]`}
 	})
 	l := r.list(t)
-	if keys(l) != "1" || len(l.Problems) != 4 {
-		t.Errorf("listed %q with problems %v, want 1 and four problems", keys(l), l.Problems)
+	if keys(l) != "1" || len(l.Problems) != 5 {
+		t.Errorf("listed %q with problems %v, want 1 and five problems", keys(l), l.Problems)
 	}
 }
 

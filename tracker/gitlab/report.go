@@ -40,7 +40,7 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	if len(found) == 0 {
 		_, err = one[note](ctx, t, http.MethodPost, t.project("/issues/%d/notes", iid), gl.CreateIssueNoteOptions{Body: &body})
 		if !forge.Uncertain(err) {
-			return gone(key, err)
+			return t.below(ctx, key, err)
 		}
 		var look error
 		if found, look = t.findReport(ctx, iid, r.Run, proof); look != nil || len(found) == 0 {
@@ -55,7 +55,7 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	}
 	for _, n := range found[1:] {
 		_, err := t.call(ctx, http.MethodDelete, t.project("/issues/%d/notes/%d", iid, n.ID), nil, nil, nil)
-		if err != nil && forge.Status(err) != http.StatusNotFound {
+		if err != nil && !forge.Missing(err) { // the next report sees whether it is gone
 			return fmt.Errorf("delete the second report on #%d: %w", iid, err)
 		}
 	}
@@ -80,7 +80,7 @@ func (t *Tracker) findReport(ctx context.Context, iid int, run, proof string) ([
 		}
 		return len(found) == 0
 	})
-	return found, gone(strconv.Itoa(iid), err)
+	return found, t.below(ctx, strconv.Itoa(iid), err)
 }
 
 // isReport reports whether a note is one of ralph's, of whichever installation: by ralph's account, with a marker.

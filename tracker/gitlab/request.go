@@ -90,7 +90,7 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*merge,
 	if len(assignees) > 0 {
 		body.AssigneeIDs = &assignees
 	}
-	m, err := one[merge](ctx, t, http.MethodPost, t.project("/merge_requests"), &body)
+	m, err := t.writeRequest(ctx, http.MethodPost, t.project("/merge_requests"), &body, func(m merge) bool { return m.Source == r.Head })
 	if forge.Uncertain(err) || forge.Status(err) == http.StatusConflict {
 		if found, look := t.findRequest(ctx, r); look == nil && found != nil {
 			return found, nil
@@ -100,6 +100,22 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*merge,
 		return nil, fmt.Errorf("open a merge request for %s: %w", r.Head, err)
 	}
 	return &m, nil
+}
+
+// writeRequest makes a request whose answer is the merge request that it was about.
+func (t *Tracker) writeRequest(ctx context.Context, method, path string, body any, same func(merge) bool) (merge, error) {
+	var m merge
+	ctx = forge.Into(ctx, func(answer []byte) error {
+		if err := forge.Decode(answer, &m); err != nil {
+			return err
+		}
+		if !same(m) {
+			return fmt.Errorf("it is about !%d", m.IID)
+		}
+		return nil
+	})
+	_, err := t.call(ctx, method, path, nil, body, nil)
+	return m, err
 }
 
 // updateRequest makes the request what it shall be, if it is ralph's and is not so yet.
@@ -132,7 +148,8 @@ func (t *Tracker) updateRequest(ctx context.Context, m merge, r tracker.Request)
 	if body == (gl.UpdateMergeRequestOptions{}) {
 		return ref(m), nil
 	}
-	is, err := one[merge](ctx, t, http.MethodPut, t.project("/merge_requests/%d", m.IID), &body)
+	path := t.project("/merge_requests/%d", m.IID)
+	is, err := t.writeRequest(ctx, http.MethodPut, path, &body, func(is merge) bool { return is.IID == m.IID })
 	if err != nil {
 		return tracker.RequestRef{}, fmt.Errorf("update merge request !%d: %w", m.IID, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
 // What ralph reads of GitLab's answers.
@@ -17,7 +19,11 @@ type user struct {
 	Admin    bool   `json:"is_admin"` // only of oneself
 }
 
-func (u user) whole() bool { return u.ID > 0 }
+// Whole is of an account that is asked for.
+func (u user) Whole() bool { return u.ID > 0 && u.Username != "" }
+
+// stated reports that an account within something else names nobody, as of deleted ones, or somebody in full.
+func (u *user) stated() bool { return u == nil || u.Whole() }
 
 func (u *user) name() string {
 	if u == nil {
@@ -39,7 +45,8 @@ type member struct {
 	Access int    `json:"access_level"`
 }
 
-func (m member) whole() bool { return m.State != "" }
+// Whole is of a person's membership.
+func (m member) Whole() bool { return m.State != "" }
 
 type issue struct {
 	ID        int       `json:"id"`
@@ -67,20 +74,21 @@ type issue struct {
 	LinkType string `json:"link_type"` // only in a list of links
 }
 
-func (i issue) whole() bool { return i.IID > 0 && (i.State == "opened" || i.State == "closed") }
+// Whole wants the labels too: an issue without them would seem to be ralph's no more.
+func (i issue) Whole() bool {
+	return i.IID > 0 && i.ProjectID > 0 && (i.State == "opened" || i.State == "closed") && i.Labels != nil && i.Author.stated()
+}
 
 // listed is an issue of a list that is decoded by itself, so that one which cannot be does not hide the others.
 type listed struct{ json.RawMessage }
 
-func (listed) whole() bool { return true }
+// Whole leaves it to the decoding.
+func (listed) Whole() bool { return true }
 
 func (l listed) decode() (issue, error) {
 	var i issue
-	if err := json.Unmarshal(l.RawMessage, &i); err != nil {
+	if err := forge.Decode(l.RawMessage, &i); err != nil {
 		return issue{}, fmt.Errorf("read the issue: %w", err)
-	}
-	if !i.whole() {
-		return issue{}, fmt.Errorf("read the issue: it has number %d and state %q", i.IID, i.State)
 	}
 	return i, nil
 }
@@ -101,7 +109,8 @@ type note struct {
 	} `json:"position"`
 }
 
-func (n note) whole() bool { return n.ID > 0 }
+// Whole is of one of a list, or just made.
+func (n note) Whole() bool { return n.ID > 0 && !n.Created.IsZero() && n.Author.stated() }
 
 type labelEvent struct {
 	ID     int    `json:"id"`
@@ -113,13 +122,17 @@ type labelEvent struct {
 	Created time.Time `json:"created_at"`
 }
 
-func (e labelEvent) whole() bool { return e.ID > 0 }
+// Whole wants what tells who did what when. A label that was deleted since is none.
+func (e labelEvent) Whole() bool {
+	return e.ID > 0 && e.Action != "" && !e.Created.IsZero() && e.User.stated() && (e.Label == nil || e.Label.Name != "")
+}
 
 type label struct {
 	Name string `json:"name"`
 }
 
-func (l label) whole() bool { return l.Name != "" }
+// Whole is of an entry of a list.
+func (l label) Whole() bool { return l.Name != "" }
 
 type merge struct {
 	IID           int       `json:"iid"`
@@ -143,7 +156,12 @@ type merge struct {
 	HeadPipeline  *pipeline `json:"head_pipeline"` // only of one request
 }
 
-func (m merge) whole() bool { return m.IID > 0 && m.State != "" }
+// Whole wants what ralph keeps of a request, and what tells whose it is. The head is not known yet of a request that was
+// made a moment ago.
+func (m merge) Whole() bool {
+	return m.IID > 0 && m.WebURL != "" && m.State != "" && m.Source != "" && m.Target != "" && m.TargetProject > 0 &&
+		m.Labels != nil && m.Author.stated() && (m.HeadPipeline == nil || m.HeadPipeline.Whole())
+}
 
 // own reports that the request comes from the project itself, not from a fork.
 func (m merge) own() bool { return m.SourceProject == m.TargetProject }
@@ -156,6 +174,9 @@ type pipeline struct {
 	Updated   time.Time `json:"updated_at"`
 }
 
+// Whole is of a request's pipeline.
+func (p pipeline) Whole() bool { return p.ID > 0 && p.Status != "" }
+
 type job struct {
 	ID           int    `json:"id"`
 	Name         string `json:"name"`
@@ -165,26 +186,32 @@ type job struct {
 	Reason       string `json:"failure_reason"`
 }
 
-func (j job) whole() bool { return j.ID > 0 }
+// Whole is of an entry of a list.
+func (j job) Whole() bool { return j.ID > 0 && j.Status != "" }
 
 type diffVersion struct {
 	Head    string    `json:"head_commit_sha"`
 	Created time.Time `json:"created_at"`
 }
 
-func (v diffVersion) whole() bool { return v.Head != "" }
+// Whole is of an entry of a list.
+func (v diffVersion) Whole() bool { return v.Head != "" && !v.Created.IsZero() }
 
 type discussion struct {
-	Notes []note `json:"notes"`
+	Notes forge.List[note] `json:"notes"`
 }
 
-func (d discussion) whole() bool { return len(d.Notes) > 0 }
+// Whole is of an entry of a list.
+func (d discussion) Whole() bool { return len(d.Notes) > 0 && d.Notes.Whole() }
 
 type accessToken struct {
 	Scopes  []string `json:"scopes"`
 	Active  bool     `json:"active"`
 	Expires string   `json:"expires_at"`
 }
+
+// Whole is of the token that asks.
+func (a accessToken) Whole() bool { return a.Scopes != nil }
 
 type projectInfo struct {
 	ID            int    `json:"id"`
@@ -197,6 +224,9 @@ type projectInfo struct {
 		Group   *access `json:"group_access"`
 	} `json:"permissions"`
 }
+
+// Whole is of the project that is asked for.
+func (p projectInfo) Whole() bool { return p.ID > 0 && p.Path != "" }
 
 type access struct {
 	Level int `json:"access_level"`
