@@ -46,6 +46,28 @@ func faults() []fault {
 			"cut body after the effect",
 			githubtest.Fault{Cut: true, Effect: true}, gitlabtest.Fault{Truncate: true},
 		},
+		refused(http.StatusUnauthorized, "Bad credentials"),
+		refused(http.StatusNotFound, "Not Found"),
+		refused(http.StatusUnprocessableEntity, "Validation Failed"),
+		refused(http.StatusGone, "Gone"),
+		{
+			"JSON of another shape after the effect",
+			githubtest.Fault{Status: http.StatusOK, Body: `{"id":"twelve","number":{},"user":[]}`, Effect: true},
+			gitlabtest.Fault{Mistyped: true},
+		},
+		{
+			"an empty object",
+			githubtest.Fault{Status: http.StatusOK, Body: `{}`}, gitlabtest.Fault{Status: http.StatusOK, Body: `{}`},
+		},
+	}
+}
+
+// refused is an answer that would be final if it were not the only one of its kind.
+func refused(status int, message string) fault {
+	body := fmt.Sprintf(`{"message":%q}`, message)
+	return fault{
+		fmt.Sprint("status ", status),
+		githubtest.Fault{Status: status, Body: body}, gitlabtest.Fault{Status: status, Body: body},
 	}
 }
 
@@ -79,8 +101,8 @@ func TestForgeFaultAtEveryCall(t *testing.T) {
 // call is one of a sweep.
 type call struct{ write, git bool }
 
-// meets are the faults of the call of that number. Writes meet the hardest one, a lost answer, and two others; all else
-// meets them in turn. Git's reads of refs are left out: to ralph they are one with the call that follows each.
+// meets are the faults of the call of that number. Writes meet the hardest one, a lost answer, and three others; all else
+// meets two of them in turn. Git's reads of refs are left out: to ralph they are one with the call that follows each.
 func (c call) meets(at int) []fault {
 	all := faults()
 	others := all[1:]
@@ -88,9 +110,9 @@ func (c call) meets(at int) []fault {
 	case c.git && !c.write:
 		return nil
 	case c.write && !c.git:
-		return []fault{all[0], others[at%len(others)], others[(at+1)%len(others)]}
+		return []fault{all[0], others[at%len(others)], others[(at+3)%len(others)], others[(at+6)%len(others)]}
 	}
-	return []fault{all[at%len(all)]}
+	return []fault{all[at%len(all)], all[(at+5)%len(all)]}
 }
 
 // faultScene is a clone of a project with one issue.
@@ -181,6 +203,9 @@ func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	reportedOnce(t, f.report(f.key))
+	if n := f.starts(t)[f.key]; n != 1 {
+		t.Errorf("the agent was started %d times", n)
+	}
 	f.clone.git(t, "-c", "credential.helper=", "fetch", "--quiet", "--prune", withToken(f.forge), "+refs/heads/*:refs/remote/*")
 	if got := f.clone.lines(t, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/remote"); !slices.Equal(got, []string{"main", "ralph/" + f.key}) {
 		t.Errorf("branches %q", got)
