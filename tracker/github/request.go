@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,8 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// draftTitle marks a draft where the project's plan has none.
-const draftTitle = "Draft: "
+const (
+	draftTitle = "Draft: " // marks a draft where the project's plan has none
+	maxTitle   = 240       // bytes; GitHub takes 256 characters, and a mark may come before
+)
 
 // OpenRequest opens a pull request for the head branch, or updates the open one. Of one that a person opened from
 // ralph's branch it changes nothing. Reviewers whom GitHub does not take are logged, since the work is published
@@ -23,6 +26,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 		return tracker.RequestRef{}, err
 	}
 	defer unlock()
+	r.Title = titleOf(r)
 	me, err := t.identity(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
@@ -43,6 +47,9 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	}
 	return refOf(p), nil
 }
+
+// titleOf is one line, which GitHub wants to have something in it.
+func titleOf(r tracker.Request) string { return cmp.Or(clip(r.Title, maxTitle), r.Head) }
 
 func refOf(p pull) tracker.RequestRef {
 	return tracker.RequestRef{Number: p.Number, URL: p.HTMLURL, Draft: p.Draft || strings.HasPrefix(p.Title, draftTitle)}

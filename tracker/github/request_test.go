@@ -83,6 +83,23 @@ func TestDraftsNotSupported(t *testing.T) {
 	}
 }
 
+// TestBlankTitle: GitHub takes no request without a title, and an issue's may have nothing that can be seen.
+func TestBlankTitle(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{"": "ralph/1", " \u200b\n": "ralph/1", "Fix\nit": "Fix it", strings.Repeat("ä", 300): strings.Repeat("ä", 120) + "…"} {
+		s, g := start(t)
+		r := tracker.Request{Head: "ralph/1", Base: "main", Title: title, Body: "Text."}
+		for range 2 {
+			if _, err := g.OpenRequest(t.Context(), r); err != nil {
+				t.Fatalf("title %q: %v", title, err)
+			}
+		}
+		if got := s.Issue(1).Title; got != want {
+			t.Errorf("title %q became %q, want %q", title, got, want)
+		}
+	}
+}
+
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
 	mergeable, conflict := true, false

@@ -29,6 +29,7 @@ func TestViolationsAreFound(t *testing.T) {
 		method, path, body string
 		spoil              func(*Server)
 		want               string
+		status             int // 0: any
 	}{
 		"none":                {method: http.MethodGet, path: "repos/acme/widgets/issues?state=open"},
 		"unknown path":        {method: http.MethodGet, path: "repos/acme/widgets/wishes", want: "is not in GitHub's description"},
@@ -37,6 +38,9 @@ func TestViolationsAreFound(t *testing.T) {
 		"wrong type":          {method: http.MethodPost, path: "repos/acme/widgets/pulls", body: `{"title":"x","head":"h","base":"main","draft":"yes"}`, want: "request POST"},
 		"bad answer":          {method: http.MethodGet, path: "repos/acme/widgets/issues", spoil: func(s *Server) { s.issues[0].Author = "unheard of"; s.desc = spoiled(s.desc) }, want: "answer 200 to GET"},
 		"unknown GraphQL":     {method: http.MethodPost, path: "graphql", body: `{"query":"{viewer{login}}"}`, want: "unknown GraphQL document"},
+		"blank title":         {method: http.MethodPost, path: "repos/acme/widgets/pulls", body: `{"title":" ","head":"h","base":"main"}`, status: http.StatusUnprocessableEntity},
+		"blanked title":       {method: http.MethodPatch, path: "repos/acme/widgets/issues/1", body: `{"title":""}`, status: http.StatusUnprocessableEntity},
+		"issue without title": {method: http.MethodGet, path: "repos/acme/widgets/issues", spoil: func(s *Server) { s.AddIssue(Issue{}) }, want: "has no title"},
 		"write without right": {method: http.MethodPost, path: "repos/acme/widgets/issues/1/comments", body: `{"body":"x"}`, spoil: func(s *Server) { s.users[Bot].Permission = "read" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +66,9 @@ func TestViolationsAreFound(t *testing.T) {
 			defer resp.Body.Close()
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 				t.Fatal(err)
+			}
+			if c.status != 0 && resp.StatusCode != c.status {
+				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
 			}
 			switch said := strings.Join(w.said, "\n"); {
 			case c.want == "" && said != "":

@@ -143,6 +143,9 @@ func (q *request) filtered() (out []*Issue) {
 
 func (q *request) issue(i *Issue) reply {
 	if q.method == http.MethodPatch {
+		if v, ok := q.body["title"].(string); ok && strings.TrimSpace(v) == "" {
+			return blankTitle()
+		}
 		i.Updated = q.now()
 		if q.text("state") != "" {
 			i.Closed = q.text("state") == "closed"

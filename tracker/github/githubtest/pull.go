@@ -97,7 +97,7 @@ func (q *request) pullsPath(parts []string) reply {
 	i := q.issues[n-1]
 	if len(parts) == 1 {
 		if q.method == http.MethodPatch {
-			q.edit(i)
+			return q.edit(i)
 		}
 		return reply{status: http.StatusOK, body: q.showPull(i, true)}
 	}
@@ -136,6 +136,9 @@ func (q *request) pulls() (out []*Issue) {
 // open makes a pull request, at most one open for two branches.
 func (q *request) open() reply {
 	head, base := strings.TrimPrefix(q.text("head"), Owner+":"), q.text("base")
+	if strings.TrimSpace(q.text("title")) == "" {
+		return blankTitle()
+	}
 	if q.git != nil && q.git.head(head) == "" {
 		return invalid("head", "invalid", "")
 	}
@@ -166,13 +169,20 @@ func invalid(field, code, message string) reply {
 	return a
 }
 
-func (q *request) edit(i *Issue) {
+// blankTitle refuses what GitHub refuses of issues and pull requests alike.
+func blankTitle() reply { return invalid("title", "custom", "title can't be blank") }
+
+func (q *request) edit(i *Issue) reply {
+	if v, ok := q.body["title"].(string); ok && strings.TrimSpace(v) == "" {
+		return blankTitle()
+	}
 	i.Updated = q.now()
 	for key, to := range map[string]*string{"title": &i.Title, "body": &i.Body, "base": &i.Pull.Base} {
 		if v, ok := q.body[key].(string); ok {
 			*to = v
 		}
 	}
+	return reply{status: http.StatusOK, body: q.showPull(i, true)}
 }
 
 func (q *request) requestReview(i *Issue) reply {

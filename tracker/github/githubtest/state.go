@@ -118,7 +118,8 @@ func (s *Server) AddUser(u User) User {
 	return u
 }
 
-// AddIssue adds an issue, by ada if it names nobody, labelled by her, and returns its number.
+// AddIssue adds an issue, by ada if it names nobody, labelled by her, and returns its number. One without a title is none
+// that GitHub has.
 func (s *Server) AddIssue(i Issue) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,6 +127,9 @@ func (s *Server) AddIssue(i Issue) int {
 }
 
 func (s *Server) addIssue(i Issue) *Issue {
+	if strings.TrimSpace(i.Title) == "" {
+		s.t.Errorf("githubtest: an issue or pull request has no title")
+	}
 	at := s.now()
 	i.Number, i.ID = len(s.issues)+1, s.id()
 	i.Author = cmp.Or(i.Author, "ada")

@@ -11,6 +11,7 @@ package gitlabtest
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type Server struct {
 
 	http *httptest.Server
 	done chan struct{} // closed when the test ends; releases calls that hang
+	t    testing.TB
 
 	mu       sync.Mutex // guards everything below
 	users    map[int]*User
@@ -41,7 +43,7 @@ type Server struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
-		done: make(chan struct{}), users: map[int]*User{}, tokens: map[string]*token{}, projects: map[int]*Project{},
+		t: t, done: make(chan struct{}), users: map[int]*User{}, tokens: map[string]*token{}, projects: map[int]*Project{},
 		nextID: 1000, limit: -1,
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -77,6 +79,14 @@ func (s *Server) WithoutKeyset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noKeyset = true
+}
+
+// titled fails the test for what GitLab takes of nobody.
+func (s *Server) titled(title string) {
+	s.t.Helper()
+	if strings.TrimSpace(title) == "" {
+		s.t.Error("gitlabtest: an issue or merge request has no title")
+	}
 }
 
 // now is a time later than every one before, in the milliseconds that the API shows. Callers hold mu.

@@ -43,10 +43,12 @@ type issueLink struct {
 	kind    string // "is_blocked_by", "blocks", "relates_to"
 }
 
-// AddIssue makes an issue and returns its number. Labels are put on by its author.
+// AddIssue makes an issue and returns its number. Labels are put on by its author. One without a title is none that
+// GitLab has.
 func (p *Project) AddIssue(i Issue) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
+	p.s.titled(i.Title)
 	i.id, i.iid = p.s.id(), len(p.issues)+1
 	if i.Author != nil {
 		i.author = i.Author.ID
@@ -132,6 +134,7 @@ func (p *Project) Rename(by *User, iid int, title string) {
 	defer p.s.mu.Unlock()
 	i := p.issue(iid)
 	was := i.Title
+	p.s.titled(title)
 	i.Title = title
 	p.say(i, by.ID, fmt.Sprintf("changed title from **%s** to **%s**", was, title), true)
 }

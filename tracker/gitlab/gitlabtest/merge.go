@@ -54,6 +54,7 @@ func (p *Project) AddMerge(m Merge) int {
 }
 
 func (p *Project) addMerge(m *Merge) *Merge {
+	p.s.titled(m.Title)
 	m.id, m.IID, m.State = p.s.id(), len(p.merges)+1, "opened"
 	m.created = p.s.now()
 	m.updated = m.created

@@ -106,6 +106,8 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 		return forbidden()
 	case m.Title == "" || m.Source == "" || m.Target == "":
 		return badParameter("title is missing, source_branch is missing, target_branch is missing")
+	case strings.TrimSpace(m.Title) == "":
+		return badParameter("title is empty")
 	case len([]rune(m.Title)) > maxTitle:
 		return answer{status: http.StatusBadRequest, body: object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}}}
 	case p.git != "" && p.branch(m.Source) == "":
@@ -132,6 +134,9 @@ func (s *Server) updateMerge(c *call, p *Project, m *Merge) answer {
 	}
 	if p.level(c.user.ID) < Developer {
 		return forbidden()
+	}
+	if v, has := c.body["title"].(string); has && strings.TrimSpace(v) == "" {
+		return badParameter("title is empty")
 	}
 	m.Writes++
 	for key, into := range map[string]*string{"title": &m.Title, "description": &m.Description, "target_branch": &m.Target} {
