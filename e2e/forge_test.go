@@ -19,6 +19,8 @@ type forge struct {
 	hub    *githubtest.Server // this or lab is the server
 	lab    *gitlabtest.Server
 	remote string
+	// project is GitLab's.
+	project *gitlabtest.Project
 	// rename changes the title of an issue.
 	rename func(key, title string)
 	flags  []string
@@ -103,11 +105,12 @@ func onGitLab(t *testing.T, origin repository) forge {
 		return n
 	}
 	return forge{
-		lab:    s,
-		remote: p.Remote(),
-		rename: func(key, title string) { p.Rename(ada, number(key), title) },
-		flags:  []string{"--tracker", "gitlab", "--forge-url", s.URL},
-		env:    []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},
+		lab:     s,
+		project: p,
+		remote:  p.Remote(),
+		rename:  func(key, title string) { p.Rename(ada, number(key), title) },
+		flags:   []string{"--tracker", "gitlab", "--forge-url", s.URL},
+		env:     []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},
 		issue: func(title, body string) string {
 			return strconv.Itoa(p.AddIssue(gitlabtest.Issue{Title: title, Description: body, Author: ada, Labels: []string{"no-human"}}))
 		},
