@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -159,10 +160,10 @@ func TestLateToShow(t *testing.T) {
 		for _, times := range []int{1, 2} {
 			s, g := start(t)
 			s.AddIssue(githubtest.Issue{Title: "One"})
-			left := times
+			var left atomic.Int64
+			left.Store(int64(times))
 			s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
-				if strings.HasSuffix(r.URL.Path, "/issues/1") && left > 0 {
-					left--
+				if strings.HasSuffix(r.URL.Path, "/issues/1") && left.Add(-1) >= 0 {
 					return &githubtest.Fault{Status: status, Body: `{"message":"Not Found"}`}
 				}
 				return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -126,10 +127,10 @@ func TestLateToShow(t *testing.T) {
 		for _, times := range []int{1, 2} {
 			r := newRig(t)
 			r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada})
-			left := times
+			var left atomic.Int64
+			left.Store(int64(times))
 			r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
-				if strings.HasSuffix(c.Path, "/issues/1") && left > 0 {
-					left--
+				if strings.HasSuffix(c.Path, "/issues/1") && left.Add(-1) >= 0 {
 					return &gitlabtest.Fault{Status: status, Body: `{"message":"404 Not found"}`}
 				}
 				return nil

@@ -1,0 +1,90 @@
+package gitlab
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// classOf is what the pool makes of an error.
+func classOf(err error) string {
+	var away *tracker.UnavailableError
+	var refused *tracker.RefusedError
+	switch {
+	case err == nil:
+		return "fine"
+	case errors.As(err, &refused):
+		return "stop"
+	case errors.As(err, &away):
+		return "retry"
+	case errors.Is(err, tracker.ErrNotFound):
+		return "gone"
+	}
+	return "skip"
+}
+
+// TestLateCalls is the table of docs/forges.md: what a lasting refusal of each call means that is made when the work is
+// done.
+func TestLateCalls(t *testing.T) {
+	t.Parallel()
+	report := func(run, body string) func(*rig) error {
+		return func(r *rig) error { return r.Report(t.Context(), "1", tracker.Report{Run: run, Body: body}) }
+	}
+	request := func(head string) func(*rig) error {
+		return func(r *rig) error {
+			_, err := r.OpenRequest(t.Context(), tracker.Request{Head: head, Base: "main", Title: "Fix it", Body: "x"})
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		method, path string
+		do           func(*rig) error
+	}{
+		"create a report": {http.MethodPost, `/issues/1/notes$`, report("new", "x")},
+		"edit a report":   {http.MethodPut, `/issues/1/notes/\d+$`, report("old", "y")},
+		"change labels": {http.MethodPut, `/issues/1$`, func(r *rig) error {
+			return r.Change(t.Context(), "1", tracker.Change{AddLabels: []string{"x"}, RemoveLabels: []string{"no-human"}, Close: true})
+		}},
+		"open a request": {http.MethodPost, `/merge_requests$`, request("ralph/3")},
+		"edit a request": {http.MethodPut, `/merge_requests/2$`, request("ralph/2")},
+	} {
+		for _, fault := range []struct {
+			gitlabtest.Fault
+			want string
+		}{
+			{gitlabtest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"401 Unauthorized"}`}, "stop"},
+			{gitlabtest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}, "stop"},
+			{gitlabtest.Fault{Status: http.StatusNotFound, Body: `{"message":"404 Not found"}`}, "skip"},
+			{gitlabtest.Fault{Status: http.StatusGone, Body: `{"message":"410 Gone"}`}, "skip"},
+			{gitlabtest.Fault{Status: http.StatusBadRequest, Body: `{"error":"title is empty"}`}, "skip"},
+			{gitlabtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"x"}`}, "skip"},
+			{gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "86400"}}, "retry"},
+			{gitlabtest.Fault{Status: http.StatusBadGateway}, "retry"},
+			{gitlabtest.Fault{Status: http.StatusOK, Body: `{}`}, "retry"},
+			{gitlabtest.Fault{Status: http.StatusOK, Body: `[null]`}, "retry"},
+			{gitlabtest.Fault{}, "retry"},
+		} {
+			r := faultRig(t, 0)
+			r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: "ralph/2", Target: "main", Author: r.ralph})
+			if err := report("old", "x")(r); err != nil {
+				t.Fatal(err)
+			}
+			var met atomic.Bool
+			r.server.Inject(func(call gitlabtest.Call) *gitlabtest.Fault {
+				if call.Method != c.method || !regexp.MustCompile(c.path).MatchString(call.Path) {
+					return nil
+				}
+				met.Store(true)
+				return &fault.Fault
+			})
+			if err := c.do(r); classOf(err) != fault.want || !met.Load() {
+				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, classOf(err), fault.want)
+			}
+		}
+	}
+}
