@@ -22,6 +22,9 @@ var (
 	errForm      = errors.New("the answer has another form than expected")
 )
 
+// Misshapen reports an answer that stayed JSON of another form than expected, however often it was asked for.
+func Misshapen(err error) bool { return errors.Is(err, errForm) }
+
 // whole reads the answer to its end within the timeout, so that a cut body is known before anybody believes it. It is
 // the innermost layer.
 type whole struct {

@@ -102,7 +102,7 @@ func (t *Tracker) askRoster(ctx context.Context) (roster, error) {
 		}
 		path := t.repo("/collaborators?affiliation=all&permission=push&per_page=%d&page=%d", perPage, page)
 		_, err := t.call(ctx, http.MethodGet, path, nil, &some)
-		if forge.Status(err) == http.StatusForbidden || isSkip(err) {
+		if forge.Status(err) == http.StatusForbidden || isSkip(err) || forge.Misshapen(err) {
 			return r, nil
 		}
 		if err != nil {

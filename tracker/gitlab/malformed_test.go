@@ -79,6 +79,9 @@ func TestLiesAreAway(t *testing.T) {
 			if strings.HasSuffix(path, "/trace") { // text, which has no form
 				continue
 			}
+			if strings.HasSuffix(path, "/members/all") { // then each is asked about: see TestListOfMembers
+				continue
+			}
 			t.Run(fmt.Sprint(name, path), func(t *testing.T) {
 				t.Parallel()
 				for _, body := range lies {

@@ -116,7 +116,7 @@ func (t *Tracker) askRoster(ctx context.Context) (roster, error) {
 	switch {
 	case err == nil:
 		r.whole = !more && len(r.members) > 0 // a list of nobody tells nothing
-	case forge.Status(err) == http.StatusForbidden, errors.As(err, &f) && f.Action == forge.Skip:
+	case forge.Status(err) == http.StatusForbidden, errors.As(err, &f) && f.Action == forge.Skip, forge.Misshapen(err):
 	default:
 		return roster{}, err
 	}
