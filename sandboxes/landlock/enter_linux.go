@@ -87,11 +87,9 @@ func (p *plan) limit() error {
 	if err := lower(unix.RLIMIT_FSIZE, uint64(p.Disk)); err != nil {
 		return fmt.Errorf("limit the size of files: %w", err)
 	}
-	if p.UID != 0 { // root is not held by it
-		// It counts what the user runs elsewhere too.
-		if err := lower(unix.RLIMIT_NPROC, uint64(tasks(p.UID)+p.PIDs)); err != nil {
-			return fmt.Errorf("limit processes: %w", err)
-		}
+	// It counts what the user runs elsewhere too.
+	if err := lower(unix.RLIMIT_NPROC, uint64(tasks(p.UID)+p.PIDs)); err != nil {
+		return fmt.Errorf("limit processes: %w", err)
 	}
 	// The command is what the kernel ends first when memory is short.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0)

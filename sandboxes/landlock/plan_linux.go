@@ -59,8 +59,8 @@ func settings() []string {
 	return []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 }
 
-// identify says who commands are: the user itself or, when that is root, the worktree's owner. A worktree of root's
-// leaves no other choice than root, without any capability.
+// identify says who commands are: the user itself or, when that is root, the worktree's owner. Never root: no limit of
+// the kernel's on processes holds it, and a look now and then does not overtake a fork bomb.
 func (p *plan) identify() error {
 	if p.UID != 0 {
 		return nil
@@ -68,6 +68,10 @@ func (p *plan) identify() error {
 	var st unix.Stat_t
 	if err := unix.Stat(p.Worktree, &st); err != nil {
 		return &fs.PathError{Op: "stat", Path: p.Worktree, Err: err}
+	}
+	if st.Uid == 0 {
+		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: run ralph as another user, or choose --sandbox native, docker or podman",
+			p.Worktree)
 	}
 	p.UID, p.GID, p.Assume = int(st.Uid), int(st.Gid), true
 	return nil

@@ -86,9 +86,6 @@ func (p *Provider) open(spec sandboxes.Spec) (*sandbox, error) {
 	if spec.Egress != "" {
 		env = append(env, egress.Env()...)
 	}
-	if out.UID == 0 { // agents refuse to work as root unless they are told that they are held
-		env = append(env, "IS_SANDBOX=1")
-	}
 	env = append(env, "PWD="+out.Worktree)
 	return newSandbox(out, room, append(env, spec.Env...)), nil
 }

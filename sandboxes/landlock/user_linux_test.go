@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/landlock"
 )
 
 // asUser is set in the environment of the test program that runs as an ordinary user.
@@ -15,7 +18,18 @@ const asUser = "LANDLOCK_TEST_AS_USER"
 // ordinary is the user of that program.
 const ordinary = 65534
 
-// TestAsOrdinaryUser runs the whole package again without root's rights, when it has them.
+// TestRootIsRefused: nothing could hold what root starts.
+func TestRootIsRefused(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return
+	}
+	if err := landlock.New(landlock.Config{}).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing bounds root's processes") {
+		t.Errorf("Check gives %v", err)
+	}
+}
+
+// TestAsOrdinaryUser runs the whole package without root's rights, when it has them.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -32,7 +46,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	program := filepath.Join(dir, "landlock.test")
 	copyProgram(t, program)
-	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=300s", "-test.shuffle=on")
+	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=300s", "-test.shuffle=on", "-test.run="+wanted)
 	if testing.Short() {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
