@@ -1,6 +1,9 @@
 package leak
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+)
 
 // shape is how a kind of credential looks.
 type shape struct {
@@ -8,10 +11,15 @@ type shape struct {
 	of    *class   // what the rest is made of
 	least int      // how many of these
 	exact bool     // no more of letters, digits and underscores may follow
+	mixed bool     // there have to be a digit and a capital, which words with dashes between them seldom have
+	// inside is for what is unmistakable: it may stand at the end of a longer word.
+	inside bool
 	// whole is for what is not that simple: it has to match from the lead on. It is tried after the others.
 	whole *regexp.Regexp
 	// back is how many bytes before the lead belong to it; whole is matched from there.
 	back int
+	// test is for what no pattern says: it is told where the lead stands, and decides alone.
+	test func(text []byte, at int) bool
 }
 
 // longestShape bounds what a pattern looks at, in bytes.
@@ -19,14 +27,16 @@ const longestShape = 512
 
 // fits reports whether the credential whose lead of n bytes stands at i is there.
 func (s *shape) fits(text []byte, i, n int) bool {
-	if i -= s.back; i < 0 {
+	if s.test != nil {
+		return s.test(text, i)
+	}
+	from := i - s.back
+	if from < 0 || !s.inside && !begins(text, from, text[i+n-1]) {
 		return false
 	}
-	if i > 0 && words[text[i-1]] && words[text[i]] {
-		return false // the end of a longer word
-	}
 	if s.whole != nil {
-		return s.whole.Match(text[i:min(len(text), i+longestShape)])
+		m := s.whole.FindIndex(text[from:min(len(text), from+longestShape)])
+		return m != nil && !placeholder(text[from:from+m[1]])
 	}
 	rest := text[i+n:]
 	if len(rest) < s.least {
@@ -37,7 +47,67 @@ func (s *shape) fits(text []byte, i, n int) bool {
 			return false
 		}
 	}
-	return !s.exact || len(rest) == s.least || !words[rest[s.least]]
+	if s.exact && len(rest) > s.least && words[rest[s.least]] || s.mixed && !s.isMixed(rest) {
+		return false
+	}
+	shown := s.least // what follows may show that it is none
+	for shown < min(len(rest), s.least+2*longestRun) && s.of[rest[shown]] {
+		shown++
+	}
+	return !placeholder(rest[:shown])
+}
+
+// isMixed reports whether what the text begins with has a digit and a capital.
+func (s *shape) isMixed(text []byte) bool {
+	digit, upper := false, false
+	for _, c := range text[:min(len(text), longestShape)] {
+		if !s.of[c] {
+			break
+		}
+		digit, upper = digit || digits[c], upper || upperCase[c]
+	}
+	return digit && upper
+}
+
+// longestColor bounds how long a terminal's color is, in bytes.
+const longestColor = 24
+
+// begins reports whether what stands at i is not the end of a longer word. After an escaped line end or tab, and after a
+// terminal's color, a word begins; after an underscore, one whose lead has an underscore or a dash as its last byte.
+func begins(text []byte, i int, last byte) bool {
+	if i == 0 || !words[text[i-1]] || !words[text[i]] {
+		return true
+	}
+	switch text[i-1] {
+	case '_':
+		return last == '_' || last == '-'
+	case 'n', 't', 'r':
+		return i > 1 && text[i-2] == '\\'
+	case 'm':
+		at := i - 2
+		for at >= 0 && i-at < longestColor && (digits[text[at]] || text[at] == ';' || text[at] == ':') {
+			at--
+		}
+		return at >= 0 && text[at] == '['
+	}
+	return false
+}
+
+// longestRun is how often a credential has one letter or digit at a stretch, at most. What has more is a placeholder.
+const longestRun = 7
+
+// placeholder reports whether what has the shape of a credential only shows how one looks.
+func placeholder(text []byte) bool {
+	run := 0
+	for i, c := range text {
+		if i > 0 && c != text[i-1] || !letters[c] {
+			run = 0
+		}
+		if run++; run > longestRun {
+			return true
+		}
+	}
+	return bytes.Contains(bytes.ToUpper(text), []byte("EXAMPLE"))
 }
 
 // class is a set of bytes.
@@ -61,56 +131,11 @@ var (
 	dashed  = classOf("A-Z", "a-z", "0-9", "_", "-")
 	dotted  = classOf("A-Z", "a-z", "0-9", "_", "-", ".")
 	hexes   = classOf("a-f", "A-F", "0-9")
+	lowHex  = classOf("a-f", "0-9")
 	bech    = classOf("A-Z", "0-9")
+	base64s = classOf("A-Z", "a-z", "0-9", "+", "/")
+	anyCode = classOf("A-Z", "a-z", "0-9", "+", "/", "-", "_", "=")
+
+	digits    = classOf("0-9")
+	upperCase = classOf("A-Z")
 )
-
-// shapes are the credentials that are looked for, by what their issuers say of them. A shape that is not precise would
-// hold up honest work: each has a beginning of its own, and a length.
-func shapes() []shape {
-	return []shape{
-		{leads: []string{"AKIA", "ASIA"}, of: capital, least: 16, exact: true}, // AWS
-		{leads: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, of: letters, least: 36},
-		{leads: []string{"github_pat_"}, of: words, least: 40},
-		{leads: []string{ // GitLab: personal, deploy, feed, runner, trigger, job, mail, agent, OAuth, SCIM
-			"glpat-", "gldt-", "glft-", "glrt-", "glrtr-", "glptt-", "glcbt-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-",
-			"GR1348941",
-		}, of: dashed, least: 20},
-		{leads: []string{"sk-ant-"}, of: dashed, least: 24},
-		{leads: []string{"sk-"}, of: dashed, least: 40}, // OpenAI and those who speak like it
-		{leads: []string{"xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-"}, of: dashed, least: 20},
-		{leads: []string{"hooks.slack.com/services/"}, whole: regexp.MustCompile(`^hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},
-		{leads: []string{"sk_live_", "rk_live_"}, of: letters, least: 16}, // Stripe
-		{leads: []string{"whsec_"}, of: letters, least: 32},
-		{leads: []string{"AIza"}, of: dashed, least: 35, exact: true}, // Google
-		{leads: []string{"GOCSPX-"}, of: dashed, least: 28},
-		{leads: []string{"ya29."}, of: dotted, least: 60},
-		{leads: []string{"npm_"}, of: letters, least: 36, exact: true},
-		{leads: []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, of: dashed, least: 50},
-		{leads: []string{"rubygems_"}, of: hexes, least: 48, exact: true},
-		{leads: []string{"hf_"}, of: letters, least: 34}, // Hugging Face
-		{leads: []string{"gsk_"}, of: letters, least: 52, exact: true},
-		{leads: []string{"dckr_pat_", "dckr_oat_"}, of: dashed, least: 27},
-		{leads: []string{"SG."}, whole: regexp.MustCompile(`^SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`)}, // SendGrid
-		{leads: []string{"dop_v1_", "doo_v1_", "dor_v1_"}, of: hexes, least: 64},                         // DigitalOcean
-		{leads: []string{"shpat_", "shpca_", "shppa_", "shpss_"}, of: hexes, least: 32},                  // Shopify
-		{leads: []string{"hvs.", "hvb."}, of: dashed, least: 90},                                         // Vault
-		{leads: []string{"lin_api_"}, of: letters, least: 40},
-		{leads: []string{"glsa_"}, whole: regexp.MustCompile(`^glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}`)}, // Grafana
-		{leads: []string{"tskey-auth-", "tskey-api-", "tskey-client-"}, of: dashed, least: 20},
-		{leads: []string{"AccountKey="}, whole: regexp.MustCompile(`^AccountKey=[A-Za-z0-9+/]{86}==`)}, // Azure storage
-		{leads: azure(), whole: regexp.MustCompile(`^[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?:[^A-Za-z0-9_~.-]|$)`), back: 3},
-		{leads: []string{"AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"}, of: bech, least: 58},
-		{leads: []string{"-----BEGIN", "---- BEGIN"}, whole: regexp.MustCompile(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)},
-		{leads: []string{"PuTTY-User-Key-File-"}, whole: regexp.MustCompile(`^PuTTY-User-Key-File-[23]: `)},
-		{leads: []string{`"d":`, `"d" :`}, whole: regexp.MustCompile(`^"d" ?: ?"[A-Za-z0-9_-]{43,}"`)}, // a private JSON Web Key
-	}
-}
-
-// azure are the leads of an Entra ID application's secret: a digit before "Q~".
-func azure() []string {
-	var leads []string
-	for d := byte('0'); d <= '9'; d++ {
-		leads = append(leads, string([]byte{d, 'Q', '~'}))
-	}
-	return leads
-}

@@ -1,0 +1,62 @@
+package leak
+
+import (
+	"bytes"
+	"regexp"
+)
+
+var (
+	keyHeader = regexp.MustCompile(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
+	keyMember = regexp.MustCompile(`^"d" ?: ?"[A-Za-z0-9_-]{43,}"`)
+)
+
+// leastKey is how many digits of base64 a private key has at the least that is worth the name.
+const leastKey = 32
+
+// privateKey reports whether a private key's header stands at a place of the text, and a key after it: programs that read
+// keys have the header alone.
+func privateKey(text []byte, at int) bool {
+	header := keyHeader.FindIndex(text[at:min(len(text), at+longestShape)])
+	if header == nil {
+		return false
+	}
+	body := text[at+header[1]:]
+	body = body[:min(len(body), longestShape)]
+	for _, end := range []string{"-----END", "---- END", "-----BEGIN", "---- BEGIN"} {
+		body, _, _ = bytes.Cut(body, []byte(end))
+	}
+	for i := 0; i < len(body); {
+		if !base64s[body[i]] {
+			i++
+			continue
+		}
+		var run []byte
+		for next := i; next < len(body) && base64s[body[next]]; next = lineBreak(body, i) {
+			for i = next; i < len(body) && base64s[body[i]]; i++ {
+				run = append(run, body[i])
+			}
+		}
+		if len(run) >= leastKey && random64(run) {
+			return true
+		}
+	}
+	return false
+}
+
+// random64 reports whether digits of base64 look as if by chance: they have capitals, small letters and numbers.
+func random64(text []byte) bool {
+	return bytes.ContainsAny(text, "0123456789") && !bytes.Equal(bytes.ToUpper(text), text) && !bytes.Equal(bytes.ToLower(text), text)
+}
+
+// nearKey is how far a JSON Web Key's members are from each other, in bytes.
+const nearKey = 2 << 10
+
+// webKey reports whether the private number of a JSON Web Key stands at a place of the text. What has a "d" of its own,
+// and no "kty" around it, is something else.
+func webKey(text []byte, at int) bool {
+	member := keyMember.FindIndex(text[at:min(len(text), at+2*longestShape)])
+	if member == nil || placeholder(text[at:at+member[1]]) {
+		return false
+	}
+	return bytes.Contains(text[max(0, at-nearKey):min(len(text), at+nearKey)], []byte(`"kty"`))
+}
