@@ -11,8 +11,6 @@ import (
 )
 
 // wanted are the tests that were asked for, for the ordinary user.
-//
-//nolint:gochecknoglobals // written before any test runs
 var wanted string
 
 func TestMain(m *testing.M) {
