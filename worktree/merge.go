@@ -90,27 +90,24 @@ func (r *Repo) mergeCommit(ctx context.Context, base Base, tip, message string) 
 	if err := r.needGit("2.38", "merging"); err != nil {
 		return "", err
 	}
-	out, err := r.git.out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base.Commit, tip)
-	tree, names, _ := strings.Cut(out, "\x00")
-	if failed, ok := errors.AsType[*GitError](err); ok && failed.ExitCode == 1 {
+	tree, names, err := r.git.mergeTree(ctx, base.Commit, tip)
+	if err != nil {
+		return "", err
+	}
+	if names != "" {
 		by := fmt.Sprintf("git -C %s merge %s", quote(r.top), tip)
 		if place, err := r.checkoutOf(ctx, base.Ref); err == nil && place != "" {
 			by = fmt.Sprintf("git -C %s merge %s", quote(place), tip)
 		} else {
 			by = fmt.Sprintf("git -C %s switch %s && %s", quote(r.top), quote(base.Name), by)
 		}
-		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict,
-			printable(strings.ReplaceAll(strings.Trim(names, "\x00"), "\x00", ", ")), by)
-	}
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict, names, by)
 	}
 	g, err := r.git.withIdent(ctx)
 	if err != nil {
 		return "", err
 	}
-	commit, err := g.run(ctx, inert.Text(message), "commit-tree", tree, "-p", base.Commit, "-p", tip, "-F", "-")
-	return strings.TrimSpace(commit), err
+	return g.commitMerge(ctx, tree, base.Commit, tip, inert.Text(message))
 }
 
 // advance moves the branch together with the checkout that has it. git refuses before it changes anything when a

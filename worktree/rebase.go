@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Rebase replays the branch onto base, in the worktree. On ErrConflict everything is as before. The branch and the
-// work ref move; the old tip is kept under refs/ralph/old. Uncommitted changes of tracked files fail with ErrDirty.
+// Rebase replays the branch onto base, in the worktree; a branch with merge commits is merged with base instead: what
+// only they hold cannot be replayed. On ErrConflict everything is as before. The branch and the work ref move; an old
+// tip that the new one does not contain is kept under refs/ralph/old. Uncommitted changes of tracked files fail with ErrDirty.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)
@@ -48,6 +49,17 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	merges, err := t.needsMerge(ctx, onto.Commit, l.head)
+	if err != nil {
+		return "", err
+	}
+	if merges {
+		if err := t.mergeOnto(ctx, g, onto, l.head); err != nil {
+			return "", err
+		}
+		got, err := t.handBack(ctx) // which notes the base
+		return got.Tip, err
+	}
 	if err := t.update(func(rec *record) { rec.Rebasing = &onto }); err != nil {
 		return "", err
 	}
@@ -82,7 +94,7 @@ func (t *Tree) undoRebase(ctx context.Context) error {
 		return nil
 	}
 	if _, admin := t.exists(); !admin {
-		return t.update(func(rec *record) { rec.Rebasing = nil })
+		return t.update(func(rec *record) { rec.Rebasing, rec.Merging = nil, "" })
 	}
 	g, err := t.ownGit(ctx)
 	if err != nil {
@@ -91,6 +103,11 @@ func (t *Tree) undoRebase(ctx context.Context) error {
 	if _, err := os.Lstat(filepath.Join(t.record().GitDir, "rebase-merge")); err == nil {
 		if _, err := g.out(ctx, "rebase", "--abort"); err != nil {
 			return fmt.Errorf("abort the rebase: %w", err)
+		}
+	}
+	if merging := t.record().Merging; merging != "" {
+		if err := t.finishMerge(ctx, g, merging); err != nil {
+			return err
 		}
 	}
 	done, err := g.contains(ctx, "HEAD", onto.Commit)
@@ -106,7 +123,7 @@ func (t *Tree) undoRebase(ctx context.Context) error {
 		if done {
 			rec.Spec.Base = *onto
 		}
-		rec.Rebasing = nil
+		rec.Rebasing, rec.Merging = nil, ""
 	})
 }
 

@@ -24,6 +24,8 @@ type record struct {
 	Making bool `json:"making,omitempty"`
 	// Rebasing is what a rebase of ralph's own, now under way, replays onto; a crash leaves it set.
 	Rebasing *Base `json:"rebasing,omitempty"`
+	// Merging is the commit that the branch moves to where it is merged with Rebasing and not replayed.
+	Merging string `json:"merging,omitempty"`
 	// Private says that the agent works in a private repository: commits are found there, not in GitDir.
 	Private bool `json:"private,omitempty"`
 	// Packed are commits that a copy of the private repository has with all that they need; none: it is not copied.
@@ -79,8 +81,10 @@ func decodeRecord(content []byte) (record, error) {
 			return record{}, fmt.Errorf("%q is not a commit", sha)
 		}
 	}
-	if rec.Lease != "" && !isObjectName(rec.Lease) {
-		return record{}, fmt.Errorf("%q is not a commit", rec.Lease)
+	for _, sha := range []string{rec.Lease, rec.Merging} {
+		if sha != "" && !isObjectName(sha) {
+			return record{}, fmt.Errorf("%q is not a commit", sha)
+		}
 	}
 	if !filepath.IsAbs(rec.GitDir) || filepath.Clean(rec.GitDir) != rec.GitDir {
 		return record{}, fmt.Errorf("%q is not a clean absolute path", rec.GitDir)
