@@ -2,6 +2,7 @@ package landlock
 
 import (
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,9 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// watchEvery is how often memory and processes are looked at, and watchShare the part of the time that may be spent so:
+// watchEvery is how often memory and processes are looked at, and watchShare the part of a processor that may be spent so:
 // on a machine with many processes a look takes longer, and comes less often. What grows faster than this is stopped a
-// little late, but is stopped.
+// little late, but is stopped. Waiting for a processor does not count: a busy machine needs looking at no less.
 const (
 	watchEvery = 50 * time.Millisecond
 	watchShare = 20
@@ -19,12 +20,22 @@ const (
 
 // watch looks for as long as the helper lives. It never returns.
 func (h *helper) watch() {
+	runtime.LockOSThread()
 	for pause := watchEvery; ; {
 		<-time.After(pause)
-		began := time.Now()
+		began := spent()
 		h.look()
-		pause = max(watchEvery, watchShare*time.Since(began))
+		pause = max(watchEvery, watchShare*(spent()-began))
 	}
+}
+
+// spent is the processor time of this thread so far.
+func spent() time.Duration {
+	var use unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &use) != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 // look ends the largest process when all together have too much memory, and what is youngest when they are too many.

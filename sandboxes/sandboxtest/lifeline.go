@@ -5,10 +5,12 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each holds the
@@ -18,10 +20,10 @@ import (
 // its exec, at which the kernel closes it, and for that long count as a process inside.
 type lifeline struct {
 	*room
-	read   *os.File
-	lines  *bufio.Reader
-	keeper *exec.Cmd // keeps the end of file away until the processes hold their write ends
-	end    io.Closer // its standard input, which ends it
+	read  *os.File
+	lines *bufio.Reader
+	end   io.Closer     // the standard input of the keeper, which keeps the end of file away until the processes hold theirs
+	kept  chan struct{} // closed when the keeper has ended
 }
 
 // hold is the script that makes the shell and all it starts hold the lifeline. Each "echo ready >&9" is one ready.
@@ -61,33 +63,29 @@ func (l *lifeline) ready(n int) {
 // keep starts the keeper, and returns when it holds the FIFO.
 func (l *lifeline) keep(path string) {
 	l.Helper()
-	l.keeper = exec.CommandContext(context.WithoutCancel(l.Context()), "sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path)
-	in, err := l.keeper.StdinPipe()
-	if err != nil {
-		l.Fatal(err)
-	}
-	out, err := l.keeper.StdoutPipe()
-	if err != nil {
-		l.Fatal(err)
-	}
-	if err := l.keeper.Start(); err != nil {
-		l.Fatal(err)
-	}
-	l.end = in
+	in, end := io.Pipe()
+	out, said := io.Pipe()
+	l.end, l.kept = end, make(chan struct{})
+	ctx := context.WithoutCancel(l.Context())
+	go func() {
+		defer close(l.kept)
+		// Its "read" finds nothing in the end, which is no success.
+		_, err := proc.Run(ctx, proc.Spec{
+			Argv: []string{"sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path}, Dir: filepath.Dir(path), Env: os.Environ(),
+			Stdin: in, Stdout: said,
+		})
+		_ = said.CloseWithError(err)
+	}()
 	l.Cleanup(l.letGo)
-	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		l.Fatalf("the keeper of the lifeline says %q, %v", said, err)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		l.Fatalf("the keeper of the lifeline says %q, %v", line, err)
 	}
 }
 
 // letGo ends the keeper. A process that has been waited for holds nothing any more.
 func (l *lifeline) letGo() {
-	if l.keeper == nil {
-		return
-	}
 	_ = l.end.Close()
-	_ = l.keeper.Wait() // its "read" finds nothing, which is no success
-	l.keeper = nil
+	<-l.kept
 }
 
 // gone fails the test when a process that holds the lifeline lives at this moment.
