@@ -24,7 +24,7 @@ const house = "internal/cli"
 
 // floors says on which floor each package stands. It imports only from floors below its own, and its parent folder's
 // package. The packages of internal/cli are one house and may import each other; so may a forge's tracker and what all
-// forges share, an isolating sandbox and the proxy that is its way out, and landlock native's filter.
+// forges share, an isolating sandbox and the proxy that is its way out, and landlock and containers native's filter.
 var floors = map[string]int{
 	"cmd/ralph": 5,
 
@@ -151,7 +151,7 @@ func neighbours(name, other string) bool {
 	return within(name, house) && within(other, house) ||
 		other == "tracker/forge" && within(name, "tracker") ||
 		other == "sandboxes/egress" && within(name, "sandboxes") ||
-		other == "sandboxes/native" && name == "sandboxes/landlock"
+		other == "sandboxes/native" && (name == "sandboxes/landlock" || name == "sandboxes/container")
 }
 
 func isExempt(name string) bool {

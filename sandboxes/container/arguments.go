@@ -13,7 +13,8 @@ func (pl *plan) arguments() ([]string, error) {
 	args := []string{
 		"run", "--detach", "--name", pl.name,
 		"--label", labelRun + "=" + pl.spec.Run, "--label", labelOwner + "=" + c.Owner,
-		"--pull", "never", "--init", "--hostname", "ralph",
+		"--pull", "never", "--hostname", "ralph",
+		"--stop-signal", "KILL", // the first process heeds no other
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--network", c.Network, "--user", pl.user.String(),
 	}
@@ -28,7 +29,9 @@ func (pl *plan) arguments() ([]string, error) {
 	if !c.WritableRoot {
 		args = append(args, "--read-only")
 	}
-	size := strconv.FormatInt(max(pl.limits.Disk/2, 1), 10)
+	shared := min(pl.limits.Disk/4, maxShared)
+	args = append(args, "--shm-size", strconv.FormatInt(max(shared, 1), 10))
+	size := strconv.FormatInt(max((pl.limits.Disk-shared)/2, 1), 10)
 	// The owner, because a mode is not heeded: a runtime takes the one of the image's folder.
 	for _, dir := range []string{"/tmp", c.Home} {
 		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+size+","+t.owned(pl.user))
@@ -85,6 +88,9 @@ func (pl *plan) arguments() ([]string, error) {
 	}
 	return args, nil
 }
+
+// maxShared is how much of the scratch space is /dev/shm: what engines give it by themselves.
+const maxShared = 64 << 20
 
 // limitArguments bound the container. Without bounds that hold there are none: an engine would only warn.
 func (pl *plan) limitArguments() []string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ type attendant struct {
 // attend is the whole life of a helper.
 func attend(in io.Reader, out io.Writer) error {
 	conceal()
+	runtime.LockOSThread() // who starts the command is the only thread that its asking to be traced concerns
+	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}
@@ -193,6 +196,9 @@ func (a *attendant) await() report {
 			continue
 		case err != nil: // ECHILD: nobody is left, and orphans come to us
 			return end
+		case ws.Stopped(): // it has asked to be traced by us
+			letGo(pid, ws.StopSignal())
+			continue
 		}
 		a.mu.Lock()
 		if pid == a.root {
@@ -204,6 +210,17 @@ func (a *attendant) await() report {
 		if over {
 			killDescendants()
 		}
+	}
+}
+
+// letGo goes on with a process that has made this one its debugger. Only its parent's thread can do that: another one ends
+// it, as it would wait for ever.
+func letGo(pid int, sig unix.Signal) {
+	if sig == unix.SIGTRAP { // what only the traced get, for starting another program
+		sig = 0
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0); errno != 0 {
+		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -120,6 +121,13 @@ func (c Config) withDefaults() (Config, error) {
 		c.HostEnv = os.Environ()
 	}
 	return c, errors.Join(append(errs, c.problems()...)...)
+}
+
+// unfiltered reports that Args ask the engine for no filter over system calls; then ralph's own would be in the way, too.
+func (c Config) unfiltered() bool {
+	return slices.ContainsFunc(c.Args, func(arg string) bool {
+		return strings.HasSuffix(arg, "seccomp=unconfined") || arg == "--privileged" || arg == "--privileged=true"
+	})
 }
 
 // problems are what is wrong with the values, whatever the machine looks like.

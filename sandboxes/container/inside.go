@@ -2,16 +2,21 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 )
 
 // What Inside is asked for.
 const (
 	insideStay  = "stay"  // be the container's first process: stay [SOCKET]
-	insideExec  = "exec"  // start one command
+	insideExec  = "exec"  // start one command: exec [free]
+	insideEnter = "enter" // become a command that a program of the host starts: enter ARGV…
+	insideFree  = "free"  // leave system calls to the engine's own filter
 	insideReady = "ready" // succeed when commands may start
 
 	// Where files are copied.
@@ -28,13 +33,27 @@ const readyFile = "/tmp/.ralph-ready"
 
 // Inside is what ralph's binary does inside a container. The program calls it for the hidden words of [Helper], with the
 // arguments that follow them, and exits with what it returns.
-func Inside(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+//
+// catch makes the process survive every signal that can be caught; signals belong to the program, not to this package.
+// Nil is allowed: then a command can end its own sandbox with a signal.
+func Inside(ctx context.Context, args []string, in io.Reader, out, errs io.Writer, catch func()) int {
 	var err error
 	switch {
 	case len(args) >= 1 && len(args) <= 2 && args[0] == insideStay:
+		if catch != nil {
+			catch()
+		}
 		err = stay(ctx, args[1:])
 	case len(args) == 1 && args[0] == insideExec:
+		if err = filter(); err == nil {
+			err = attend(in, out)
+		}
+	case len(args) == 2 && args[0] == insideExec && args[1] == insideFree:
 		err = attend(in, out)
+	case len(args) >= 2 && args[0] == insideEnter:
+		if err = filter(); err == nil {
+			err = enter(args[1:])
+		}
 	case len(args) >= 3 && args[0] == insideOwn:
 		err = own(args[1:])
 	case len(args) == 1 && args[0] == insideTunnel:
@@ -48,7 +67,24 @@ func Inside(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "ralph inside a container:", err)
+		var entry *entryError
+		if errors.As(err, &entry) {
+			return entry.status()
+		}
 		return 1
 	}
 	return 0
+}
+
+// entryError is why a command could not be become.
+type entryError struct{ error }
+
+func (e *entryError) Unwrap() error { return e.error }
+
+// status is what a shell, and the engines' programs, exit with then.
+func (e *entryError) status() int {
+	if errors.Is(e.error, exec.ErrNotFound) || errors.Is(e.error, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
 }

@@ -14,6 +14,10 @@ func stay(context.Context, []string) error { return errLinux }
 
 func attend(io.Reader, io.Writer) error { return errLinux }
 
+func filter() error { return errLinux }
+
+func enter([]string) error { return errLinux }
+
 func own([]string) error { return errLinux }
 
 func lead(context.Context, io.Reader, io.Writer) error { return errLinux }

@@ -40,7 +40,12 @@ func (b *box) CommandPrefix() ([]string, error) {
 	if b.copies != nil {
 		b.copies.enter()
 	}
-	return b.provider.engine.argv("exec", "--interactive", "--workdir", b.workdir, "--env-file", path, b.name), nil
+	argv := b.provider.engine.argv("exec", "--interactive", "--workdir", b.workdir, "--env-file", path, b.name)
+	c := b.provider.config
+	if c.unfiltered() {
+		return argv, nil
+	}
+	return append(append(append(argv, helperPath), c.Helper.Args...), insideEnter), nil
 }
 
 // checkEnvLine refuses an entry that would be another one when it is read as a line.

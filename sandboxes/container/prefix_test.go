@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestCommandPrefix(t *testing.T) {
 		if _, err := box.(runner.Prefixer).CommandPrefix(); !errors.Is(err, sandboxes.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
-		if _, err := os.Stat(prefix[len(prefix)-2]); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(prefix[slices.Index(prefix, "--env-file")+1]); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the file of the environment: %v", err)
 		}
 	})

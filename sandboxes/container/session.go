@@ -55,11 +55,15 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	defer stop(nil)
 	p := b.provider
 	argv := append([]string{"exec", "--interactive", b.name, helperPath}, p.config.Helper.Args...)
+	argv = append(argv, insideExec)
+	if p.config.unfiltered() {
+		argv = append(argv, insideFree)
+	}
 	decode := &frameReader{on: s.hear}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := proc.Run(client, proc.Spec{
-			Argv: p.engine.argv(append(argv, insideExec)...), Dir: "/", Env: p.config.HostEnv,
+			Argv: p.engine.argv(argv...), Dir: "/", Env: p.config.HostEnv,
 			Stdin: s.from, Stdout: decode, Stderr: s.errs,
 		})
 		_ = s.from.Close() // whoever still sends to it stops

@@ -2,8 +2,10 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +16,7 @@ import (
 // egress proxy; when that ends, the container does. In the place of the socket "tunnel" means that another call does that.
 func stay(ctx context.Context, socket []string) error {
 	conceal()
+	go reap(ctx)
 	if len(socket) == 0 || socket[0] == insideTunnel {
 		if len(socket) == 0 { // the tunnel says it otherwise
 			if err := ready(); err != nil {
@@ -34,6 +37,28 @@ func stay(ctx context.Context, socket []string) error {
 		return err
 	}
 	return f.Run(ctx)
+}
+
+// reapPause is how long a process that has ended may stay in the list.
+const reapPause = time.Second
+
+// reap takes away what ends as the first process's child: what a helper that was killed has left, and what a program of the
+// host has started by CommandPrefix.
+func reap(ctx context.Context) {
+	t := time.NewTicker(reapPause)
+	defer t.Stop()
+	for {
+		for {
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func ready() error {

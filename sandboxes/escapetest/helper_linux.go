@@ -25,7 +25,11 @@ func helperCases() map[string]func(*suite) {
 		},
 		"helper/a daemon that ignores every signal": func(s *suite) {
 			r := s.open(nil)
-			pipe := filepath.Join(r.spec.Worktree, "alive")
+			shared := s.shared
+			if shared == "" {
+				shared = r.spec.Worktree
+			}
+			pipe := filepath.Join(shared, "alive-"+filepath.Base(r.spec.Run))
 			if err := unix.Mkfifo(pipe, 0o666); err != nil {
 				s.Fatal(err)
 			}
@@ -39,9 +43,9 @@ func helperCases() map[string]func(*suite) {
 			defer func() { _ = read.Close() }()
 			_ = read.SetReadDeadline(time.Now().Add(limit))
 			if out, exit, err := r.sh(`trap '' HUP INT QUIT TERM USR1 USR2 PIPE ALRM
-			env -i setsid sh -c 'exec 9>alive; echo up >&9; (setsid sh -c "while :; do sleep 100; done" &) ; while :; do sleep 100; done' \
+			env -i setsid sh -c 'exec 9>"$1"; echo up >&9; (setsid sh -c "while :; do sleep 100; done" &) ; while :; do sleep 100; done' sh "$1" \
 				</dev/null >/dev/null 2>&1 &
-			exec 8<alive; read -r up <&8`); err != nil || !exit.OK() {
+			exec 8<"$1"; read -r up <&8`, pipe); err != nil || !exit.OK() {
 				s.Errorf("%+v, %v, %s", exit, err, out)
 			}
 			// Nothing of it is left: the end of file comes.
@@ -71,6 +75,7 @@ func helperCases() map[string]func(*suite) {
 			if err := <-done; err != nil {
 				s.Logf("the attacker: %v", err) // its sandbox may have ended
 			}
+			r.works()
 		},
 	}
 }

@@ -21,11 +21,20 @@ type Options struct {
 	Program string
 	// InPlace says that the provider shows a file only at its own path.
 	InPlace bool
+	// Looking says that the provider bounds processes by looking at them: a fork bomb is then ended as it is lit, because
+	// nothing else would keep it from the machine that the test runs on.
+	Looking bool
+	// Shared is a folder of the host that is shown inside at the same path; empty means that the worktree is.
+	Shared string
 	// Weak are the attacks that the provider's documentation says it does not stop: by the name of the subtest, what the
 	// suite says of each. One that is stopped has to leave the list.
 	Weak map[string][]string
-	// Only are the names of the cases to run, for providers whose wall is built by others; nil means all.
-	Only []string
+	// Chance are the names of the cases in which it is chance how the sandbox ends, as its documentation says; they do not
+	// run.
+	Chance []string
+	// Owner is the user, and the group, that the worktree and the private repository are given to, for a provider that
+	// runs commands as their owner; 0 means whoever runs the test.
+	Owner int
 }
 
 // Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel.
@@ -42,12 +51,12 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 		privilegeCases, secretCases, networkCases, exhaustCases, fileCases, helperCases,
 	} {
 		for name, test := range group() {
-			if o.Only != nil && !slices.Contains(o.Only, name) {
+			if slices.Contains(o.Chance, name) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := &suite{T: t, provider: provider(t), program: o.Program, attacker: attacker}
+				s := &suite{T: t, provider: provider(t), program: o.Program, attacker: attacker, owner: o.Owner, shared: o.Shared, looking: o.Looking}
 				if o.InPlace {
 					s.attacker = o.Program
 				}
@@ -67,6 +76,9 @@ type suite struct {
 	provider sandboxes.Provider
 	program  string
 	attacker string // where the program is inside
+	owner    int    // of the worktree; 0 means whoever runs the test
+	shared   string // a folder of the host inside; empty: the worktree is
+	looking  bool   // processes are bounded by looking
 	weak     []*weakness
 }
 
@@ -115,6 +127,14 @@ func (s *suite) open(change func(*sandboxes.Spec)) *room {
 	s.write(filepath.Join(r.spec.Objects[0], "object"), "object\n")
 	s.write(filepath.Join(host, "secret"), secret)
 	s.write(filepath.Join(host, "other", "secret"), secret)
+	for _, own := range []string{r.spec.Worktree, r.spec.GitDir, filepath.Join(r.spec.Worktree, ".git"), filepath.Join(r.spec.Worktree, "work")} {
+		if s.owner == 0 {
+			break
+		}
+		if err := os.Chown(own, s.owner, s.owner); err != nil {
+			s.Fatal(err)
+		}
+	}
 	if change != nil {
 		change(&r.spec)
 	}

@@ -4,10 +4,12 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
 
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
 func main() {
-	os.Exit(container.Inside(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(container.Inside(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
+		func() { signal.Notify(make(chan os.Signal, 1)) }))
 }
