@@ -1,34 +1,78 @@
 package container_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// untilKilled is a ralph that runs a command until it is killed.
+// crash is what a ralph that is to be killed does.
+type crash struct {
+	Rig    string
+	Config container.Config
+	Spec   sandboxes.Spec
+	Script string
+}
+
+// untilKilled is that ralph. Its standard output is what the script prints.
 func untilKilled() int {
+	var what crash
+	err := json.Unmarshal([]byte(os.Getenv(crashVar)), &what)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ctx := context.Background()
-	r := rigs()[os.Getenv(engineVar)]
-	box, err := container.New(r.engine, container.Config{
-		Image: os.Getenv(imageVar), Helper: container.Helper{Path: os.Getenv(helperVar)},
-		StateDir: os.Getenv(stateVar), Runtime: r.runtime, Unbounded: r.unbounded,
-	}).Open(ctx, sandboxes.Spec{Run: os.Getenv(crashVar), Worktree: os.Getenv(worktreeVar)})
+	box, err := container.New(rigs()[what.Rig].engine, what.Config).Open(ctx, what.Spec)
 	if err == nil {
-		_, err = box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", "exec 9>life; echo ready >&9; exec sleep 100"}})
+		_, err = box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", what.Script}, Stdout: os.Stdout})
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
+}
+
+// happen returns when the script had said "ready" and its ralph was killed.
+func (c crash) happen(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, kill := context.WithCancelCause(t.Context())
+	defer kill(nil)
+	heard, saying := io.Pipe()
+	said := proc.NewTail(1 << 10)
+	ended := make(chan error, 1)
+	go func() {
+		// Only this program's group is killed: what it has started is in others.
+		_, err := proc.Run(ctx, proc.Spec{
+			Argv: []string{self}, Dir: "/", Stdout: saying, Stderr: said, Env: append(os.Environ(), crashVar+"="+string(text)),
+		})
+		_ = saying.Close()
+		ended <- err
+	}()
+	line, err := bufio.NewReader(heard).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("the ralph to be killed says %q, %v: %v, %s", line, err, <-ended, said)
+	}
+	kill(errors.New("crash"))
+	if err := <-ended; err == nil {
+		t.Error("the ralph to be killed ended by itself")
+	}
 }
 
 // A ralph that is killed leaves its container; the next one's Reap removes it, and the files that it was shown.
@@ -41,54 +85,7 @@ func TestReapAfterACrash(t *testing.T) {
 			r := rigs()[name]
 			c := r.config(t)
 			dir, run := folder(t), fmt.Sprintf("crash-%s-%d", name, os.Getpid())
-			life := filepath.Join(dir, "life")
-			if err := unix.Mkfifo(life, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(life, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, crash := context.WithCancelCause(t.Context())
-			defer crash(nil)
-			ended := make(chan error, 1)
-			said := proc.NewTail(1 << 10)
-			go func() {
-				// Only this program's group is killed: what it has started is in others.
-				_, err := proc.Run(ctx, proc.Spec{
-					Argv: []string{self}, Dir: dir, Stderr: said,
-					Env: append(os.Environ(), crashVar+"="+run, engineVar+"="+name, worktreeVar+"="+dir,
-						stateVar+"="+c.StateDir, helperVar+"="+c.Helper.Path),
-				})
-				ended <- err
-			}()
-			// Our own write end lets the first open succeed; the command's line says that it runs.
-			fifo, err := os.OpenFile(life, os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = fifo.Close() }()
-			heard := make(chan error, 1)
-			go func() {
-				_, err := fifo.Read(make([]byte, len("ready\n")))
-				heard <- err
-			}()
-			select {
-			case err := <-heard:
-				if err != nil {
-					t.Fatal(err)
-				}
-			case err := <-ended:
-				_, _ = fifo.WriteString("x") // lets the reader go
-				t.Fatalf("the ralph to be killed ended by itself: %v, %s", err, said)
-			}
-			crash(errors.New("crash"))
-			if err := <-ended; err == nil {
-				t.Error("the ralph to be killed ended by itself")
-			}
+			crash{Rig: name, Config: c, Spec: sandboxes.Spec{Run: run, Worktree: dir}, Script: "echo ready; exec sleep 100"}.happen(t)
 
 			p := container.New(r.engine, c)
 			if got := containers(t, r.engine.Name, run); got == "" {

@@ -2,7 +2,6 @@ package container_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,23 +210,10 @@ func TestReapBringsFilesOut(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		f := newProject(t, "salvage-"+name)
 		c := r.config(t)
-		box := enter(t, container.New(r.engine, c), f.spec)
-		said, saying := io.Pipe()
-		done := make(chan error, 1)
-		go func() {
-			_, err := box.Exec(t.Context(), sandboxes.Command{Stdout: saying, Argv: []string{
-				"sh", "-c", "echo made >made.txt; git add made.txt; git commit -qm made; echo more >more.txt; echo ready; exec sleep 1000",
-			}})
-			done <- err
-		}()
-		if _, err := said.Read(make([]byte, 6)); err != nil {
-			t.Fatal(err)
-		}
+		crash{Rig: name, Config: c, Spec: f.spec, Script: `
+			echo made >made.txt; git add made.txt; git commit -qm made; echo more >more.txt; echo ready; exec sleep 1000`}.happen(t)
 		if err := container.New(r.engine, c).Reap(t.Context(), f.spec.Run); err != nil {
 			t.Fatal(err)
-		}
-		if err := <-done; err == nil {
-			t.Error("the command ended by itself")
 		}
 		got := f.handBack()
 		if got.New != 1 || got.WIP == "" {

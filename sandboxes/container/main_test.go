@@ -27,11 +27,8 @@ const (
 
 // Names by which a test starts this binary as another program.
 const (
-	helperVar   = "CONTAINER_TEST_HELPER"   // holds the helper's path
-	crashVar    = "CONTAINER_TEST_CRASH"    // be a ralph that is killed; holds the run
-	engineVar   = "CONTAINER_TEST_ENGINE"   // the engine of that ralph
-	worktreeVar = "CONTAINER_TEST_WORKTREE" // its worktree
-	stateVar    = "CONTAINER_TEST_STATE"    // its state folder
+	helperVar = "CONTAINER_TEST_HELPER" // holds the helper's path
+	crashVar  = "CONTAINER_TEST_CRASH"  // be a ralph that is killed; holds what it does
 )
 
 func TestMain(m *testing.M) {
