@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/mirror"
@@ -19,7 +20,9 @@ type Provider struct {
 	config  Config
 	invalid error // what is wrong with the Config; told by Check and Open
 
-	copyLimits mirror.Limits // what one folder of a sandbox may give back; tests set it
+	// Tests set these.
+	copyLimits mirror.Limits // what one folder of a sandbox may give back
+	silence    time.Duration // how long a command may say nothing before somebody looks after its container
 
 	mu       sync.Mutex
 	known    *info           // guarded by mu; nil until the engine was asked
@@ -37,7 +40,7 @@ var (
 // New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
 // nothing.
 func New(e Engine, c Config) *Provider {
-	p := &Provider{engine: e, verified: make(map[string]bool)}
+	p := &Provider{engine: e, verified: make(map[string]bool), silence: defaultSilence}
 	p.config, p.invalid = c.withDefaults()
 	return p
 }

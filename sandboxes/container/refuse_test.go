@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
@@ -200,6 +201,23 @@ Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	want := "open sandbox docker: docker run: docker: no such path; an engine that does not see this host's files needs: --container-files copy"
 	if err == nil || err.Error() != want {
+		t.Errorf("error is %v\nwant %s", err, want)
+	}
+}
+
+// A client that does not notice that its container has ended is ended, and the error says what has happened.
+func TestClientThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	gone := filepath.Join(t.TempDir(), "gone")
+	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+`
+		container) echo '{"Running":'$([ -e `+gone+` ] && echo false || echo true)',"ExitCode":9}';;
+		exec) : >`+gone+`; exec sleep 1000;; esac`)
+	p := container.New(e, container.Config{
+		Image: "ralph:x", User: "7:7", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+	})
+	p.SetSilence(10 * time.Millisecond)
+	_, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+	if want := "open sandbox docker: run git in the docker sandbox: its container has ended (exit status 9)"; err == nil || err.Error() != want {
 		t.Errorf("error is %v\nwant %s", err, want)
 	}
 }

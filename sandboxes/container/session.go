@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -25,6 +26,7 @@ type session struct {
 	begun  chan struct{} // closed when the command has started
 	spoken chan struct{} // closed when the last word has come
 	gone   chan struct{} // closed when the engine's client has ended
+	heard  atomic.Bool   // the helper has said something since somebody last looked
 
 	// Written by the one goroutine that decodes, and read after the client's end.
 	started bool
@@ -52,7 +54,10 @@ func newSession(cmd sandboxes.Command) *session {
 // run returns when nothing of the command is left, with nil when its report or refusal has come.
 func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	client, stop := context.WithCancelCause(client)
+	var listening sync.WaitGroup
+	defer listening.Wait()
 	defer stop(nil)
+	listening.Go(func() { b.listen(client, &s.heard, stop) })
 	p := b.provider
 	argv := append([]string{"exec", "--interactive", b.name, helperPath}, p.config.Helper.Args...)
 	argv = append(argv, insideExec)
@@ -128,6 +133,7 @@ func (s *session) steer(ctx context.Context, b *box, ended <-chan error, stop co
 
 // hear takes what the helper says.
 func (s *session) hear(kind byte, payload []byte) error {
+	s.heard.Store(true)
 	switch kind {
 	case frameStarted:
 		if !s.started {
