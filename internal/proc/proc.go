@@ -96,7 +96,7 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 			<-exited
 			_, _ = reap(c.tree.root)
 		}()
-		c.files.finish()
+		c.files.Finish()
 		err = fmt.Errorf("end %s: %w", s.Argv[0], err)
 		if cause != nil {
 			err = fmt.Errorf("%w; %w", cause, err)
@@ -108,7 +108,7 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 	if err == nil {
 		err = c.tree.awaitGroup()
 	}
-	c.files.finish()
+	c.files.Finish()
 	if cause != nil {
 		return exit, cause
 	}
@@ -128,7 +128,7 @@ func (c *child) await(ctx context.Context, s *Spec, exited <-chan struct{}) erro
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err := <-c.files.failed:
+		case err := <-c.files.Failed():
 			return fmt.Errorf("read the input of %s: %w", s.Argv[0], err)
 		case <-interrupt:
 			interrupt = nil

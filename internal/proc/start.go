@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ const (
 // child is a started process. Its PID is tree.root.
 type child struct {
 	tree  tree
-	files plumbing
+	files *Pipes
 }
 
 // start starts the process and the copying of its files.
@@ -36,7 +37,7 @@ func start(s *Spec) (*child, error) {
 	if err := refuseNUL(s); err != nil {
 		return fail(err)
 	}
-	env := lastWins(s.Env)
+	env := LastWins(s.Env)
 	c := &child{}
 	if s.Mark != "" {
 		nonce := rand.Text()
@@ -47,26 +48,27 @@ func start(s *Spec) (*child, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := c.files.open(s); err != nil {
+	if c.files, err = OpenPipes(s.Stdin, s.Stdout, s.Stderr); err != nil {
 		return fail(err)
 	}
+	ends := c.files.Ends()
 	attr := syscall.ProcAttr{
 		Dir:   s.Dir,
 		Env:   env,
-		Files: append(c.files.child(), descriptors(s.Extra)...),
+		Files: descriptors(slices.Concat(ends[:], s.Extra)),
 		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
 		// something on /dev/tty gets an error instead of stopping forever in the background.
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	pid, err := forkExec(path, s.Argv, &attr)
 	runtime.KeepAlive(s.Extra) // their numbers were in use until here
-	c.files.closeChild()
+	c.files.CloseEnds()
 	if err != nil {
-		c.files.abandon()
+		c.files.Abandon()
 		return fail(explain(err, path, s, env))
 	}
 	c.tree.root = pid
-	c.files.start(s)
+	c.files.Start()
 	return c, nil
 }
 
@@ -108,8 +110,9 @@ func refuseNUL(s *Spec) error {
 	return nil
 }
 
-// lastWins drops entries that a later one replaces, and marks of an outer ralph. It returns a new slice.
-func lastWins(env []string) []string {
+// LastWins gives the environment without entries that a later one replaces, entries that are none, and marks of an outer
+// ralph. It returns a new slice, with room for the marks of a process.
+func LastWins(env []string) []string {
 	at := make(map[string]int, len(env))
 	out := make([]string, 0, len(env)+2)
 	for _, e := range env {

@@ -99,31 +99,9 @@ func (s *sandbox) order(cmd sandboxes.Command) order {
 		}
 		o.Env = append(slices.Clip(o.Env), "PWD="+o.Dir)
 	}
-	o.Env = lastWins(slices.Concat(o.Env, cmd.Env))
+	o.Env = proc.LastWins(slices.Concat(o.Env, cmd.Env))
 	return o
 }
-
-// lastWins drops entries that a later one replaces, and the marks of ralph's own processes, which the helper adds.
-func lastWins(env []string) []string {
-	at := make(map[string]int, len(env))
-	out := make([]string, 0, len(env))
-	for _, e := range env {
-		name, _, ok := strings.Cut(e, "=")
-		if !ok || isMark(name) {
-			continue
-		}
-		if i, seen := at[name]; seen {
-			out[i] = e
-			continue
-		}
-		at[name] = len(out)
-		out = append(out, e)
-	}
-	return out
-}
-
-// isMark reports whether processes are found again by a variable of this name.
-func isMark(name string) bool { return name+"=" == markName || name == "RALPH_EXEC" }
 
 // refusalOf gives back the kind of error that the helper met.
 func refusalOf(r report) error {

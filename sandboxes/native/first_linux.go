@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -81,7 +82,7 @@ func (f *first) guard(words *os.File, started chan<- error, start func() (*os.Pr
 	f.process = p
 	started <- nil
 	var listening sync.WaitGroup
-	listening.Go(func() { copyOutput(f.words, words) })
+	listening.Go(func() { _, _ = io.Copy(f.words, words) })
 	_, _ = p.Wait()
 	_ = f.conn.Close()
 	listening.Wait() // nobody else holds the other end

@@ -9,12 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -107,23 +107,26 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a process", Err: errors.New("no program is named")}
 	}
-	uid, gid := -1, -1
-	if s.who.root {
-		uid, gid = s.who.hostUID, s.who.hostGID
+	files, err := proc.OpenPipes(cmd.Stdin, cmd.Stdout, cmd.Stderr)
+	if err == nil && s.who.root {
+		if err = files.Chown(s.who.hostUID, s.who.hostGID); err != nil { // for who opens /dev/stdout
+			files.CloseEnds()
+			files.Abandon()
+		}
 	}
-	files, err := openPipes(&cmd, uid, gid)
 	if err != nil {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: err}
 	}
-	err = s.send(s.request(id, cmd), files.inside[:]...)
-	files.closeInside()
+	ends := files.Ends()
+	err = s.send(s.request(id, cmd), ends[:]...)
+	files.CloseEnds()
 	if err != nil {
-		files.abandon()
+		files.Abandon()
 		return sandboxes.Exit{}, s.because(err)
 	}
-	files.start(&cmd)
+	files.Start()
 	e, err := s.await(ctx, &cmd, id, answer, files)
-	files.finish()
+	files.Finish()
 	if ctx.Err() != nil {
 		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
 	}
@@ -167,27 +170,8 @@ func (s *sandbox) request(id uint64, cmd sandboxes.Command) request {
 		}
 		r.Env = append(slices.Clip(r.Env), "PWD="+r.Dir)
 	}
-	r.Env = lastWins(slices.Concat(r.Env, cmd.Env))
+	r.Env = proc.LastWins(slices.Concat(r.Env, cmd.Env))
 	return r
-}
-
-// lastWins drops entries that a later one replaces, and the marks of ralph's own processes.
-func lastWins(env []string) []string {
-	at := make(map[string]int, len(env))
-	out := make([]string, 0, len(env))
-	for _, e := range env {
-		name, _, ok := strings.Cut(e, "=")
-		if !ok || name == "RALPH_MARK" || name+"=" == execMark {
-			continue
-		}
-		if i, seen := at[name]; seen {
-			out[i] = e
-			continue
-		}
-		at[name] = len(out)
-		out = append(out, e)
-	}
-	return out
 }
 
 // send speaks to the first process, which has to listen within a bounded time.
@@ -201,8 +185,8 @@ func (s *sandbox) send(r request, files ...*os.File) error {
 }
 
 // await returns the answer, or why there is none. The command has been ended, with all it started, or else the sandbox.
-func (s *sandbox) await(ctx context.Context, cmd *sandboxes.Command, id uint64, answer <-chan event, files *pipes) (e event, err error) {
-	interrupt, done, failed := cmd.Interrupt, ctx.Done(), files.failed
+func (s *sandbox) await(ctx context.Context, cmd *sandboxes.Command, id uint64, answer <-chan event, files *proc.Pipes) (e event, err error) {
+	interrupt, done, failed := cmd.Interrupt, ctx.Done(), files.Failed()
 	var grace, patience <-chan time.Time
 	kill := func() {
 		interrupt, done, failed, grace = nil, nil, nil, nil

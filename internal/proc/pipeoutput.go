@@ -1,0 +1,68 @@
+package proc
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	firstBuffer = 4 << 10  // enough for most of what git says
+	fullBuffer  = 64 << 10 // what a pipe holds
+	largestPipe = 1 << 20  // what an ordinary user can make it hold
+)
+
+// copyOutput copies to the end of r. After an error of w it reads on and discards, so that the process does not block.
+func copyOutput(w io.Writer, r *os.File) {
+	buf := make([]byte, firstBuffer)
+	for {
+		n, err := r.Read(buf)
+		w = pass(w, buf[:n])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			copyRest(w, r, buf)
+		}
+		if err != nil {
+			return
+		}
+		if n == len(buf) && n < fullBuffer {
+			buf = make([]byte, 4*n)
+		}
+	}
+}
+
+// copyRest copies what the pipe holds now. A slow writer may have met the deadline with output of the ended process still
+// unread; a process that escaped and writes on must not hold us.
+func copyRest(w io.Writer, r *os.File, buf []byte) {
+	conn, err := r.SyscallConn()
+	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	_ = conn.Read(func(fd uintptr) bool {
+		for left := largestPipe; left > 0; {
+			n, err := unix.Read(int(fd), buf)
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 {
+				break
+			}
+			w = pass(w, buf[:n])
+			left -= n
+		}
+		return true
+	})
+}
+
+// pass writes p and returns the writer for what follows: nil after an error.
+func pass(w io.Writer, p []byte) io.Writer {
+	if w == nil || len(p) == 0 {
+		return w
+	}
+	if _, err := w.Write(p); err != nil {
+		return nil
+	}
+	return w
+}
