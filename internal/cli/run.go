@@ -65,7 +65,7 @@ func newRunCommand(a *app) *cobra.Command {
 	a.addJSON(cmd)
 	a.bind(cmd, "agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
 		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
-		"scratch-mb", "container-user", "container-runtime", "container-files", "container-args", "copy", "setup", "gate", "completion-signal", "idle-timeout",
+		"scratch-mb", "container-user", "container-runtime", "container-files", "container-unbounded", "container-args", "copy", "setup", "gate", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "budget-tokens", "budget-usd", "state-dir", "log-level", "log-format")
 	return cmd

@@ -15,7 +15,7 @@ import (
 func sandboxKeys() []string {
 	return []string{
 		"sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user",
-		"container-runtime", "container-files", "container-args", "agent", "agent-command", "agent-env", "stop-grace", "state-dir",
+		"container-runtime", "container-files", "container-unbounded", "container-args", "agent", "agent-command", "agent-env", "stop-grace", "state-dir",
 	}
 }
 

@@ -34,6 +34,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		config := container.Config{
 			Image: imageOf(c, p.top, e.Name), Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir,
 			User: c.ContainerUser, Runtime: c.ContainerRuntime, Files: sandboxes.Files(c.ContainerFiles), Args: c.ContainerArgs, HostEnv: a.host.Env,
+			Unbounded: c.ContainerUnbounded,
 		}
 		if p.state != "" {
 			config.StateDir = filepath.Join(p.state, "containers")

@@ -32,7 +32,7 @@ func workKeys() []string {
 		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
 		"github-app-installation", "github-app-key", "ca-file", "agent", "model", "effort",
 		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts",
-		"sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user", "container-runtime", "container-files", "container-args",
+		"sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user", "container-runtime", "container-files", "container-unbounded", "container-args",
 		"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
 		"publish", "protected-paths", "request-template", "request-target", "request-labels", "reviewers", "request-assignees",
 		"max-rounds", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",

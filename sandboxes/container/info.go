@@ -101,7 +101,7 @@ func (p *Provider) boundable(in info) error {
 		return nil
 	}
 	return fmt.Errorf("%s cannot bound %s here: %w; delegate these cgroup controllers to your user "+
-		"(systemd: Delegate=yes on cgroup v2), or accept it by name (unbounded)",
+		"(systemd: Delegate=yes on cgroup v2), or accept it: --container-unbounded",
 		p.engine.Name, strings.Join(in.lacking, ", "), sandboxes.ErrUnsupported)
 }
 

@@ -54,6 +54,9 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 		Files: p.config.Files, Isolation: sandboxes.Container,
 		Egress: p.config.Network == "none", Secrets: p.config.Network == "none", Limits: !p.config.Unbounded,
 	}
+	if p.config.Unbounded {
+		c.Weaker = "memory, CPU and processes are not limited"
+	}
 	if strings.HasPrefix(p.config.Runtime, "kata") {
 		c.Isolation = sandboxes.VM
 	}

@@ -67,7 +67,7 @@ func TestBadEngines(t *testing.T) {
 		"no limits": {
 			shim(t, container.Podman(), `echo '{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true}}}'`), nil,
 			"podman cannot bound cpu here: sandbox cannot do this; delegate these cgroup controllers to your user " +
-				"(systemd: Delegate=yes on cgroup v2), or accept it by name (unbounded)",
+				"(systemd: Delegate=yes on cgroup v2), or accept it: --container-unbounded",
 		},
 		"no image": {
 			shim(t, container.Docker(), `case $1 in `+goodInfo+` *) exit 1;; esac`), nil,

@@ -29,9 +29,9 @@ type Options struct {
 	// Weak are the attacks that the provider's documentation says it does not stop: by the name of the subtest, what the
 	// suite says of each. One that is stopped has to leave the list.
 	Weak map[string][]string
-	// Chance are the names of the cases in which it is chance how the sandbox ends, as its documentation says; they do not
-	// run.
-	Chance []string
+	// Unheld are the names of the cases that the provider, as its documentation says, does not hold at all, so that it is
+	// chance what ends: the sandbox or, with nothing else to bound it, the machine. They do not run.
+	Unheld []string
 	// Owner is the user, and the group, that the worktree and the private repository are given to, for a provider that
 	// runs commands as their owner; 0 means whoever runs the test.
 	Owner int
@@ -51,7 +51,7 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 		privilegeCases, secretCases, networkCases, exhaustCases, fileCases, helperCases,
 	} {
 		for name, test := range group() {
-			if slices.Contains(o.Chance, name) {
+			if slices.Contains(o.Unheld, name) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {

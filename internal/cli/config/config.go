@@ -46,24 +46,25 @@ type Config struct {
 	AgentEnv        []string `mapstructure:"agent-env"`
 	PromptFile      string   `mapstructure:"prompt-file"`
 
-	Sandbox          string   `mapstructure:"sandbox"`
-	Allow            []string `mapstructure:"allow"`
-	AgentUpstream    string   `mapstructure:"agent-upstream"`
-	Mounts           []string `mapstructure:"mounts"`
-	SandboxShow      []string `mapstructure:"sandbox-show"`
-	Image            string   `mapstructure:"image"`
-	MemoryMB         int      `mapstructure:"memory-mb"`
-	CPUs             float64  `mapstructure:"cpus"`
-	PIDs             int      `mapstructure:"pids"`
-	ScratchMB        int      `mapstructure:"scratch-mb"`
-	ContainerUser    string   `mapstructure:"container-user"`
-	ContainerRuntime string   `mapstructure:"container-runtime"`
-	ContainerFiles   string   `mapstructure:"container-files"`
-	ContainerArgs    []string `mapstructure:"container-args"`
-	Before           []string `mapstructure:"before"`
-	Copy             []string `mapstructure:"copy"`
-	Setup            []string `mapstructure:"setup"`
-	Gate             []string `mapstructure:"gate"`
+	Sandbox            string   `mapstructure:"sandbox"`
+	Allow              []string `mapstructure:"allow"`
+	AgentUpstream      string   `mapstructure:"agent-upstream"`
+	Mounts             []string `mapstructure:"mounts"`
+	SandboxShow        []string `mapstructure:"sandbox-show"`
+	Image              string   `mapstructure:"image"`
+	MemoryMB           int      `mapstructure:"memory-mb"`
+	CPUs               float64  `mapstructure:"cpus"`
+	PIDs               int      `mapstructure:"pids"`
+	ScratchMB          int      `mapstructure:"scratch-mb"`
+	ContainerUser      string   `mapstructure:"container-user"`
+	ContainerRuntime   string   `mapstructure:"container-runtime"`
+	ContainerFiles     string   `mapstructure:"container-files"`
+	ContainerUnbounded bool     `mapstructure:"container-unbounded"`
+	ContainerArgs      []string `mapstructure:"container-args"`
+	Before             []string `mapstructure:"before"`
+	Copy               []string `mapstructure:"copy"`
+	Setup              []string `mapstructure:"setup"`
+	Gate               []string `mapstructure:"gate"`
 
 	MaxIterations    int      `mapstructure:"max-iterations"`
 	NoProgress       int      `mapstructure:"no-progress"`

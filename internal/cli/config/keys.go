@@ -80,6 +80,8 @@ func Keys() []Key {
 		{Name: "container-runtime", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument, Help: "such as runsc or kata; empty: the engine's"},
 		{Name: "container-files", Group: "Checks and sandbox", Kind: Text, Default: "bind", Choices: []string{"bind", "copy"},
 			Help: "how files get into containers; copy: for an engine that does not see this host's files"},
+		{Name: "container-unbounded", Group: "Checks and sandbox", Kind: Bool, Default: false,
+			Help: "accept an engine that cannot hold memory, CPU and processes, such as rootless podman without delegated cgroups"},
 		{Name: "container-args", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, FlagName: "container-arg",
 			Help: "arguments added to the engine's run command"},
 		{Name: "before", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkLine,
