@@ -95,13 +95,6 @@ type Spec struct {
 	Limits Limits
 }
 
-// Mount shows a host file or folder inside.
-type Mount struct {
-	Host     string // absolute; must exist
-	Inside   string // absolute
-	ReadOnly bool
-}
-
 // Limits bound what one sandbox may use; zero means the provider's default, which is never "no limit".
 type Limits struct {
 	Memory int64   // bytes; default 4 GiB

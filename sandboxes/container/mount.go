@@ -2,9 +2,7 @@ package container
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -75,22 +73,9 @@ func (p *Provider) mountable(m sandboxes.Mount) error {
 	if within(m.Inside, path.Dir(helperPath)) || within(path.Dir(helperPath), m.Inside) {
 		return fmt.Errorf("%s is ralph's own place inside", m.Inside)
 	}
-	if !filepath.IsAbs(m.Host) {
-		return errors.New("it is not an absolute path")
-	}
-	real, err := filepath.EvalSymlinks(m.Host)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return errors.New("it does not exist on the host")
-		}
-		return err
-	}
-	info, err := os.Stat(real)
+	real, _, err := m.Source()
 	if err != nil {
 		return err
-	}
-	if info.Mode()&fs.ModeSocket != 0 {
-		return errors.New("it is a socket: whoever listens there works for the agent, outside the sandbox")
 	}
 	for _, s := range p.engineSockets() {
 		if within(s, real) {

@@ -134,7 +134,7 @@ func TestRefusesToOpen(t *testing.T) {
 		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
 		"mount inside":      {mount(".", "x"), good, "mount " + dir + `: "x" is not a clean absolute path inside`},
 		"mount on ralph":    {mount(".", "/.ralph/ralph"), good, "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
-		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": it is a socket: whoever listens there works for the agent, outside the sandbox"},
+		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": sandbox cannot do this: it is a socket: whoever listens there works for the agent, outside the sandbox"},
 		"mount the engine":  {mount(".", "/s"), good, "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
 		"two ways out": {
 			container.Config{Network: "bridge"}, sandboxes.Spec{Run: "r", Worktree: dir, Egress: socket},

@@ -89,14 +89,21 @@ func fileCases() map[string]func(*suite) {
 			r.unchanged()
 		},
 		"files/mounts that would open the sandbox": func(s *suite) {
-			for _, m := range []sandboxes.Mount{
-				{Host: "/", Inside: "/host"}, {Host: "/proc", Inside: "/host"}, {Host: "/dev", Inside: "/host"},
-				{Host: "/run", Inside: "/host"}, {Host: "/sys", Inside: "/host"}, {Host: "/usr", Inside: "/"},
-				{Host: "/usr", Inside: "/proc/self"}, {Host: "/usr", Inside: "relative"}, {Host: "/no/such/path", Inside: "/host"},
-			} {
-				box, err := s.provider.Open(s.bounded(), sandboxes.Spec{
-					Run: "escape-mounts", Worktree: s.TempDir(), Mounts: []sandboxes.Mount{m},
-				})
+			r := s.open(nil) // without them it opens
+			mounts := []sandboxes.Mount{
+				{Host: "/usr", Inside: "/"}, {Host: "/usr", Inside: "/proc/self"}, {Host: "/usr", Inside: "relative"},
+			}
+			for _, host := range []string{"/", "/proc", "/dev", "/run", "/sys", "/proc/self/root", "/dev/null", "/no/such/path"} {
+				m := sandboxes.Mount{Host: host, Inside: "/host"}
+				if s.inPlace() {
+					m.Inside = host
+				}
+				mounts = append(mounts, m)
+			}
+			for _, m := range mounts {
+				spec := r.spec
+				spec.Run, spec.Mounts = "escape-mounts", []sandboxes.Mount{m}
+				box, err := s.provider.Open(s.bounded(), spec)
 				if err == nil {
 					s.Errorf("%+v is accepted", m)
 					_ = box.Close(s.bounded())

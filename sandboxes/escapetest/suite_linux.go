@@ -82,6 +82,9 @@ type suite struct {
 	weak     []*weakness
 }
 
+// inPlace reports whether the provider shows a file only at its own path.
+func (s *suite) inPlace() bool { return s.attacker == s.program }
+
 // limit ends a test that would hang, long after any event it waits for.
 const limit = time.Minute
 

@@ -134,21 +134,13 @@ func (p *plan) addFolder(what, path string, to *[]string) error {
 
 // addMount shows what the user asks for, which can only be seen where it is.
 func (p *plan) addMount(m sandboxes.Mount) error {
-	if !filepath.IsAbs(m.Host) || filepath.Clean(m.Host) != filepath.Clean(m.Inside) {
+	if filepath.Clean(m.Host) != filepath.Clean(m.Inside) {
 		return fmt.Errorf("mount %q at %q: %w: landlock shows a file only at its own absolute path; leave inside= out",
 			m.Host, m.Inside, sandboxes.ErrUnsupported)
 	}
-	real, err := filepath.EvalSymlinks(m.Host)
+	real, _, err := m.Source()
 	if err != nil {
-		return fmt.Errorf("mount: %w", err)
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return fmt.Errorf("mount: %w", err)
-	}
-	if reserved(real) || within(real, "/run") || info.Mode().Type()&^fs.ModeDir != 0 {
-		return fmt.Errorf("mount %s: %w: it would open the sandbox; name the file or folder below it that is needed",
-			m.Host, sandboxes.ErrUnsupported)
+		return fmt.Errorf("mount %s: %w", m.Host, err)
 	}
 	if m.ReadOnly {
 		p.Read = append(p.Read, real)

@@ -34,11 +34,11 @@ func TestRefusesToOpen(t *testing.T) {
 		"not a socket": {sandboxes.Spec{Run: "r", Worktree: dir, Egress: file}, "egress socket DIR/file is not a socket"},
 		"mount of all": {
 			sandboxes.Spec{Run: "r", Worktree: dir, Mounts: []sandboxes.Mount{{Host: "/", Inside: "/host"}}},
-			"mount /: sandbox cannot do this: it would open the sandbox; name the folder below it that is needed",
+			"mount /: sandbox cannot do this: it would open the sandbox; name the file or folder below it that is needed",
 		},
 		"mount of a device": {
 			sandboxes.Spec{Run: "r", Worktree: dir, Mounts: []sandboxes.Mount{{Host: "/dev/null", Inside: "/host"}}},
-			"mount /dev/null: sandbox cannot do this: it would open the sandbox; name the folder below it that is needed",
+			"mount /dev/null: sandbox cannot do this: it would open the sandbox; name the file or folder below it that is needed",
 		},
 		"mount over /proc": {
 			sandboxes.Spec{Run: "r", Worktree: dir, Mounts: []sandboxes.Mount{{Host: "/usr", Inside: "/proc/x"}}},

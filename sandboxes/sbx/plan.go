@@ -63,6 +63,9 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 		if m.Inside != m.Host {
 			return nil, fmt.Errorf("mount %s at %s: %w; sbx shows a folder only at its own path", m.Host, m.Inside, sandboxes.ErrUnsupported)
 		}
+		if _, _, err := m.Source(); err != nil {
+			return nil, fmt.Errorf("mount %s: %w", m.Host, err)
+		}
 	}
 	for _, dir := range pl.folders() {
 		if err := folder(dir); err != nil {
