@@ -110,6 +110,8 @@ func (r *runner) again(ctx context.Context, t turn, feedback string) (step, erro
 	} else if r.res.GateRan && !r.res.GatePassed() {
 		failing := r.res.Gate[len(r.res.Gate)-1]
 		why = fmt.Errorf("%w (last: gate `%s` %s)", why, oneLine(failing.Command, 100), outcome(failing))
+	} else if t.Signal == "" && r.c.Output == nil {
+		why = fmt.Errorf("%w (last: the agent did not say `%s`)", why, oneLine(r.c.Signals[0], 100))
 	}
 	return step{end: end}, why
 }

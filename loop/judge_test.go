@@ -64,6 +64,21 @@ func TestNoChangeNeedsTheSignalAndAPassingGate(t *testing.T) {
 	}
 }
 
+// Who reads that a run with good commits has failed must not have to guess what was missing.
+func TestMissingSignalIsTold(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"say 1 all good": "no new commit in 3 iterations in a row (last: the agent did not say `<promise>COMPLETE</promise>`)",
+		done:             "no new commit in 3 iterations in a row",
+	} {
+		c := staged(stage{agent: act(false, said)}, &diary{})
+		c.HandBack = commits(0)
+		if r := Run(t.Context(), c); r.End != EndNoProgress || r.Err == nil || r.Err.Error() != want {
+			t.Errorf("after %q: %s, %v", said, r.End, r.Err)
+		}
+	}
+}
+
 func TestRunWithoutCommitsNeedsTheSignalAndTheGateOnly(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]End{done: EndDone, "say 1 hm": EndMaxed} {
