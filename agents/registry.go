@@ -3,6 +3,8 @@ package agents
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // Registry finds agents by name. The zero Registry knows none. It is immutable and safe for concurrent use.
@@ -42,4 +44,12 @@ func (r Registry) Lookup(name string) (Agent, error) {
 	}
 	names := r.Names()
 	return nil, fmt.Errorf("unknown agent %q: use one of %s%s", clip(name, 60), strings.Join(names, ", "), suggestion(name, names))
+}
+
+// suggestion is "; did you mean …?" for a name close to a valid one, and empty when none is close.
+func suggestion(name string, valid []string) string {
+	if near := nearest.To(name, valid); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }

@@ -3,7 +3,6 @@ package loop
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // mark is a place in a template that is replaced.
@@ -50,36 +49,4 @@ func commandKeys(command string) []string {
 		}
 	}
 	return keys
-}
-
-// nearest is the known key that differs least from an unknown one; empty when none is near.
-func nearest(unknown string, known []string) string {
-	best, least := "", 1+max(2, len(unknown)/3)
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := distance(strings.ToLower(unknown), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of single-byte edits between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

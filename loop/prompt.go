@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // Prompt is what the agent is told. Exactly one of Inline and Template is set.
@@ -187,7 +189,7 @@ func (p Prompt) unknown(m mark, known []string) error {
 			continue
 		}
 		err := fmt.Errorf("unknown key {{%s}}; give it with --prompt-arg %[1]s=…", key)
-		if near := nearest(key, known); near != "" {
+		if near := nearest.To(key, known); near != "" {
 			err = fmt.Errorf("unknown key {{%s}}; did you mean {{%s}}?", key, near)
 		}
 		return p.at(m, err)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -225,7 +227,7 @@ func (p *Pool) unlisted(ctx context.Context, l tracker.Listing, keys []string) (
 		issue, err := p.cfg.Tracker.Get(ctx, key)
 		switch {
 		case errors.Is(err, tracker.ErrNotFound):
-			return nil, &UnknownKeyError{Key: key, Nearest: nearest(key, l)}
+			return nil, &UnknownKeyError{Key: key, Nearest: nearestKey(key, l)}
 		case err != nil:
 			return nil, fmt.Errorf("read issue %s: %w", key, err)
 		}
@@ -234,19 +236,16 @@ func (p *Pool) unlisted(ctx context.Context, l tracker.Listing, keys []string) (
 	return out, nil
 }
 
-// nearest finds the key that starts the same, or contains the other.
-func nearest(key string, l tracker.Listing) string {
-	best, bestLen := "", 0
-	for _, i := range l.Issues {
-		n := 0
-		for n < len(key) && n < len(i.Key) && key[n] == i.Key[n] {
-			n++
-		}
-		if n > bestLen && n*2 >= len(key) {
-			best, bestLen = i.Key, n
-		}
+// nearestKey is the key of the backlog that one is a slip of. A number is none of another.
+func nearestKey(key string, l tracker.Listing) string {
+	if _, err := strconv.Atoi(key); err == nil {
+		return ""
 	}
-	return best
+	var keys []string
+	for _, i := range l.Issues {
+		keys = append(keys, i.Key)
+	}
+	return nearest.To(key, keys)
 }
 
 // approvedText reports whether title and body are what an earlier run was allowed to work from. Who edited them since

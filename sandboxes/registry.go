@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // Registry finds providers by name. It is a value that the program composes once, and does not change after that.
@@ -39,7 +41,7 @@ func (r Registry) Lookup(name string) (Provider, error) {
 		return nil, fmt.Errorf("sandbox %q is not known: there is none in this program", name)
 	}
 	hint := ""
-	if near := nearest(name, names); near != "" {
+	if near := nearest.To(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return nil, fmt.Errorf("sandbox %q is not known: %svalid are %s", name, hint, strings.Join(names, ", "))
@@ -47,35 +49,3 @@ func (r Registry) Lookup(name string) (Provider, error) {
 
 // Names lists the names in alphabetical order.
 func (r Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
-
-// nearest returns the name with the fewest edits from what was typed; none when all are far.
-func nearest(typed string, names []string) string {
-	best, edits := "", max(len(typed)/3, 1)+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(typed), name); d < edits {
-			best, edits = name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, delete or replace that turns a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // The exit statuses. They are part of the interface, and stand in the help of ralph.
@@ -103,7 +104,7 @@ func commandNames(c *cobra.Command) []string {
 
 // suggest is the end of an error line about a name that does not exist.
 func suggest(name string, candidates []string, before, otherwise string) string {
-	if n := config.Nearest(name, candidates); n != "" {
+	if n := nearest.To(name, candidates); n != "" {
 		return "; did you mean " + before + n + "?"
 	}
 	return "; " + otherwise

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
+)
 
 // Problem is one thing wrong with the configuration.
 type Problem struct {
@@ -58,3 +62,11 @@ func (o Origin) String() string {
 
 // place is how a Problem names the origin; a default has no place.
 func (o Origin) place() string { return o.Where }
+
+// didYouMean is the end of an error line: the nearest candidate, or nothing.
+func didYouMean(name string, candidates []string) string {
+	if n := nearest.To(name, candidates); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}

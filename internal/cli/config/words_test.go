@@ -58,15 +58,3 @@ func FuzzSplitWords(f *testing.F) {
 		_, _ = SplitWords(a)
 	})
 }
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"paralel": "parallel", "lables": "labels", "iteration-timout": "iteration-timeout", "max": "max-iterations",
-		"completion": "completion-signal", "": "", "xyzzy": "", "q": "", strings.Repeat("a", 100): "",
-	} {
-		if got := Nearest(name, KeyNames()); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}

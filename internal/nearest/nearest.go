@@ -1,9 +1,10 @@
-package config
+// Package nearest guesses what was meant by a name that nobody knows.
+package nearest
 
 import "strings"
 
-// Nearest returns the candidate that name is most likely a slip of, or "".
-func Nearest(name string, candidates []string) string {
+// To returns the candidate that name is most likely a slip of, or "". Of several that are as near the first counts.
+func To(name string, candidates []string) string {
 	const long = 64 // nothing that people mistype is longer, and the distance is quadratic
 	if name == "" || len(name) > long {
 		return ""
@@ -11,8 +12,8 @@ func Nearest(name string, candidates []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
 		d := distance(strings.ToLower(name), strings.ToLower(c))
-		// A beginning is what people type from memory: "max" for "max-iterations".
-		if len(name) >= 3 && strings.HasPrefix(c, name) {
+		// A beginning is what people type from memory: "max" for "max-iterations"; and more than the name: "codex-cli".
+		if len(name) >= 3 && strings.HasPrefix(c, name) || len(c) >= 3 && strings.HasPrefix(name, c) {
 			d = 1
 		}
 		if d < least {
@@ -20,14 +21,6 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
-}
-
-// didYouMean is the end of an error line: the nearest candidate, or nothing.
-func didYouMean(name string, candidates []string) string {
-	if n := Nearest(name, candidates); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
 }
 
 // distance counts insertions, deletions, replacements and swaps of neighbours.
