@@ -76,10 +76,12 @@ func (p *Pool) base(ctx context.Context) (worktree.Base, error) {
 	if err != nil || remote == "" || p.cfg.Publish == PublishMerge || p.cfg.Publish == PublishNone {
 		return base, err
 	}
-	tip, err := p.cfg.Repo.RemoteBranch(ctx, strings.TrimPrefix(base.Name, remote+"/"))
+	branch := strings.TrimPrefix(base.Name, remote+"/")
+	tip, err := p.cfg.Repo.RemoteBranch(ctx, branch)
 	if err != nil || tip == "" {
 		return base, err
 	}
+	base.Remote = branch
 	newer := p.cfg.Publish == PublishRequest
 	if !newer {
 		newer, err = p.cfg.Repo.Contains(ctx, tip, base.Commit)

@@ -86,15 +86,22 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	remoteConfig, err := r.remoteConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
 	t := &Tree{repo: r, name: s.folder(), refs: &treeRefs{branch: start, work: start, wip: have[wipRef(s.Key)]}}
 	err = t.update(func(rec *record) {
-		*rec = record{Spec: s, Start: start, Lease: remote, Making: true,
+		*rec = record{Spec: s, Start: start, Lease: remote, RemoteConfig: remoteConfig, Making: true,
 			GitDir: filepath.Join(r.common, "worktrees", t.name)}
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := r.git.moveRefs(ctx, "start run "+s.Run, edits...); err != nil {
+		return nil, errors.Join(err, t.discard())
+	}
+	if err := t.noteRefs(ctx); err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
 	if err := t.make(ctx); err != nil {

@@ -12,6 +12,9 @@ type Base struct {
 	Name   string `json:"name"` // as people say it: "main"
 	Ref    string `json:"ref"`  // full ref; empty for a bare commit
 	Commit string `json:"commit"`
+	// Remote is the branch on the remote that the base is: what people have there counts, and not the branch here. Empty:
+	// the one here counts.
+	Remote string `json:"remote,omitempty"`
 }
 
 // Has reports whether a file or folder stands at the path, from the top, in the commit.

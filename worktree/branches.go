@@ -42,7 +42,7 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 		}
 	}
 	for ref, sha := range refs {
-		if key, ok := strings.CutPrefix(ref, "refs/ralph/work/"); ok && of(key).Tip == "" {
+		if key, ok := strings.CutPrefix(ref, workPrefix); ok && of(key).Tip == "" {
 			of(key).Tip = sha
 		}
 	}

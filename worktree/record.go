@@ -20,6 +20,8 @@ type record struct {
 	Start  string `json:"start"`
 	GitDir string `json:"git_dir"` // the worktree's own folder inside the repository's worktrees folder
 	Lease  string `json:"lease"`   // the branch on the remote when the tree was added or last pushed; empty: none
+	// RemoteConfig is the digest of what decided, when the tree was added, who answers for the remote.
+	RemoteConfig string `json:"remote_config,omitempty"`
 	// Making says that git has not finished making the worktree; nobody has worked in it.
 	Making bool `json:"making,omitempty"`
 	// Rebasing is what a rebase of ralph's own, now under way, replays onto; a crash leaves it set.

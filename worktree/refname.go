@@ -6,7 +6,7 @@ import (
 )
 
 // The refs of one key.
-func workRef(key string) string  { return "refs/ralph/work/" + key }
+func workRef(key string) string  { return workPrefix + key }
 func wipRef(key string) string   { return "refs/ralph/wip/" + key }
 func claimRef(key string) string { return claimPrefix + key }
 func oldPrefix(key string) string {
@@ -16,7 +16,9 @@ func oldRef(key, commit string) string { return oldPrefix(key) + commit[:12] }
 func branchRef(name string) string     { return "refs/heads/" + name }
 
 const (
-	claimPrefix  = "refs/ralph/claims/"
+	ownPrefix    = "refs/ralph/"
+	workPrefix   = ownPrefix + "work/"
+	claimPrefix  = ownPrefix + "claims/"
 	branchPrefix = "refs/heads/ralph/"
 )
 

@@ -129,6 +129,9 @@ func (t *Tree) discard() error {
 	if err := t.discardPrivate(); err != nil {
 		return err
 	}
+	if err := os.Remove(r.refsPath(t.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the list of refs: %w", err)
+	}
 	if err := os.Remove(r.recordPath(t.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove record: %w", err)
 	}

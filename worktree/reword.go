@@ -14,8 +14,8 @@ import (
 // commit, and so are those after it. This is made where a worktree is looked at, so that nobody gets to see the others;
 // it is a function of the commits alone, so that a second look finds the same ones.
 
-// reword returns the commit that stands for head, itself where nothing in it acts. Commits that were taken in before, or
-// that are on refs an agent does not write, stay as they are: they may be a person's.
+// reword returns the commit that stands for head, itself where nothing in it acts. Commits that were taken in before, and
+// those that are a person's, stay as they are.
 func (t *Tree) reword(ctx context.Context, head string) (string, error) {
 	span, err := t.readSpan(ctx, head)
 	if err != nil {
@@ -39,28 +39,20 @@ func (t *Tree) reword(ctx context.Context, head string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read commits: %w", err)
 	}
-	if !slices.ContainsFunc(fresh, func(commit string) bool { return rewordCommit(objects[commit], nil) != objects[commit] }) {
+	if !slices.ContainsFunc(fresh, func(commit string) bool { return acts(objects[commit]) }) {
 		return head, nil
 	}
-	return t.rewordSpan(ctx, head, known.work, objects)
+	return t.rewordOwn(ctx, head, known.work, objects)
 }
 
-// rewordSpan writes the commits anew that are only the agent's.
-func (t *Tree) rewordSpan(ctx context.Context, head, work string, objects map[string]string) (string, error) {
-	args := []string{"rev-list", "--topo-order", "--reverse", head, "--not", t.Spec().Base.Commit, t.Start()}
-	if work != "" {
-		args = append(args, work)
-	}
-	args = append(args, "--remotes", "--tags")
-	if t.record().Private {
-		args = append(args, "--branches") // else the agent writes them
-	}
-	out, err := t.repo.git.out(ctx, append(args, "--")...)
+// rewordOwn writes the commits anew that are only the agent's.
+func (t *Tree) rewordOwn(ctx context.Context, head, work string, objects map[string]string) (string, error) {
+	own, err := t.own(ctx, head, work, func(commit string) bool { return acts(objects[commit]) })
 	if err != nil {
-		return "", fmt.Errorf("list commits: %w", err)
+		return "", err
 	}
 	renamed := map[string]string{}
-	for _, commit := range strings.Fields(out) {
+	for _, commit := range own {
 		object, ok := objects[commit]
 		if !ok {
 			return "", fmt.Errorf("commit %s is nowhere", short(commit))
@@ -78,6 +70,9 @@ func (t *Tree) rewordSpan(ctx context.Context, head, work string, objects map[st
 	}
 	return head, nil
 }
+
+// acts reports whether the commit has to be written anew for its own sake.
+func acts(object string) bool { return rewordCommit(object, nil) != object }
 
 // rewordCommit returns a commit object with its message out of force and its parents' new names. A signature would not
 // hold any more and is left out.
