@@ -2,11 +2,13 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // maxFindings is how many findings a report names.
@@ -24,8 +26,26 @@ func (e *policyError) Error() string {
 	return strings.Join(shown, "; ") + more
 }
 
-// allowed looks at every commit of base..tip before anything of it leaves the repository.
-func (p *Pool) allowed(ctx context.Context, base, tip string) error {
+// allowed looks at every commit of base..tip before anything of it leaves the repository. What the base has got since
+// the run began is not the agent's to answer for, where its branch contains that.
+func (p *Pool) allowed(ctx context.Context, tree *worktree.Tree, base, tip string) error {
+	err := p.mayBring(ctx, []string{base}, tip)
+	var blocked *policyError
+	if !errors.As(err, &blocked) {
+		return err
+	}
+	now, nerr := tree.BaseNow(ctx)
+	if nerr != nil {
+		return nerr
+	}
+	if now == "" || now == base {
+		return err
+	}
+	return p.mayBring(ctx, []string{base, now}, tip)
+}
+
+// mayBring looks at every commit of tip that is in none of the bases.
+func (p *Pool) mayBring(ctx context.Context, bases []string, tip string) error {
 	var found []string
 	note := func(s string) {
 		if !slices.Contains(found, s) {
@@ -34,7 +54,7 @@ func (p *Pool) allowed(ctx context.Context, base, tip string) error {
 	}
 	p.learn()
 	scan := p.secrets.look().Scan(func(file string) { note(fmt.Sprintf("%s brings a secret", file)) })
-	changes, err := p.cfg.Repo.Changes(ctx, base, tip, scan.Line)
+	changes, err := p.cfg.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (w *worker) publishOut(ctx context.Context, s *session) error {
 		return nil
 	}
 	if s != nil {
-		if err := w.p.allowed(ctx, s.base.Commit, v.Tip); err != nil {
+		if err := w.p.allowed(ctx, s.tree, s.base.Commit, v.Tip); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (w *worker) merge(ctx context.Context, s *session) error {
 			return err
 		}
 		// What the gate or a rebase has made since the verdict has been looked at by nobody yet.
-		if err := w.p.allowed(ctx, base.Commit, v.Tip); err != nil {
+		if err := w.p.allowed(ctx, s.tree, base.Commit, v.Tip); err != nil {
 			return err
 		}
 		if err := s.accept(ctx); err != nil {

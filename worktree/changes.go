@@ -5,53 +5,155 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Changes is what the commits between two points bring: every commit counts, not only the difference in the end.
+// Changes is what the commits of a branch bring: every commit counts, not only the difference in the end.
 type Changes struct {
-	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename.
+	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename. What a merge takes
+	// over from one of its parents as it is there is not among them, unless it undoes what a base has.
 	Paths []string
 	// Objects are the commits as git stores them, headers and message, by commit.
 	Objects map[string]string
 }
 
-// Changes reads what the commits base..tip change. added is called with every line that any of them adds; line is only
-// valid during the call. Contents are data: no filter, text conversion or external diff is run.
-func (r *Repo) Changes(ctx context.Context, base, tip string, added func(path string, line []byte)) (Changes, error) {
-	span, err := r.readSpan(ctx, base, tip)
+// Changes reads what the commits change that tip has and none of the bases. added is called with every line that any of
+// them adds; line is only valid during the call. Contents are data: no filter, text conversion or external diff is run.
+func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added func(path string, line []byte)) (Changes, error) {
+	c := changes{repo: r, bases: bases, tip: tip, seen: map[string]bool{}, added: added}
+	span, err := r.readSpan(ctx, bases[0], tip, bases[1:]...)
 	if err != nil || len(span.commits) == 0 {
 		return Changes{}, err
 	}
-	var commits []string
-	for _, c := range span.commits {
-		commits = append(commits, c.SHA)
-	}
-	var c Changes
-	if c.Objects, err = r.git.readCommits(ctx, commits); err != nil {
-		return Changes{}, fmt.Errorf("read commits: %w", err)
-	}
-	plain := []string{"log", "--format=", "--no-renames", "-m", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature"}
-	names, err := r.git.out(ctx, append(plain, "-z", "--name-only", "--end-of-options", base+".."+tip, "--")...)
-	if err != nil {
-		return Changes{}, fmt.Errorf("list changed paths: %w", err)
-	}
-	seen := map[string]bool{}
-	for name := range strings.SplitSeq(names, "\x00") {
-		if name = strings.TrimPrefix(name, "\n"); name != "" && !seen[name] {
-			seen[name] = true
-			c.Paths = append(c.Paths, name)
+	var commits, merges []string
+	for _, commit := range span.commits {
+		commits = append(commits, commit.SHA)
+		if len(span.parents[commit.SHA]) > 1 {
+			merges = append(merges, commit.SHA)
 		}
 	}
-	patch := patchReader{added: added}
-	err = r.git.stream(ctx, patch.line, append(plain, "--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/",
-		"--submodule=short", "--end-of-options", base+".."+tip, "--")...)
+	objects, err := r.git.readCommits(ctx, commits)
 	if err != nil {
-		return Changes{}, fmt.Errorf("read changed lines: %w", err)
+		return Changes{}, fmt.Errorf("read commits: %w", err)
 	}
-	return c, nil
+	if err := c.ofCommits(ctx); err != nil {
+		return Changes{}, err
+	}
+	for _, merge := range merges {
+		if err := c.ofMerge(ctx, merge); err != nil {
+			return Changes{}, err
+		}
+	}
+	if len(merges) > 0 {
+		if err := c.undone(ctx); err != nil {
+			return Changes{}, err
+		}
+	}
+	return Changes{Paths: c.paths, Objects: objects}, nil
+}
+
+// changes collects them.
+type changes struct {
+	repo  *Repo
+	bases []string
+	tip   string
+	seen  map[string]bool
+	paths []string
+	added func(path string, line []byte)
+}
+
+// inertDiff are the options by which a diff shows what is there and runs nothing.
+func inertDiff() []string {
+	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"}
+}
+
+// asPatch are the options by which a patch has all lines, and no others.
+func asPatch() []string {
+	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
+}
+
+// ofCommits reads what the commits with one parent change, or with none.
+func (c *changes) ofCommits(ctx context.Context) error {
+	plain := append([]string{"log", "--format=", "--no-merges", "--root", "--no-show-signature"}, inertDiff()...)
+	commits := []string{"--end-of-options", c.tip}
+	for _, base := range c.bases {
+		commits = append(commits, "^"+base)
+	}
+	commits = append(commits, "--")
+	names, err := c.repo.git.out(ctx, slices.Concat(plain, []string{"-z", "--name-only"}, commits)...)
+	if err != nil {
+		return fmt.Errorf("list changed paths: %w", err)
+	}
+	c.take(names)
+	if err := c.lines(ctx, slices.Concat(plain, asPatch(), commits)...); err != nil {
+		return fmt.Errorf("read changed lines: %w", err)
+	}
+	return nil
+}
+
+// ofMerge reads what a merge has that none of its parents has: what is a parent's is looked at there, or is a base's.
+func (c *changes) ofMerge(ctx context.Context, merge string) error {
+	names, err := c.repo.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--name-only", "--no-commit-id"},
+		inertDiff(), []string{"--end-of-options", merge, "--"})...)
+	if err != nil {
+		return fmt.Errorf("list what the merge %s changes: %w", short(merge), err)
+	}
+	c.take(names)
+	paths := strings.Split(strings.TrimSuffix(names, "\x00"), "\x00")
+	for len(paths) > 0 && paths[0] != "" {
+		some := paths[:min(len(paths), pathsAtOnce)]
+		paths = paths[len(some):]
+		// A line that is new against all parents is new against the first.
+		err := c.lines(ctx, slices.Concat([]string{"diff-tree", "-r"}, inertDiff(), asPatch(),
+			[]string{"--end-of-options", merge + "^1", merge, "--"}, some)...)
+		if err != nil {
+			return fmt.Errorf("read what the merge %s changes: %w", short(merge), err)
+		}
+	}
+	return nil
+}
+
+// pathsAtOnce is how many paths one command is given: all of them, of 4096 bytes at most, have to fit on a command line.
+const pathsAtOnce = 100
+
+// undone reads in what the tip differs from the bases that it contains: a merge can be with a base, and have none of its
+// changes.
+func (c *changes) undone(ctx context.Context) error {
+	out, err := c.repo.git.out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.tip}, c.bases...)...)
+	if failed, ok := errors.AsType[*GitError](err); ok && failed.ExitCode == 1 {
+		out, err = strings.Join(c.bases, "\n"), nil // nothing is common to them
+	}
+	if err != nil {
+		return fmt.Errorf("look for the base of %s: %w", short(c.tip), err)
+	}
+	for _, base := range strings.Fields(out) {
+		names, err := c.repo.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--name-only"}, inertDiff(),
+			[]string{"--end-of-options", base, c.tip, "--"})...)
+		if err != nil {
+			return fmt.Errorf("list changed paths: %w", err)
+		}
+		c.take(names)
+	}
+	return nil
+}
+
+// take adds paths that git has listed.
+func (c *changes) take(names string) {
+	for name := range strings.SplitSeq(names, "\x00") {
+		if name = strings.TrimPrefix(name, "\n"); name != "" && !c.seen[name] {
+			c.seen[name] = true
+			c.paths = append(c.paths, name)
+		}
+	}
+}
+
+// lines hands over the added lines of a patch.
+func (c *changes) lines(ctx context.Context, args ...string) error {
+	patch := patchReader{added: c.added}
+	return c.repo.git.stream(ctx, patch.line, args...)
 }
 
 // patchReader finds the added lines of a patch without context lines.

@@ -19,7 +19,7 @@ func TestChangesOfEveryCommit(t *testing.T) {
 	f.git("add", "bin")
 	f.git("commit", "-qm", "Binary")
 	var lines []string
-	c, err := f.repo.Changes(t.Context(), base, f.git("rev-parse", "HEAD"), func(path string, line []byte) {
+	c, err := f.repo.Changes(t.Context(), []string{base}, f.git("rev-parse", "HEAD"), func(path string, line []byte) {
 		lines = append(lines, path+": "+string(line))
 	})
 	if err != nil {

@@ -125,3 +125,55 @@ func (f refFiles) headBranch(gitDir string) (ref string, ok bool) {
 	ref, whole := strings.CutSuffix(ref, "\n")
 	return ref, isRef && whole && strings.HasPrefix(ref, "refs/heads/") && validRef(ref)
 }
+
+// all reads every ref but the symbolic ones, which are at another's commit; ok is false where git has to be asked.
+func (f refFiles) all() (refs map[string]string, ok bool) {
+	if f.inTables() {
+		return nil, false
+	}
+	refs = map[string]string{}
+	// In this order: git packs a ref before it deletes its file.
+	err := filepath.WalkDir(filepath.Join(f.common, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(f.common, path)
+		if err != nil {
+			return err
+		}
+		if name = filepath.ToSlash(name); !validRef(name) {
+			return nil // a lock, say
+		}
+		content, _, err := readRegular(path)
+		if err != nil {
+			return err
+		}
+		if commit, whole := strings.CutSuffix(string(content), "\n"); whole && isObjectName(commit) {
+			refs[name] = commit
+		} else if !strings.HasPrefix(commit, "ref: refs/") {
+			return errors.New("git has to read it")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false
+	}
+	path := filepath.Join(f.common, "packed-refs")
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refs, true
+	}
+	if err != nil || info.Size() > packedLimit {
+		return nil, false
+	}
+	packed, _, err := readRegular(path)
+	if err != nil {
+		return nil, false
+	}
+	for name, commit := range parsePacked(string(packed)) {
+		if refs[name] == "" {
+			refs[name] = commit
+		}
+	}
+	return refs, true
+}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -76,6 +78,40 @@ func TestRefFilesAsGit(t *testing.T) {
 				t.Fatalf("%v, git says %v (%v)", got, want, err)
 			}
 		})
+	}
+}
+
+// TestAllRefsAsGit: every commit that git lists is there, or git is left to list them.
+func TestAllRefsAsGit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	bare := f.withRemote()
+	f.commit(f.dir, "b.txt", "b\n", "second")
+	f.git("tag", "-a", "-m", "x", "v1")
+	f.git("branch", "a/b")
+	f.git("pack-refs", "--all")
+	f.commit(f.dir, "c.txt", "c\n", "third")
+	f.git("branch", "new")
+	f.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+	f.git("update-ref", "refs/strange/x", "HEAD~2")
+	f.write(f.dir, ".git/refs/heads/new.lock", "")
+	commits := func(refs map[string]string) []string {
+		return slices.Compact(slices.Sorted(maps.Values(refs)))
+	}
+	got, ok := f.repo.refs.all()
+	want, err := f.repo.git.readRefs(t.Context())
+	if err != nil || !ok || !slices.Equal(commits(got), commits(want)) {
+		t.Errorf("%t %v, git says %v (%v)", ok, got, want, err)
+	}
+	f.write(f.dir, ".git/refs/heads/torn", strings.Repeat("1", 20))
+	if got, ok := f.repo.refs.all(); ok {
+		t.Errorf("torn: %v", got)
+	}
+	if err := os.Mkdir(filepath.Join(bare, "reftable"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := newRefFiles(bare).all(); ok {
+		t.Errorf("another format: %v", got)
 	}
 }
 

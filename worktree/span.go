@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,18 +21,25 @@ type span struct {
 	parents   map[string][]string // of each of them
 }
 
-// readSpan lists base..tip, from the commits themselves.
-func (r *Repo) readSpan(ctx context.Context, base, tip string) (span, error) {
+// readSpan lists base..tip, from the commits themselves, without what the others have.
+func (r *Repo) readSpan(ctx context.Context, base, tip string, others ...string) (span, error) {
 	s := span{base: base, tip: tip}
 	if base == tip {
 		return s, nil
 	}
-	if line, ok := r.objects.readLine(base, tip); ok {
-		return line, nil
+	if len(others) == 0 {
+		if line, ok := r.objects.readLine(base, tip); ok {
+			return line, nil
+		}
 	}
-	out, err := r.git.out(ctx, "log", "-z", "--format=%H%x1f%P%x1f%s", "--topo-order", "--reverse", "--no-color",
+	commits := []string{"--end-of-options", base + ".." + tip}
+	for _, other := range others {
+		commits = append(commits, "^"+other)
+	}
+	args := []string{"log", "-z", "--format=%H%x1f%P%x1f%s", "--topo-order", "--reverse", "--no-color",
 		"--no-decorate", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-ext-diff", "--no-textconv",
-		"--no-patch", "--end-of-options", base+".."+tip, "--")
+		"--no-patch"}
+	out, err := r.git.out(ctx, slices.Concat(args, commits, []string{"--"})...)
 	if err != nil {
 		return span{}, fmt.Errorf("list commits: %w", err)
 	}

@@ -26,9 +26,12 @@ func (r *Repo) refsPath(name string) string { return r.path("worktrees", name+re
 // noteRefs writes down where all refs are. Branches of other runs are left out: until they are handed back, messages on
 // them have their force. So are the tips that ralph has put aside, for the same reason.
 func (t *Tree) noteRefs(ctx context.Context) error {
-	out, err := t.repo.git.out(ctx, "for-each-ref", "--format=%(objectname) %(refname)")
-	if err != nil {
-		return fmt.Errorf("note refs: %w", err)
+	refs, ok := t.repo.refs.all()
+	if !ok {
+		var err error
+		if refs, err = t.repo.git.readRefs(ctx); err != nil {
+			return fmt.Errorf("note refs: %w", err)
+		}
 	}
 	others := map[string]bool{}
 	trees, _ := t.repo.Trees(ctx) // a broken record is the trouble of whoever needs it
@@ -38,8 +41,7 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 		}
 	}
 	var commits []string
-	for line := range strings.Lines(out) {
-		commit, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	for ref, commit := range refs {
 		if !others[ref] && (!strings.HasPrefix(ref, ownPrefix) || strings.HasPrefix(ref, workPrefix)) {
 			commits = append(commits, commit)
 		}
