@@ -74,37 +74,26 @@ func (t *Tree) rewordOwn(ctx context.Context, head, work string, objects map[str
 // acts reports whether the commit has to be written anew for its own sake.
 func acts(object string) bool { return rewordCommit(object, nil) != object }
 
-// rewordCommit returns a commit object with its message out of force and its parents' new names. A signature would not
-// hold any more and is left out.
+// rewordCommit returns a commit object with its message out of force, in an encoding that hides nothing, and its parents'
+// new names. A signature would not hold any more and is left out.
 func rewordCommit(object string, renamed map[string]string) string {
 	header, message, ok := strings.Cut(object, "\n\n")
 	if !ok {
 		return object
 	}
-	lines := strings.Split(header, "\n")
-	changed := false
+	was := strings.Split(header, "\n")
+	lines, text := inUTF8(was, message)
+	changed := len(lines) != len(was)
 	for i, line := range lines {
 		if parent, ok := strings.CutPrefix(line, "parent "); ok && renamed[parent] != "" {
 			lines[i], changed = "parent "+renamed[parent], true
 		}
-		if name, ok := strings.CutPrefix(line, "encoding "); ok && !plainASCII(name) {
-			lines[i], changed = "", true // in such an encoding the words may be hidden from all who do not decode it
-		}
 	}
-	if quiet := inert.Text(message); quiet != message {
-		message, changed = quiet, true
-	}
-	if !changed {
+	quiet := inert.Text(text)
+	if !changed && quiet == message {
 		return object
 	}
-	return strings.Join(unsigned(lines), "\n") + "\n\n" + message
-}
-
-// plainASCII reports an encoding in which ASCII characters are themselves and nothing else is.
-func plainASCII(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-125", "cp125", "koi8-", "euc-"},
-		func(known string) bool { return strings.HasPrefix(name, known) })
+	return strings.Join(unsigned(lines), "\n") + "\n\n" + quiet
 }
 
 // unsigned leaves signatures, which go over several lines, and empty lines out of a header.
