@@ -178,7 +178,7 @@ func (p *patchReader) line(line []byte) {
 
 // stream runs one command and hands over its output line by line.
 func (g git) stream(ctx context.Context, line func([]byte), args ...string) error {
-	lines := proc.NewLines(line)
+	lines := proc.NewExactLines(line)
 	if err := g.pipe(ctx, strings.NewReader(""), lines, args...); err != nil {
 		return err
 	}

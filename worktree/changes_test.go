@@ -45,3 +45,19 @@ func TestChangesOfEveryCommit(t *testing.T) {
 	}
 	t.Errorf("messages %q", c.Objects)
 }
+
+// Added lines are as they are in the file: in data a carriage return is one byte of many.
+func TestChangesKeepCarriageReturns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	base := f.git("rev-parse", "HEAD")
+	const content = "one\r\n\r\n\x00\r\r\n+\r\nlast\r"
+	f.commit(f.dir, "data", content, "Data")
+	var lines []string
+	_, err := f.repo.Changes(t.Context(), []string{base}, f.git("rev-parse", "HEAD"), func(_ string, line []byte) {
+		lines = append(lines, string(line))
+	})
+	if got := strings.Join(lines, "\n"); err != nil || got != content {
+		t.Errorf("%q, want %q (%v)", got, content, err)
+	}
+}

@@ -14,14 +14,19 @@ const keptBuffer = 64 << 10
 type Lines struct {
 	line func([]byte)
 	max  int
-	buf  []byte // the line so far, when it spans writes
-	over bool   // the rest of this line is dropped
-	cut  int
+	// exact: a "\r" before the line's end belongs to the line.
+	exact bool
+	buf   []byte // the line so far, when it spans writes
+	over  bool   // the rest of this line is dropped
+	cut   int
 }
 
 // NewLines returns a Lines that calls line with each line, without its end ("\n" or "\r\n"). The slice is only valid
 // during the call. The limit is MaxLine.
 func NewLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine} }
+
+// NewExactLines returns a Lines that ends lines at "\n" only: for data, in which a "\r" is a byte like any other.
+func NewExactLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine, exact: true} }
 
 // Write takes all of p and calls the function for each line that ends in it.
 func (l *Lines) Write(p []byte) (int, error) {
@@ -33,7 +38,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 			return n, nil
 		}
 		if len(l.buf) == 0 && !l.over && i <= l.max {
-			l.line(bytes.TrimSuffix(p[:i], []byte{'\r'}))
+			l.line(l.trim(p[:i]))
 		} else {
 			l.keep(p[:i])
 			l.emit(!l.over)
@@ -75,7 +80,7 @@ func (l *Lines) keep(p []byte) {
 func (l *Lines) emit(trim bool) {
 	line := l.buf
 	if trim {
-		line = bytes.TrimSuffix(line, []byte{'\r'})
+		line = l.trim(line)
 	}
 	l.line(line)
 	l.over = false
@@ -83,4 +88,12 @@ func (l *Lines) emit(trim bool) {
 		l.buf = nil
 	}
 	l.buf = l.buf[:0]
+}
+
+// trim takes the "\r" of a "\r\n" away.
+func (l *Lines) trim(line []byte) []byte {
+	if l.exact {
+		return line
+	}
+	return bytes.TrimSuffix(line, []byte{'\r'})
 }

@@ -57,6 +57,15 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestExactLines(t *testing.T) {
+	t.Parallel()
+	var got []string
+	want := []string{"a\r", "\r", "b\r\r", "c\r", "d\r"}
+	if split(NewExactLines(nil), &got, "a\r\n\r\nb\r", "\r\n", "c\r", "\nd\r"); !slices.Equal(got, want) {
+		t.Errorf("lines are %q, want %q", got, want)
+	}
+}
+
 func TestLinesGivesAHugeBufferBack(t *testing.T) {
 	t.Parallel()
 	longest := 0
