@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (w *worker) conclude(ctx context.Context, s *session) {
 	}
 	v.Warnings = append(v.Warnings, s.close(ctx)...)
 	if s != nil && s.work.Tip != "" {
-		v.Tip, v.Commits, v.WIP = s.work.Tip, len(s.work.Commits), s.work.WIP
+		v.Tip, v.Commits, v.WIP = s.work.Tip, len(s.work.Commits), cmp.Or(s.saved, s.work.WIP)
 	}
 	if err := w.decide(ctx); err != nil {
 		w.warn(err)

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,6 +168,7 @@ func (w *worker) fit(ctx context.Context, s *session, base worktree.Base) error 
 	}
 	v.Tip = work.Tip
 	if base.Commit != s.base.Commit {
+		s.saved = cmp.Or(s.saved, s.work.WIP)
 		if v.Tip, err = s.tree.Rebase(ctx, base); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ type session struct {
 	sandbox sandboxes.Sandbox
 	way     *wayOut
 	work    worktree.HandBack // the latest
+	saved   string            // uncommitted changes that a rebase has taken out of the worktree
 	whole   string            // the tip that is known to have no nested repository
 }
 

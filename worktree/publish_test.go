@@ -202,12 +202,62 @@ func TestRebase(t *testing.T) {
 	if s := f.sh(tree.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" {
 		t.Errorf("after the conflict: %s", s)
 	}
-	f.write(tree.Dir(), "b", "dirty")
-	if _, err := tree.Rebase(ctx, f.base()); !errors.Is(err, ErrDirty) {
-		t.Errorf("dirty: %v", err)
-	}
-	f.handBack(tree)
 	f.remove(tree)
+}
+
+// Uncommitted changes are saved and do not stand in the way, wherever the agent works and whether it has merged or not.
+func TestRebaseOfADirtyTree(t *testing.T) {
+	t.Parallel()
+	for _, private := range []bool{false, true} {
+		for _, merged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("private %t, merged %t", private, merged), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				tree := f.add("k", "r")
+				sh := func(line string) string { return f.sh(tree.Dir(), "sh", "-ec", line) }
+				if private {
+					p, err := tree.Private(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					sh = inside{f, tree, p}.sh
+				}
+				sh("echo work > b; git add b; git commit -qm work")
+				if merged {
+					sh("git switch -qc side HEAD~1; echo s > s; git add s; git commit -qm s; git switch -q -; git merge -q --no-edit side")
+				}
+				sh("echo more >> b; echo staged > a.txt; git add a.txt; echo new > untracked")
+				f.commit(f.dir, "c", "x", "main moves")
+				tip, err := tree.Rebase(t.Context(), f.base())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if out := sh("git status --porcelain --branch; cat b a.txt c"); out != "## ralph/k\n?? untracked\nwork\none\nx" {
+					t.Errorf("the worktree: %s", out)
+				}
+				// What is still there was saved once more, on the new tip.
+				if got := f.show("refs/ralph/wip/k^2", "b") + f.show("refs/ralph/wip/k^2", "a.txt") + f.show("refs/ralph/wip/k", "untracked"); got != "work\nmorestagednew" {
+					t.Errorf("saved: %s", got)
+				}
+				if got := f.handBack(tree); got.Tip != tip || got.New != 0 {
+					t.Errorf("handed back %+v", got)
+				}
+				f.commit(f.dir, "b", "conflict", "main conflicts")
+				sh("echo again >> b")
+				if _, err := tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrConflict) {
+					t.Errorf("conflict: %v", err)
+				}
+				if out := sh("git status --porcelain --branch; git rev-parse HEAD"); out != "## ralph/k\n?? untracked\n"+tip {
+					t.Errorf("after the conflict: %s", out)
+				}
+				if got := f.show("refs/ralph/wip/k", "b"); got != "work\nagain" {
+					t.Errorf("saved before the conflict: %s", got)
+				}
+				f.handBack(tree)
+				f.remove(tree)
+			})
+		}
+	}
 }
 
 // TestRebaseCrash ends a rebase half-way, as a power loss would; the next run sees the branch as it was.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Rebase replays the branch onto base, in the worktree; a branch with merge commits is merged with base instead: what
 // only they hold cannot be replayed. On ErrConflict everything is as before. The branch and the work ref move; an old
-// tip that the new one does not contain is kept under refs/ralph/old. Uncommitted changes of tracked files fail with ErrDirty.
+// tip that the new one does not contain is kept under refs/ralph/old. Uncommitted changes of tracked files are saved, as
+// HandBack does, and taken out of the worktree; that stays so on ErrConflict. Where they cannot be saved nothing is done.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)
@@ -30,7 +32,8 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if !isObjectName(onto.Commit) {
 		return "", fmt.Errorf("%q is not a commit", onto.Commit)
 	}
-	if _, err := t.handBack(ctx); err != nil {
+	saved, err := t.handBack(ctx)
+	if err != nil {
 		return "", err
 	}
 	if t.midOperation() {
@@ -40,13 +43,11 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, c := range l.changes {
-		if !c.untracked {
-			return "", fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(c.path))
-		}
-	}
 	g, err := t.ownGit(ctx)
 	if err != nil {
+		return "", err
+	}
+	if err := t.takeOut(ctx, g, l.changes, saved.WIP); err != nil {
 		return "", err
 	}
 	merges, err := t.needsMerge(ctx, onto.Commit, l.head)
@@ -72,6 +73,21 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	}
 	got, err := t.handBack(ctx) // which ends the rebase
 	return got.Tip, err
+}
+
+// takeOut puts the tracked files back to HEAD. What differs has been saved: nothing but that may be taken out.
+func (t *Tree) takeOut(ctx context.Context, g git, changes []change, saved string) error {
+	i := slices.IndexFunc(changes, func(c change) bool { return !c.untracked })
+	if i < 0 {
+		return nil
+	}
+	if saved == "" {
+		return fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(changes[i].path))
+	}
+	if _, err := g.out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
+		return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
+	}
+	return nil
 }
 
 // explainRebase tells a conflict, which git leaves in the index, from all else.
