@@ -226,7 +226,7 @@ func TestRebaseOfADirtyTree(t *testing.T) {
 				if merged {
 					sh("git switch -qc side HEAD~1; echo s > s; git add s; git commit -qm s; git switch -q -; git merge -q --no-edit side")
 				}
-				sh("echo more >> b; echo staged > a.txt; git add a.txt; echo new > untracked")
+				sh("echo more >> b; echo staged > a.txt; git add a.txt; echo new > untracked; echo mine > c")
 				f.commit(f.dir, "c", "x", "main moves")
 				tip, err := tree.Rebase(t.Context(), f.base())
 				if err != nil {
@@ -236,7 +236,7 @@ func TestRebaseOfADirtyTree(t *testing.T) {
 					t.Errorf("the worktree: %s", out)
 				}
 				// What is still there was saved once more, on the new tip.
-				if got := f.show("refs/ralph/wip/k^2", "b") + f.show("refs/ralph/wip/k^2", "a.txt") + f.show("refs/ralph/wip/k", "untracked"); got != "work\nmorestagednew" {
+				if got := f.show("refs/ralph/wip/k^2", "b") + f.show("refs/ralph/wip/k^2", "a.txt") + f.show("refs/ralph/wip/k^2", "c") + f.show("refs/ralph/wip/k", "untracked"); got != "work\nmorestagedminenew" {
 					t.Errorf("saved: %s", got)
 				}
 				if got := f.handBack(tree); got.Tip != tip || got.New != 0 {

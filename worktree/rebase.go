@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,8 @@ import (
 // Rebase replays the branch onto base, in the worktree; a branch with merge commits is merged with base instead: what
 // only they hold cannot be replayed. On ErrConflict everything is as before. The branch and the work ref move; an old
 // tip that the new one does not contain is kept under refs/ralph/old. Uncommitted changes of tracked files are saved, as
-// HandBack does, and taken out of the worktree; that stays so on ErrConflict. Where they cannot be saved nothing is done.
+// HandBack does, and taken out of the worktree, and so are untracked files whose place a file of onto takes; that stays so
+// on ErrConflict. Where they cannot be saved nothing is done.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)
@@ -47,7 +49,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.takeOut(ctx, g, l.changes, saved.WIP); err != nil {
+	if err := t.takeOut(ctx, g, onto, l.changes, saved.WIP); err != nil {
 		return "", err
 	}
 	merges, err := t.needsMerge(ctx, onto.Commit, l.head)
@@ -75,19 +77,55 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	return got.Tip, err
 }
 
-// takeOut puts the tracked files back to HEAD. What differs has been saved: nothing but that may be taken out.
-func (t *Tree) takeOut(ctx context.Context, g git, changes []change, saved string) error {
-	i := slices.IndexFunc(changes, func(c change) bool { return !c.untracked })
-	if i < 0 {
-		return nil
+// takeOut puts the tracked files back to HEAD, and removes untracked ones that are in the way of onto's. What differs has
+// been saved: nothing but that may be taken out.
+func (t *Tree) takeOut(ctx context.Context, g git, onto Base, changes []change, saved string) error {
+	tracked := slices.ContainsFunc(changes, func(c change) bool { return !c.untracked })
+	way, err := g.inTheWay(ctx, onto.Commit, changes)
+	if err != nil || !tracked && len(way) == 0 {
+		return err
 	}
 	if saved == "" {
-		return fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(changes[i].path))
+		return fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(changes[0].path))
 	}
-	if _, err := g.out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
-		return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
+	if tracked {
+		if _, err := g.out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
+			return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
+		}
+	}
+	root, err := os.OpenRoot(t.Dir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, path := range way {
+		if err := root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
+		}
 	}
 	return nil
+}
+
+// inTheWay names the untracked files that have the name of a file in the commit.
+func (g git) inTheWay(ctx context.Context, commit string, changes []change) ([]string, error) {
+	if !slices.ContainsFunc(changes, func(c change) bool { return c.untracked }) {
+		return nil, nil
+	}
+	out, err := g.out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--name-only", commit)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", short(commit), err)
+	}
+	there := map[string]bool{}
+	for name := range strings.SplitSeq(out, "\x00") {
+		there[name] = true
+	}
+	var way []string
+	for _, c := range changes {
+		if c.untracked && there[c.path] {
+			way = append(way, c.path)
+		}
+	}
+	return way, nil
 }
 
 // explainRebase tells a conflict, which git leaves in the index, from all else.
