@@ -36,7 +36,7 @@ func (t *Tree) HandBack(ctx context.Context) (HandBack, error) {
 	defer unlock()
 	got, err := t.handBack(ctx)
 	if err != nil {
-		return got, fmt.Errorf("hand back %s: %w", s.Key, err)
+		return got, fmt.Errorf("hand back %s: %w", s.Key, t.repo.whyTooBig(err))
 	}
 	return got, nil
 }

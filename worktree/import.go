@@ -107,12 +107,12 @@ func (t *Tree) bringCommit(ctx context.Context, root *os.Root, commit string, re
 		return fmt.Errorf("%s is not a name of this repository's format", printable(commit))
 	}
 	loose := &looseObjects{
-		root: root, caps: t.repo.caps, nameSz: len(commit) / 2, known: known, fans: map[string]bool{}, seen: map[string]bool{},
+		root: root, caps: t.repo.capsNow(), nameSz: len(commit) / 2, known: known, fans: map[string]bool{}, seen: map[string]bool{},
 	}
 	if err := loose.collect(ctx, commit); err != nil {
 		return err
 	}
-	packs, err := packsOf(root, t.repo.caps)
+	packs, err := packsOf(root, t.repo.capsNow())
 	if err != nil {
 		return err
 	}
@@ -288,34 +288,4 @@ func (t *Tree) reseatPrivate(ctx context.Context, base Base) error {
 		return fmt.Errorf("move the private repository: %w", err)
 	}
 	return nil
-}
-
-// withinCaps leaves out files that are too big to be saved, and names the first.
-func (t *Tree) withinCaps(paths []string) (fit []string, err error) {
-	if !t.record().Private {
-		return paths, nil
-	}
-	root, err := os.OpenRoot(t.Dir())
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	var big []string
-	var size int64
-	for _, path := range paths {
-		info, err := root.Lstat(path)
-		if err == nil && info.Mode().IsRegular() {
-			if info.Size() > t.repo.caps.Blob || size+info.Size() > t.repo.caps.Size {
-				big = append(big, path)
-				continue
-			}
-			size += info.Size()
-		}
-		fit = append(fit, path)
-	}
-	if len(big) > 0 {
-		return fit, fmt.Errorf("%d of the uncommitted files are %w, the rest is saved; first: %s",
-			len(big), errTooBig, printable(filepath.Join(t.Dir(), big[0])))
-	}
-	return fit, nil
 }

@@ -63,7 +63,7 @@ func (t *Tree) openQuarantine() (*quarantine, error) {
 		"GIT_CONFIG_KEY_0=core.bigFileThreshold", "GIT_CONFIG_VALUE_0=16m",
 		"GIT_CONFIG_KEY_1=pack.threads", "GIT_CONFIG_VALUE_1=1",
 		"GIT_CONFIG_KEY_2=core.commitGraph", "GIT_CONFIG_VALUE_2=false", "GIT_ALLOC_LIMIT=1g")
-	return &quarantine{dir: dir, git: g, tree: t, caps: t.repo.caps.withDefaults()}, nil
+	return &quarantine{dir: dir, git: g, tree: t, caps: t.repo.capsNow()}, nil
 }
 
 func (q *quarantine) close() error { return removeTree(q.dir) }

@@ -49,7 +49,7 @@ func (t *Tree) Close(ctx context.Context) (HandBack, error) {
 		err = t.discard()
 	}
 	if err != nil {
-		return got, fmt.Errorf("close worktree of %s: %w", s.Key, err)
+		return got, fmt.Errorf("close worktree of %s: %w", s.Key, t.repo.whyTooBig(err))
 	}
 	return got, nil
 }

@@ -58,6 +58,9 @@ func (t *Tree) Spec() Spec { return t.record().Spec }
 // Dir is the absolute path of the worktree.
 func (t *Tree) Dir() string { return t.repo.path("worktrees", t.name) }
 
+// Folders are what runs in the worktree may write: the worktree, and the private repository, which need not be there.
+func (t *Tree) Folders() []string { return []string{t.Dir(), t.privateDir()} }
+
 // Start is the commit the run began at; it differs from Base when the run continued earlier work.
 func (t *Tree) Start() string { return t.record().Start }
 

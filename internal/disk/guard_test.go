@@ -1,0 +1,234 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const mib = 1 << 20
+
+// scene is a guard over a place of which the test says how much is free.
+type scene struct {
+	t     *testing.T
+	guard *Guard
+	room  atomic.Pointer[Room]
+}
+
+func newScene(t *testing.T, floor int64) *scene {
+	t.Helper()
+	s := &scene{t: t}
+	s.guard = &Guard{Place: t.TempDir(), Floor: floor, Room: func(string) (Room, error) { return *s.room.Load(), nil }}
+	s.free(100 * floor)
+	return s
+}
+
+func (s *scene) free(bytes int64) { s.room.Store(&Room{Bytes: bytes}) }
+
+// run is a taker that counts how often it was ended.
+type run struct {
+	dir    string
+	ended  []*TakenError
+	remove func()
+}
+
+func (s *scene) add(before int) *run {
+	s.t.Helper()
+	r := &run{dir: s.t.TempDir()}
+	fill(s.t, r.dir+"/before", before)
+	r.remove = s.guard.Add(s.t.Context(), Taker{
+		Folders: func() []string { return []string{r.dir} }, End: func(err *TakenError) { r.ended = append(r.ended, err) },
+	})
+	return r
+}
+
+// look looks once, and says whether the place was short.
+func (s *scene) look() bool {
+	s.t.Helper()
+	short, _ := s.guard.look(s.t.Context())
+	return short != nil
+}
+
+func (s *scene) wantEnded(want int, runs ...*run) {
+	s.t.Helper()
+	for i, r := range runs {
+		if len(r.ended) != want {
+			s.t.Errorf("run %d was ended %d times, want %d", i, len(r.ended), want)
+		}
+	}
+}
+
+// Whoever has taken most is ended, and then the next if that was not enough.
+func TestGuardEndsTheBiggestFirst(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	small, big, bigger := s.add(0), s.add(0), s.add(0)
+	fill(t, small.dir+"/f", mib)
+	fill(t, big.dir+"/f", 4*mib)
+	fill(t, bigger.dir+"/f", 8*mib)
+	if s.look() {
+		t.Fatal("short with much room")
+	}
+	s.wantEnded(0, small, big, bigger)
+
+	s.free(15 * mib)
+	if !s.look() {
+		t.Fatal("not short")
+	}
+	s.wantEnded(0, small, big)
+	s.wantEnded(1, bigger)
+	if got := bigger.ended[0].Error(); !strings.Contains(got, "wrote 8 MiB") || !strings.Contains(got, "15 MiB free") || !strings.Contains(got, "min-free-mb is 16") {
+		t.Errorf("it says %q", got)
+	}
+
+	s.look() // it is still giving its room back, and nobody has taken more
+	s.wantEnded(0, small, big)
+	s.wantEnded(1, bigger)
+
+	bigger.remove()
+	s.look()
+	s.wantEnded(0, small)
+	s.wantEnded(1, big)
+
+	big.remove()
+	s.look()
+	s.wantEnded(0, small)
+}
+
+// A second one that goes on writing does not have to wait for the first to be cleaned up.
+func TestGuardEndsWhoGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	first, second := s.add(0), s.add(0)
+	fill(t, first.dir+"/f", 8*mib)
+	fill(t, second.dir+"/f", 6*mib)
+	s.free(0)
+	s.look()
+	s.wantEnded(1, first)
+	fill(t, second.dir+"/more", mib) // not enough to be a cause
+	s.look()
+	s.wantEnded(0, second)
+	fill(t, second.dir+"/most", 2*mib)
+	s.look()
+	s.wantEnded(1, first, second)
+}
+
+// The user's own files fill the disk: nobody is ended for a checkout, nor for a little.
+func TestGuardSparesWhoIsNotTheCause(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	checkout, little := s.add(32*mib), s.add(0)
+	fill(t, little.dir+"/f", mib)
+	fill(t, checkout.dir+"/f", mib)
+	s.free(0)
+	s.look()
+	s.wantEnded(0, checkout, little)
+	fill(t, checkout.dir+"/g", 2*mib)
+	s.look()
+	s.wantEnded(0, little)
+	s.wantEnded(1, checkout)
+}
+
+// Empty files run out, too, where there can only be so many.
+func TestGuardCountsFiles(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib) // 1024 files, of which 128 are a cause
+	big, many := s.add(0), s.add(0)
+	fill(t, big.dir+"/f", 8*mib)
+	for i := range 200 {
+		fill(t, many.dir+"/"+strings.Repeat("x", i+1), 0)
+	}
+	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 100_000})
+	if short := s.guard.Short(); !s.look() || !strings.Contains(short.Error(), "room for 1000 files") {
+		t.Fatalf("%v", short)
+	}
+	s.wantEnded(0, big)
+	s.wantEnded(1, many)
+	if got := many.ended[0].Error(); !strings.Contains(got, "wrote 200 files") {
+		t.Errorf("it says %q", got)
+	}
+	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 9000}) // there never were many
+	if s.look() {
+		t.Error("short")
+	}
+}
+
+// Folders that cannot be counted to the end do not hide anything.
+func TestGuardEndsWhoHides(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	hides, plain := s.add(0), s.add(0)
+	if err := os.MkdirAll(hides.dir+strings.Repeat("/d", deepest+5), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.free(0)
+	s.look()
+	s.wantEnded(0, plain)
+	s.wantEnded(1, hides)
+	if got := hides.ended[0].Error(); !strings.Contains(got, "at least") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func TestGuardWithoutAFloor(t *testing.T) {
+	t.Parallel()
+	for _, floor := range []int64{0, -1} {
+		s := newScene(t, floor)
+		s.free(0)
+		r := s.add(mib)
+		s.guard.Watch(t.Context(), func(*ShortError) { t.Error("it watches") })
+		if s.guard.Short() != nil {
+			t.Error("short of nothing")
+		}
+		s.wantEnded(0, r)
+	}
+	blind := &Guard{Place: t.TempDir(), Floor: mib, Room: func(string) (Room, error) { return Room{}, errors.New("no such place") }}
+	if blind.Short() != nil {
+		t.Error("what cannot be seen is not short")
+	}
+}
+
+// Watching tells when the place becomes short and when it has room again, and ends with its context.
+func TestGuardWatches(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	s.free(0)
+	told := make(chan *ShortError)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.guard.Watch(ctx, func(short *ShortError) { told <- short })
+	}()
+	if short := <-told; short == nil || short.Place != s.guard.Place {
+		t.Errorf("told %v", short)
+	}
+	s.free(1 << 40)
+	if short := <-told; short != nil {
+		t.Errorf("told %v", short)
+	}
+	cancel(nil)
+	<-done
+}
+
+// However fast somebody writes, the next look comes before the room is gone.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		room Room
+		want time.Duration
+	}{
+		{Room{Bytes: 1 << 40}, longestPause},
+		{Room{Bytes: 1 << 30}, shortestPause},
+		{Room{Bytes: 3 << 30}, time.Second},
+		{Room{Bytes: 1 << 40, MostFiles: 1e9, Files: 1<<16 + 2*fastestFiles}, 2 * time.Second},
+	} {
+		if got := untilShort(tt.room, 1<<30); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.room, got, tt.want)
+		}
+	}
+}

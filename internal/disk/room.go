@@ -1,0 +1,69 @@
+// Package disk keeps the host's disk from being filled. It knows how much room a file system has left ([RoomAt]), how much
+// of one some folders take ([Measure]), and has a [Guard] that ends whoever takes most when there is too little left.
+//
+// What lies in the folders is hostile: it is counted, and never opened, followed or believed. All of it is safe for
+// concurrent use.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Room is what a file system has left for a user without privileges.
+type Room struct {
+	Bytes int64
+	Files int64 // how many more can be made
+	// MostFiles is how many there can be in all; 0 where the file system has no such limit.
+	MostFiles int64
+}
+
+// RoomAt looks at the file system that holds the path. It is one system call.
+func RoomAt(path string) (Room, error) {
+	var st unix.Statfs_t
+	for {
+		err := unix.Statfs(path, &st)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return Room{}, fmt.Errorf("look for free space: %w", &fs.PathError{Op: "statfs", Path: path, Err: err})
+		}
+		return Room{
+			Bytes: int64(st.Bavail) * int64(st.Bsize), //nolint:gosec,unconvert // sizes; their types differ between systems
+			Files: int64(st.Ffree), MostFiles: int64(st.Files),
+		}, nil
+	}
+}
+
+// filesystem is the number of the file system that holds the path.
+func filesystem(path string) (uint64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return deviceOf(info), nil
+}
+
+func deviceOf(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Dev) //nolint:gosec,unconvert // a number; its type differs between systems
+	}
+	return 0
+}
+
+// Size writes a number of bytes for people.
+func Size(bytes int64) string {
+	if bytes >= 10<<30 {
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	}
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}

@@ -1,0 +1,101 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// onSmallDisk gives the fixture a state folder on a file system of its own; resize changes how big that is.
+func onSmallDisk(t *testing.T, f *fixture) (resize func(mib string)) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root may mount; CI is root")
+	}
+	f.state = filepath.Join(realDir(t), "small")
+	if err := os.Mkdir(f.state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(flags uintptr, mib string) {
+		if err := unix.Mount("tmpfs", f.state, "tmpfs", flags, "mode=0700,size="+mib+"m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount(0, "32")
+	t.Cleanup(func() {
+		if err := unix.Unmount(f.state, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	f.repo = f.open(Options{})
+	return func(mib string) { mount(unix.MS_REMOUNT, mib) }
+}
+
+// On a disk that is nearly full what is small is saved, and what would fill it stays where it is until there is room.
+func TestHandBackOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	const junk = "head -c 20000000 /dev/urandom >a-junk; truncate -s 1T b-hole; echo draft >draft; echo more >>a.txt"
+	for _, private := range []bool{true, false} {
+		name := map[bool]string{true: "private", false: "in place"}[private]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			resize := onSmallDisk(t, f)
+			var tree *Tree
+			if private {
+				in := f.private("k", "r1")
+				tree = in.tree
+				in.sh(junk)
+			} else {
+				tree = f.add("k", "r1")
+				f.sh(tree.Dir(), "sh", "-ec", junk)
+			}
+			got, err := tree.Close(context.Background())
+			if !errors.Is(err, errTooBig) || !strings.Contains(err.Error(), "2 of the uncommitted files") ||
+				!strings.Contains(err.Error(), "(half of what is free in "+f.state+", ") {
+				t.Errorf("error %v", err)
+			}
+			if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "a.txt\ndraft" {
+				t.Errorf("saved %q", names)
+			}
+			if _, err := os.Lstat(filepath.Join(tree.Dir(), "a-junk")); err != nil {
+				t.Errorf("the worktree has not stayed: %v", err)
+			}
+			if err := os.Remove(filepath.Join(tree.Dir(), "b-hole")); err != nil {
+				t.Fatal(err)
+			}
+			resize("256")
+			if got, err = tree.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "a-junk\na.txt\ndraft" {
+				t.Errorf("saved %q", names)
+			}
+		})
+	}
+}
+
+// Commits that there is no room for stay in the private repository, and come when there is.
+func TestCommitsOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	resize := onSmallDisk(t, f)
+	in := f.private("k", "r1")
+	in.sh("head -c 12000000 /dev/urandom >big; git add big; git commit -qm big")
+	got, err := in.tree.HandBack(context.Background())
+	if !errors.Is(err, errTooBig) || !strings.Contains(err.Error(), "half of what is free") || got.Tip != in.tree.Start() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := in.tree.Close(context.Background()); err == nil {
+		t.Error("the worktree is gone")
+	}
+	resize("256")
+	if got, err := in.tree.Close(context.Background()); err != nil || len(got.Commits) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
