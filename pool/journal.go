@@ -66,13 +66,14 @@ type Verdict struct {
 	Question   string           `json:"question,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`
 	Usage      agents.Usage     `json:"usage"`
-	Final      bool             `json:"final"`                // a person's turn
-	Counted    bool             `json:"counted"`              // used up an attempt
-	RetryAt    time.Time        `json:"retry_at,omitzero"`    // not before
-	Tries      int              `json:"tries,omitempty"`      // how often the step that the run stands at has failed
-	Terms      *Terms           `json:"terms,omitempty"`      // what the run was to be published by; set before it is
-	Unreported string           `json:"unreported,omitempty"` // why the report could not be written
-	Unlabelled string           `json:"unlabelled,omitempty"` // why the labels could not be changed
+	Final      bool             `json:"final"`                 // a person's turn
+	Counted    bool             `json:"counted"`               // used up an attempt
+	RetryAt    time.Time        `json:"retry_at,omitzero"`     // not before
+	Tries      int              `json:"tries,omitempty"`       // how often the step that the run stands at has failed
+	Terms      *Terms           `json:"terms,omitempty"`       // what the run was to be published by; set before it is
+	Unreported string           `json:"unreported,omitempty"`  // why the report could not be written
+	Unlabelled string           `json:"unlabelled,omitempty"`  // why the labels could not be changed
+	FilledDisk bool             `json:"filled_disk,omitempty"` // the run was ended for what it wrote
 }
 
 // Gated is a commit for which the gate has passed, and the base it stood on then. Nothing else may be merged.

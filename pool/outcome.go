@@ -18,7 +18,7 @@ const (
 	GateFailed Outcome = "gate-failed"
 	// PolicyBlocked: the commits touch protected paths or carry a secret; nothing of them left the repository.
 	PolicyBlocked Outcome = "policy-blocked"
-	// OverBudget: tokens or cost are spent; the work is kept.
+	// OverBudget: tokens, cost or room on the disk are spent; the work is kept.
 	OverBudget Outcome = "over-budget"
 	// AgentUnavailable: rate limit, overload, expired login. No attempt is used.
 	AgentUnavailable Outcome = "agent-unavailable"

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -107,6 +108,7 @@ type Config struct {
 	ProgressReport time.Duration // a run that lasts longer is reported as being worked; default 30 s
 	StopGrace      time.Duration // for agents to end after a stop; default 30 s
 	KeepRuns       int           // run folders kept for each issue; default 20
+	MinFree        int64         // bytes that runs must leave free where StateDir is; default 1 GiB; negative: no floor
 
 	// Observe gets every event, one at a time; it must not block for long, and not call the pool.
 	Observe func(Event)
@@ -143,6 +145,7 @@ func (c Config) withDefaults() Config {
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
 	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
 	c.KeepRuns = cmp.Or(c.KeepRuns, 20)
+	c.MinFree = cmp.Or(c.MinFree, 1<<30)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
 	}
@@ -208,6 +211,7 @@ type Pool struct {
 
 	observe sync.Mutex // one event at a time
 	secrets *Secrets
+	disk    *disk.Guard
 }
 
 // errKilled is the cause of everything that ends by Kill.
@@ -232,6 +236,7 @@ func New(c Config) (*Pool, error) {
 	}
 	return &Pool{
 		cfg: c, process: process, host: host, killed: make(chan struct{}), secrets: c.Secrets,
+		disk: &disk.Guard{Place: c.StateDir, Floor: c.MinFree},
 	}, nil
 }
 

@@ -170,6 +170,11 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.conclude(ctx, s)
 	case rec.Step == StepPublish: // which may take a gate's time
 		run, cancel := context.WithCancelCause(ctx)
+		w.kill = cancel
+		if s != nil {
+			s.disk = w.account(run, s.tree)
+			defer s.disk.close()
+		}
 		kept := w.keep(run, cancel)
 		w.conclude(run, s)
 		cancel(nil)

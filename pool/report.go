@@ -182,6 +182,9 @@ func (w *worker) next() string {
 		return fmt.Sprintf("nothing was published; look at %s. Publish it yourself if it is right, or take the changes out and run `ralph work %s`.",
 			tracker.Code("git log -p "+w.rec.Base+".."+w.rec.Branch), key)
 	case OverBudget:
+		if v.FilledDisk {
+			return fmt.Sprintf("see what it wrote, and make room or lower min-free-mb if that is right; then `ralph work %s`. The work so far is kept.", key)
+		}
 		return fmt.Sprintf("raise the budget, then `ralph work %s`; the work so far is kept.", key)
 	case AgentUnavailable, Interrupted:
 		return fmt.Sprintf("nothing; the next sweep continues. At once: `ralph work %s`.", key)

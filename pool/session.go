@@ -26,6 +26,7 @@ type session struct {
 	work    worktree.HandBack // the latest
 	saved   string            // uncommitted changes that a rebase has taken out of the worktree
 	whole   string            // the tip that is known to have no nested repository
+	disk    *account          // what it writes; nil: nobody looks
 }
 
 // accept refuses commits that only look complete: the files of a nested repository are in none of them.
@@ -57,6 +58,7 @@ func (w *worker) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return s, err
 	}
+	s.disk = w.account(ctx, s.tree)
 	if err := s.tree.CopyIn(ctx, w.p.cfg.Copy); err != nil {
 		return s, err
 	}
@@ -120,6 +122,7 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), s.way.close())
 	}
+	s.disk.also(s.sandbox)
 	return nil
 }
 
@@ -228,6 +231,7 @@ func (s *session) close(ctx context.Context) (warnings []string) {
 	if s == nil || s.tree == nil {
 		return warnings
 	}
+	defer s.disk.close()
 	warnings = append(warnings, s.rescue(ctx)...)
 	h, err := s.tree.Close(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Why a run is asked to end.
+// Why a run is asked to end; a *disk.TakenError is a reason, too.
 var (
 	errStopped   = errors.New("ralph was stopped")
 	errAsked     = errors.New("stopped by `ralph stop`")

@@ -45,6 +45,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}, wake: make(chan struct{}, 1)}
+	defer s.watchDisk()()
 	var err error
 	if s.summary.Broken, s.summary.Unavailable, err = p.recoverAll(hard); err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
@@ -72,7 +73,7 @@ type sweep struct {
 	keys []string
 	hard context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
 
-	wake chan struct{} // a run has ended
+	wake chan struct{} // a run has ended, or there is room on the disk again
 
 	mu      sync.Mutex
 	queue   []task          // guarded by mu, in order
@@ -80,6 +81,7 @@ type sweep struct {
 	tried   map[string]bool // guarded by mu: taken in this sweep
 	running int             // guarded by mu
 	started int             // guarded by mu: runs that count towards Limit
+	held    bool            // guarded by mu: people know that the disk has no room
 	summary Summary         // guarded by mu
 }
 
@@ -134,7 +136,9 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		over := s.summary.Unavailable != nil
 		full := s.running >= s.pool.cfg.Parallel || s.pool.cfg.Limit > 0 && s.started >= s.pool.cfg.Limit
 		idle := s.running == 0
-		if !over && !full && len(s.queue) > 0 {
+		if !over && !full && len(s.queue) > 0 && s.noRoom(idle) {
+			over = idle
+		} else if !over && !full && len(s.queue) > 0 {
 			next := s.queue[0]
 			s.queue = s.queue[1:]
 			s.tried[next.issue.Key] = true
@@ -146,7 +150,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		s.mu.Unlock()
 		switch {
 		case idle && (over || full || fresh):
-			return task{}, false, nil //nolint:nilerr // being unavailable is in the summary
+			return task{}, false, nil // being unavailable is in the summary
 		case idle:
 			fresh = true
 			if err := s.list(ctx); err != nil {
@@ -268,6 +272,11 @@ func (s *sweep) ended(r result) {
 	for _, i := range freed {
 		s.add(task{issue: i})
 	}
+	s.wakeUp()
+}
+
+// wakeUp lets next look again.
+func (s *sweep) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

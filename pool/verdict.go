@@ -29,8 +29,14 @@ func (w *worker) judge(lr loop.Result) Verdict {
 	case v.Outcome == NoChange:
 		v.Reason = lr.Reason
 	}
-	if v.Outcome == Interrupted {
-		v.Outcome, v.Reason = w.stopped(v.Reason)
+	switch {
+	case w.filled() && !finished(lr.End):
+		if lr.End != loop.EndInterrupted && v.Reason != "" { // such as a hand-back that finds no room
+			v.Warnings = append(v.Warnings, v.Reason)
+		}
+		w.stoppedAs(&v, "")
+	case v.Outcome == Interrupted:
+		w.stoppedAs(&v, v.Reason)
 	}
 	v.Counted = v.Outcome.usesAttempt() && !ralphsFault(lr.End) && (lr.Failure == nil || lr.Failure.Class != agents.NotStarted)
 	if lr.Failure != nil {
@@ -39,22 +45,26 @@ func (w *worker) judge(lr loop.Result) Verdict {
 	return v
 }
 
-// stopped is the outcome of a run that was asked to end, and the reason; otherwise is the reason when nobody asked.
-func (w *worker) stopped(otherwise string) (Outcome, string) {
+// stoppedAs makes the verdict that of a run that was asked to end; otherwise is the reason when nobody asked.
+func (w *worker) stoppedAs(v *Verdict, otherwise string) {
 	var over *supersededError
-	switch cause := w.stop.cause(); {
-	case errors.As(cause, &over):
-		return Superseded, cause.Error()
-	case cause != nil:
-		return Interrupted, cause.Error()
+	v.Outcome, v.Reason = Interrupted, otherwise
+	cause := w.stop.cause()
+	if cause != nil {
+		v.Reason = cause.Error()
 	}
-	return Interrupted, otherwise
+	switch {
+	case errors.As(cause, &over):
+		v.Outcome = Superseded
+	case w.filled():
+		v.Outcome, v.FilledDisk = OverBudget, true
+	}
 }
 
 // interrupted changes the verdict of a run that was stopped before it was published.
 func (w *worker) interrupted() {
 	v := &w.rec.Verdict
-	v.Outcome, v.Reason = w.stopped("ralph was stopped")
+	w.stoppedAs(v, "ralph was stopped")
 	v.Counted = false
 }
 

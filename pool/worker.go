@@ -34,6 +34,7 @@ type worker struct {
 	rec       Record
 	claim     *worktree.Claim
 	stop      *stopper
+	kill      context.CancelCauseFunc // ends the run at once; nil while it cannot be
 	files     *runFiles
 	log       zerolog.Logger
 	follow    *tracker.FollowUp // the request that needs another run; nil: the issue's own
@@ -69,6 +70,7 @@ func (p *Pool) work(soft, hard context.Context, t task, keys []string) result {
 	defer cancel(nil)
 	unlink := context.AfterFunc(soft, func() { w.stop.stop(errStopped) })
 	defer unlink()
+	w.kill = cancel
 	kept := w.keep(run, cancel)
 	w.execute(run)
 	cancel(nil)
@@ -226,6 +228,9 @@ func (w *worker) skipped(reason string) result {
 func (w *worker) execute(ctx context.Context) {
 	w.emit(Event{Kind: EventStarted, Branch: w.rec.Branch})
 	s, err := w.open(ctx)
+	if s != nil {
+		defer s.disk.close()
+	}
 	var lr loop.Result
 	switch {
 	case err != nil:

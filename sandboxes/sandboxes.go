@@ -155,6 +155,13 @@ type Copier interface {
 	Left() string
 }
 
+// Keeper is implemented by sandboxes whose commands write to folders of this host that have no limit of their own, besides
+// the worktree and the private repository.
+type Keeper interface {
+	// Keeps are these folders.
+	Keeps() []string
+}
+
 // Command is one program to run inside.
 type Command struct {
 	// Argv is the program and its arguments; it is never passed through a shell.

@@ -145,7 +145,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel,
 			Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 		},
-		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
+		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, MinFree: minFree(p.Config), Log: p.log,
 		Secrets: p.secrets, Network: network, Mounts: mounts, Limits: limits(p.Config),
 	}, nil
 }
@@ -180,6 +180,14 @@ func zeroIsNone(d time.Duration) time.Duration {
 		return -1
 	}
 	return d
+}
+
+// minFree is the floor of free disk space in bytes, in the words of the library.
+func minFree(c config.Config) int64 {
+	if c.MinFreeMB == 0 {
+		return -1
+	}
+	return int64(min(c.MinFreeMB, 1<<40)) << 20
 }
 
 // agent is the agent that the configuration names, its options, and the environment for the sandbox.

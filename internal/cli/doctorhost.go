@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
@@ -117,25 +116,24 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	}
 }
 
-// How much free disk ralph wants, in bytes.
-const (
-	diskWarn = 2 << 30
-	diskFail = 200 << 20
-)
-
+// disk looks whether a sweep would start anything. Twice the floor is little to work with.
 func (d *doctor) disk(p *parts) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(p.state, &st); err != nil {
+	room, err := disk.RoomAt(p.state)
+	if err != nil {
 		d.warn("disk", err.Error(), "")
 		return
 	}
-	free := st.Bavail * uint64(st.Bsize) //nolint:gosec // a size; its type differs between systems
-	text := fmt.Sprintf("%.1f GiB free for worktrees in %s", float64(free)/(1<<30), p.state)
+	guard := disk.Guard{Place: p.state, Floor: minFree(p.Config)}
+	twice := disk.Guard{Place: p.state, Floor: 2 * minFree(p.Config)}
+	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.state, p.MinFreeMB)
+	const mend = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
 	switch {
-	case free < diskFail:
-		d.fail("disk", text, "free some, or choose another place: --state-dir")
-	case free < diskWarn:
-		d.warn("disk", text, "free some, or choose another place: --state-dir")
+	case guard.Short() != nil:
+		d.fail("disk", guard.Short().Error(), mend)
+	case twice.Short() != nil:
+		d.warn("disk", text, mend)
+	case p.MinFreeMB == 0:
+		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.state+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
 	default:
 		d.ok("disk", text)
 	}

@@ -37,7 +37,7 @@ func workKeys() []string {
 		"publish", "protected-paths", "request-template", "request-target", "request-labels", "reviewers", "request-assignees",
 		"max-rounds", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
 		"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
-		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "claimed-label", "failed-label", "state-dir", "keep-runs",
+		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "claimed-label", "failed-label", "state-dir", "min-free-mb", "keep-runs",
 		"log-level", "log-format",
 	}
 }

@@ -31,7 +31,10 @@ type sandbox struct {
 	removed bool // guarded by mu; Close has done its work
 }
 
-var _ sandboxes.Sandbox = (*sandbox)(nil)
+var (
+	_ sandboxes.Sandbox = (*sandbox)(nil)
+	_ sandboxes.Keeper  = (*sandbox)(nil)
+)
 
 func newSandbox(p *plan, room *scratch, env []string) *sandbox {
 	return &sandbox{plan: p, room: room, env: env, closing: make(chan struct{})}
@@ -39,6 +42,9 @@ func newSandbox(p *plan, room *scratch, env []string) *sandbox {
 
 // Workdir is the worktree's path, which is the same on both sides.
 func (s *sandbox) Workdir() string { return s.plan.Worktree }
+
+// Keeps is the scratch folder, in which nothing but the size of a file is limited.
+func (s *sandbox) Keeps() []string { return []string{s.room.dir} }
 
 // Exec runs one command, with a helper of its own.
 func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {

@@ -105,6 +105,7 @@ type Config struct {
 	FailedLabel     string `mapstructure:"failed-label"`
 
 	StateDir  string `mapstructure:"state-dir"`
+	MinFreeMB int    `mapstructure:"min-free-mb"`
 	KeepRuns  int    `mapstructure:"keep-runs"`
 	LogLevel  string `mapstructure:"log-level"`
 	LogFormat string `mapstructure:"log-format"`

@@ -148,6 +148,8 @@ func Keys() []Key {
 		{Name: "failed-label", Group: "Labels ralph sets", Kind: Text, Default: "", Help: "on issues that wait for another attempt; empty: none"},
 
 		{Name: "state-dir", Group: "This host", Kind: Path, Default: "", Help: "folder of ralph's state; empty: $XDG_STATE_HOME/ralph"},
+		{Name: "min-free-mb", Group: "This host", Kind: Int, Default: 1024,
+			Help: "free disk space in MiB below which the run that takes most is ended, and none is started; 0: no floor"},
 		{Name: "keep-runs", Group: "This host", Kind: Int, Default: 20, Min: 1, Help: "runs of an issue whose logs are kept"},
 		{Name: "log-level", Group: "This host", Kind: Text, Default: "warn",
 			Choices: []string{"debug", "info", "warn", "error"}, Help: "least level that is logged"},
