@@ -100,6 +100,24 @@ func TestMessagesOfPeopleStay(t *testing.T) {
 	}
 }
 
+// A sandbox that may reach the remote can fetch from it, too.
+func TestMessagesOfPeopleInAPrivateRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	bare := f.withRemote()
+	in := f.private("42", "r1")
+	theirs := f.pushed(bare, "person", "Fixes #9")
+	in.sh("git fetch -q " + bare + " main; git merge -q --no-edit FETCH_HEAD; echo b > b.txt; git add b.txt; git commit -qm 'Closes #1'")
+	got := f.handBack(in.tree)
+	if !f.contains(got.Tip, theirs) || f.message(got.Tip) != "Closes # 1\n" {
+		t.Errorf("handed back:\n%s", f.git("log", "--graph", "--format=%h %s", got.Tip))
+	}
+	if now, err := in.tree.BaseNow(t.Context()); err != nil || now != f.git("rev-parse", "main") {
+		t.Errorf("the base here is at %s, %v", now, err)
+	}
+	f.remove(in.tree)
+}
+
 // No ref that appears while the agent works shields its messages, whatever it is called.
 func TestRefsOfTheAgentShieldNothing(t *testing.T) {
 	t.Parallel()
@@ -111,6 +129,8 @@ func TestRefsOfTheAgentShieldNothing(t *testing.T) {
 		"the remote's base": "git update-ref refs/remotes/origin/main HEAD",
 		"pushed branch":     "git push -q origin HEAD:refs/heads/mine",
 		"moved tag":         "git tag -f v1",
+		"remote away":       "git fetch -q origin; rm -r $(git remote get-url origin)",
+		"no note":           "git tag mine; rm -f ../*.refs",
 		"moved remote":      "git update-ref refs/remotes/origin/main HEAD; git init -q --bare ../evil; git push -q ../evil HEAD:main; git remote set-url origin $PWD/../evil",
 		"instead of":        "git update-ref refs/remotes/origin/main HEAD; git init -q --bare ../evil; git push -q ../evil HEAD:main; git config url.$PWD/../evil.insteadOf $(git remote get-url origin)",
 	} {
