@@ -44,6 +44,7 @@ var fillers = map[string]string{
 	"many files":     `i=0; while :; do i=$((i+1)); head -c 1000000 /dev/urandom >junk-$i; done`,
 	"the repository": `cat /dev/urandom >$(git rev-parse --git-dir)/junk`,
 	"what git takes": `i=0; while :; do i=$((i+1)); head -c 8000000 /dev/urandom >junk-$i; git add junk-$i && git commit -qm junk; done`,
+	"an open file":   `exec 3>junk; rm junk; exec env -i /bin/sh -c "cat /dev/urandom >&3; exec sleep 1000"`,
 	"going on after": `trap "" TERM; while :; do cat /dev/urandom >>junk; done 2>/dev/null`,
 }
 

@@ -24,7 +24,7 @@ type account struct {
 // account lets the pool's guard see what the run writes into its new worktree.
 func (w *worker) account(ctx context.Context, tree *worktree.Tree) *account {
 	a := &account{folders: tree.Folders()}
-	a.remove = w.p.disk.Add(ctx, disk.Taker{Folders: a.all, End: func(err *disk.TakenError) {
+	a.remove = w.p.disk.Add(ctx, disk.Taker{Folders: a.all, Marks: []string{w.rec.Run, "RALPH_RUN=" + w.rec.Run, "RALPH_MARK=" + w.rec.Run}, End: func(err *disk.TakenError) {
 		w.stop.stop(err)
 		w.kill(err) // to be asked would leave it time to write on
 	}})

@@ -24,6 +24,9 @@ type Guard struct {
 type Taker struct {
 	// Folders are what it may write. They need not be there all the time.
 	Folders func() []string
+	// Marks are what its processes may have as an argument, or in their environment as "NAME=value": what they hold open that
+	// is in no folder counts as well. They must be more than others can guess.
+	Marks []string
 	// End ends it, and need not wait for that. It is called once at most.
 	End func(*TakenError)
 }
@@ -82,7 +85,13 @@ func (g *Guard) Add(ctx context.Context, t Taker) (remove func()) {
 func (g *Guard) measure(ctx context.Context, t Taker) Amount {
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()
-	return Measure(ctx, g.Place, t.Folders()...)
+	a := Measure(ctx, g.Place, t.Folders()...)
+	device, err := filesystem(g.Place)
+	if err != nil {
+		return a
+	}
+	h := held(ctx, device, t.Marks)
+	return Amount{Bytes: a.Bytes + h.Bytes, Files: a.Files + h.Files, Cut: a.Cut || h.Cut}
 }
 
 // Short looks whether there is too little room now. A place that cannot be looked at is not short: what is wrong with it

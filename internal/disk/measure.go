@@ -107,15 +107,33 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, most int) 
 
 // count adds one file, and says whether it was one to count.
 func (m *measure) count(info os.FileInfo) bool {
+	if linksOf(info) > 1 && !info.IsDir() {
+		return m.once(info)
+	}
+	return m.add(info)
+}
+
+// once is count for a file that may be met again.
+func (m *measure) once(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || m.seen[st.Ino] || !m.add(info) {
+		return false
+	}
+	m.seen[st.Ino] = true
+	return true
+}
+
+func linksOf(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // its type differs between systems
+	}
+	return 1
+}
+
+func (m *measure) add(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || deviceOf(info) != m.device {
 		return false
-	}
-	if st.Nlink > 1 && !info.IsDir() {
-		if m.seen[st.Ino] {
-			return false
-		}
-		m.seen[st.Ino] = true
 	}
 	m.Bytes += st.Blocks * 512 // whatever the file system's own blocks are
 	m.Files++

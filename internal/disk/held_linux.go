@@ -1,0 +1,93 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// mostEnvironment bounds what is read of one process's environment or arguments.
+const mostEnvironment = 1 << 20
+
+// held counts the files of the file system that have no name any more, and that processes of somebody still have open:
+// they are in no folder, and take room until the last of these processes ends. Its processes are those with one of the
+// marks as an argument or in their environment, and all that share a PID namespace with one, unless that is this process's
+// own as well: a sandbox has its own, and can take the mark off but not leave it.
+func held(ctx context.Context, device uint64, marks []string) Amount {
+	procs, err := os.ReadDir("/proc")
+	if err != nil || len(marks) == 0 {
+		return Amount{}
+	}
+	self, _ := os.Readlink("/proc/self/ns/pid")
+	spaces := map[string][]string{} // PID namespaces, and the processes in them
+	theirs := map[string]bool{}     // processes
+	for _, p := range procs {
+		if _, err := strconv.Atoi(p.Name()); err != nil || ctx.Err() != nil {
+			continue
+		}
+		dir := filepath.Join("/proc", p.Name())
+		space, err := os.Readlink(filepath.Join(dir, "ns", "pid"))
+		if err != nil {
+			continue // gone, or none of ours
+		}
+		spaces[space] = append(spaces[space], dir)
+		theirs[dir] = marked(filepath.Join(dir, "environ"), marks) || marked(filepath.Join(dir, "cmdline"), marks)
+	}
+	m := measure{device: device, seen: map[uint64]bool{}}
+	for space, dirs := range spaces {
+		whole := space != self && slices.ContainsFunc(dirs, func(dir string) bool { return theirs[dir] })
+		for _, dir := range dirs {
+			if whole || theirs[dir] {
+				m.nameless(ctx, dir)
+			}
+		}
+	}
+	m.Cut = ctx.Err() != nil
+	return m.Amount
+}
+
+// marked reports whether an environment, or a command line, has one of the marks.
+func marked(path string, marks []string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	env, err := io.ReadAll(io.LimitReader(f, mostEnvironment))
+	if err != nil {
+		return false
+	}
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if slices.Contains(marks, string(entry)) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameless counts what one process holds. Each of its threads can have files of its own; those that it has mapped into its
+// memory only root can see.
+func (m *measure) nameless(ctx context.Context, dir string) {
+	folders, _ := filepath.Glob(filepath.Join(dir, "task", "*", "fd")) // the pattern is sound
+	for _, folder := range append(folders, filepath.Join(dir, "map_files")) {
+		files, err := os.Open(folder)
+		if err != nil {
+			continue
+		}
+		for err == nil && ctx.Err() == nil {
+			var names []string
+			names, err = files.Readdirnames(manyLots)
+			for _, name := range names {
+				// This follows the kernel's link to the open file itself, whatever its name says; it opens nothing.
+				if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() && linksOf(info) == 0 {
+					m.once(info)
+				}
+			}
+		}
+		_ = files.Close()
+	}
+}

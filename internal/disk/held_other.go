@@ -1,0 +1,8 @@
+//go:build !linux
+
+package disk
+
+import "context"
+
+// held is unknown here; no sandbox of such a system shares the host's disk.
+func held(context.Context, uint64, []string) Amount { return Amount{} }
