@@ -61,3 +61,18 @@ func TestChangesKeepCarriageReturns(t *testing.T) {
 		t.Errorf("%q, want %q (%v)", got, content, err)
 	}
 }
+
+// A graft file that an agent has left in the repository hides no commit from the check.
+func TestChangesBehindGrafts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	base := f.git("rev-parse", "HEAD")
+	f.commit(f.dir, "hidden", "secret\n", "Hide")
+	f.git("rm", "-q", "hidden")
+	tip := f.commit(f.dir, "shown", "x\n", "Show")
+	f.write(f.dir, ".git/info/grafts", tip+" "+base+"\n")
+	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
+	if err != nil || !slices.Contains(c.Paths, "hidden") {
+		t.Errorf("paths %q, %v", c.Paths, err)
+	}
+}

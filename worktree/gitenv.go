@@ -51,6 +51,7 @@ func gitEnv(environ []string) []string {
 		"GIT_OPTIONAL_LOCKS=0",     // status never writes the index
 		"GIT_LITERAL_PATHSPECS=1",  // a file may be called *
 		"GIT_NO_REPLACE_OBJECTS=1", // what an agent committed is what it committed
+		"GIT_GRAFT_FILE=/dev/null", // and its parents are what it says
 		"GIT_CONFIG_COUNT="+strconv.Itoa(len(config)),
 	)
 	for i, kv := range config {
