@@ -47,6 +47,8 @@ func act(what string, args []string) int {
 		touch(say, args[0])
 	case "meddle":
 		meddle(say, args[0])
+	case "share":
+		say("share", share())
 	default:
 		return 2
 	}
@@ -163,6 +165,21 @@ func meddle(say func(string, error), process string) {
 	say("message queue", orNil(errno))
 }
 
+// share fills memory that it could share with children, and holds it until it is killed.
+func share() error {
+	const size = 256 << 20
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < size; i += os.Getpagesize() {
+		b[i] = 1
+	}
+	for {
+		_ = unix.Pause()
+	}
+}
+
 func orNil(errno unix.Errno) error {
 	if errno == 0 {
 		return nil
@@ -263,6 +280,32 @@ func TestFilesInsideAreTheCommands(t *testing.T) {
 func TestNoOtherProcessIsTouched(t *testing.T) {
 	t.Parallel()
 	only(t, inside(t, sandboxes.Spec{}, "meddle", strconv.Itoa(os.Getpid())))
+}
+
+// TestSharedMemoryCounts: memory is limited also where it could be shared.
+func TestSharedMemoryCounts(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{
+		Run: "share-" + dir, Worktree: dir, Limits: sandboxes.Limits{Memory: 128 << 20},
+		Mounts: []sandboxes.Mount{{Host: self, Inside: self, ReadOnly: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{self, acting, "share"}})
+	if err != nil || exit.Signal != "SIGKILL" {
+		t.Errorf("ended with %+v, %v, want to be killed", exit, err)
+	}
+	if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestNoSocketLeadsOut(t *testing.T) {

@@ -56,7 +56,7 @@ func help(conn *net.UnixConn) error {
 	if err != nil {
 		h.end()
 	} else if refused == nil {
-		go h.watch()
+		go newWatcher(&h.order.Plan).run()
 	}
 	r := h.await()
 	switch {

@@ -3,6 +3,7 @@ package landlock
 import (
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,23 +11,57 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// watchEvery is how often memory and processes are looked at, and watchShare the part of a processor that may be spent so:
-// on a machine with many processes a look takes longer, and comes less often. What grows faster than this is stopped a
-// little late, but is stopped. Waiting for a processor does not count: a busy machine needs looking at no less.
+// A look at what comes from here is cheap, and does not grow with what else runs on the machine; so the next one comes
+// before the memory that is left could be filled. Every process of the machine is looked at more seldom, for what a
+// command has hidden from the cheap look. Only processor time is counted as a look's cost: a busy machine needs looking at
+// no less.
 const (
+	// watchEvery is the time between two looks when nothing is near.
 	watchEvery = 50 * time.Millisecond
+	// watchOften is the shortest time between two looks. It is no less than what a look takes of a processor.
+	watchOften = 2 * time.Millisecond
+	// watchShare is the part of a processor that looks take when nothing is near: one in so many.
 	watchShare = 20
+	// fillRate is how many bytes of new memory one processor fills in a second, at most.
+	fillRate = 4 << 30
+	// countLimit bounds what an exact count costs, in memory limits: processes share so much at most, for it to be made.
+	countLimit = 4
 )
 
-// watch looks for as long as the helper lives. It never returns.
-func (h *helper) watch() {
+// watcher holds the limits that no control group holds.
+type watcher struct {
+	memory int64
+	pids   int
+	dying  map[int]bool // killed; they may need longer than until the next look
+}
+
+func newWatcher(p *plan) *watcher {
+	return &watcher{memory: p.Memory, pids: p.PIDs, dying: make(map[int]bool)}
+}
+
+// run looks for as long as the helper lives. It never returns.
+func (w *watcher) run() {
 	runtime.LockOSThread()
-	for pause := watchEvery; ; {
-		<-time.After(pause)
-		began := spent()
-		h.look()
-		pause = max(watchEvery, watchShare*(spent()-began))
+	var all time.Time // when to look at all processes again
+	for {
+		began, now := spent(), time.Now()
+		list := family
+		if !now.Before(all) {
+			list = native.Descendants
+		}
+		room := w.look(list)
+		cost := spent() - began
+		if !now.Before(all) {
+			all = now.Add(max(watchEvery, watchShare*cost))
+		}
+		<-time.After(pause(room, cost))
 	}
+}
+
+// pause is the time until the next look, when there was so much room and the last one has cost so much.
+func pause(room int64, cost time.Duration) time.Duration {
+	filled := time.Duration(float64(room) / fillRate / float64(runtime.NumCPU()) * float64(time.Second))
+	return min(max(watchEvery, watchShare*cost), max(filled, watchOften, cost))
 }
 
 // spent is the processor time of this thread so far.
@@ -38,24 +73,50 @@ func spent() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// look ends the largest process when all together have too much memory, and what is youngest when they are too many.
-func (h *helper) look() {
-	pids, err := native.Descendants(os.Getpid())
-	if err != nil {
-		return
+// look ends the largest processes while all together have too much memory, and the youngest when they are too many. It
+// returns how much memory is left to them.
+func (w *watcher) look(list func(int) ([]int, error)) (room int64) {
+	pids, err := list(os.Getpid())
+	if err == nil && len(pids) > w.pids { // some of which have ended, perhaps
+		pids, err = native.Descendants(os.Getpid())
 	}
-	total, largest, size := int64(0), 0, int64(0)
-	for _, pid := range pids {
-		used := native.OwnMemory(pid)
-		total += used
-		if used > size {
-			largest, size = pid, used
+	if err != nil {
+		return 0
+	}
+	for pid := range w.dying {
+		if !slices.Contains(pids, pid) {
+			delete(w.dying, pid)
 		}
 	}
-	if total > h.order.Plan.Memory && largest > 0 {
-		_ = unix.Kill(largest, unix.SIGKILL)
+	for _, pid := range pids[min(len(pids), w.pids):] {
+		w.kill(pid)
 	}
-	for _, pid := range pids[min(len(pids), h.order.Plan.PIDs):] {
-		_ = unix.Kill(pid, unix.SIGKILL)
+	uses := usesOf(pids, roughly)
+	total := sum(uses)
+	if total > w.memory && total <= countLimit*w.memory {
+		uses = usesOf(pids, exactly)
+		total = sum(uses)
+	}
+	room = max(0, w.memory-total)
+	for _, u := range uses { // what is ending grows no more
+		if w.dying[u.pid] {
+			total -= u.size
+		}
+	}
+	for _, u := range uses {
+		if total <= w.memory {
+			break
+		}
+		if !w.dying[u.pid] {
+			w.kill(u.pid)
+			total -= u.size
+		}
+	}
+	return room
+}
+
+func (w *watcher) kill(pid int) {
+	if unix.Kill(pid, unix.SIGKILL) == nil {
+		w.dying[pid] = true
 	}
 }

@@ -83,6 +83,3 @@ func Descendants(pid int) (pids []int, err error) {
 	}
 	return pids, nil
 }
-
-// OwnMemory is how many bytes of memory are a process's own; what it shares with files can be thrown away.
-func OwnMemory(pid int) int64 { return anonymous(pid) }
