@@ -163,6 +163,11 @@ func meddle(say func(string, error), process string) {
 	name := []byte("planted\x00")
 	_, _, errno = unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&name[0])), unix.O_CREAT|unix.O_RDWR, 0o600, 0, 0, 0)
 	say("message queue", orNil(errno))
+	fd, err := unix.MemfdCreate("held", 0)
+	say("file in memory", err)
+	_ = unix.Close(fd)
+	_, _, errno = unix.Syscall(unix.SYS_MEMFD_SECRET, 0, 0, 0)
+	say("secret file in memory", orNil(errno))
 }
 
 // share fills memory that it could share with children, and holds it until it is killed.

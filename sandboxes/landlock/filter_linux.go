@@ -74,6 +74,9 @@ func program() []unix.SockFilter {
 	} {
 		refuse(call, unix.ENOSYS)
 	}
+	// Files in memory are nobody's own: what is written to one, and not mapped, would not be counted.
+	refuse(unix.SYS_MEMFD_CREATE, unix.ENOSYS)
+	refuse(unix.SYS_MEMFD_SECRET, unix.ENOSYS)
 
 	// What Landlock lets everybody do to a file that is the user's.
 	for _, call := range []uint32{
