@@ -115,11 +115,13 @@ func noContainer(t *testing.T, engine, dir string) {
 const lookInImage = `if find / -xdev -path /.ralph -prune -o -type f -exec grep -lF "$key" {} + 2>/dev/null | grep .; then exit 1; fi
 `
 
-// findAPlanted proves that looking finds something: the image's tools are not those of the host.
+// findAPlanted proves that looking finds something: an image's tools are not those of the host, and a sandbox shows less.
 const findAPlanted = `planted=a-planted-secret
-printf %s "$planted" >/tmp/planted
-grep -rIlF "$planted" /tmp /etc >/tmp/found || exit 1
-rm /tmp/planted
+tmp=${TMPDIR:-/tmp}
+printf %s "$planted" >"$tmp/planted"
+grep -rIlF "$planted" "$tmp" /etc >"$tmp/found" 2>/dev/null
+grep -q planted "$tmp/found" || exit 1
+rm "$tmp/planted" "$tmp/found"
 PLANTED=$planted sh -c 'for f in /proc/[0-9]*/environ; do
   if tr "\0" "\n" <"$f" 2>/dev/null | grep -qF "PLANTED=a-planted"; then exit 0; fi
 done; exit 1'

@@ -31,13 +31,14 @@ func TestRealAgentsIsolated(t *testing.T) {
 				s, r := newScene(t, doIt), newRepository(t)
 				r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
 				r.write(t, "look.sh", lookForSecrets)
+				r.write(t, "control.sh", findAPlanted)
 				r.commit(t, "a backlog")
 				env := []string{
 					"PATH=" + filepath.Dir(agentProgram(t, tt.program)) + ":" + os.Getenv("PATH"),
 					tt.key + "=" + secret, "RALPH_AGENT=" + agent, "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=" + sandbox,
 				}
 				p := s.start(t, r, env, "work", "--model", tt.model, "--agent-upstream", tt.upstream, "--max-iterations", "2",
-					"--gate", "test -f hello.txt", "--gate", "sh look.sh")
+					"--gate", "test -f hello.txt", "--gate", "sh control.sh", "--gate", "sh look.sh")
 				if got := p.end(t); got != 0 {
 					t.Fatalf("status %d", got)
 				}
@@ -57,9 +58,9 @@ func TestRealAgentsIsolated(t *testing.T) {
 	}
 }
 
-// isolating are the sandboxes that need no image. Landlock is not for root.
+// isolating are the sandboxes that need no image. Landlock is not for root; see TestRealAgentsInLandlock.
 func isolating() []string {
-	if os.Getuid() == 0 {
+	if os.Getuid() == 0 || !hasLandlock() {
 		return []string{"native"}
 	}
 	return []string{"native", "landlock"}
@@ -103,6 +104,6 @@ key=${key}-the-real-secret-0123456789abcdef
 for f in /proc/[0-9]*/environ /proc/[0-9]*/cmdline; do
   if tr '\0' '\n' < "$f" 2>/dev/null | grep -qF "$key"; then echo "the key is in $f"; exit 1; fi
 done
-if grep -rIlF "$key" "$HOME" /tmp /etc . "$(cut -d' ' -f2 .git)" 2>/dev/null; then exit 1; fi
+if grep -rIlF "$key" "$HOME" "${TMPDIR:-/tmp}" /tmp /etc . "$(cut -d' ' -f2 .git)" 2>/dev/null; then exit 1; fi
 if env | grep -qF "$key"; then echo "the key is in the environment"; exit 1; fi
 `

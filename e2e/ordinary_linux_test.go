@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ordinary is the user that root's tests of landlock run as.
+const ordinary = 65534
+
+// TestRealAgentsInLandlock runs this program again as an ordinary user, where root has started it: the real agents work a
+// backlog to the end in landlock. Where the kernel has what landlock needs it never skips.
+func TestRealAgentsInLandlock(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // TestRealAgentsIsolated has it
+	}
+	if !hasLandlock() {
+		t.Skip("this kernel has no Landlock of ABI 6: it is older than Linux 6.12, or has it switched off")
+	}
+	agentProgram(t, "claude")                  // skips, or says what to install
+	dir, err := os.MkdirTemp("", "ralph-e2e-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	here, tmp := filepath.Join(dir, "e2e"), filepath.Join(dir, "tmp")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(here, 0o755), os.Mkdir(tmp, 0o700), os.Chown(tmp, ordinary, ordinary)); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(here, "e2e.test")
+	copyOut(t, self, program)
+	copyOut(t, "../.tools/npm/", filepath.Join(dir, ".tools/npm"))
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout=300s", "-test.run=^TestRealAgentsIsolated$/_in_landlock$")
+	cmd.Dir = here
+	cmd.Env = append(gitEnv(), "PATH="+os.Getenv("PATH"), "GORACE="+os.Getenv("GORACE"), "HOME="+tmp, "TMPDIR="+tmp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	out, err := cmd.CombinedOutput()
+	if n := strings.Count(string(out), "--- PASS: TestRealAgentsIsolated/"); err != nil || n != 2 {
+		t.Errorf("as user %d: %v, %d agents worked, want 2\n%s", ordinary, err, n, out)
+	}
+}
+
+// hasLandlock reports whether this kernel has all of Landlock that the sandbox needs.
+func hasLandlock() bool {
+	const needed = 6
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	return errno == 0 && abi >= needed
+}
+
+// copyOut copies a file or a folder to where other users may read it, without the bytes where that is possible. Another
+// process writes it: while this one has a program open for writing, so has whatever it forks, and then nobody can start it.
+func copyOut(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if exec.CommandContext(t.Context(), "cp", "--archive", "--link", from, to).Run() == nil {
+		return
+	}
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", `rm -rf "$2" && cp -R -P "$1" "$2"`, "sh", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("copy %s: %v\n%s", from, err, out)
+	}
+}
