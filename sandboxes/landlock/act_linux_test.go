@@ -311,6 +311,9 @@ func TestSharedMemoryCounts(t *testing.T) {
 	if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
+	if got := sandboxes.NoticesOf(box); len(got) != 1 || got[0] != sandboxes.MemoryNotice(1, 128<<20) {
+		t.Errorf("notices: %q", got)
+	}
 }
 
 func TestNoSocketLeadsOut(t *testing.T) {

@@ -43,6 +43,13 @@ type report struct {
 	Refused string `json:"refused,omitempty"`
 	Cause   string `json:"cause,omitempty"` // of Refused: not-found, permission
 	Failed  string `json:"failed,omitempty"`
+	Killed  cost   `json:"killed,omitzero"`
+}
+
+// cost is how many processes limits have cost that are held by looking.
+type cost struct {
+	Memory int `json:"memory,omitempty"`
+	PIDs   int `json:"pids,omitempty"`
 }
 
 const (

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 )
@@ -88,5 +89,10 @@ func nothingLeft(t *testing.T, run string) {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), landlock.ScratchPrefix(run)+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%s is left, %v", left, err)
+	}
+	for _, at := range cgroup.Find() {
+		if left, err := filepath.Glob(filepath.Join(at.Dir, cgroup.Prefix(run)+"*")); err != nil || len(left) > 0 {
+			t.Errorf("control group %s is left, %v", left, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
@@ -47,16 +48,20 @@ func help(conn *net.UnixConn) error {
 	if err != nil {
 		return fmt.Errorf("start the command: %w", err)
 	}
+	if err := cgroup.Enter(o.Plan.Groups, h.root); err != nil { // it waits for its order
+		return err
+	}
 	go h.listen(conn)
 	if err := silence(); err != nil {
 		return err
 	}
 	refused, err := h.handOver(child)
 	_ = child.Close()
+	watcher := newWatcher(&h.order.Plan)
 	if err != nil {
 		h.end()
-	} else if refused == nil {
-		go newWatcher(&h.order.Plan).run()
+	} else if refused == nil && (o.Plan.WatchMemory || o.Plan.WatchPIDs) {
+		go watcher.run()
 	}
 	r := h.await()
 	switch {
@@ -65,6 +70,7 @@ func help(conn *net.UnixConn) error {
 	case refused != nil:
 		r = *refused
 	}
+	r.Killed = watcher.cost()
 	return tell(conn, r)
 }
 

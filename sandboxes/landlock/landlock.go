@@ -64,6 +64,7 @@ func Weaknesses() []string {
 		"the host's process list, network interfaces and /proc can be seen",
 		"the worktree's .git file can be replaced until the sandbox is closed",
 		"commands have the user's own id",
-		"memory and processes are limited by looking at them, CPU, scratch space and file watchers are not",
+		"without control groups memory and processes are limited by looking at them, and CPU is not",
+		"scratch space and file watchers are not limited",
 	}
 }

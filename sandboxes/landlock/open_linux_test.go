@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 )
@@ -124,14 +125,7 @@ func TestCommandsAreTheWorktreesOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // there is nobody else to be
 	}
-	dir, err := os.MkdirTemp("", "landlock-owner-") //nolint:usetesting // t.TempDir is closed to other users
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinary, ordinary)); err != nil {
-		t.Fatal(err)
-	}
+	dir := ofAnother(t)
 	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{Run: "owner-" + dir, Worktree: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -150,4 +144,51 @@ func TestCommandsAreTheWorktreesOwner(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "made")); err != nil || info.Mode() != 0o640 {
 		t.Errorf("what it made: %+v, %v", info, err)
 	}
+}
+
+// ofAnother makes a folder that is not root's.
+func ofAnother(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "landlock-owner-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinary, ordinary)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestControlGroupsHoldLimits: where this process may make control groups, commands are in one that bounds them together.
+func TestControlGroupsHoldLimits(t *testing.T) {
+	t.Parallel()
+	if _, ok := cgroup.Find()["memory"]; !ok || os.Getuid() != 0 {
+		return // the watch holds them, as it does in the other tests
+	}
+	dir := ofAnother(t)
+	p := landlock.New(landlock.Config{})
+	run := "groups-" + dir
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: run, Worktree: dir, Limits: sandboxes.Limits{Memory: 128 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{
+		// One could be filled, two cannot.
+		Argv: []string{"sh", "-c", `cat /proc/self/cgroup; echo 0 >/sys/fs/cgroup/memory/cgroup.procs
+			fill() { perl -e '$| = 1; push @h, "a" x (8 << 20) for 1..10; print "full\n"; <STDIN>'; }
+			mkfifo full wait; exec 8<>wait; fill <&8 >full & read word <full; echo "$word"; fill </dev/null`},
+		Stdout: &out, Stderr: &out,
+	})
+	if err != nil || !strings.Contains(out.String(), "/"+cgroup.Prefix(run)) || !strings.Contains(out.String(), "\nfull\n") {
+		t.Errorf("%+v, %v, %s", exit, err, &out)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := sandboxes.NoticesOf(box); len(got) != 1 || !strings.Contains(got[0], "killed at the memory limit of 128 MB") {
+		t.Errorf("notices: %q", got)
+	}
+	nothingLeft(t, run)
 }

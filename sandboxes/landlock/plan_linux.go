@@ -29,6 +29,11 @@ type plan struct {
 	Memory int64
 	PIDs   int
 	Disk   int64
+
+	Groups []string // control groups that commands are in
+	// Watch are the limits that have to be held by looking, because no control group does.
+	WatchMemory bool
+	WatchPIDs   bool
 }
 
 // newPlan checks a spec and says what it comes to on this host.

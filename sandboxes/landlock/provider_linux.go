@@ -1,12 +1,15 @@
 package landlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -17,11 +20,12 @@ type Provider struct {
 	show    []string
 	path    string
 	scratch string
+	places  func() cgroup.Places // tried out once
 }
 
 // New returns the provider. Nothing is looked at or made before it is used.
 func New(c Config) *Provider {
-	p := &Provider{show: slices.Clone(c.Show), path: c.Path, scratch: c.Scratch}
+	p := &Provider{show: slices.Clone(c.Show), path: c.Path, scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
 	if p.path == "" {
 		p.path = os.Getenv("PATH")
 	}
@@ -57,14 +61,14 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s, err := p.open(spec)
+	s, err := p.open(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox landlock: %w", err)
 	}
 	return s, nil
 }
 
-func (p *Provider) open(spec sandboxes.Spec) (*sandbox, error) {
+func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox, err error) {
 	if err := usable(); err != nil {
 		return nil, err
 	}
@@ -76,10 +80,20 @@ func (p *Provider) open(spec sandboxes.Spec) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	var g *cgroup.Group
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Remove(context.WithoutCancel(ctx)), room.remove())
+		}
+	}()
 	out.Write = append(out.Write, room.home(), room.temp())
+	if g, err = p.places().Make(out.Run, cgroup.Limits{Memory: out.Memory, CPUs: cmp.Or(spec.Limits.CPUs, 2), PIDs: out.PIDs}); err != nil {
+		return nil, err
+	}
+	out.Groups, out.WatchMemory, out.WatchPIDs = g.Dirs(), !g.Holds("memory"), !g.Holds("pids")
 	if spec.GitDir != "" {
 		if err := room.point(out.Worktree, spec.GitDir); err != nil {
-			return nil, errors.Join(err, room.remove())
+			return nil, err
 		}
 	}
 	env := baseEnv(out.path(p.path), room)
@@ -87,7 +101,7 @@ func (p *Provider) open(spec sandboxes.Spec) (*sandbox, error) {
 		env = append(env, egress.Env()...)
 	}
 	env = append(env, "PWD="+out.Worktree)
-	return newSandbox(out, room, append(env, spec.Env...)), nil
+	return newSandbox(out, room, g, append(env, spec.Env...)), nil
 }
 
 // Reap ends what a crashed ralph has left of a run, and puts back what the sandbox had changed on the host.
@@ -102,7 +116,7 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	for _, room := range rooms {
 		err = errors.Join(err, room.remove())
 	}
-	if err != nil {
+	if err = errors.Join(err, cgroup.Reap(ctx, run)); err != nil {
 		return fmt.Errorf("reap sandbox landlock: %w", err)
 	}
 	return nil

@@ -14,14 +14,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 type sandbox struct {
-	plan *plan
-	room *scratch
-	env  []string
+	plan  *plan
+	room  *scratch
+	group *cgroup.Group
+	env   []string
 
 	closing chan struct{} // closed by the first Close
 	running sync.WaitGroup
@@ -29,15 +31,17 @@ type sandbox struct {
 	mu      sync.Mutex
 	closed  bool // guarded by mu; running grows only before
 	removed bool // guarded by mu; Close has done its work
+	killed  cost // guarded by mu
 }
 
 var (
 	_ sandboxes.Sandbox = (*sandbox)(nil)
 	_ sandboxes.Keeper  = (*sandbox)(nil)
+	_ sandboxes.Noticer = (*sandbox)(nil)
 )
 
-func newSandbox(p *plan, room *scratch, env []string) *sandbox {
-	return &sandbox{plan: p, room: room, env: env, closing: make(chan struct{})}
+func newSandbox(p *plan, room *scratch, g *cgroup.Group, env []string) *sandbox {
+	return &sandbox{plan: p, room: room, group: g, env: env, closing: make(chan struct{})}
 }
 
 // Workdir is the worktree's path, which is the same on both sides.
@@ -63,6 +67,10 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 		return sandboxes.Exit{}, err
 	}
 	r, err := s.call(ctx, cmd)
+	s.mu.Lock()
+	s.killed.Memory += r.Killed.Memory
+	s.killed.PIDs += r.Killed.PIDs
+	s.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
@@ -168,9 +176,27 @@ func (s *sandbox) Close(ctx context.Context) error {
 	if err := proc.KillMarked(ctx, s.plan.Run); err != nil {
 		return fmt.Errorf("close sandbox landlock: %w", err)
 	}
+	killed := s.group.Killed()
+	if err := s.group.Remove(ctx); err != nil {
+		return fmt.Errorf("close sandbox landlock: %w", err)
+	}
+	s.killed.Memory, s.group = s.killed.Memory+killed, nil
 	if err := s.room.remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("close sandbox landlock: %w", err)
 	}
 	s.removed = true
 	return nil
+}
+
+// Notices says what limits have cost.
+func (s *sandbox) Notices() (lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.killed.Memory; n > 0 {
+		lines = append(lines, sandboxes.MemoryNotice(n, s.plan.Memory))
+	}
+	if n := s.killed.PIDs; n > 0 {
+		lines = append(lines, sandboxes.PIDsNotice(n, s.plan.PIDs))
+	}
+	return lines
 }

@@ -1,9 +1,11 @@
 package landlock
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,10 +35,24 @@ type watcher struct {
 	memory int64
 	pids   int
 	dying  map[int]bool // killed; they may need longer than until the next look
+
+	killedMemory, killedPIDs atomic.Int64
 }
 
 func newWatcher(p *plan) *watcher {
-	return &watcher{memory: p.Memory, pids: p.PIDs, dying: make(map[int]bool)}
+	w := &watcher{memory: math.MaxInt64, pids: math.MaxInt, dying: make(map[int]bool)}
+	if p.WatchMemory {
+		w.memory = p.Memory
+	}
+	if p.WatchPIDs {
+		w.pids = p.PIDs
+	}
+	return w
+}
+
+// cost is what the limits have cost so far. It may be asked for while run runs.
+func (w *watcher) cost() cost {
+	return cost{Memory: int(w.killedMemory.Load()), PIDs: int(w.killedPIDs.Load())}
 }
 
 // run looks for as long as the helper lives. It never returns.
@@ -89,7 +105,10 @@ func (w *watcher) look(list func(int) ([]int, error)) (room int64) {
 		}
 	}
 	for _, pid := range pids[min(len(pids), w.pids):] {
-		w.kill(pid)
+		w.kill(pid, &w.killedPIDs)
+	}
+	if w.memory == math.MaxInt64 {
+		return w.memory
 	}
 	uses := usesOf(pids, roughly)
 	total := sum(uses)
@@ -108,15 +127,16 @@ func (w *watcher) look(list func(int) ([]int, error)) (room int64) {
 			break
 		}
 		if !w.dying[u.pid] {
-			w.kill(u.pid)
+			w.kill(u.pid, &w.killedMemory)
 			total -= u.size
 		}
 	}
 	return room
 }
 
-func (w *watcher) kill(pid int) {
-	if unix.Kill(pid, unix.SIGKILL) == nil {
+func (w *watcher) kill(pid int, count *atomic.Int64) {
+	if !w.dying[pid] && unix.Kill(pid, unix.SIGKILL) == nil {
 		w.dying[pid] = true
+		count.Add(1)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
@@ -100,7 +101,7 @@ func nothingLeft(t *testing.T, run string) {
 	if err != nil || strings.Contains(string(mounts), "/.scratch") || strings.Contains(string(mounts), run) {
 		t.Errorf("mounts are left, %v:\n%s", err, mounts)
 	}
-	prefix := native.GroupPrefix(run)
+	prefix := cgroup.Prefix(run)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(entry.Name(), prefix) {
 			t.Errorf("control group %s is left", path)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cgroup"
 )
 
 // needed are the capabilities, over the sandbox's own namespaces only, with which the first process builds the sandbox.
@@ -52,7 +54,7 @@ func limitSelf(pids int) error {
 		return fmt.Errorf("limit core dumps: %w", err)
 	}
 	// Counted in this user namespace only. Commands get less, once they have started; see limitCommand.
-	n := uint64(pids + spare)
+	n := uint64(pids + cgroup.Spare)
 	var now unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &now); err == nil && n > now.Max {
 		n = now.Max

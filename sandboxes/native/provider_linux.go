@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -21,7 +22,7 @@ const openLimit = 30 * time.Second
 type Provider struct {
 	show    []string
 	path    string
-	places  func() places // tried out once
+	places  func() cgroup.Places // tried out once
 	mappers mappers
 }
 
@@ -31,7 +32,7 @@ func New(c Config) *Provider {
 	if path == "" {
 		path = os.Getenv("PATH")
 	}
-	return &Provider{show: slices.Clone(c.Show), path: path, places: sync.OnceValue(findPlaces)}
+	return &Provider{show: slices.Clone(c.Show), path: path, places: sync.OnceValue(cgroup.Find)}
 }
 
 // Capabilities says what this host lets the provider do.
@@ -48,7 +49,7 @@ func (p *Provider) Enforcement() Enforcement {
 		switch {
 		case !ok:
 			return otherwise
-		case at.v2:
+		case at.V2:
 			return "control group v2"
 		}
 		return "control group v1"
@@ -118,16 +119,20 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if err != nil {
 		return nil, diagnose(err)
 	}
-	var g *group
+	var g *cgroup.Group
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.kill(context.WithoutCancel(ctx)), g.remove(context.WithoutCancel(ctx)))
+			err = errors.Join(err, f.kill(context.WithoutCancel(ctx)), g.Remove(context.WithoutCancel(ctx)))
 		}
 	}()
-	if g, err = p.places().makeGroup(out.Run, withDefaults(spec.Limits), f.process.Pid); err != nil {
+	l := withDefaults(spec.Limits)
+	if g, err = p.places().Make(out.Run, cgroup.Limits{Memory: l.Memory, CPUs: l.CPUs, PIDs: l.PIDs}); err != nil {
 		return nil, err
 	}
-	out.WatchMemory, out.WatchPIDs = !g.held["memory"], !g.held["pids"]
+	if err := cgroup.Enter(g.Dirs(), f.process.Pid); err != nil {
+		return nil, err
+	}
+	out.WatchMemory, out.WatchPIDs = !g.Holds("memory"), !g.Holds("pids")
 	if err := f.handOver(limited, out, given); err != nil {
 		return nil, diagnose(err)
 	}
@@ -147,7 +152,7 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if err := killFirsts(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)
 	}
-	if err := reapGroups(ctx, run); err != nil {
+	if err := cgroup.Reap(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)
 	}
 	return nil

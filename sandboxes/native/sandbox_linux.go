@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -29,7 +30,7 @@ var errEnded = errors.New("the sandbox has ended by itself: its first process wa
 
 type sandbox struct {
 	first *first
-	group *group
+	group *cgroup.Group
 	dir   string
 	env   []string
 	who   identity
@@ -51,7 +52,7 @@ var (
 	_ sandboxes.Noticer = (*sandbox)(nil)
 )
 
-func newSandbox(f *first, g *group, p *plan, env []string, who identity) *sandbox {
+func newSandbox(f *first, g *cgroup.Group, p *plan, env []string, who identity) *sandbox {
 	s := &sandbox{
 		first: f, group: g, dir: p.Worktree, env: env, who: who, plan: p,
 		heard: make(chan struct{}), waiting: make(map[uint64]chan event), killed: make(map[string]int),
@@ -308,12 +309,12 @@ func (s *sandbox) Close(ctx context.Context) error {
 		return fmt.Errorf("close sandbox native: %w", context.Cause(ctx))
 	}
 	<-s.heard
-	if n := s.group.killed(); n > 0 {
+	if n := s.group.Killed(); n > 0 {
 		s.mu.Lock()
 		s.killed[causeMemory] = n // the kernel's count, not both
 		s.mu.Unlock()
 	}
-	if err := s.group.remove(ctx); err != nil {
+	if err := s.group.Remove(ctx); err != nil {
 		return fmt.Errorf("close sandbox native: %w", err)
 	}
 	return nil

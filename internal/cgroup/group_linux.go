@@ -1,0 +1,197 @@
+package cgroup
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits are what a group bounds.
+type Limits struct {
+	Memory int64 // bytes
+	CPUs   float64
+	PIDs   int // processes and threads; the group allows [Spare] more
+}
+
+// Spare are processes and threads that a group allows beyond the limit, for the first process of a sandbox to go on
+// working while the commands are at theirs.
+const Spare = 48
+
+// Group is the control groups of one sandbox. Nil is one that holds nothing.
+type Group struct {
+	dirs   []string
+	held   map[string]bool // controllers that bound it
+	events string          // the file that counts what the memory limit has cost; empty without one
+}
+
+// Holds reports whether the group bounds what a controller is for.
+func (g *Group) Holds(controller string) bool { return g != nil && g.held[controller] }
+
+// Dirs are the group's folders, for [Enter].
+func (g *Group) Dirs() []string {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.dirs)
+}
+
+// Killed is how many processes the kernel has killed because the group had used up its memory.
+func (g *Group) Killed() int {
+	if g == nil || g.events == "" {
+		return 0
+	}
+	text, err := os.ReadFile(g.events)
+	if err != nil {
+		return 0 // removed, or a kernel that does not count
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
+			n, _ := strconv.Atoi(f[1])
+			return n
+		}
+	}
+	return 0
+}
+
+// Prefix begins the names of a run's groups. The id itself may not be fit for a folder's name.
+func Prefix(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return "ralph-" + hex.EncodeToString(sum[:8]) + "-"
+}
+
+// Make makes the groups of a sandbox, with its limits. What cannot be held is left out. With an error too, what was made
+// is returned.
+func (p Places) Make(run string, l Limits) (*Group, error) {
+	name := Prefix(run) + strings.ToLower(rand.Text()[:8])
+	g := &Group{held: make(map[string]bool)}
+	for _, c := range controllers() {
+		at, ok := p[c]
+		if !ok {
+			continue
+		}
+		dir := filepath.Join(at.Dir, name)
+		if err := os.Mkdir(dir, 0o755); err == nil {
+			g.dirs = append(g.dirs, dir)
+		} else if !errors.Is(err, fs.ErrExist) {
+			return g, fmt.Errorf("make a control group: %w", err)
+		}
+		if err := bound(dir, c, at.V2, l); err != nil {
+			return g, fmt.Errorf("limit %s: %w", c, err)
+		}
+		g.held[c] = true
+		if c == "memory" {
+			g.events = filepath.Join(dir, "memory.oom_control")
+			if at.V2 {
+				g.events = filepath.Join(dir, "memory.events")
+			}
+		}
+	}
+	return g, nil
+}
+
+// Enter moves a process, with all its threads, into groups.
+func Enter(dirs []string, pid int) error {
+	for _, dir := range dirs {
+		if err := writeControl(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("enter control group: %w", err)
+		}
+	}
+	return nil
+}
+
+// bound writes a controller's limit.
+func bound(dir, controller string, v2 bool, l Limits) error {
+	const period = 100_000 // microseconds
+	quota := max(int64(l.CPUs*period), 1000)
+	file := controllerFile(controller, v2)
+	switch {
+	case controller == "memory":
+		if err := writeControl(dir, file, strconv.FormatInt(l.Memory, 10)); err != nil {
+			return err
+		}
+		if v2 { // absent on a machine without swap
+			_ = writeControl(dir, "memory.swap.max", "0")
+		} else {
+			_ = writeControl(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10))
+		}
+		return nil
+	case controller == "cpu" && v2:
+		return writeControl(dir, file, fmt.Sprintf("%d %d", quota, period))
+	case controller == "cpu":
+		if err := writeControl(dir, "cpu.cfs_period_us", strconv.Itoa(period)); err != nil {
+			return err
+		}
+		return writeControl(dir, file, strconv.FormatInt(quota, 10))
+	}
+	return writeControl(dir, file, strconv.Itoa(l.PIDs+Spare))
+}
+
+func writeControl(dir, file, text string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// Remove removes the groups, whose processes have ended.
+func (g *Group) Remove(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	var all error
+	for _, dir := range g.dirs {
+		all = errors.Join(all, removeGroup(ctx, dir))
+	}
+	return all
+}
+
+// removeGroup removes one group. The kernel lets go of ended processes a moment after their end.
+func removeGroup(ctx context.Context, dir string) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := unix.Rmdir(dir)
+		switch {
+		case err == nil, errors.Is(err, unix.ENOENT):
+			return nil
+		case !errors.Is(err, unix.EBUSY):
+			return fmt.Errorf("remove control group %s: %w", dir, err)
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("remove control group %s: %w", dir, context.Cause(ctx))
+		}
+	}
+}
+
+// Reap removes the groups that sandboxes of a run have left, wherever ralph was then.
+func Reap(ctx context.Context, run string) error {
+	prefix := Prefix(run)
+	var all error
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return nil //nolint:nilerr // what cannot be read was not made by us
+		}
+		if strings.HasPrefix(entry.Name(), prefix) {
+			all = errors.Join(all, removeGroup(ctx, path))
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return all
+}

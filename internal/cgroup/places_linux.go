@@ -1,0 +1,140 @@
+package cgroup
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Places are the folders in which groups can be made, by controller: memory, cpu, pids.
+type Places map[string]Folder
+
+// Folder is one of them.
+type Folder struct {
+	Dir string
+	V2  bool // of control groups version 2
+}
+
+func controllers() []string { return []string{"memory", "cpu", "pids"} }
+
+// Find tries out where this process may make groups that bound something.
+func Find() Places {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	found := make(Places)
+	for controller, own := range parsePlaces(groups, mounts) {
+		if controller != "" {
+			if usable(own.Dir, controllerFile(controller, false)) {
+				found[controller] = own
+			}
+			continue
+		}
+		for _, c := range controllers() {
+			if _, ok := found[c]; ok {
+				continue
+			}
+			if dir := delegated(own.Dir, c); dir != "" {
+				found[c] = Folder{Dir: dir, V2: true}
+			}
+		}
+	}
+	return found
+}
+
+// parsePlaces says in which folder's group this process is, by controller; "" is version 2.
+func parsePlaces(groups, mounts []byte) Places {
+	found := make(Places)
+	paths := make(map[string]string)
+	for line := range bytes.Lines(groups) {
+		f := strings.SplitN(strings.TrimSpace(string(line)), ":", 3)
+		if len(f) == 3 {
+			for name := range strings.SplitSeq(f[1], ",") {
+				paths[name] = f[2]
+			}
+		}
+	}
+	for line := range bytes.Lines(mounts) {
+		left, right, ok := strings.Cut(strings.TrimSpace(string(line)), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if !ok || len(l) < 6 || len(r) < 3 {
+			continue
+		}
+		root, at := l[3], l[4]
+		names := []string{""}
+		switch r[0] {
+		case "cgroup2":
+		case "cgroup":
+			names = strings.Split(r[2], ",")
+		default:
+			continue
+		}
+		for _, name := range names {
+			path, in := paths[name]
+			if !in || name != "" && !slices.Contains(controllers(), name) {
+				continue
+			}
+			below, err := filepath.Rel(root, path)
+			if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+				continue
+			}
+			found[name] = Folder{Dir: filepath.Join(at, below), V2: name == ""}
+		}
+	}
+	return found
+}
+
+// usable reports whether a group can be made in dir, and then has the file.
+func usable(dir, file string) bool {
+	trial, err := os.MkdirTemp(dir, "ralph-trial-")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Rmdir(trial) }()
+	return unix.Access(filepath.Join(trial, file), unix.W_OK) == nil
+}
+
+// delegated finds the nearest group above own whose groups are bound by the controller and may be made by us.
+func delegated(own, controller string) string {
+	for dir := filepath.Dir(own); strings.HasPrefix(dir, "/sys/fs/cgroup"); dir = filepath.Dir(dir) {
+		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		if err != nil {
+			return ""
+		}
+		if !slices.Contains(strings.Fields(string(on)), controller) {
+			continue
+		}
+		// Moving a process needs the right to write here, even when it goes to a group below.
+		if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil {
+			return ""
+		}
+		if usable(dir, controllerFile(controller, true)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// controllerFile is the file that holds a controller's limit.
+func controllerFile(controller string, v2 bool) string {
+	switch {
+	case controller == "memory" && v2:
+		return "memory.max"
+	case controller == "memory":
+		return "memory.limit_in_bytes"
+	case controller == "cpu" && v2:
+		return "cpu.max"
+	case controller == "cpu":
+		return "cpu.cfs_quota_us"
+	}
+	return "pids.max"
+}

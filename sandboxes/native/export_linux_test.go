@@ -1,6 +1,0 @@
-package native
-
-// For tests outside the package.
-var (
-	GroupPrefix = groupPrefix
-)
