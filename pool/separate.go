@@ -32,10 +32,8 @@ func separate(ctx context.Context, p sandboxes.Provider, tree *worktree.Tree, sp
 
 // leftInside says what of a sandbox's files has not come back.
 func leftInside(box sandboxes.Sandbox) []string {
-	if c, ok := box.(sandboxes.Copier); ok {
-		if left := c.Left(); left != "" {
-			return []string{"sandbox: " + left}
-		}
+	if left := sandboxes.LeftIn(box); left != "" {
+		return []string{"sandbox: " + left}
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ type Mount struct {
 	Host     string // absolute; must exist
 	Inside   string // absolute
 	ReadOnly bool
+	// Own says that the host's folder is this run's alone. Only then a provider with Copy files may write to it: it makes
+	// the folder what the sandbox has, also after a crash.
+	Own bool
 }
 
 // Source is the mount's host path with every link followed, and what is there. It refuses, with an error that does not

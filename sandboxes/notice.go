@@ -10,6 +10,14 @@ func NoticesOf(s Sandbox) []string {
 	return nil
 }
 
+// LeftIn gives what of a sandbox's files was refused when they were last copied back; empty for one that copies none.
+func LeftIn(s Sandbox) string {
+	if c, ok := s.(Copier); ok {
+		return c.Left()
+	}
+	return ""
+}
+
 // MemoryNotice says that processes were killed because the sandbox had used up its memory, in bytes.
 func MemoryNotice(processes int, memory int64) string {
 	return fmt.Sprintf("%s killed at the memory limit of %d MB (memory-mb)", were(processes), memory>>20)

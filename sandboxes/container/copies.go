@@ -34,7 +34,7 @@ var errRefused = errors.New("the sandbox's files are refused")
 // folder is one of them.
 type folder struct {
 	mirror.Tree
-	role   string // roleTree or roleGit
+	role   string // roleTree, roleGit or roleOwn
 	inside string
 }
 
@@ -44,20 +44,25 @@ const (
 	hurriedCopy = time.Minute
 )
 
-// newCopies opens the host's folders. A folder that is empty ("") is none.
-func newCopies(b *box, worktree, gitDir string) (*copies, error) {
+// newCopies opens the host's folders. A git folder that is empty ("") is none.
+func newCopies(b *box, worktree, gitDir string, own []sandboxes.Mount) (*copies, error) {
 	c := &copies{box: b}
-	for _, f := range []struct{ role, host string }{{roleGit, gitDir}, {roleTree, worktree}} {
-		if f.host == "" {
-			continue
-		}
+	var all []place
+	if gitDir != "" {
+		all = append(all, place{roleGit, gitDir, insideFolder(worktree, roleGit)})
+	}
+	all = append(all, place{roleTree, worktree, insideFolder(worktree, roleTree)})
+	for _, m := range own {
+		all = append(all, place{roleOwn, m.Host, m.Inside})
+	}
+	for _, f := range all {
 		root, err := os.OpenRoot(f.host)
 		if err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 		c.folders = append(c.folders, &folder{
-			Tree: mirror.Tree{Root: root, Skip: skipOf(f.role), Links: f.role == roleTree, Limits: b.provider.copyLimits}, role: f.role,
-			inside: insideFolder(worktree, f.role),
+			Tree: mirror.Tree{Root: root, Skip: skipOf(f.role), Links: f.role == roleTree, Limits: b.provider.copyLimits},
+			role: f.role, inside: f.inside,
 		})
 	}
 	return c, nil

@@ -2,14 +2,26 @@ package container
 
 import (
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // Folders that are copied, by what is special about them.
 const (
 	roleTree = "tree"
 	roleGit  = "git"
+	roleOwn  = "own" // a writable mount
 )
+
+// place is where a folder is on the host and inside.
+type place struct{ role, host, inside string }
+
+// ownFolders are the mounts that the container may write to, and the host gets back.
+func ownFolders(mounts []sandboxes.Mount) []sandboxes.Mount {
+	return slices.DeleteFunc(slices.Clone(mounts), func(m sandboxes.Mount) bool { return m.ReadOnly })
+}
 
 // seedPack is where the private repository's own pack is inside, with ".pack" and ".idx": what it holds is the user's, and
 // need not come back. A ".keep" beside it tells git so.

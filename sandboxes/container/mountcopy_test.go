@@ -40,6 +40,8 @@ func TestMountsOfCopies(t *testing.T) {
 		for mount, want := range map[sandboxes.Mount]string{
 			{Host: dir, Inside: "/data"}: "mount " + dir + ": files are copied into the container, so that it cannot write to the host: " +
 				"sandbox cannot do this; make the mount readonly",
+			{Host: filepath.Join(dir, "file"), Inside: "/x/file", Own: true}: "mount " + filepath.Join(dir, "file") +
+				": files are copied into the container, so that it cannot write to the host: sandbox cannot do this; make the mount readonly",
 			{Host: filepath.Join(dir, "file"), Inside: "/file", ReadOnly: true}: "mount " + filepath.Join(dir, "file") +
 				": a file is copied into a folder of its own, and /file is at the top: sandbox cannot do this; choose a place in a folder",
 		} {
@@ -49,6 +51,57 @@ func TestMountsOfCopies(t *testing.T) {
 			if want = "open sandbox " + r.engine.Name + ": " + want; !errors.Is(err, sandboxes.ErrUnsupported) || err.Error() != want {
 				t.Errorf("error is %v\nwant %s", err, want)
 			}
+		}
+	})
+}
+
+// A folder that is the run's alone is written to, also by a command whose ralph dies.
+func TestOwnMountsOfCopies(t *testing.T) {
+	copies(t, func(t *testing.T, name string, r rig) {
+		c, wt, dir := r.config(t), folder(t), folder(t)
+		host := filepath.Join(dir, "a \"quoted\", name")
+		if err := os.Mkdir(host, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write := func(path, text string) {
+			if err := os.WriteFile(filepath.Join(host, path), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read := func(path string) string {
+			text, err := os.ReadFile(filepath.Join(host, path))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		write("old", "old")
+		write("gone", "gone")
+		spec := sandboxes.Spec{
+			Worktree: wt, Run: "own-" + name + filepath.Base(filepath.Dir(wt)),
+			Mounts: []sandboxes.Mount{{Host: host, Inside: "/artefacts", Own: true}},
+		}
+		box := enter(t, container.New(r.engine, c), spec)
+		if got, exit := inside(t, box, "cd /artefacts; cat old; rm gone; mkdir sub; echo new >sub/new; ln -s /etc/passwd out; printf more >>old"); got != "old" || !exit.OK() {
+			t.Errorf("inside there is %q, %+v", got, exit)
+		}
+		if got := read("old") + read("gone") + read("sub/new") + read("out"); got != "oldmorenew\n" {
+			t.Errorf("on the host there is %q", got)
+		}
+		write("later", "from the host")
+		if got, _ := inside(t, box, "cat /artefacts/later; rm /artefacts/later"); got != "from the host" || read("later") != "" {
+			t.Errorf("inside there is %q", got)
+		}
+		spec.Run += "-crash"
+		crash{Rig: name, Config: c, Spec: spec, Script: "cd /artefacts; rm old; echo saved >saved; echo ready; exec sleep 1000"}.happen(t)
+		if err := container.New(r.engine, c).Reap(t.Context(), spec.Run); err != nil {
+			t.Fatal(err)
+		}
+		if got := read("saved") + read("old"); got != "saved\n" {
+			t.Errorf("after the clean-up there is %q", got)
+		}
+		if left := engineSays(t, r.engine.Name, "volume", "ls", "--quiet", "--filter", "label=ralph.run="+spec.Run); left != "" {
+			t.Errorf("left behind: %s", left)
 		}
 	})
 }

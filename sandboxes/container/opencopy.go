@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -17,6 +18,7 @@ import (
 const (
 	labelTree = "ralph.worktree"
 	labelGit  = "ralph.git"
+	labelOwn  = "ralph.mounts" // a list of mounts in JSON
 )
 
 // openCopy makes a container whose files are copied.
@@ -25,7 +27,7 @@ func (p *Provider) openCopy(ctx context.Context, pl *plan) (_ *box, err error) {
 		return nil, err
 	}
 	b := pl.box()
-	b.copies, err = newCopies(b, pl.spec.Worktree, pl.spec.GitDir)
+	b.copies, err = newCopies(b, pl.spec.Worktree, pl.spec.GitDir, ownFolders(pl.mounts))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(pl.state))
 	}
@@ -71,6 +73,13 @@ func (pl *plan) copyArguments() ([]string, error) {
 	args := []string{"--label", labelTree + "=" + pl.spec.Worktree}
 	if pl.spec.GitDir != "" {
 		args = append(args, "--label", labelGit+"="+pl.spec.GitDir)
+	}
+	if own := ownFolders(pl.mounts); len(own) > 0 {
+		text, err := json.Marshal(own)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--label", labelOwn+"="+string(text))
 	}
 	volumes, err := pl.volumes()
 	if err != nil {
@@ -130,8 +139,12 @@ func (p *Provider) salvage(ctx context.Context, name string) error {
 	if info, err := os.Stat(git); git != "" && (err != nil || !info.IsDir()) {
 		git = ""
 	}
+	own, err := ownLeft(labels[labelOwn])
+	if err != nil {
+		return fmt.Errorf("read the labels of container %s: %w", name, err)
+	}
 	b := &box{provider: p, name: name, workdir: tree, running: make(map[*execution]struct{}), closed: true, broken: errCrashed}
-	if b.copies, err = newCopies(b, tree, git); err != nil {
+	if b.copies, err = newCopies(b, tree, git, own); err != nil {
 		return err
 	}
 	b.copies.ended = 1
@@ -143,6 +156,18 @@ func (p *Provider) salvage(ctx context.Context, name string) error {
 		return fmt.Errorf("%w; to give up what is in it: %s rm --force %s", err, p.engine.Name, name)
 	}
 	return nil
+}
+
+// ownLeft are the folders of a label that are still there.
+func ownLeft(label string) (own []sandboxes.Mount, err error) {
+	if label == "" {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(label), &own)
+	return slices.DeleteFunc(own, func(m sandboxes.Mount) bool {
+		info, err := os.Stat(m.Host)
+		return err != nil || !info.IsDir()
+	}), err
 }
 
 var errCrashed = errors.New("its ralph has ended")

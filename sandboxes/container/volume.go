@@ -38,11 +38,13 @@ func (p *Provider) copyable(spec sandboxes.Spec, mounts []sandboxes.Mount) error
 		return nil
 	}
 	for _, m := range mounts {
-		if !m.ReadOnly {
+		info, err := os.Stat(m.Host)
+		file := err == nil && !info.IsDir()
+		if !m.ReadOnly && (!m.Own || file) {
 			return fmt.Errorf("mount %s: files are copied into the container, so that it cannot write to the host: %w; make the mount readonly",
 				m.Host, sandboxes.ErrUnsupported)
 		}
-		if info, err := os.Stat(m.Host); err == nil && !info.IsDir() && path.Dir(m.Inside) == "/" {
+		if file && path.Dir(m.Inside) == "/" {
 			return fmt.Errorf("mount %s: a file is copied into a folder of its own, and %s is at the top: %w; choose a place in a folder",
 				m.Host, m.Inside, sandboxes.ErrUnsupported)
 		}
@@ -59,8 +61,14 @@ func (pl *plan) volumes() ([]volume, error) {
 	if pl.spec.GitDir != "" {
 		all = append(all, volume{name: pl.name + gitVolume, inside: insideFolder(pl.spec.Worktree, roleGit)})
 	}
+	for i, m := range ownFolders(pl.mounts) {
+		all = append(all, volume{name: fmt.Sprintf("%s-own%d", pl.name, i+1), inside: m.Inside})
+	}
 	places := make(map[string]int)
 	for _, m := range pl.mounts {
+		if !m.ReadOnly {
+			continue
+		}
 		info, err := os.Stat(m.Host)
 		if err != nil {
 			return nil, err

@@ -81,8 +81,6 @@ func (c Config) unsupported(p sandboxes.Provider) error {
 		return fmt.Errorf("sandbox %s %s: %w; %s", p.Name(), what, sandboxes.ErrUnsupported, mend)
 	}
 	switch {
-	case can.Files == sandboxes.Copy:
-		return refuse("copies files, and a runner needs them on the host", "choose one that mounts them")
 	case c.Network != NetworkOpen && !can.Egress:
 		return refuse("does not close the network", "choose another, or ask for network "+string(NetworkOpen))
 	case c.Network == NetworkOpen && can.Egress:

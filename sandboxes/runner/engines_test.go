@@ -2,8 +2,10 @@ package runner_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,13 +15,33 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// docker is a provider of real containers. e2e/engines/start.sh starts the engine; where RALPH_TEST_ENGINES names it and
-// it does not work, this fails.
-func docker(t *testing.T) sandboxes.Provider {
+// engines runs a test on real containers whose files are mounted, and on such whose files are copied. e2e/engines/start.sh
+// starts the engines; where RALPH_TEST_ENGINES names one and it does not work, this fails.
+func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), "docker") {
-		t.Skip("RALPH_TEST_ENGINES does not name docker; start it with e2e/engines/start.sh and source the file that it names")
+	t.Parallel()
+	for name, engine := range map[string]container.Engine{
+		"docker": container.Docker(), "docker-copy": container.Docker(), "podman-copy": container.Podman(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), engine.Name) {
+				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine.Name)
+			}
+			t.Parallel()
+			c := container.Config{
+				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: helper(t)}, StateDir: open(t, t.TempDir()),
+			}
+			if strings.HasSuffix(name, "-copy") {
+				c.Files = sandboxes.Copy
+			}
+			test(t, container.New(engine, c))
+		})
 	}
+}
+
+// helper builds the program that works inside.
+func helper(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(open(t, t.TempDir()), "inside")
 	var out bytes.Buffer
 	exit, err := proc.Run(t.Context(), proc.Spec{
@@ -30,9 +52,7 @@ func docker(t *testing.T) sandboxes.Provider {
 	if err != nil || exit.Code != 0 {
 		t.Fatalf("build the helper: %v\n%s", err, &out)
 	}
-	return container.New(container.Docker(), container.Config{
-		Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: path}, StateDir: open(t, t.TempDir()),
-	})
+	return path
 }
 
 // open lets every user of the machine look into a test's folder.
@@ -46,34 +66,81 @@ func open(t *testing.T, dir string) string {
 	return dir
 }
 
-// Who has the workspace is who writes inside, and to the files of the artefacts.
-func TestDocker(t *testing.T) {
-	t.Parallel()
-	c := config(t, docker(t))
-	open(t, c.Spec.Worktree)
-	open(t, filepath.Dir(c.Artefacts))
-	if err := os.Chown(c.Spec.Worktree, 4321, 4321); err != nil {
+// Who has the workspace is who writes inside, and to the files of the artefacts; all of it is on the host in the end.
+func TestContainers(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		c := config(t, p)
+		open(t, c.Spec.Worktree)
+		open(t, filepath.Dir(c.Artefacts))
+		if err := os.Chown(c.Spec.Worktree, 4321, 4321); err != nil {
+			t.Fatal(err)
+		}
+		dir := open(t, t.TempDir())
+		write(t, filepath.Join(dir, "f"), "mounted")
+		c.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
+		c.Spec.Limits = sandboxes.Limits{Memory: 64 << 20, PIDs: 64}
+		c.EnvAllow = []string{"API_TOKEN"}
+		in := start(t, c)
+		if got := sh(t, in, `id -u; cat /data/f; echo " $API_TOKEN"; echo made >made; echo out >`+in.Files()+`/out`); got != "4321\nmounted host-token-1\n" {
+			t.Errorf("output is %q", got)
+		}
+		if got := read(t, c.Artefacts, "files/out") + read(t, c.Spec.Worktree, "made") + read(t, c.Artefacts, "logs/0001.stdout"); got != "out\nmade\n4321\nmounted [secret]\n" {
+			t.Errorf("left are %q", got)
+		}
+		prefix, err := in.CommandPrefix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		exit, err := proc.Run(t.Context(), proc.Spec{
+			Argv: append(prefix, "sh", "-c", `id -u; pwd; echo "$API_TOKEN"; echo prefixed >made; ln -s /etc/passwd `+in.Files()+`/evil; echo late >`+in.Files()+`/late`),
+			Dir:  "/", Env: os.Environ(), Stdout: &out, Stderr: &out,
+		})
+		if want := "4321\n" + in.Workdir() + "\nhost-token-1\n"; err != nil || exit.Code != 0 || out.String() != want {
+			t.Errorf("by the command prefix: %+v, %v, %q, want %q", exit, err, &out, want)
+		}
+		if err := in.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, c.Artefacts, "files/late") + read(t, c.Spec.Worktree, "made"); got != "late\nprefixed\n" {
+			t.Errorf("left after Close are %q", got)
+		}
+		left, want := described(t, c.Artefacts)["left"], any(nil)
+		if p.Capabilities().Files == sandboxes.Copy {
+			want = in.Left()
+		}
+		if left != want || left == "" {
+			t.Errorf("what has not come back is told as %v, want %v", left, want)
+		}
+	})
+}
+
+// A limit that has cost a process its life is in the record.
+func TestNoticesOfContainers(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		c := config(t, p)
+		open(t, c.Spec.Worktree)
+		if err := os.Chown(c.Spec.Worktree, 4321, 4321); err != nil {
+			t.Fatal(err)
+		}
+		c.Spec.Limits = sandboxes.Limits{Memory: 64 << 20}
+		in := start(t, c)
+		sh(t, in, "(head -c 200000000 /dev/zero | tail) || true")
+		if err := in.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []any{sandboxes.MemoryNotice(1, 64<<20)}
+		if got := described(t, c.Artefacts)["notices"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("notices are %v, want %v", got, want)
+		}
+	})
+}
+
+// described is sandbox.json.
+func described(t *testing.T, artefacts string) (d map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, artefacts, "sandbox.json")), &d); err != nil {
 		t.Fatal(err)
 	}
-	dir := open(t, t.TempDir())
-	write(t, filepath.Join(dir, "f"), "mounted")
-	c.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
-	c.Spec.Limits = sandboxes.Limits{Memory: 64 << 20, PIDs: 64}
-	c.EnvAllow = []string{"API_TOKEN"}
-	in := start(t, c)
-	if got := sh(t, in, `id -u; cat /data/f; echo " $API_TOKEN"; echo made >made; echo out >`+in.Files()+`/out`); got != "4321\nmounted host-token-1\n" {
-		t.Errorf("output is %q", got)
-	}
-	if got := read(t, c.Artefacts, "files/out") + read(t, c.Spec.Worktree, "made") + read(t, c.Artefacts, "logs/0001.stdout"); got != "out\nmade\n4321\nmounted [secret]\n" {
-		t.Errorf("left are %q", got)
-	}
-	prefix, err := in.CommandPrefix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	exit, err := proc.Run(t.Context(), proc.Spec{Argv: append(prefix, "sh", "-c", `id -u; pwd; echo "$API_TOKEN"`), Dir: "/", Env: os.Environ(), Stdout: &out, Stderr: &out})
-	if want := "4321\n" + in.Workdir() + "\nhost-token-1\n"; err != nil || exit.Code != 0 || out.String() != want {
-		t.Errorf("by the command prefix: %+v, %v, %q, want %q", exit, err, &out, want)
-	}
+	return d
 }

@@ -39,6 +39,8 @@ type described struct {
 	Env       []string           `json:"env"`
 	Started   time.Time          `json:"started"`
 	Closed    *time.Time         `json:"closed,omitempty"`
+	Notices   []string           `json:"notices,omitempty"` // what limits have cost
+	Left      string             `json:"left,omitempty"`    // which files have not come back
 }
 
 type mounted struct {
@@ -116,7 +118,7 @@ func (r *record) started(c Config, p sandboxes.Provider, tag, workdir string) er
 		Workspace: c.Spec.Worktree, Workdir: workdir, Network: c.Network, Env: []string{}, Started: time.Now().UTC(),
 	}
 	for _, m := range c.Spec.Mounts {
-		d.Mounts = append(d.Mounts, mounted(m))
+		d.Mounts = append(d.Mounts, mounted{m.Host, m.Inside, m.ReadOnly})
 	}
 	for name, value := range map[string]float64{
 		"memory": float64(c.Spec.Limits.Memory), "cpus": c.Spec.Limits.CPUs,
@@ -174,14 +176,14 @@ func (r *record) command(c command) error {
 }
 
 // closed completes sandbox.json and frees the folder.
-func (r *record) closed() error {
+func (r *record) closed(notices []string, left string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return nil
 	}
 	now := time.Now().UTC()
-	r.sandbox.Closed = &now
+	r.sandbox.Closed, r.sandbox.Notices, r.sandbox.Left = &now, notices, left
 	if err := r.write(); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@
 // limits, which of the host's variables go in, which network, and an image that is built when its content changed. What
 // a provider cannot do is refused with [sandboxes.ErrUnsupported]. An [Instance] is safe for use by several goroutines.
 //
+// With Copy files the workspace and the artefacts' files are on the host whenever an Exec returns.
+//
 // The folder of artefacts holds sandbox.json (what was started, without a value of the environment), commands.jsonl (one
 // line a command), logs (what each command printed, secrets masked), build.log (when an image was built), and files,
 // where commands inside leave what they like: it is data that nobody vouches for.
@@ -121,7 +123,7 @@ func open(ctx context.Context, c Config, r *record) (*Instance, error) {
 	}
 	files := filepath.Join(c.Artefacts, "files")
 	if provider.Capabilities().Files != sandboxes.InPlace {
-		c.Spec.Mounts = append(slices.Clip(c.Spec.Mounts), sandboxes.Mount{Host: files, Inside: filesInside})
+		c.Spec.Mounts = append(slices.Clip(c.Spec.Mounts), sandboxes.Mount{Host: files, Inside: filesInside, Own: true})
 		files = filesInside
 	}
 	c.Spec.Env = slices.Concat(allowed(c.HostEnv, c.EnvAllow), c.Spec.Env)
@@ -159,7 +161,8 @@ func (in *Instance) Workdir() string { return in.box.Workdir() }
 func (in *Instance) Files() string { return in.files }
 
 // CommandPrefix is what to put before a command's argv to run it inside from any host program. A provider without such
-// a command line gives ErrUnsupported; Exec works with all of them.
+// a command line gives ErrUnsupported; Exec works with all of them. With Copy files, what such a command has written is
+// on the host after the next Exec, or after Close.
 func (in *Instance) CommandPrefix() ([]string, error) {
 	p, ok := in.box.(Prefixer)
 	if !ok {
@@ -172,11 +175,19 @@ func (in *Instance) CommandPrefix() ([]string, error) {
 	return prefix, nil
 }
 
+// Notices says what the sandbox's limits have cost so far, each in one line. It is complete after Close, and in
+// sandbox.json then.
+func (in *Instance) Notices() []string { return sandboxes.NoticesOf(in.box) }
+
+// Left says, in one line, which files of a sandbox with Copy files were refused when they were last copied back; empty
+// when all are on the host. It is complete after Close, and in sandbox.json then.
+func (in *Instance) Left() string { return sandboxes.LeftIn(in.box) }
+
 // Close ends everything that runs inside, frees the sandbox and completes sandbox.json. Workspace and artefacts stay. It
 // may be called again, also after an error.
 func (in *Instance) Close(ctx context.Context) error {
 	if err := in.box.Close(ctx); err != nil {
 		return err
 	}
-	return in.record.closed()
+	return in.record.closed(in.Notices(), in.Left())
 }

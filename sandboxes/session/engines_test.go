@@ -14,13 +14,33 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// docker is a provider of real containers. e2e/engines/start.sh starts the engine; where RALPH_TEST_ENGINES names it and
-// it does not work, this fails.
-func docker(t *testing.T) sandboxes.Provider {
+// engines runs a test on real containers whose files are mounted, and on such whose files are copied. e2e/engines/start.sh
+// starts the engines; where RALPH_TEST_ENGINES names one and it does not work, this fails.
+func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), "docker") {
-		t.Skip("RALPH_TEST_ENGINES does not name docker; start it with e2e/engines/start.sh and source the file that it names")
+	t.Parallel()
+	for name, engine := range map[string]container.Engine{
+		"docker": container.Docker(), "docker-copy": container.Docker(), "podman-copy": container.Podman(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), engine.Name) {
+				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine.Name)
+			}
+			t.Parallel()
+			c := container.Config{
+				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: helper(t)}, StateDir: open(t, t.TempDir()),
+			}
+			if strings.HasSuffix(name, "-copy") {
+				c.Files = sandboxes.Copy
+			}
+			test(t, container.New(engine, c))
+		})
 	}
+}
+
+// helper builds the program that works inside.
+func helper(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(open(t, t.TempDir()), "inside")
 	var out bytes.Buffer
 	exit, err := proc.Run(t.Context(), proc.Spec{
@@ -31,9 +51,7 @@ func docker(t *testing.T) sandboxes.Provider {
 	if err != nil || exit.Code != 0 {
 		t.Fatalf("build the helper: %v\n%s", err, &out)
 	}
-	return container.New(container.Docker(), container.Config{
-		Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: path}, StateDir: open(t, t.TempDir()),
-	})
+	return path
 }
 
 // open lets every user of the machine look into a test's folder.
