@@ -10,7 +10,7 @@ import (
 )
 
 // Artefacts are what a session leaves to its caller. Whatever ran inside may have made up all of it but Run, Sandbox,
-// Base and Metadata.
+// Base, Notices and Metadata.
 type Artefacts struct {
 	Run      string            `json:"run"`
 	Sandbox  string            `json:"sandbox"` // the provider's name
@@ -19,6 +19,8 @@ type Artefacts struct {
 	Logs     []Result          `json:"logs"` // the last commands, oldest first
 	Files    []File            `json:"files"`
 	Missing  []string          `json:"missing,omitempty"` // Outputs that no file fits
+	Notices  []string          `json:"notices,omitempty"` // what limits have cost, each in one line
+	Left     string            `json:"left,omitempty"`    // which files have not come back from a sandbox that copies them
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
@@ -42,6 +44,7 @@ func (s *Session) Collect(ctx context.Context) (Artefacts, error) {
 	if a.Files, a.Missing, err = s.outputs(); err != nil {
 		return Artefacts{}, fmt.Errorf("collect: %w", err)
 	}
+	a.Notices, a.Left = s.Notices(), s.Left()
 	s.mu.Lock()
 	a.Logs = slices.Clone(s.logs)
 	s.mu.Unlock()

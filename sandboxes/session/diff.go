@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,7 +19,8 @@ import (
 )
 
 // Diff is what changed since Prepare: commits, staged and unstaged changes, and untracked files that are not ignored, in
-// one patch that "git apply" understands. A nested repository shows as its commit.
+// one patch that "git apply" understands. A nested repository shows as its commit, and where files are copied, which
+// leaves git directories on their side, as its files.
 type Diff struct {
 	Text      []byte `json:"text"`
 	Truncated bool   `json:"truncated"` // there is more than Config.MaxDiff
@@ -31,6 +35,14 @@ type Diff struct {
 const (
 	baseScript = `git rev-parse --git-dir >/dev/null || exit
 git rev-parse --verify --quiet 'HEAD^{commit}' || git hash-object -t tree --stdin </dev/null`
+
+	// Where files are copied the workspace's repository stays on the host. Another one keeps what there was: in a folder
+	// that is never copied, and in which no command's git finds a repository.
+	copiedScript = `set -eu
+mkdir -p -- "$GIT_DIR"
+git init --quiet
+git add --all --ignore-errors -- . >&2 || :
+git write-tree`
 
 	// A copy of the index and an object folder of its own: the repository stays as it is. The copy keeps its time, by
 	// which git knows the files that it has to read again.
@@ -72,8 +84,13 @@ func gitEnv() []string {
 
 // noteBase records where the diff will start.
 func (s *Session) noteBase(ctx context.Context) error {
-	out := newHead(256)
-	text, exit, err := s.git(ctx, out, baseScript)
+	out, script := newHead(256), baseScript
+	if s.config.Provider.Capabilities().Files == sandboxes.Copy && s.config.Spec.GitDir == "" {
+		if _, err := os.Lstat(filepath.Join(s.config.Spec.Worktree, ".git")); err == nil {
+			s.gitDir, script = path.Join(s.box.Workdir(), ".git", "ralph-session"), copiedScript
+		}
+	}
+	text, exit, err := s.git(ctx, out, script)
 	base := strings.TrimSpace(out.buf.String())
 	var start *sandboxes.StartError
 	switch {
@@ -113,10 +130,13 @@ func (s *Session) diff(ctx context.Context) (Diff, error) {
 
 // git runs a script inside, and returns why it failed, if it did. It ends early when out is full.
 func (s *Session) git(ctx context.Context, out *head, script string, args ...string) (string, sandboxes.Exit, error) {
-	errs := proc.NewTail(4 << 10)
+	errs, env := proc.NewTail(4<<10), gitEnv()
+	if s.gitDir != "" {
+		env = append(env, "GIT_DIR="+s.gitDir, "GIT_WORK_TREE="+s.box.Workdir())
+	}
 	exit, err := s.box.Exec(ctx, sandboxes.Command{
 		Argv: append([]string{"sh", "-c", script, "sh"}, args...),
-		Env:  gitEnv(), Stdout: out, Stderr: errs, Interrupt: out.full, Grace: 5 * time.Second,
+		Env:  env, Stdout: out, Stderr: errs, Interrupt: out.full, Grace: 5 * time.Second,
 	})
 	text := reason(errs.String())
 	if text == "" {

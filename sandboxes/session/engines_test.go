@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/session"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // engines runs a test on real containers whose files are mounted, and on such whose files are copied. e2e/engines/start.sh
@@ -19,16 +20,20 @@ import (
 func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 	t.Helper()
 	t.Parallel()
+	named, program := strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), ""
+	if slices.Contains(named, "docker") || slices.Contains(named, "podman") {
+		program = helper(t)
+	}
 	for name, engine := range map[string]container.Engine{
 		"docker": container.Docker(), "docker-copy": container.Docker(), "podman-copy": container.Podman(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), engine.Name) {
+			if !slices.Contains(named, engine.Name) {
 				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine.Name)
 			}
 			t.Parallel()
 			c := container.Config{
-				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: helper(t)}, StateDir: open(t, t.TempDir()),
+				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: program}, StateDir: open(t, t.TempDir()),
 			}
 			if strings.HasSuffix(name, "-copy") {
 				c.Files = sandboxes.Copy
@@ -65,10 +70,9 @@ func open(t *testing.T, dir string) string {
 	return dir
 }
 
-func TestDocker(t *testing.T) {
-	t.Parallel()
-	p := docker(t)
-	dir := repository(t, map[string]string{"f": "1\n"})
+// given gives a folder to the user that commands run as.
+func given(t *testing.T, dir string) {
+	t.Helper()
 	open(t, filepath.Dir(dir))
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
@@ -79,16 +83,133 @@ func TestDocker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := prepare(t, session.Config{Provider: p, Spec: spec(dir), Outputs: []string{"in/*"}})
-	if err := s.Workspace.PutFile("in/note", "put"); err != nil {
+}
+
+func TestContainers(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		dir := repository(t, map[string]string{"f": "1\n", ".gitignore": "ignored\n", "gone": "gone\n"})
+		write(t, filepath.Join(dir, "ignored"), "before\n")
+		given(t, dir)
+		s := prepare(t, session.Config{Provider: p, Spec: spec(dir), Outputs: []string{"in/*"}})
+		if err := s.Workspace.PutFile("in/note", "put"); err != nil {
+			t.Fatal(err)
+		}
+		sh(t, s, "echo more >>in/note; echo x >in/other; echo 3 >f; rm gone; echo after >ignored; ln -s f link")
+		if err := s.Workspace.PutFile("later", "put later\n"); err != nil {
+			t.Fatal(err)
+		}
+		a := collect(t, s)
+		if a.Diff.Missing+a.Diff.Incomplete != "" || a.Base == "" {
+			t.Errorf("base %q, %+v", a.Base, a.Diff)
+		}
+		for _, want := range []string{"\n-1\n+3\n", "+putmore", "\n+put later\n", "\n-gone\n", "new file mode 120000"} {
+			if !bytes.Contains(a.Diff.Text, []byte(want)) {
+				t.Errorf("%q is not in the diff:\n%s", want, a.Diff.Text)
+			}
+		}
+		if bytes.Contains(a.Diff.Text, []byte("after")) {
+			t.Errorf("what is ignored is in the diff:\n%s", a.Diff.Text)
+		}
+		if len(a.Files) != 2 || string(a.Files[0].Content) != "putmore\n" {
+			t.Errorf("files %+v", a.Files)
+		}
+		if got := git(t, dir, "-c", "safe.directory=*", "log", "--format=%s"); got != "base\n" {
+			t.Errorf("the workspace's own repository has %q", got)
+		}
+		if a.Left != "" || len(a.Notices) > 0 {
+			t.Errorf("%q, %q", a.Left, a.Notices)
+		}
+	})
+}
+
+// Without a repository there is no diff, and the reason is git's, wherever the files are.
+func TestContainersWithoutARepository(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		dir := t.TempDir()
+		given(t, dir)
+		s := prepare(t, session.Config{Provider: p, Spec: spec(dir)})
+		if a := collect(t, s); !strings.HasPrefix(a.Diff.Missing, "fatal: not a git repository") {
+			t.Errorf("%+v", a.Diff)
+		}
+	})
+}
+
+// Commands may commit: in the workspace's own repository where it is mounted, in a private one where it is copied.
+func TestContainersCommit(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		dir := repository(t, map[string]string{"f": "1\n"})
+		c := session.Config{Provider: p, Spec: spec(dir)}
+		if p.Capabilities().Files == sandboxes.Copy {
+			c.Spec = private(t, dir)
+		} else {
+			given(t, dir)
+		}
+		s := prepare(t, c)
+		sh(t, s, "echo 2 >f; git commit -qam two; echo 3 >f")
+		a := collect(t, s)
+		if a.Base != strings.TrimSpace(git(t, dir, "-c", "safe.directory=*", "rev-parse", "main")) && p.Capabilities().Files == sandboxes.Copy {
+			t.Errorf("base %s", a.Base)
+		}
+		if a.Diff.Missing+a.Diff.Incomplete != "" || !bytes.Contains(a.Diff.Text, []byte("\n-1\n+3\n")) {
+			t.Errorf("%+v\n%s", a.Diff, a.Diff.Text)
+		}
+	})
+}
+
+// private is a worktree of the repository with a private one, as package pool makes them.
+func private(t *testing.T, dir string) sandboxes.Spec {
+	t.Helper()
+	state, err := filepath.EvalSymlinks(open(t, t.TempDir()))
+	if err != nil {
 		t.Fatal(err)
 	}
-	sh(t, s, "echo more >>in/note; echo x >in/other; echo 2 >f; git commit -qam two; echo 3 >f")
-	a := collect(t, s)
-	if a.Diff.Missing+a.Diff.Incomplete != "" || !bytes.Contains(a.Diff.Text, []byte("\n-1\n+3\n")) || !bytes.Contains(a.Diff.Text, []byte("+putmore")) {
-		t.Errorf("%+v\n%s", a.Diff, a.Diff.Text)
+	repo, err := worktree.Open(t.Context(), dir, worktree.Options{StateDir: state})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(a.Files) != 2 || string(a.Files[0].Content) != "putmore\n" {
-		t.Errorf("files %+v", a.Files)
+	onto, err := repo.Base(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
 	}
+	tree, err := repo.Add(t.Context(), worktree.Spec{Run: "session", Key: "1", Branch: "ralph/1", Base: onto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := tree.Private(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack, err := tree.Pack(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(tree.Dir(), 4321, 4321); err != nil {
+		t.Fatal(err)
+	}
+	s := spec(tree.Dir())
+	s.GitDir, s.Pack = own.Dir, pack
+	return s
+}
+
+// What limits cost, and what does not come back, is told.
+func TestContainersTell(t *testing.T) {
+	engines(t, func(t *testing.T, p sandboxes.Provider) {
+		dir := t.TempDir()
+		given(t, dir)
+		c := session.Config{Provider: p, Spec: spec(dir)}
+		c.Spec.Limits.Memory = 64 << 20
+		s := prepare(t, c)
+		sh(t, s, "ln -s /etc/passwd evil; (head -c 100000000 /dev/zero | tail) || true")
+		a := collect(t, s)
+		if want := []string{sandboxes.MemoryNotice(1, 64<<20)}; !slices.Equal(a.Notices, want) {
+			t.Errorf("notices %q, want %q", a.Notices, want)
+		}
+		want := ""
+		if p.Capabilities().Files == sandboxes.Copy {
+			want = `1 of the sandbox's files are not taken; first: "evil": it is a link out of the folder`
+		}
+		if a.Left != want || s.Left() != want {
+			t.Errorf("left is %q, want %q", a.Left, want)
+		}
+	})
 }

@@ -73,7 +73,7 @@ func git(t *testing.T, dir string, args ...string) string {
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "the workspace")
-	git(t, filepath.Dir(dir), "init", "--quiet", dir)
+	git(t, filepath.Dir(dir), "init", "--quiet", "-b", "main", dir)
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)
 	}

@@ -25,10 +25,12 @@ import (
 
 // Config says what to prepare. Provider and Spec.Worktree are needed.
 type Config struct {
-	// Provider makes the sandbox. Providers with Copy files are refused: their workspace is not on the host.
+	// Provider makes the sandbox. With Copy files, what a command has written is in the workspace when Run returns, and
+	// what is put into the workspace meanwhile is there for the next command.
 	Provider sandboxes.Provider
 	// Spec is what the sandbox is opened with. Its Worktree is the workspace, which is made when there is none; an id of
-	// the run is chosen when it names none.
+	// the run is chosen when it names none. With Copy files, commands find a git repository inside only when its GitDir
+	// names one, and the Pack what that one borrows.
 	Spec sandboxes.Spec
 	// Outputs are the files that Collect returns, as patterns for [Workspace.ListFiles].
 	Outputs []string
@@ -49,6 +51,7 @@ type Session struct {
 	config Config
 	box    sandboxes.Sandbox
 	base   string // the tree or commit that the diff starts from; empty: there is none
+	gitDir string // where inside the repository is that the base is in; empty: the workspace's own
 	noBase string // why there is none
 
 	mu   sync.Mutex
@@ -104,9 +107,6 @@ func (c Config) problem() error {
 		return errors.New("no provider is named")
 	case !filepath.IsAbs(c.Spec.Worktree):
 		return fmt.Errorf("workspace %q is not an absolute path", c.Spec.Worktree)
-	case c.Provider.Capabilities().Files == sandboxes.Copy:
-		return fmt.Errorf("sandbox %s copies files, and a session needs them on the host: %w; choose one that mounts them",
-			c.Provider.Name(), sandboxes.ErrUnsupported)
 	case c.MaxOutput < 0 || c.MaxDiff < 0 || c.MaxFile < 0 || c.MaxFiles < 0:
 		return errors.New("a limit is negative")
 	}
@@ -122,8 +122,16 @@ func (c Config) problem() error {
 func (s *Session) Name() string { return s.config.Spec.Run }
 
 // Base is the commit that the diff starts from, or the empty tree in a repository without commits; empty when the
-// workspace is in no repository.
+// workspace is in no repository. With Copy files and no Spec.GitDir it is the tree of the workspace's files at Prepare,
+// without ignored ones.
 func (s *Session) Base() string { return s.base }
+
+// Notices says what the sandbox's limits have cost so far, each in one line. It is complete after Cleanup.
+func (s *Session) Notices() []string { return sandboxes.NoticesOf(s.box) }
+
+// Left says, in one line, which files of a sandbox with Copy files were refused when they were last copied back; empty
+// when all are in the workspace. It is complete after Cleanup.
+func (s *Session) Left() string { return sandboxes.LeftIn(s.box) }
 
 // Cleanup ends what runs and frees the sandbox. The workspace stays. It may be called again, also after an error.
 func (s *Session) Cleanup(ctx context.Context) error {

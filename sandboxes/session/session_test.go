@@ -114,13 +114,6 @@ func TestOutputsAreBounded(t *testing.T) {
 	}
 }
 
-// copying is a provider that the test asks no more of than what it can do.
-type copying struct{ sandboxes.Provider }
-
-func (copying) Capabilities() sandboxes.Capabilities {
-	return sandboxes.Capabilities{Files: sandboxes.Copy}
-}
-
 func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
 	none := providers()[0]
@@ -134,8 +127,6 @@ func TestPrepareRefuses(t *testing.T) {
 		{"no provider", session.Config{}, "prepare the session: no provider is named"},
 		{"relative", session.Config{Provider: none, Spec: spec("here")}, `prepare the session: workspace "here" is not an absolute path`},
 		{"file", session.Config{Provider: none, Spec: spec(file)}, "prepare the session: make the workspace: mkdir " + file + ": not a directory"},
-		{"copies", session.Config{Provider: copying{none}, Spec: spec(t.TempDir())},
-			"prepare the session: sandbox none copies files, and a session needs them on the host: sandbox cannot do this; choose one that mounts them"},
 		{"pattern", session.Config{Provider: none, Spec: spec(t.TempDir()), Outputs: []string{"a/["}},
 			`prepare the session: pattern "a/[": syntax error in pattern`},
 		{"limit", session.Config{Provider: none, Spec: spec(t.TempDir()), MaxDiff: -1}, "prepare the session: a limit is negative"},
