@@ -27,6 +27,13 @@ func TestWorkInSbx(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	refused := `0 {"blocked_hosts":[{"host":"blocked.example:443","rule":"<default policy>","count_since":3}],"allowed_hosts":[]}`
+	if err := os.Mkdir(filepath.Join(shim, "answers"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(shim, "answers", "policy log"), []byte(refused), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite a file.\n")
 	r.commit(t, "a backlog")
 	env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "SBX_TEST_SHIM=" + shim, "RALPH_SANDBOX=sbx"}
@@ -40,8 +47,10 @@ func TestWorkInSbx(t *testing.T) {
 		t.Errorf("%d commits", n)
 	}
 	report, err := os.ReadFile(filepath.Join(string(r), ".ralph/backlog/greet.md"))
-	if err != nil || !strings.Contains(string(report), "sandbox: sbx") {
-		t.Errorf("report: %v\n%s", err, report)
+	for _, want := range []string{"sandbox: sbx", "network: blocked.example:443 was refused (sbx policy: default policy), 3 times"} {
+		if err != nil || !strings.Contains(string(report), want) {
+			t.Errorf("the report does not say %q: %v\n%s", want, err, report)
+		}
 	}
 	if left, err := os.ReadDir(filepath.Join(shim, "boxes")); err != nil || len(left) > 0 {
 		t.Errorf("microVMs are left: %v, %v", left, err)

@@ -175,7 +175,7 @@ func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err err
 		res.Warnings = append(res.Warnings, "sandbox: "+err.Error())
 	}
 	res.Warnings = append(res.Warnings, noticesOf(box)...)
-	res.Warnings = append(res.Warnings, leftInside(box)...)
+	res.Warnings = append(append(res.Warnings, leftInside(box)...), refusedBy(box)...)
 	return res, nil
 }
 

@@ -252,7 +252,7 @@ func (s *session) shut(ctx context.Context) (warnings []string) {
 		if err := s.sandbox.Close(ctx); err != nil {
 			warnings = append(warnings, "sandbox: "+err.Error())
 		}
-		warnings = append(append(warnings, noticesOf(s.sandbox)...), leftInside(s.sandbox)...)
+		warnings = append(append(append(warnings, noticesOf(s.sandbox)...), leftInside(s.sandbox)...), refusedBy(s.sandbox)...)
 		s.sandbox = nil
 	}
 	warnings = append(warnings, s.way.refused()...)

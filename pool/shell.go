@@ -84,7 +84,7 @@ func (s Shell) exec(soft, hard context.Context, at place, res *ShellResult) (err
 		return err
 	}
 	defer func() {
-		res.Refused = way.refused()
+		res.Refused = append(res.Refused, way.refused()...)
 		err = errors.Join(err, way.close())
 	}()
 	spec.Egress = way.socket
@@ -96,6 +96,6 @@ func (s Shell) exec(soft, hard context.Context, at place, res *ShellResult) (err
 		Argv: s.Argv, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Interrupt: soft.Done(), Grace: s.Grace,
 	})
 	err = errors.Join(err, box.Close(context.WithoutCancel(hard)))
-	res.Notices = noticesOf(box)
+	res.Notices, res.Refused = noticesOf(box), refusedBy(box)
 	return err
 }

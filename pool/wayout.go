@@ -113,19 +113,34 @@ func (w *wayOut) refused() []string {
 	if w == nil || w.proxy == nil {
 		return nil
 	}
-	var out []string
+	var all []sandboxes.Refusal
 	list, more := w.proxy.Refusals()
 	for _, e := range list {
-		out = append(out, fmt.Sprintf("network: %s:%d was refused (%s), %s", e.Host, e.Port, e.Reason, count(e.Count, "time")))
-		if len(out) == maxFindings {
+		all = append(all, sandboxes.Refusal{Where: fmt.Sprintf("%s:%d", e.Host, e.Port), Reason: string(e.Reason), Count: e.Count})
+	}
+	return refusals(all, more)
+}
+
+// refusedBy is the same of a closed sandbox that has a policy of its own.
+func refusedBy(box sandboxes.Sandbox) []string {
+	if r, ok := box.(sandboxes.Refuser); ok {
+		return refusals(r.Refused())
+	}
+	return nil
+}
+
+func refusals(list []sandboxes.Refusal, more int) (lines []string) {
+	for _, r := range list {
+		lines = append(lines, fmt.Sprintf("network: %s was refused (%s), %s", r.Where, r.Reason, count(r.Count, "time")))
+		if len(lines) == maxFindings {
 			more += len(list) - maxFindings
 			break
 		}
 	}
 	if more > 0 {
-		out = append(out, fmt.Sprintf("network: %d more refusals", more))
+		lines = append(lines, fmt.Sprintf("network: %d more refusals", more))
 	}
-	return out
+	return lines
 }
 
 func (w *wayOut) close() error {

@@ -141,11 +141,24 @@ type Sandbox interface {
 	Close(ctx context.Context) error
 }
 
-// Noticer is implemented by sandboxes that know when a limit has cost a process its life. Its command may have gone on
-// without it, so that no [Exit] tells.
+// Noticer is implemented by sandboxes that know what no [Exit] tells, such as that a limit has cost a process its life, and
+// its command has gone on without it.
 type Noticer interface {
 	// Notices says what happened, each in one line for people. It is complete after Close.
 	Notices() []string
+}
+
+// Refuser is implemented by sandboxes with OwnEgress that know what their policy has let nobody through to.
+type Refuser interface {
+	// Refused gives the refusals, the most frequent first, and how many there were besides. It is complete after Close.
+	Refused() (list []Refusal, more int)
+}
+
+// Refusal is a connection that was not let out, however often it was tried. All of it may be shown.
+type Refusal struct {
+	Where  string // the host, with its port where that is known
+	Reason string // a few words
+	Count  int
 }
 
 // Copier is implemented by sandboxes with Copy files.

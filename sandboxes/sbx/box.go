@@ -29,6 +29,8 @@ type box struct {
 	closed  bool                    // guarded by mu; no Exec starts any more
 	ended   bool                    // guarded by mu; Close has done its work
 	running map[*execution]struct{} // guarded by mu
+	refused []sandboxes.Refusal     // guarded by mu; what the policy has let nobody through to
+	unread  error                   // guarded by mu; why that is not known
 }
 
 // execution is one Exec in progress.
@@ -81,6 +83,7 @@ func (b *box) Close(ctx context.Context) error {
 	if ended {
 		return nil
 	}
+	b.readLog(ctx)
 	if err := b.remove(ctx); err != nil {
 		return fmt.Errorf("close sandbox sbx: %w", err)
 	}

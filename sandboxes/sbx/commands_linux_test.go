@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,59 @@ func TestCloseRestoresGit(t *testing.T) {
 		if text, err := os.ReadFile(path); err != nil || string(text) != want {
 			t.Errorf("%s says %q, %v, want %q", path, text, err, want)
 		}
+	}
+}
+
+// What sbx's policy has let nobody through to is told, as far as it may be shown; where it is not known, that is.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		log    string
+		status int
+		want   []sandboxes.Refusal
+		notice string
+	}{
+		"some": {
+			log: `{"blocked_hosts":[
+				{"host":"a.example:443","vm_name":"BOX","proxy_type":"forward","rule":"<default policy>","count_since":2},
+				{"host":"b.example:443","vm_name":"BOX","rule":"ads-block","count_since":7},
+				{"host":"c.example:443","vm_name":"another","rule":"ads-block","count_since":9},
+				{"host":"[2001:db8::1]:22","rule":"no applicable policies for op=(action:net:connect:tcp)"},
+				{"host":"<img src=x>","vm_name":"BOX","count_since":1}],
+				"allowed_hosts":[{"host":"d.example","vm_name":"BOX","count_since":1}]}`,
+			want: []sandboxes.Refusal{
+				{Where: "b.example:443", Reason: "sbx policy: ads-block", Count: 7},
+				{Where: "a.example:443", Reason: "sbx policy: default policy", Count: 2},
+				{Where: "[2001:db8::1]:22", Reason: "sbx policy", Count: 1},
+				{Where: "a name that is none", Reason: "sbx policy", Count: 1},
+			},
+		},
+		"none":    {log: `{"blocked_hosts":[],"allowed_hosts":[]}`},
+		"another": {log: `{"entries":[]}`, notice: "what the policy of sbx has refused is not known: read sbx policy log: it has no list of blocked hosts"},
+		"broken":  {log: "ERROR: no\n", status: 1, notice: "what the policy of sbx has refused is not known: sbx policy: ERROR: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, shim := withShim(t, nil)
+			box, err := p.Open(t.Context(), sandboxes.Spec{Run: "refused", Worktree: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			boxes, err := os.ReadDir(shim.path("boxes"))
+			if err != nil || len(boxes) != 1 {
+				t.Fatal(boxes, err)
+			}
+			shim.answer(t, "policy log", strings.ReplaceAll(tt.log, "BOX", boxes[0].Name()), tt.status)
+			if err := box.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got, more := box.(sandboxes.Refuser).Refused(); !slices.Equal(got, tt.want) || more != 0 {
+				t.Errorf("refused are %+v and %d more\nwant %+v", got, more, tt.want)
+			}
+			if got := strings.Join(sandboxes.NoticesOf(box), "\n"); got != tt.notice {
+				t.Errorf("notices are %q, want %q", got, tt.notice)
+			}
+		})
 	}
 }
 

@@ -110,6 +110,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add("Starting\n" + `{"secrets":[{"scope":"global","name":"openai"}]}`)
 	f.Add(`{"checks":[{"name":"KVM","status":"fail"}]}`)
 	f.Add("sbx version: v0.46.0")
+	f.Add(`{"blocked_hosts":[{"host":"a.example:443","vm_name":"a","rule":"<default policy>","count_since":3}],"allowed_hosts":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		names, err := readNames(text)
 		if err != nil && names != nil {
@@ -122,5 +123,14 @@ func FuzzAnswers(f *testing.F) {
 			t.Error("no findings, and no error")
 		}
 		_ = newEnough(text)
+		refused, err := readRefusals(text, "a")
+		for i, r := range refused {
+			if err != nil || r.Count < 1 || strings.ContainsFunc(r.Where+r.Reason, func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune("<>@#`", c) }) {
+				t.Errorf("refusal %+v, %v", r, err)
+			}
+			if i > 0 && r.Count > refused[i-1].Count {
+				t.Errorf("they are not in order: %+v", refused)
+			}
+		}
 	})
 }

@@ -24,6 +24,8 @@ var (
 	_ sandboxes.Provider = (*Provider)(nil)
 	_ sandboxes.Reaper   = (*Provider)(nil)
 	_ sandboxes.Sandbox  = (*box)(nil)
+	_ sandboxes.Noticer  = (*box)(nil)
+	_ sandboxes.Refuser  = (*box)(nil)
 )
 
 // New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops

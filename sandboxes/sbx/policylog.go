@@ -1,0 +1,122 @@
+package sbx
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+const (
+	// logLimit is how long sbx may take to say what it has refused: the microVM waits for it to be removed.
+	logLimit = 20 * time.Second
+	// maxRefusals bounds how many refusals are told apart; more are only counted.
+	maxRefusals = 200
+)
+
+// readLog notes what the policy has let nobody through to. Sbx forgets a microVM's log with the microVM. A log that cannot be
+// read holds nothing up: it becomes a notice.
+func (b *box) readLog(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, logLimit, fmt.Errorf("sbx has not answered for %s", logLimit))
+	defer cancel()
+	text, err := b.provider.call(ctx, "", "policy", "log", b.name, "--json")
+	var list []sandboxes.Refusal
+	if err == nil {
+		list, err = readRefusals(text, b.name)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil:
+		b.refused, b.unread = list, nil
+	case b.refused == nil: // else an earlier Close has read it
+		b.unread = err
+	}
+}
+
+// Refused is what the policy of sbx has refused.
+func (b *box) Refused() (list []sandboxes.Refusal, more int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.refused), maxRefusals)
+	for _, r := range b.refused[n:] {
+		more += r.Count
+	}
+	return slices.Clone(b.refused[:n]), more
+}
+
+// Notices says that the policy's log could not be read.
+func (b *box) Notices() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unread == nil {
+		return nil
+	}
+	return []string{"what the policy of sbx has refused is not known: " + oneLine(b.unread.Error())}
+}
+
+// destination is a host, with or without a port, that is safe to show: whatever runs inside chooses it.
+var destination = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?$`)
+
+// ruleName is what a rule is called, where it is not the sentence that sbx has when no rule fits.
+var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:*/-]{0,63}$`)
+
+// readRefusals reads what "sbx policy log" prints of one microVM, the most frequent refusal first.
+func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
+	var log struct {
+		Blocked *[]struct {
+			Host  string `json:"host"`
+			Box   string `json:"vm_name"`
+			Rule  string `json:"rule"`
+			Count int    `json:"count_since"`
+		} `json:"blocked_hosts"`
+	}
+	if err := decode(text, &log); err != nil {
+		return nil, fmt.Errorf("read sbx policy log: %w", err)
+	}
+	if log.Blocked == nil {
+		return nil, errors.New("read sbx policy log: it has no list of blocked hosts")
+	}
+	counts := make(map[sandboxes.Refusal]int)
+	for _, e := range *log.Blocked {
+		if e.Box != "" && e.Box != name {
+			continue
+		}
+		r := sandboxes.Refusal{Where: e.Host, Reason: "sbx policy"}
+		if !presentable(e.Host) {
+			r.Where = "a name that is none"
+		}
+		if rule := strings.Trim(e.Rule, "<>"); ruleName.MatchString(rule) {
+			r.Reason += ": " + rule
+		}
+		counts[r] = min(counts[r]+min(max(e.Count, 1), maxCount), maxCount)
+	}
+	list := make([]sandboxes.Refusal, 0, len(counts))
+	for r, n := range counts {
+		r.Count = n
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b sandboxes.Refusal) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Where, b.Where), strings.Compare(a.Reason, b.Reason))
+	})
+	return list, nil
+}
+
+// presentable reports whether a destination is a name or address, with or without a port.
+func presentable(where string) bool {
+	host, _, err := net.SplitHostPort(where)
+	if err != nil {
+		host = where
+	}
+	return destination.MatchString(where) || net.ParseIP(host) != nil
+}
+
+// maxCount keeps sums from overflowing.
+const maxCount = 1 << 30
