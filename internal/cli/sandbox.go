@@ -25,7 +25,7 @@ func newSandboxCommand(a *app) *cobra.Command {
 		Example: "  ralph sandbox check\n  ralph sandbox exec --allow proxy.golang.org -- go test ./...",
 		GroupID: groupLook,
 	}
-	cmd.AddCommand(newSandboxCheckCommand(a), newSandboxExecCommand(a))
+	cmd.AddCommand(newSandboxCheckCommand(a), newSandboxExecCommand(a), newSandboxLoginCommand(a))
 	return cmd
 }
 

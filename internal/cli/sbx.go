@@ -83,6 +83,6 @@ func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent string) {
 		d.warn("sandbox", "sbx: "+err.Error(), "sbx secret ls")
 	case !has:
 		d.warn("sandbox", "sbx holds no secret for "+s.name+", and "+s.variable+" is not set",
-			"sbx secret set "+s.name+" (a login in the browser: --oauth, where the service has one)")
+			"ralph sandbox login --oauth "+s.name+", or with a key: ralph sandbox login --stdin "+s.name)
 	}
 }

@@ -113,7 +113,7 @@ esac
 	}
 	got := doctor()
 	if !strings.Contains(got, "sbx: works") || !strings.Contains(got, "sbx holds no secret for anthropic, and ANTHROPIC_API_KEY is not set") ||
-		!strings.Contains(got, "sbx secret set anthropic") {
+		!strings.Contains(got, "ralph sandbox login --oauth anthropic") {
 		t.Errorf("without a secret: %s", got)
 	}
 	if got := doctor("ANTHROPIC_API_KEY=k"); !strings.Contains(got, "sbx: works") || strings.Contains(got, "sbx holds no secret") {

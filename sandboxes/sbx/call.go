@@ -41,17 +41,17 @@ func (p *Provider) call(ctx context.Context, stdin string, args ...string) (stri
 	if args[0] == "create" {
 		limit = createLimit
 	}
-	err := p.stream(ctx, limit, strings.NewReader(stdin), &out, args...)
+	err := p.stream(ctx, limit, strings.NewReader(stdin), &out, io.Discard, args...)
 	return out.String(), err
 }
 
-func (p *Provider) stream(ctx context.Context, limit time.Duration, stdin io.Reader, out io.Writer, args ...string) error {
+func (p *Provider) stream(ctx context.Context, limit time.Duration, stdin io.Reader, out, said io.Writer, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("sbx %s has not answered for %s", args[0], limit))
 	defer cancel()
 	errs := proc.NewTail(4 << 10)
 	// No mark: the daemon of sbx starts with the first call and has to outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: p.argv(args...), Dir: "/", Env: p.env, Stdin: stdin, Stdout: out, Stderr: errs,
+		Argv: p.argv(args...), Dir: "/", Env: p.env, Stdin: stdin, Stdout: out, Stderr: io.MultiWriter(errs, said),
 	})
 	if err != nil {
 		return startError(err)

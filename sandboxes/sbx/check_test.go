@@ -118,7 +118,10 @@ func TestSecrets(t *testing.T) {
 		want string // the last call, and what it was told; or the error
 	}{
 		"held":          {sbx.Need{Service: "openai", Env: "KEY"}, "secret ls --json --service openai"},
-		"refreshed":     {sbx.Need{Service: "openai", Refresh: true}, "secret set openai --oauth"},
+		"refreshed":     {sbx.Need{Service: "openai", OAuth: true, Refresh: true}, "secret set openai --oauth"},
+		"given":         {sbx.Need{Service: "anthropic", Secret: "given", Env: "KEY"}, "secret set anthropic <<< given"},
+		"replaced":      {sbx.Need{Service: "openai", Env: "KEY", Refresh: true}, "secret set openai <<< value of KEY"},
+		"none new":      {sbx.Need{Service: "openai", Refresh: true}, "there is no new secret for openai: give sbx one with: sbx secret set openai"},
 		"of another":    {sbx.Need{Service: "anthropic", Env: "KEY"}, "secret set anthropic <<< value of KEY"},
 		"login first":   {sbx.Need{Service: "anthropic", OAuth: true, Env: "KEY"}, "secret set anthropic --oauth"},
 		"not to be had": {sbx.Need{Service: "xai", Env: "NONE"}, "sbx holds no secret for xai: give it one with: sbx secret set xai"},

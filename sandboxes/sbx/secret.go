@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,28 +19,34 @@ type Need struct {
 	Service string
 	// Env is the variable of HostEnv that holds the secret; empty: there is none.
 	Env string
-	// OAuth allows a login in the browser, and Refresh asks for one although there is a secret.
+	// Secret is one that the caller has; it comes before Env.
+	Secret string
+	// OAuth asks for a login in the browser in the place of both, and Refresh for a new secret although there is one.
 	OAuth, Refresh bool
 }
 
 // Ensure makes sure that sbx holds the secret of a service for all sandboxes of this machine: one that is there stays, if
-// no Refresh is asked for; else a person logs in where OAuth allows it; else the variable is taken. out gets what a login
-// says. The secret is given over standard input.
+// no Refresh is asked for; else a person logs in where OAuth asks for it; else the Secret is taken, or the variable. out
+// gets what a login says. The secret is given over standard input.
 func (p *Provider) Ensure(ctx context.Context, n Need, out io.Writer) error {
-	if n.Refresh {
-		return p.Login(ctx, n.Service, out)
-	}
-	has, err := p.HasSecret(ctx, n.Service)
-	if err != nil || has {
-		return err
+	if !n.Refresh {
+		has, err := p.HasSecret(ctx, n.Service)
+		if err != nil || has {
+			return err
+		}
 	}
 	if n.OAuth {
 		return p.Login(ctx, n.Service, out)
 	}
-	if n.Env != "" {
-		if value := p.config.lookup(n.Env); value != "" {
-			return p.SetSecret(ctx, n.Service, value)
-		}
+	value := n.Secret
+	if value == "" && n.Env != "" {
+		value = p.config.lookup(n.Env)
+	}
+	switch {
+	case value != "":
+		return p.SetSecret(ctx, n.Service, value)
+	case n.Refresh:
+		return fmt.Errorf("there is no new secret for %s: give sbx one with: sbx secret set %s", n.Service, n.Service)
 	}
 	return fmt.Errorf("sbx holds no secret for %s: give it one with: sbx secret set %s", n.Service, n.Service)
 }
@@ -65,12 +72,25 @@ func (p *Provider) SetSecret(ctx context.Context, service, value string) error {
 	return p.setSecret(ctx, service, value)
 }
 
-// Login has a person log in to a service in the browser. out gets what to do.
+// Login has a person log in to a service in the browser. out gets what to do, whichever of its outputs sbx says it on.
 func (p *Provider) Login(ctx context.Context, service string, out io.Writer) error {
 	if err := checkService(service); err != nil {
 		return err
 	}
-	return p.stream(ctx, oauthLimit, nil, out, "secret", "set", service, "--oauth")
+	both := &shared{to: out}
+	return p.stream(ctx, oauthLimit, nil, both, both, "secret", "set", service, "--oauth")
+}
+
+// shared is a writer that two goroutines write to.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer // guarded by mu
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(b)
 }
 
 func (p *Provider) setSecret(ctx context.Context, service, value string, scope ...string) error {
