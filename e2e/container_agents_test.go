@@ -72,7 +72,7 @@ func requireEngine(t *testing.T, engine string) {
 
 // engineEnv is what the engines' programs need of this test's environment, and more.
 func engineEnv(more ...string) []string {
-	for _, name := range []string{"DOCKER_HOST", "CONTAINERS_CONF", "XDG_RUNTIME_DIR"} {
+	for _, name := range []string{"DOCKER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			more = append(more, name+"="+value)
 		}

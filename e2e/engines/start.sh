@@ -10,7 +10,8 @@ dir=$(cd "$1" && pwd)
 shift
 engines=("${@:-docker}")
 (($#)) || engines=(docker runsc podman podman-rootless)
-user=ralph-rootless
+# shellcheck source=SCRIPTDIR/names.sh
+source "$(dirname "${BASH_SOURCE[0]}")/names.sh"
 image=ralph-test:1
 # The version of gVisor that the Go module proxy serves; Debian's does not run under docker.
 runsc_version=v0.0.0-20260905035102-160fafc42237
@@ -89,11 +90,13 @@ changes=(-c 'ENV PATH=/usr/bin:/bin' -c 'CMD ["/bin/sh"]')
 
 import_image() { # import_image ENGINE…: the base, then two made from it with a USER
 	"$@" image inspect "$image" >/dev/null 2>&1 && return
-	"$@" import "${changes[@]}" "$dir/rootfs.tar" "$image" >/dev/null
-	"$@" import "${changes[@]}" -c 'USER 4321:4321' "$dir/rootfs.tar" ralph-test:other-user >/dev/null
 	tar -C "$dir" -cf "$dir/bare.tar" --files-from /dev/null
 	tar -C "$dir" --transform 's,.*,bin/sh,' -rf "$dir/bare.tar" -P "$(readlink -f "$(command -v busybox)")"
-	"$@" import -c 'ENV PATH=/bin' -c 'CMD ["/bin/sh"]' "$dir/bare.tar" ralph-test:no-git >/dev/null
+	{
+		"$@" import "${changes[@]}" "$dir/rootfs.tar" "$image" &&
+		"$@" import "${changes[@]}" -c 'USER 4321:4321' "$dir/rootfs.tar" ralph-test:other-user &&
+		"$@" import -c 'ENV PATH=/bin' -c 'CMD ["/bin/sh"]' "$dir/bare.tar" ralph-test:no-git
+	} >"$dir/import.log" 2>&1 || { tail -5 "$dir/import.log" >&2; say "$1 could not import the image"; exit 1; }
 }
 
 install_runsc() {
@@ -125,8 +128,8 @@ start_docker() {
 }
 
 # runc and fewer open files: what works in containers and on machines with a mixed cgroup tree, too.
-configure_podman() {
-	cat >"$dir/containers.conf" <<-'CONF'
+podman_settings() {
+	cat <<-'CONF'
 		[containers]
 		default_ulimits = ["nofile=1024:4096","nproc=4096:4096"]
 		[engine]
@@ -134,23 +137,38 @@ configure_podman() {
 		cgroup_manager = "cgroupfs"
 		events_logger = "file"
 	CONF
-	export CONTAINERS_CONF=$dir/containers.conf
+}
+
+# Root's podman has a store of its own in the folder, and locks that it shares with no other. Its sockets have long paths, for
+# which a folder may be too deep.
+configure_podman() {
+	mkdir -p "$dir/podman"
+	{
+		podman_settings
+		printf '%s = "%s"\n' tmp_dir "$podman_run/libpod" lock_type file
+	} >"$dir/containers.conf"
+	{
+		echo '[storage]'
+		printf '%s = "%s"\n' driver overlay graphroot "$dir/podman" runroot "$podman_run/storage"
+	} >"$dir/storage.conf"
+	export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf
 }
 
 start_rootless() {
 	id "$user" >/dev/null 2>&1 || useradd --create-home "$user"
-	grep -q "^$user:" /etc/subuid || echo "$user:300000:65536" >>/etc/subuid
-	grep -q "^$user:" /etc/subgid || echo "$user:300000:65536" >>/etc/subgid
-	local home run
+	local home run uid first
+	uid=$(id -u "$user")
+	first=$((300000 + uid * 65536)) # where useradd gives none
+	grep -q "^$user:" /etc/subuid || echo "$user:$first:65536" >>/etc/subuid
+	grep -q "^$user:" /etc/subgid || echo "$user:$first:65536" >>/etc/subgid
 	home=$(getent passwd "$user" | cut -d: -f6)
-	run=/run/user/$(id -u "$user")
+	run=/run/user/$uid
 	install -d -o "$user" -g "$user" -m 700 "$run"
 	install -d -o "$user" -g "$user" "$home/.config" "$home/.config/containers"
 	[[ -s $home/.config/containers/storage.conf ]] ||
 		printf '[storage]\ndriver = "overlay"\n' >"$home/.config/containers/storage.conf"
-	cp "$dir/containers.conf" "$home/.config/containers/containers.conf"
-	chmod 755 "$dir" && chmod 644 "$dir/rootfs.tar"
-	as_user() { (cd / && setpriv --reuid "$user" --regid "$user" --init-groups env -i "HOME=$home" "PATH=$PATH" "XDG_RUNTIME_DIR=$run" "$@"); }
+	podman_settings >"$home/.config/containers/containers.conf"
+	chmod 644 "$home/.config/containers/"*
 	as_user podman image inspect "$image" >/dev/null 2>&1 && return
 	as_user podman import "${changes[@]}" - "$image" <"$dir/rootfs.tar" >/dev/null 2>&1
 }
@@ -171,6 +189,6 @@ if wanted podman-rootless; then start_rootless; fi
 	echo "export RALPH_TEST_IMAGE=$image"
 	echo "export RALPH_TEST_ROOTLESS=$user"
 	[[ -z ${DOCKER_HOST-} ]] || echo "export DOCKER_HOST=$DOCKER_HOST"
-	[[ -z ${CONTAINERS_CONF-} ]] || echo "export CONTAINERS_CONF=$CONTAINERS_CONF"
+	[[ -z ${CONTAINERS_CONF-} ]] || echo "export CONTAINERS_CONF=$CONTAINERS_CONF CONTAINERS_STORAGE_CONF=$CONTAINERS_STORAGE_CONF"
 } >"$dir/env"
 say "${engines[*]} ready; source $dir/env"
