@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// twoRounds is an agent that waits for its ralph to be killed, and finds its commit when it is started again. It has no
+// program of its own: a container shows nothing of the tests'.
+const twoRounds = `RALPH_AGENT_COMMAND=sh -c 'if ! test -f one.txt; then echo 1 >one.txt && git add one.txt && git commit -qm One && echo 2 >two.txt && ` +
+	`echo up >/tmp/up && exec sleep 1000; fi; git add -A && git commit -qm Two --allow-empty && echo "<promise>COMPLETE</promise>"'`
+
+// ralph is killed while a container with copies is made, and while an agent works in it. The next one loses no commit, and
+// nothing is left: no container, volume, process, socket or folder.
+func TestKilledWithACopiedContainer(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"docker", "podman"} {
+		for _, when := range []string{"opening", "working"} {
+			t.Run(engine+" "+when, func(t *testing.T) {
+				t.Parallel()
+				requireEngine(t, engine)
+				temp := privateTemp(t)
+				s, r := newScene(t, doIt), newRepository(t)
+				keys := r.backlog(t, 1)
+				e := engineOf{T: t, name: engine}
+				env := engineEnv("TMPDIR="+temp, twoRounds)
+				work := []string{
+					"work", "--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--container-files", "copy", "--max-iterations", "3",
+				}
+				if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+					work = append(work, "--container-user", "0:0")
+				}
+				p := s.start(t, r, env, work...)
+				state := s.path("state/ralph/*/containers/ralph-*")
+				var name string // what all that the container has is named by
+				await(t, "a container's folder", func() bool {
+					found, err := filepath.Glob(state)
+					if err != nil || len(found) == 0 {
+						return false
+					}
+					name = filepath.Base(found[0])
+					return true
+				})
+				await(t, "the container to be "+when, func() bool {
+					if when == "opening" {
+						return len(e.volumes(name)) > 1
+					}
+					return exec.Command(engine, "exec", name, "test", "-f", "/tmp/up").Run() == nil
+				})
+				if err := p.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				p.end(t)
+				if len(e.volumes(name)) == 0 {
+					t.Fatal("the killed ralph left nothing: there is nothing to clean up")
+				}
+				if when == "opening" { // the agent of the next is not to wait
+					env = append(env, strings.Replace(twoRounds, "exec sleep 1000", "true", 1))
+				}
+				next := s.start(t, r, env, work...)
+				if got := next.end(t); got != 0 {
+					t.Errorf("the next sweep ends with status %d\n%s", got, &next.out)
+				}
+				if got := strings.Join(r.lines(t, "log", "--reverse", "--format=%s", "main..ralph/"+keys[0]), ","); when == "working" && got != "One,Two" {
+					t.Errorf("commits %q, want One and Two", got)
+				}
+				prefix := name[:strings.LastIndexByte(name, '-')+1]
+				if left := slices.Concat(e.containers(prefix), e.volumes(prefix)); len(left) > 0 {
+					t.Errorf("%q are left", left)
+				}
+				if left, _ := filepath.Glob(state); len(left) > 0 {
+					t.Errorf("%q are left", left)
+				}
+				if left := leftIn(t, temp); len(left) > 0 {
+					t.Errorf("%q are left", left)
+				}
+				s.clean(t, r)
+			})
+		}
+	}
+}
+
+// engineOf looks at what an engine has.
+type engineOf struct {
+	*testing.T
+	name string
+}
+
+func (e engineOf) containers(prefix string) []string {
+	return e.named(prefix, "ps", "--all", "--filter", "label=ralph.run", "--format", "{{.Names}}")
+}
+
+func (e engineOf) volumes(prefix string) []string {
+	return e.named(prefix, "volume", "ls", "--quiet", "--filter", "label=ralph.run")
+}
+
+func (e engineOf) named(prefix string, args ...string) []string {
+	e.Helper()
+	out, err := exec.Command(e.name, args...).Output()
+	if err != nil {
+		e.Fatalf("%s %q: %v", e.name, args, err)
+	}
+	return slices.DeleteFunc(strings.Fields(string(out)), func(n string) bool { return !strings.HasPrefix(n, prefix) })
+}
