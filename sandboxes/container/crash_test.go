@@ -78,7 +78,7 @@ func (c crash) happen(t *testing.T) {
 // A ralph that is killed leaves its container; the next one's Reap removes it, and the files that it was shown.
 func TestReapAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"docker", "podman", "runsc"} {
+	for _, name := range []string{"docker", "podman", "runsc", "runsc" + copying} {
 		t.Run(name, func(t *testing.T) {
 			require(t, name)
 			t.Parallel()

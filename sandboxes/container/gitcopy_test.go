@@ -106,11 +106,14 @@ func (f *project) handBack() worktree.HandBack {
 
 // copies runs a test on the engines that copy files.
 func copies(t *testing.T, test func(t *testing.T, name string, r rig)) {
-	real(t, func(t *testing.T, name string, r rig) {
-		if r.files == sandboxes.Copy {
-			test(t, name, r)
-		}
-	})
+	t.Parallel()
+	for _, name := range []string{"docker" + copying, "runsc" + copying, "podman" + copying} {
+		t.Run(name, func(t *testing.T) {
+			require(t, name)
+			t.Parallel()
+			test(t, name, rigs()[name])
+		})
+	}
 }
 
 // An agent with a copy works as one with a mount: what it commits and leaves comes back, checked.

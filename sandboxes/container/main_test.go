@@ -102,6 +102,7 @@ func rigs() map[string]rig {
 		"podman-rootless": {engine: container.Podman(), unbounded: true},
 
 		"docker" + copying:          {engine: container.Docker(), files: sandboxes.Copy},
+		"runsc" + copying:           {engine: container.Docker(), runtime: "runsc", files: sandboxes.Copy},
 		"podman" + copying:          {engine: container.Podman(), files: sandboxes.Copy},
 		"podman-rootless" + copying: {engine: container.Podman(), unbounded: true, files: sandboxes.Copy},
 	}
