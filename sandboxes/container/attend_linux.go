@@ -36,6 +36,7 @@ type attendant struct {
 // attend is the whole life of a helper.
 func attend(in io.Reader, out io.Writer) error {
 	conceal()
+	getThreads()
 	runtime.LockOSThread() // who starts the command is the only thread that its asking to be traced concerns
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

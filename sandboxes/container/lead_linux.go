@@ -16,6 +16,7 @@ import (
 // lead is the tunnel's end inside. It leads what commands send out into in and out until these end.
 func lead(ctx context.Context, in io.Reader, out io.Writer) error {
 	conceal()
+	getThreads()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	here, there := net.Pipe()

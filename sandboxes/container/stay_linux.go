@@ -16,6 +16,7 @@ import (
 // egress proxy; when that ends, the container does. In the place of the socket "tunnel" means that another call does that.
 func stay(ctx context.Context, socket []string) error {
 	conceal()
+	getThreads()
 	go reap(ctx)
 	if len(socket) == 0 || socket[0] == insideTunnel {
 		if len(socket) == 0 { // the tunnel says it otherwise
