@@ -23,7 +23,7 @@ type Changes struct {
 // Changes reads what the commits change that tip has and none of the bases. added is called with every line that any of
 // them adds; line is only valid during the call. Contents are data: no filter, text conversion or external diff is run.
 func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added func(path string, line []byte)) (Changes, error) {
-	c := changes{repo: r, bases: bases, tip: tip, seen: map[string]bool{}, added: added}
+	c := changes{git: r.git.with(noCommitGraph), bases: bases, tip: tip, seen: map[string]bool{}, added: added}
 	span, err := r.readSpan(ctx, bases[0], tip, bases[1:]...)
 	if err != nil || len(span.commits) == 0 {
 		return Changes{}, err
@@ -38,6 +38,9 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 	objects, err := r.git.readCommits(ctx, commits)
 	if err != nil {
 		return Changes{}, fmt.Errorf("read commits: %w", err)
+	}
+	if err := span.whole(objects); err != nil {
+		return Changes{}, err
 	}
 	if err := c.ofCommits(ctx); err != nil {
 		return Changes{}, err
@@ -55,9 +58,24 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 	return Changes{Paths: c.paths, Objects: objects}, nil
 }
 
+// noCommitGraph has git read the trees from the commits themselves: whoever can write the graph can put others into it.
+const noCommitGraph = "GIT_CONFIG_PARAMETERS='core.commitGraph=false'"
+
+// whole makes sure that git has taken the commits for what they say: a shallow file, or the graph, can give them other
+// parents, and what they hide would be looked at by nobody.
+func (s span) whole(objects map[string]string) error {
+	for _, c := range s.commits {
+		links := commitLinks(objects[c.SHA]) // the tree, and the parents
+		if len(links) == 0 || !slices.Equal(links[1:], s.parents[c.SHA]) {
+			return fmt.Errorf("git takes commit %s for one with other parents than it has; the files shallow and objects/info/commit-graph in the git directory can do that, such as after: git fetch --depth", short(c.SHA))
+		}
+	}
+	return nil
+}
+
 // changes collects them.
 type changes struct {
-	repo  *Repo
+	git   git
 	bases []string
 	tip   string
 	seen  map[string]bool
@@ -67,7 +85,7 @@ type changes struct {
 
 // inertDiff are the options by which a diff shows what is there and runs nothing.
 func inertDiff() []string {
-	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"}
+	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
 }
 
 // asPatch are the options by which a patch has all lines, and no others.
@@ -83,7 +101,7 @@ func (c *changes) ofCommits(ctx context.Context) error {
 		commits = append(commits, "^"+base)
 	}
 	commits = append(commits, "--")
-	names, err := c.repo.git.out(ctx, slices.Concat(plain, []string{"-z", "--name-only"}, commits)...)
+	names, err := c.git.out(ctx, slices.Concat(plain, []string{"-z", "--name-only"}, commits)...)
 	if err != nil {
 		return fmt.Errorf("list changed paths: %w", err)
 	}
@@ -96,7 +114,7 @@ func (c *changes) ofCommits(ctx context.Context) error {
 
 // ofMerge reads what a merge has that none of its parents has: what is a parent's is looked at there, or is a base's.
 func (c *changes) ofMerge(ctx context.Context, merge string) error {
-	names, err := c.repo.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--name-only", "--no-commit-id"},
+	names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--name-only", "--no-commit-id"},
 		inertDiff(), []string{"--end-of-options", merge, "--"})...)
 	if err != nil {
 		return fmt.Errorf("list what the merge %s changes: %w", short(merge), err)
@@ -122,7 +140,7 @@ const pathsAtOnce = 100
 // undone reads in what the tip differs from the bases that it contains: a merge can be with a base, and have none of its
 // changes.
 func (c *changes) undone(ctx context.Context) error {
-	out, err := c.repo.git.out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.tip}, c.bases...)...)
+	out, err := c.git.out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.tip}, c.bases...)...)
 	if failed, ok := errors.AsType[*GitError](err); ok && failed.ExitCode == 1 {
 		out, err = strings.Join(c.bases, "\n"), nil // nothing is common to them
 	}
@@ -130,7 +148,7 @@ func (c *changes) undone(ctx context.Context) error {
 		return fmt.Errorf("look for the base of %s: %w", short(c.tip), err)
 	}
 	for _, base := range strings.Fields(out) {
-		names, err := c.repo.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--name-only"}, inertDiff(),
+		names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--name-only"}, inertDiff(),
 			[]string{"--end-of-options", base, c.tip, "--"})...)
 		if err != nil {
 			return fmt.Errorf("list changed paths: %w", err)
@@ -153,7 +171,7 @@ func (c *changes) take(names string) {
 // lines hands over the added lines of a patch.
 func (c *changes) lines(ctx context.Context, args ...string) error {
 	patch := patchReader{added: c.added}
-	return c.repo.git.stream(ctx, patch.line, args...)
+	return c.git.stream(ctx, patch.line, args...)
 }
 
 // patchReader finds the added lines of a patch without context lines.

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,52 @@ func TestChangesBehindGrafts(t *testing.T) {
 	f.write(f.dir, ".git/info/grafts", tip+" "+base+"\n")
 	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
 	if err != nil || !slices.Contains(c.Paths, "hidden") {
+		t.Errorf("paths %q, %v", c.Paths, err)
+	}
+}
+
+// Nor does an edge that was put before its last commit, as in a shallow clone: that is said, and nothing is taken for seen.
+func TestChangesBehindAnEdge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	base := f.git("rev-parse", "HEAD")
+	f.commit(f.dir, "hidden", "secret\n", "Hide")
+	f.git("rm", "-q", "hidden")
+	tip := f.commit(f.dir, "shown", "x\n", "Show")
+	f.write(f.dir, ".git/shallow", tip+"\n")
+	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
+	if err == nil || !strings.Contains(err.Error(), "shallow") {
+		t.Errorf("paths %q, %v", c.Paths, err)
+	}
+}
+
+// In a shallow clone what is new is seen as everywhere.
+func TestChangesInAShallowClone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.commit(f.dir, "second", "x\n", "Second")
+	from := f.dir
+	f.dir = filepath.Join(realDir(t), "clone")
+	f.sh("", "git", "clone", "-q", "--depth=1", "file://"+from, f.dir)
+	f.open(Options{})
+	base := f.git("rev-parse", "HEAD")
+	tip := f.commit(f.dir, "new", "x\n", "New")
+	c, err := f.repo.Changes(t.Context(), []string{base}, tip, func(string, []byte) {})
+	if err != nil || !slices.Equal(c.Paths, []string{"new"}) {
+		t.Errorf("paths %q, %v", c.Paths, err)
+	}
+}
+
+// A setting that leaves submodules out of what people look at leaves none out of the check.
+func TestChangesOfSubmodulesAreNeverIgnored(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	base := f.git("rev-parse", "HEAD")
+	f.git("update-index", "--add", "--cacheinfo", "160000,"+base+",sub")
+	f.git("commit", "-qm", "Link")
+	f.git("config", "diff.ignoreSubmodules", "all")
+	c, err := f.repo.Changes(t.Context(), []string{base}, f.git("rev-parse", "HEAD"), func(string, []byte) {})
+	if err != nil || !slices.Contains(c.Paths, "sub") {
 		t.Errorf("paths %q, %v", c.Paths, err)
 	}
 }
