@@ -52,15 +52,22 @@ func (t *Tree) Earlier(ctx context.Context) (HandBack, error) {
 }
 
 func (t *Tree) handBack(ctx context.Context) (HandBack, error) {
-	rebased := t.record().Rebasing != nil // what ralph has replayed was taken in before, and may be a person's
+	rebased := t.record().Rebasing != nil
 	if err := t.undoRebase(ctx); err != nil {
 		return HandBack{}, err
+	}
+	replayed := ""
+	if rebased {
+		var err error
+		if replayed, err = t.hostHead(ctx); err != nil {
+			return HandBack{}, err
+		}
 	}
 	known, err := t.knownRefs(ctx)
 	if err != nil {
 		return HandBack{}, err
 	}
-	found, err := t.inspectAs(ctx, rebased)
+	found, err := t.inspectAfter(ctx, replayed)
 	if err != nil && ctx.Err() != nil {
 		return HandBack{}, err
 	}
@@ -101,20 +108,34 @@ func (refs treeRefs) tip(start string) string {
 
 // inspect looks at the worktree, and takes the force out of its new commits' messages. The error says what could not be
 // seen.
-func (t *Tree) inspect(ctx context.Context) (look, error) { return t.inspectAs(ctx, false) }
+func (t *Tree) inspect(ctx context.Context) (look, error) { return t.inspectAfter(ctx, "") }
 
-// inspectAs is inspect, and may leave the commits as they are.
-func (t *Tree) inspectAs(ctx context.Context, asTheyAre bool) (look, error) {
+// inspectAfter is inspect after a rebase of ralph's own: what was replayed was taken in before, may be a person's, and
+// stays as it is. A process of the agent's that lives on may have committed more by now.
+func (t *Tree) inspectAfter(ctx context.Context, replayed string) (look, error) {
 	l, trouble := t.seek(ctx)
-	if l.at = l.head; l.at == "" || asTheyAre {
+	if l.at = l.head; l.at == "" {
 		return l, trouble
 	}
-	head, err := t.reword(ctx, l.at)
+	head, err := t.reword(ctx, l.at, replayed)
 	if err != nil {
 		return look{}, errors.Join(trouble, err)
 	}
 	l.head = head
 	return l, trouble
+}
+
+// hostHead is where git's own record of the worktree is, which no agent with a private repository can move; empty where
+// there is none.
+func (t *Tree) hostHead(ctx context.Context) (string, error) {
+	if _, admin := t.exists(); !admin {
+		return "", nil
+	}
+	head, err := t.git().out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if _, failed := errors.AsType[*GitError](err); failed {
+		return "", nil
+	}
+	return head, err
 }
 
 // seek looks at the worktree, and finds HEAD's commit even where git status cannot work any more. The error says
@@ -139,8 +160,8 @@ func (t *Tree) seek(ctx context.Context) (look, error) {
 		}
 	}
 	if l.head == "" && ctx.Err() == nil {
-		head, err := g.out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-		if _, failed := errors.AsType[*GitError](err); err != nil && !failed {
+		head, err := t.hostHead(ctx)
+		if err != nil {
 			return l, err
 		}
 		l.head = head

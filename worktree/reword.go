@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 // it is a function of the commits alone, so that a second look finds the same ones.
 
 // reword returns the commit that stands for head, itself where nothing in it acts. Commits that were taken in before, and
-// those that are a person's, stay as they are.
-func (t *Tree) reword(ctx context.Context, head string) (string, error) {
+// those that are a person's, stay as they are; so does what replayed has, unless that is empty.
+func (t *Tree) reword(ctx context.Context, head, replayed string) (string, error) {
 	span, err := t.readSpan(ctx, head)
 	if err != nil {
 		return "", err
@@ -26,8 +27,8 @@ func (t *Tree) reword(ctx context.Context, head string) (string, error) {
 		return "", err
 	}
 	done := span.reach(t.Start())
-	for commit := range span.reach(known.work) {
-		done[commit] = true
+	for _, before := range []string{known.work, replayed} {
+		maps.Copy(done, span.reach(before))
 	}
 	var fresh []string
 	for _, c := range span.commits {
@@ -42,12 +43,12 @@ func (t *Tree) reword(ctx context.Context, head string) (string, error) {
 	if !slices.ContainsFunc(fresh, func(commit string) bool { return acts(objects[commit]) }) {
 		return head, nil
 	}
-	return t.rewordOwn(ctx, head, known.work, objects)
+	return t.rewordOwn(ctx, head, []string{known.work, replayed}, objects)
 }
 
 // rewordOwn writes the commits anew that are only the agent's.
-func (t *Tree) rewordOwn(ctx context.Context, head, work string, objects map[string]string) (string, error) {
-	own, err := t.own(ctx, head, work, func(commit string) bool { return acts(objects[commit]) })
+func (t *Tree) rewordOwn(ctx context.Context, head string, before []string, objects map[string]string) (string, error) {
+	own, err := t.own(ctx, head, before, func(commit string) bool { return acts(objects[commit]) })
 	if err != nil {
 		return "", err
 	}

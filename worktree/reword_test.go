@@ -128,6 +128,26 @@ func TestMessagesOfAPersonSurviveARebase(t *testing.T) {
 	}
 }
 
+// A process of the agent's that lives on may commit while ralph rebases: that was never taken in, and a crash in the middle
+// leaves it no force either.
+func TestMessagesMadeDuringARebaseOfRalph(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("42", "r1")
+	in.sh("echo b > b.txt; git add b.txt; git commit -qm one")
+	f.handBack(in.tree)
+	f.commit(f.dir, "m.txt", "m\n", "Meanwhile")
+	onto := f.base()
+	if err := in.tree.update(func(rec *record) { rec.Rebasing = &onto }); err != nil {
+		t.Fatal(err)
+	}
+	in.sh("git commit -q --allow-empty -m 'Closes #2'")
+	if got := f.message(f.handBack(in.tree).Tip); got != "Closes # 2\n" {
+		t.Errorf("message %q", got)
+	}
+	f.remove(in.tree)
+}
+
 func TestRewordCommit(t *testing.T) {
 	t.Parallel()
 	const head = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent 1111111111111111111111111111111111111111\n" +

@@ -167,14 +167,14 @@ func (t *Tree) mayHaveFetched(ctx context.Context, noted []string) (bool, error)
 	return false, nil
 }
 
-// own lists the commits of head that only the agent can have made, oldest first; work is what was taken in before.
-func (t *Tree) own(ctx context.Context, head, work string, acts func(commit string) bool) ([]string, error) {
+// own lists the commits of head that only the agent can have made, oldest first; before is what was taken in already.
+func (t *Tree) own(ctx context.Context, head string, before []string, acts func(commit string) bool) ([]string, error) {
 	rec := t.record()
 	noted, err := t.notedRefs()
 	if err != nil {
 		return nil, err
 	}
-	theirs := append(slices.Clone(noted), rec.Spec.Base.Commit, rec.Start, work)
+	theirs := slices.Concat(noted, before, []string{rec.Spec.Base.Commit, rec.Start})
 	if rec.Private || rec.Spec.Base.Remote == "" {
 		here, err := t.baseHere(ctx)
 		if err != nil {
