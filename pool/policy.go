@@ -67,6 +67,11 @@ func (p *Pool) mayBring(ctx context.Context, bases []string, tip string) error {
 			note("a file's name carries a secret")
 		}
 	}
+	for _, link := range changes.Links {
+		if pattern := p.protectsBelow(link); pattern != "" {
+			note(fmt.Sprintf("%s is a link in place of a folder with protected files (%s)", link, pattern))
+		}
+	}
 	for commit, object := range changes.Objects {
 		if p.secrets.in(object) {
 			note(fmt.Sprintf("the message, the author or another header of commit %.12s carries a secret", commit))

@@ -43,6 +43,20 @@ func (p *Pool) protects(file string) string {
 	return ""
 }
 
+// protectsBelow returns a pattern that protects paths below the folder. One that holds in every folder is none: it protects
+// them wherever a link of the folder's name leads to.
+func (p *Pool) protectsBelow(folder string) string {
+	lower := strings.ToLower(folder)
+	for _, pattern := range p.cfg.Protected {
+		for at, c := range pattern {
+			if c == '/' && pattern[:at] != "**" && doublestar.MatchUnvalidated(strings.ToLower(pattern[:at]), lower) {
+				return pattern
+			}
+		}
+	}
+	return ""
+}
+
 // checkPatterns refuses patterns that can never match.
 func checkPatterns(patterns []string) error {
 	var errs []error

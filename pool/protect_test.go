@@ -1,6 +1,9 @@
 package pool
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()
@@ -25,5 +28,19 @@ func TestProtectedPaths(t *testing.T) {
 		if pattern := p.protects(file); pattern != "" {
 			t.Errorf("%s is protected by %s", file, pattern)
 		}
+	}
+}
+
+func TestProtectedBelow(t *testing.T) {
+	t.Parallel()
+	p := &Pool{cfg: Config{Protected: append(ProtectedPaths(), "ops/*/keys/**", "a/{b,c/d}/e")}}
+	for _, folder := range []string{".github", ".GitHub", ".github/workflows", ".gitea", "ops", "ops/eu", "ops/eu/keys", "a", "a/b", "a/c/d"} {
+		if p.protectsBelow(folder) == "" {
+			t.Errorf("nothing below %s is protected", folder)
+		}
+	}
+	folders := []string{"web", "docs/github", "ops/eu/other", "opsx", "a/x"}
+	if i := slices.IndexFunc(folders, func(f string) bool { return p.protectsBelow(f) != "" }); i >= 0 {
+		t.Errorf("something below %s is protected", folders[i])
 	}
 }

@@ -146,3 +146,23 @@ git merge -q --no-edit side`+done)
 		t.Errorf("merged: %s", out)
 	}
 }
+
+// A link, or a submodule, in place of a folder puts files there that no path shows.
+func TestLinksInPlaceOfProtectedFolders(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"link":              `mkdir weak; echo evil > weak/copilot-instructions.md; ln -s weak .github; git add -A; git commit -qm x`,
+		"link, then folder": `ln -s weak .github; git add -A; git commit -qm x; git rm -q .github; mkdir .github; echo x > .github/FUNDING.yml; git add -A; git commit -qm x`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; set -e; `+script+done)
+			f.withRemote()
+			f.issue("a")
+			r := f.only(f.sweep(t.Context()))
+			if r.Verdict.Outcome != pool.PolicyBlocked || !strings.HasPrefix(r.Verdict.Reason, ".github is a link") {
+				t.Errorf("outcome %s: %s", r.Verdict.Outcome, r.Verdict.Reason)
+			}
+		})
+	}
+}

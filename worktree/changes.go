@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ type Changes struct {
 	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename. What a merge takes
 	// over from one of its parents as it is there is not among them, unless it undoes what a base has.
 	Paths []string
+	// Links are those of Paths where a symbolic link or a submodule stands, or has stood: with one of a folder's name,
+	// whatever is below that name is somewhere else.
+	Links []string
 	// Objects are the commits as git stores them, headers and message, by commit.
 	Objects map[string]string
 }
@@ -23,7 +27,7 @@ type Changes struct {
 // Changes reads what the commits change that tip has and none of the bases. added is called with every line that any of
 // them adds; line is only valid during the call. Contents are data: no filter, text conversion or external diff is run.
 func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added func(path string, line []byte)) (Changes, error) {
-	c := changes{git: r.git.with(noCommitGraph), bases: bases, tip: tip, seen: map[string]bool{}, added: added}
+	c := changes{git: r.git.with(noCommitGraph), bases: bases, tip: tip, seen: map[string]bool{}, links: map[string]bool{}, added: added}
 	span, err := r.readSpan(ctx, bases[0], tip, bases[1:]...)
 	if err != nil || len(span.commits) == 0 {
 		return Changes{}, err
@@ -55,7 +59,7 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 			return Changes{}, err
 		}
 	}
-	return Changes{Paths: c.paths, Objects: objects}, nil
+	return Changes{Paths: c.paths, Links: slices.Sorted(maps.Keys(c.links)), Objects: objects}, nil
 }
 
 // noCommitGraph has git read the trees from the commits themselves: whoever can write the graph can put others into it.
@@ -80,6 +84,7 @@ type changes struct {
 	tip   string
 	seen  map[string]bool
 	paths []string
+	links map[string]bool
 	added func(path string, line []byte)
 }
 
@@ -101,7 +106,7 @@ func (c *changes) ofCommits(ctx context.Context) error {
 		commits = append(commits, "^"+base)
 	}
 	commits = append(commits, "--")
-	names, err := c.git.out(ctx, slices.Concat(plain, []string{"-z", "--name-only"}, commits)...)
+	names, err := c.git.out(ctx, slices.Concat(plain, []string{"-z", "--raw"}, commits)...)
 	if err != nil {
 		return fmt.Errorf("list changed paths: %w", err)
 	}
@@ -114,14 +119,12 @@ func (c *changes) ofCommits(ctx context.Context) error {
 
 // ofMerge reads what a merge has that none of its parents has: what is a parent's is looked at there, or is a base's.
 func (c *changes) ofMerge(ctx context.Context, merge string) error {
-	names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--name-only", "--no-commit-id"},
+	names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--raw", "--no-commit-id"},
 		inertDiff(), []string{"--end-of-options", merge, "--"})...)
 	if err != nil {
 		return fmt.Errorf("list what the merge %s changes: %w", short(merge), err)
 	}
-	c.take(names)
-	paths := strings.Split(strings.TrimSuffix(names, "\x00"), "\x00")
-	for len(paths) > 0 && paths[0] != "" {
+	for paths := c.take(names); len(paths) > 0; {
 		some := paths[:min(len(paths), pathsAtOnce)]
 		paths = paths[len(some):]
 		// A line that is new against all parents is new against the first.
@@ -148,7 +151,7 @@ func (c *changes) undone(ctx context.Context) error {
 		return fmt.Errorf("look for the base of %s: %w", short(c.tip), err)
 	}
 	for _, base := range strings.Fields(out) {
-		names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--name-only"}, inertDiff(),
+		names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, inertDiff(),
 			[]string{"--end-of-options", base, c.tip, "--"})...)
 		if err != nil {
 			return fmt.Errorf("list changed paths: %w", err)
@@ -158,14 +161,31 @@ func (c *changes) undone(ctx context.Context) error {
 	return nil
 }
 
-// take adds paths that git has listed.
-func (c *changes) take(names string) {
-	for name := range strings.SplitSeq(names, "\x00") {
-		if name = strings.TrimPrefix(name, "\n"); name != "" && !c.seen[name] {
-			c.seen[name] = true
-			c.paths = append(c.paths, name)
+// take adds paths that git has listed with --raw, and returns them.
+func (c *changes) take(raw string) (paths []string) {
+	modes := ""
+	for field := range strings.SplitSeq(raw, "\x00") {
+		if modes == "" {
+			modes = strings.TrimPrefix(field, "\n") // empty between commits and at the end
+			continue
 		}
+		if isLink(modes) {
+			c.links[field] = true
+		}
+		if paths = append(paths, field); !c.seen[field] {
+			c.seen[field] = true
+			c.paths = append(c.paths, field)
+		}
+		modes = ""
 	}
+	return paths
+}
+
+// isLink reports that a link or a submodule is on one of the sides: ":", once for each old side, then the modes.
+func isLink(modes string) bool {
+	old := len(modes) - len(strings.TrimLeft(modes, ":"))
+	sides := strings.Fields(modes[old:])
+	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == "160000" })
 }
 
 // lines hands over the added lines of a patch.

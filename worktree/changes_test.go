@@ -123,3 +123,31 @@ func TestChangesOfSubmodulesAreNeverIgnored(t *testing.T) {
 		t.Errorf("paths %q, %v", c.Paths, err)
 	}
 }
+
+// Links and submodules are told from files, on whatever side of a change or a merge they are.
+func TestChangesTellLinks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.sh(f.dir, "ln", "-s", "a.txt", "was")
+	f.git("add", "was")
+	f.git("commit", "-qm", "Link")
+	base := f.git("rev-parse", "HEAD")
+	f.git("rm", "-q", "was")
+	f.commit(f.dir, "was", "a file\n", "A file now")
+	f.git("update-index", "--add", "--cacheinfo", "160000,"+base+",sub")
+	f.git("commit", "-qm", "Submodule")
+	f.git("switch", "-qc", "side", base)
+	f.commit(f.dir, "side", "x\n", "Side")
+	f.git("merge", "-q", "--no-commit", "main")
+	f.sh(f.dir, "ln", "-s", "side", "merged")
+	f.git("add", "merged")
+	f.git("commit", "-qm", "Merge")
+	c, err := f.repo.Changes(t.Context(), []string{base}, f.git("rev-parse", "HEAD"), func(string, []byte) {})
+	if want := []string{"merged", "sub", "was"}; err != nil || !slices.Equal(c.Links, want) {
+		t.Errorf("links %q, want %q; %v", c.Links, want, err)
+	}
+	slices.Sort(c.Paths)
+	if want := []string{"merged", "side", "sub", "was"}; !slices.Equal(c.Paths, want) {
+		t.Errorf("paths %q, want %q", c.Paths, want)
+	}
+}
