@@ -279,3 +279,19 @@ func TestPrivateBigFile(t *testing.T) {
 		t.Errorf("remove: %v", err)
 	}
 }
+
+// Commits are read whole, so that a pack may bring none that are longer than those in files of their own.
+func TestPrivateBigCommit(t *testing.T) {
+	t.Parallel()
+	for name, packed := range map[string]string{"loose": "true", "packed": "git repack -qad"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			in := f.private("k", "r1")
+			in.sh("head -c 17000000 /dev/zero | tr '\\0' x | git commit -q --allow-empty -F -; " + packed)
+			if got, err := in.tree.HandBack(context.Background()); err == nil || !strings.Contains(err.Error(), "too big") || got.Tip != in.tree.Start() {
+				t.Errorf("handed back %+v, %v", got, err)
+			}
+		})
+	}
+}

@@ -129,7 +129,7 @@ func (q *quarantine) checkSizes(ctx context.Context, index string) error {
 			return
 		}
 		size, err := strconv.ParseInt(fields[2], 10, 64)
-		if total += size; err != nil || size > q.caps.Blob || total > q.caps.Size {
+		if total += size; err != nil || size > q.caps.Blob || fields[1] != "blob" && size > treeLimit || total > q.caps.Size {
 			bad = fmt.Errorf("object %s has %s bytes, of %d so far: %w", short(fields[0]), fields[2], total, errTooBig)
 		}
 	})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ralph-pool/ralph/internal/inert"
 )
@@ -40,20 +40,32 @@ func (t *Tree) reword(ctx context.Context, head, replayed string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("read commits: %w", err)
 	}
-	if !slices.ContainsFunc(fresh, func(commit string) bool { return acts(objects[commit]) }) {
+	loud := map[string]bool{}
+	for _, commit := range fresh {
+		if err := context.Cause(ctx); err != nil {
+			return "", fmt.Errorf("look at messages: %w", err)
+		}
+		if acts(objects[commit]) {
+			loud[commit] = true
+		}
+	}
+	if len(loud) == 0 {
 		return head, nil
 	}
-	return t.rewordOwn(ctx, head, []string{known.work, replayed}, objects)
+	return t.rewordOwn(ctx, head, []string{known.work, replayed}, objects, loud)
 }
 
-// rewordOwn writes the commits anew that are only the agent's.
-func (t *Tree) rewordOwn(ctx context.Context, head string, before []string, objects map[string]string) (string, error) {
-	own, err := t.own(ctx, head, before, func(commit string) bool { return acts(objects[commit]) })
+// rewordOwn writes the commits anew that are only the agent's, and loud or after one that is.
+func (t *Tree) rewordOwn(ctx context.Context, head string, before []string, objects map[string]string, loud map[string]bool) (string, error) {
+	own, err := t.own(ctx, head, before, func(commit string) bool { return loud[commit] })
 	if err != nil {
 		return "", err
 	}
 	renamed := map[string]string{}
 	for _, commit := range own {
+		if err := context.Cause(ctx); err != nil {
+			return "", fmt.Errorf("reword: %w", err)
+		}
 		object, ok := objects[commit]
 		if !ok {
 			return "", fmt.Errorf("commit %s is nowhere", short(commit))
@@ -90,11 +102,26 @@ func rewordCommit(object string, renamed map[string]string) string {
 			lines[i], changed = "parent "+renamed[parent], true
 		}
 	}
-	quiet := inert.Text(text)
+	quiet := inert.Text(shortened(text))
 	if !changed && quiet == message {
 		return object
 	}
 	return strings.Join(unsigned(lines), "\n") + "\n\n" + quiet
+}
+
+// messageLimit is the most of a message that is taken in, in bytes: nobody reads more, and looking at it takes time.
+const messageLimit = 256 << 10
+
+// shortened is the message, or its beginning and a word about the rest.
+func shortened(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	end := messageLimit - 100
+	for !utf8.RuneStart(message[end]) && end > messageLimit-104 {
+		end--
+	}
+	return fmt.Sprintf("%s\n\n(ralph has left out the other %d bytes of this message)\n", message[:end], len(message)-end)
 }
 
 // unsigned leaves signatures, which go over several lines, and empty lines out of a header.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const acting = "Do it\n\nCloses #2, fixes acme/widgets#3. @everyone [skip ci]\n\n/close\n"
@@ -170,5 +171,21 @@ func TestRewordCommit(t *testing.T) {
 		if got := rewordCommit(c.in, c.renamed); got != c.want {
 			t.Errorf("%q\n got %q\nwant %q", c.in, got, c.want)
 		}
+	}
+}
+
+// A message that nobody reads to its end costs no more time than one that is read.
+func TestRewordShortens(t *testing.T) {
+	t.Parallel()
+	const head = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\n"
+	got := rewordCommit(head+"Closes #1\n\n"+strings.Repeat("äö", 4<<20), nil)
+	if len(got) > messageLimit+1000 || !strings.HasPrefix(got, head+"Closes # 1\n\nä") || !utf8.ValidString(got) {
+		t.Errorf("%d bytes: %.200q", len(got), got)
+	}
+	if again := rewordCommit(got, nil); again != got {
+		t.Error("the second time it is another commit")
+	}
+	if whole := head + strings.Repeat("x", messageLimit); rewordCommit(whole, nil) != whole {
+		t.Error("a message that is short enough was changed")
 	}
 }
