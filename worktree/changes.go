@@ -49,10 +49,8 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 	if err := c.ofCommits(ctx); err != nil {
 		return Changes{}, err
 	}
-	for _, merge := range merges {
-		if err := c.ofMerge(ctx, merge); err != nil {
-			return Changes{}, err
-		}
+	if err := c.ofMerges(ctx, merges); err != nil {
+		return Changes{}, err
 	}
 	if len(merges) > 0 {
 		if err := c.undone(ctx); err != nil {
@@ -110,28 +108,50 @@ func (c *changes) ofCommits(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list changed paths: %w", err)
 	}
-	c.take(names)
+	if err := c.take(names); err != nil {
+		return fmt.Errorf("list changed paths: %w", err)
+	}
 	if err := c.lines(ctx, slices.Concat(plain, asPatch(), commits)...); err != nil {
 		return fmt.Errorf("read changed lines: %w", err)
 	}
 	return nil
 }
 
-// ofMerge reads what a merge has that none of its parents has: what is a parent's is looked at there, or is a base's.
-func (c *changes) ofMerge(ctx context.Context, merge string) error {
-	names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-c", "-z", "--raw", "--no-commit-id"},
-		inertDiff(), []string{"--end-of-options", merge, "--"})...)
-	if err != nil {
-		return fmt.Errorf("list what the merge %s changes: %w", short(merge), err)
+// ofMerges reads what merges have that none of their parents has: what is a parent's is looked at there, or is a base's.
+func (c *changes) ofMerges(ctx context.Context, merges []string) error {
+	if len(merges) == 0 {
+		return nil
 	}
-	for paths := c.take(names); len(paths) > 0; {
+	// One process lists all of them: they can be many, and hardly one has anything.
+	list, err := c.git.run(ctx, strings.Join(merges, "\n")+"\n",
+		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, inertDiff())...)
+	if err != nil {
+		return fmt.Errorf("list what merges change: %w", err)
+	}
+	for list != "" {
+		merge, rest, _ := strings.Cut(list, "\x00")
+		if !isObjectName(merge) {
+			return fmt.Errorf("git diff-tree: cannot read %q", printable(merge))
+		}
+		var paths []string
+		paths, list = c.takeSome(rest)
+		if err := c.linesOfMerge(ctx, merge, paths); err != nil {
+			return fmt.Errorf("read what the merge %s changes: %w", short(merge), err)
+		}
+	}
+	return nil
+}
+
+// linesOfMerge reads the lines of a merge's own paths.
+func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string) error {
+	for len(paths) > 0 {
 		some := paths[:min(len(paths), pathsAtOnce)]
 		paths = paths[len(some):]
 		// A line that is new against all parents is new against the first.
 		err := c.lines(ctx, slices.Concat([]string{"diff-tree", "-r"}, inertDiff(), asPatch(),
 			[]string{"--end-of-options", merge + "^1", merge, "--"}, some)...)
 		if err != nil {
-			return fmt.Errorf("read what the merge %s changes: %w", short(merge), err)
+			return err
 		}
 	}
 	return nil
@@ -153,32 +173,43 @@ func (c *changes) undone(ctx context.Context) error {
 	for _, base := range strings.Fields(out) {
 		names, err := c.git.out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, inertDiff(),
 			[]string{"--end-of-options", base, c.tip, "--"})...)
+		if err == nil {
+			err = c.take(names)
+		}
 		if err != nil {
 			return fmt.Errorf("list changed paths: %w", err)
 		}
-		c.take(names)
 	}
 	return nil
 }
 
-// take adds paths that git has listed with --raw, and returns them.
-func (c *changes) take(raw string) (paths []string) {
-	modes := ""
-	for field := range strings.SplitSeq(raw, "\x00") {
-		if modes == "" {
-			modes = strings.TrimPrefix(field, "\n") // empty between commits and at the end
-			continue
+// take adds paths that git has listed with --raw.
+func (c *changes) take(raw string) error {
+	for raw = strings.TrimLeft(raw, "\n\x00"); raw != ""; raw = strings.TrimLeft(raw, "\n\x00") { // which stand between commits
+		paths, rest := c.takeSome(raw)
+		if len(paths) == 0 {
+			return fmt.Errorf("git: cannot read %q", printable(raw[:min(len(raw), 100)]))
 		}
-		if isLink(modes) {
-			c.links[field] = true
-		}
-		if paths = append(paths, field); !c.seen[field] {
-			c.seen[field] = true
-			c.paths = append(c.paths, field)
-		}
-		modes = ""
+		raw = rest
 	}
-	return paths
+	return nil
+}
+
+// takeSome adds the paths at the beginning of such a list, and returns them and what comes after.
+func (c *changes) takeSome(raw string) (paths []string, rest string) {
+	for strings.HasPrefix(raw, ":") {
+		modes, rest, _ := strings.Cut(raw, "\x00")
+		path, rest, _ := strings.Cut(rest, "\x00")
+		if isLink(modes) {
+			c.links[path] = true
+		}
+		if paths = append(paths, path); !c.seen[path] {
+			c.seen[path] = true
+			c.paths = append(c.paths, path)
+		}
+		raw = rest
+	}
+	return paths, raw
 }
 
 // isLink reports that a link or a submodule is on one of the sides: ":", once for each old side, then the modes.
