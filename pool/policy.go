@@ -59,9 +59,16 @@ func (p *Pool) mayBring(ctx context.Context, bases []string, tip string) error {
 		return err
 	}
 	scan.End()
+	aliases, err := p.aliases(ctx, bases, changes.Paths)
+	if err != nil {
+		return err
+	}
 	for _, file := range changes.Paths {
 		if pattern := p.protects(file); pattern != "" {
 			note(fmt.Sprintf("%s is protected (%s)", file, pattern))
+		}
+		if alias := aliases.protected(p, file, aliasDepth); alias != "" {
+			note(fmt.Sprintf("%s is what the protected %s leads to", file, alias))
 		}
 		if p.secrets.in(file) {
 			note("a file's name carries a secret")

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -161,6 +162,41 @@ func TestLinksInPlaceOfProtectedFolders(t *testing.T) {
 			f.issue("a")
 			r := f.only(f.sweep(t.Context()))
 			if r.Verdict.Outcome != pool.PolicyBlocked || !strings.HasPrefix(r.Verdict.Reason, ".github is a link") {
+				t.Errorf("outcome %s: %s", r.Verdict.Outcome, r.Verdict.Reason)
+			}
+		})
+	}
+}
+
+// What people have protected by a link is protected under the name that the link leads to, too.
+func TestWhatProtectedLinksLeadTo(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		`echo evil >> docs/guide.md`:            "docs/guide.md is what the protected CLAUDE.md leads to",
+		`echo evil > tools/cursor/new.mdc`:      "tools/cursor/new.mdc is what the protected .cursor/rules/new.mdc leads to",
+		`echo evil > shared/settings.json`:      "shared/settings.json is what the protected .claude/settings.json leads to",
+		`echo fine > docs/other.md; echo > top`: "",
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; set -e; `+script+`; git add -A; git commit -qm x`+done)
+			for _, file := range []string{"docs/guide.md", "tools/cursor/old.mdc", "shared/settings.json", ".cursor/x"} {
+				f.write(file, "x\n")
+			}
+			for name, to := range map[string]string{
+				"CLAUDE.md": "docs/guide.md", ".cursor/rules": "../tools/cursor", ".claude": "tools/claude", "tools/claude": "../shared",
+				"round": "round", "docs/up": "..", "out": "../../elsewhere",
+			} {
+				if err := os.Symlink(to, filepath.Join(f.repo, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.git(f.repo, "add", "-A")
+			f.git(f.repo, "commit", "-qm", "Links")
+			f.withRemote()
+			f.issue("a")
+			r := f.only(f.sweep(t.Context()))
+			if blocked := r.Verdict.Outcome == pool.PolicyBlocked; blocked != (want != "") || r.Verdict.Reason != want {
 				t.Errorf("outcome %s: %s", r.Verdict.Outcome, r.Verdict.Reason)
 			}
 		})

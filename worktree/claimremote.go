@@ -118,19 +118,24 @@ func (g git) readMessages(ctx context.Context, commits []string) (map[string]str
 
 // readCommits reads whole commits in one process. What does not exist is not in the map.
 func (g git) readCommits(ctx context.Context, commits []string) (map[string]string, error) {
-	if len(commits) == 0 {
+	return g.readObjectsOf(ctx, "commit", commits)
+}
+
+// readObjectsOf reads whole objects of one kind; others, and missing ones, are left out.
+func (g git) readObjectsOf(ctx context.Context, kind string, names []string) (map[string]string, error) {
+	if len(names) == 0 {
 		return nil, nil
 	}
-	out, err := g.run(ctx, strings.Join(commits, "\n")+"\n", "cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
+	out, err := g.run(ctx, strings.Join(names, "\n")+"\n", "cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
 	if err != nil {
 		return nil, err
 	}
-	return parseBatch(out)
+	return parseBatch(out, kind)
 }
 
-// parseBatch reads the output of `git cat-file --batch`.
-func parseBatch(out string) (map[string]string, error) {
-	commits := map[string]string{}
+// parseBatch reads the output of `git cat-file --batch`: the objects of that kind.
+func parseBatch(out, want string) (map[string]string, error) {
+	objects := map[string]string{}
 	for out != "" {
 		header, rest, _ := strings.Cut(out, "\n")
 		if strings.HasSuffix(header, " missing") {
@@ -142,10 +147,10 @@ func parseBatch(out string) (map[string]string, error) {
 		if _, err := fmt.Sscanf(header, "%s %s %d", &name, &kind, &size); err != nil || size < 0 || size >= len(rest) {
 			return nil, fmt.Errorf("git cat-file: cannot read header %q", printable(header))
 		}
-		if kind == "commit" {
-			commits[name] = rest[:size]
+		if kind == want {
+			objects[name] = rest[:size]
 		}
 		out = rest[size+1:]
 	}
-	return commits, nil
+	return objects, nil
 }

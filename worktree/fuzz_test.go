@@ -77,7 +77,7 @@ func FuzzParsers(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, out string) {
 		parseCheckouts(out)
 		_, _, _ = parseLog(out)
-		_, _ = parseBatch(out)
+		_, _ = parseBatch(out, "commit")
 		_ = (&GitError{Args: []string{"x"}, Stderr: out}).Error()
 	})
 }
