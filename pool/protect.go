@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // ProtectedPaths are the paths that an agent's commits may not touch unless a Config says otherwise: what runs by itself
@@ -28,15 +31,32 @@ func ProtectedPaths() []string {
 	}
 }
 
-// protects returns the pattern that protects the path. Case does not count: some file systems do not have it.
+// folded is a path as file systems that take several names for one see it: without case, with letters and accents
+// composed in one way, and without the characters that show nothing, which HFS+ leaves out.
+func folded(path string) string {
+	plain := strings.IndexFunc(path, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	if plain {
+		return strings.ToLower(path)
+	}
+	path = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+			return -1
+		}
+		return r
+	}, path)
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(path)))
+}
+
+// protects returns the pattern that protects the path. Names that are one on some file systems are one name.
 func (p *Pool) protects(file string) string {
-	lower := strings.ToLower(file)
+	lower := folded(file)
 	for _, pattern := range p.cfg.Protected {
 		name := lower
 		if !strings.Contains(pattern, "/") {
 			name = path.Base(lower)
 		}
-		if doublestar.MatchUnvalidated(strings.ToLower(pattern), name) {
+		if doublestar.MatchUnvalidated(folded(pattern), name) {
 			return pattern
 		}
 	}
@@ -46,10 +66,10 @@ func (p *Pool) protects(file string) string {
 // protectsBelow returns a pattern that protects paths below the folder. One that holds in every folder is none: it protects
 // them wherever a link of the folder's name leads to.
 func (p *Pool) protectsBelow(folder string) string {
-	lower := strings.ToLower(folder)
+	lower := folded(folder)
 	for _, pattern := range p.cfg.Protected {
 		for at, c := range pattern {
-			if c == '/' && pattern[:at] != "**" && doublestar.MatchUnvalidated(strings.ToLower(pattern[:at]), lower) {
+			if c == '/' && pattern[:at] != "**" && doublestar.MatchUnvalidated(folded(pattern[:at]), lower) {
 				return pattern
 			}
 		}

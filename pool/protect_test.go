@@ -44,3 +44,21 @@ func TestProtectedBelow(t *testing.T) {
 		t.Errorf("something below %s is protected", folders[i])
 	}
 }
+
+// What is one name on some file system is protected under each of its forms.
+func TestProtectedForms(t *testing.T) {
+	t.Parallel()
+	p := &Pool{cfg: Config{Protected: append(ProtectedPaths(), "gr\u00f6\u00dfe/**")}}
+	for _, file := range []string{
+		"AGENT\u017f.md", "CLAUDE\u200c.md", "\ufeff.cursor/rules/a.mdc", "gro\u0308\u00dfe/x", "GR\u00d6SSE/x", "Gr\u00f6\u1e9ee/x", "gr\u00f6\u00dfe/x",
+	} {
+		if p.protects(file) == "" {
+			t.Errorf("%+q is not protected", file)
+		}
+	}
+	for _, file := range []string{"große/x", "AGENTS\u200b.md", "CLAUD\u00c9.md", "\xff.md"} {
+		if pattern := p.protects(file); pattern != "" {
+			t.Errorf("%+q is protected by %s", file, pattern)
+		}
+	}
+}
