@@ -12,10 +12,13 @@ import (
 type Branch struct {
 	Key    string
 	Name   string // short branch name; empty when only saved commits are left
+	On     string // without a Name: another branch that has all of the saved commits, such as the one a job was told to work on
 	Tip    string // of the branch, or the last commit handed back
 	Ahead  int    // commits the base has not
 	Merged bool   // everything in it is contained in base
 	WIP    string
+	// Passed says that there are commits on top of what WIP was saved on: it is of before the latest work.
+	Passed bool
 	Tree   string // path of its worktree, if one exists
 }
 
@@ -61,6 +64,11 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 	if err := r.countAhead(ctx, base, all); err != nil {
 		return nil, fmt.Errorf("list branches: %w", err)
 	}
+	for i := range all {
+		if err := r.placeSaved(ctx, &all[i]); err != nil {
+			return nil, fmt.Errorf("list branches: %w", err)
+		}
+	}
 	return all, treesErr
 }
 
@@ -91,6 +99,32 @@ func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) err
 		b.Merged = b.Tip != "" && b.Ahead == 0
 	}
 	return nil
+}
+
+// placeSaved says where saved commits are too, and whether saved changes are of before the latest commits.
+func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
+	if b.Name == "" && b.Ahead > 0 {
+		out, err := r.git.out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", "refs/heads/")
+		if err != nil {
+			return err
+		}
+		for ref := range strings.Lines(out) {
+			ref = strings.TrimSuffix(ref, "\n")
+			if !strings.HasPrefix(ref, branchPrefix) { // those go, too
+				b.On = strings.TrimPrefix(ref, "refs/heads/")
+				break
+			}
+		}
+	}
+	if b.WIP == "" || b.Tip == "" {
+		return nil
+	}
+	on, err := r.git.out(ctx, "rev-parse", "--verify", b.WIP+"^1")
+	if err != nil || on == b.Tip {
+		return err
+	}
+	b.Passed, err = r.git.contains(ctx, b.Tip, on)
+	return err
 }
 
 // Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, exactly if the branch

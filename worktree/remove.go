@@ -70,47 +70,6 @@ func (t *Tree) confirm(ctx context.Context, got HandBack) error {
 	return nil
 }
 
-// checkHandedBack looks at the files and the refs as they are now.
-func (t *Tree) checkHandedBack(ctx context.Context) error {
-	files, admin := t.exists()
-	if !files && !admin || t.halfMade() {
-		return nil
-	}
-	if !admin {
-		return fmt.Errorf("%w: git's record of %s is gone; save what you need of it, then: rm -r %s",
-			ErrKept, t.Dir(), quote(t.Dir()))
-	}
-	l, err := t.inspect(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: %s cannot be checked: %w", ErrKept, t.Dir(), err)
-	}
-	refs, err := t.readRefs(ctx)
-	if err != nil {
-		return err
-	}
-	if l.head != refs.work {
-		return fmt.Errorf("%w: %s is at commit %s, which is on no ref of ralph's; keep it with: git -C %s branch NAME %s",
-			ErrKept, t.Dir(), short(l.head), quote(t.repo.top), l.head)
-	}
-	if len(l.changes) == 0 {
-		return nil
-	}
-	tree, err := t.nameChanges(ctx, l)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrKept, t.Dir(), err)
-	}
-	saved := false
-	if refs.wip != "" {
-		if saved, err = t.sameChanges(ctx, refs.wip, tree, l.head); err != nil {
-			return err
-		}
-	}
-	if !saved {
-		return fmt.Errorf("%w: %s has uncommitted changes (%s)", ErrKept, t.Dir(), printable(l.changes[0].path))
-	}
-	return nil
-}
-
 // discard deletes files, git's record and ralph's own, in this order: the record is what finds the rest after a crash.
 // The files leave their place by one rename, so that no later look takes a half-deleted worktree for changes.
 func (t *Tree) discard() error {

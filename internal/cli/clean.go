@@ -1,29 +1,43 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base contains, and
-worktrees of runs that have ended. What holds work that is nowhere else stays, and is listed with the reason.`
+const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base (or a branch of yours)
+contains, and worktrees of runs that have ended. Changes that a run saved go with its branch once later commits of
+the same issue were merged. What holds work that is nowhere else stays, and is listed with the reason.
+
+With KEYs only these are looked at; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
+work that is nowhere else.`
+
+const cleanExample = `  ralph clean --dry-run
+  ralph clean
+  ralph clean --discard fix-login
+  ralph clean --discard 'run-shell-*'`
 
 func newCleanCommand(a *app) *cobra.Command {
-	var dry bool
+	var dry, discard bool
 	cmd := &cobra.Command{
-		Use: "clean", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
-		Example: "  ralph clean --dry-run\n  ralph clean",
-		GroupID: groupWork, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runClean(cmd, a, dry) },
+		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
+		Example: cleanExample,
+		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if discard && len(args) == 0 {
+				return usagef("--discard loses work, so it needs the KEYs; `ralph clean --dry-run` lists them")
+			}
+			return runClean(cmd, a, args, dry, discard)
+		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed; change nothing")
+	cmd.Flags().BoolVar(&discard, "discard", false, "remove what the KEYs name, with the work that is nowhere else")
 	a.addJSON(cmd)
 	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
 	return cmd
@@ -37,103 +51,64 @@ type cleaned struct {
 	Why     string `json:"why"`
 }
 
-func runClean(cmd *cobra.Command, a *app, dry bool) (err error) {
+func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	ctx := cmd.Context()
-	base, err := p.repo.Base(ctx, p.Base)
+	c := cleaner{p: p, dry: dry, discard: discard}
+	if c.base, err = p.repo.Base(ctx, p.Base); err != nil {
+		return err
+	}
+	if c.jobs, err = worktree.Open(ctx, p.top, worktree.Options{StateDir: filepath.Join(p.state, "jobs"), Log: p.log}); err != nil {
+		return err
+	}
+	// What is there comes first: whoever has made it since then holds its claim by now.
+	left, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	held, _, err := p.repo.Claims(ctx)
-	if err != nil {
+	if left, err = named(left, args); err != nil {
 		return err
 	}
-	open, err := p.journal.Open(ctx)
-	if err != nil {
+	if err := c.look(ctx); err != nil {
 		return err
 	}
-	unsettled := map[string]bool{}
-	for _, r := range open {
-		unsettled[r.Run] = true
-	}
-	results, err := cleanTrees(ctx, p.repo, held, unsettled, dry)
-	if err != nil {
-		return err
-	}
-	jobs, err := worktree.Open(ctx, p.top, worktree.Options{StateDir: filepath.Join(p.state, "jobs")})
-	if err != nil {
-		return err
-	}
-	more, err := cleanTrees(ctx, jobs, held, nil, dry)
-	if err != nil {
-		return err
-	}
-	results = append(results, more...)
-	branches, err := p.repo.Branches(ctx, base)
-	if err != nil {
-		return err
-	}
-	for _, b := range branches {
-		results = append(results, cleanBranch(p, cmd, b, base, held, dry))
+	results := []cleaned{}
+	for _, l := range left {
+		results = append(results, c.clean(ctx, l)...)
 	}
 	return a.printCleaned(results, dry)
 }
 
-// cleanTrees removes the worktrees whose runs have ended.
-func cleanTrees(ctx context.Context, repo *worktree.Repo, held map[string]worktree.ClaimState, unsettled map[string]bool, dry bool) ([]cleaned, error) {
-	trees, err := repo.Trees(ctx)
-	if err != nil {
-		return nil, err
+// named keeps what the arguments name: by key, by the name of its branch, or by a pattern.
+func named(left []leftover, args []string) ([]leftover, error) {
+	if len(args) == 0 {
+		return left, nil
 	}
-	results := []cleaned{}
-	for _, t := range trees {
-		s := t.Spec()
-		c, claimed := held[s.Key]
-		switch {
-		case claimed && !c.Gone:
-			results = append(results, cleaned{s.Key, s.Branch, false, "it is being worked"})
-			continue
-		case unsettled[s.Run]: // its agent may still be at work
-			results = append(results, cleaned{s.Key, s.Branch, false, "its run has not come to its end; `ralph work` goes on with it"})
-			continue
+	var out []leftover
+	for _, arg := range args {
+		if _, err := path.Match(arg, ""); err != nil {
+			return nil, usagef("%q is not a pattern: %v", arg, err)
 		}
-		r := cleaned{s.Key, s.Branch, true, "worktree of a run that has ended"}
-		if !dry {
-			err := t.Remove(ctx)
-			if err == nil { // nothing else leads to it any more
-				err = tempdir.RemoveRun(s.Run)
+		found := false
+		for _, l := range left {
+			matches, _ := path.Match(arg, l.key) // checked above
+			if !matches && l.key != known(arg) {
+				continue
 			}
-			if err != nil {
-				r = cleaned{s.Key, s.Branch, false, err.Error()}
+			found = true
+			if !slices.ContainsFunc(out, func(o leftover) bool { return o.key == l.key }) {
+				out = append(out, l)
 			}
 		}
-		results = append(results, r)
-	}
-	return results, nil
-}
-
-func cleanBranch(p *parts, cmd *cobra.Command, b worktree.Branch, base worktree.Base, held map[string]worktree.ClaimState, dry bool) cleaned {
-	keep := func(why string) cleaned { return cleaned{b.Key, b.Name, false, why} }
-	c, claimed := held[b.Key]
-	switch {
-	case claimed && !c.Gone:
-		return keep("it is being worked")
-	case !b.Merged:
-		return keep(fmt.Sprintf("%s not in %s; merge it, or delete it with: git branch -D %s", plural(b.Ahead, "commit"), base.Name, b.Name))
-	case b.WIP != "":
-		return keep(fmt.Sprintf("it has uncommitted changes saved; look with `git show %s`, delete with: git update-ref -d refs/ralph/wip/%s",
-			shortSHA(b.WIP), b.Key))
-	}
-	if !dry {
-		if err := p.repo.Drop(cmd.Context(), b.Key, b.Tip); err != nil {
-			return keep(err.Error())
+		if !found {
+			return nil, usagef("nothing of ralph's is left for %q; `ralph clean --dry-run` lists what there is", arg)
 		}
 	}
-	return cleaned{b.Key, b.Name, true, "contained in " + base.Name}
+	return out, nil
 }
 
 func (a *app) printCleaned(results []cleaned, dry bool) error {
