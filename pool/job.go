@@ -60,7 +60,9 @@ type Job struct {
 	// Kill, when closed, ends everything at once; ending the context of Run asks the agent to end.
 	Kill    <-chan struct{}
 	Observe func(loop.Event)
-	Stream  func(name string) (io.WriteCloser, error)
+	// Recovered is told, before the job begins, what was taken back of each earlier one that had died with work.
+	Recovered func(Recovered)
+	Stream    func(name string) (io.WriteCloser, error)
 }
 
 // JobResult is what a job did.
@@ -72,6 +74,15 @@ type JobResult struct {
 	Merged  string            // StrategyMerge: the commit that the target was moved to
 	Tree    string            // the worktree, if it is still there
 	WIP     string            // commit that holds uncommitted changes; they are not on the branch
+}
+
+// Recovered is what a job that died had left in its worktree.
+type Recovered struct {
+	Run, Key string
+	Branch   string // where its commits are
+	New      int    // how many of them were not on it for sure
+	WIP      string // commit that holds its uncommitted changes; they are not on the branch
+	Tree     string // the worktree, which stays
 }
 
 // Check finds what is wrong with the job before anything starts.

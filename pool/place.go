@@ -221,7 +221,11 @@ func (j Job) recoverOne(ctx context.Context, key, run string, tree *worktree.Tre
 		err = tempdir.RemoveRun(run)
 	}
 	if err == nil && tree != nil {
-		_, err = tree.HandBack(ctx)
+		var h worktree.HandBack
+		h, err = tree.HandBack(ctx)
+		if (h.New > 0 || h.WIP != "") && j.Recovered != nil {
+			j.Recovered(Recovered{Run: run, Key: key, Branch: tree.Spec().Branch, New: h.New, WIP: h.WIP, Tree: tree.Dir()})
+		}
 	}
 	return errors.Join(err, claim.Release(ctx))
 }

@@ -27,12 +27,14 @@ type Shell struct {
 	Stdout, Stderr io.Writer
 	Grace          time.Duration // between asking the command to end and killing it
 	Kill           <-chan struct{}
+	Recovered      func(Recovered) // as a Job's
 }
 
 // ShellResult is how the command ended, and what it left.
 type ShellResult struct {
 	Exit    sandboxes.Exit
-	Branch  string            // where its commits are; empty when it made none
+	Branch  string            // where its commits are; empty when it left nothing
+	Key     string            // what it left is kept by this name; empty when it left nothing
 	Commits []worktree.Commit // oldest first
 	WIP     string            // commit with the changes it did not commit; they are on refs/ralph/wip
 	Refused []string          // what the network let nobody through to
@@ -41,7 +43,7 @@ type ShellResult struct {
 
 // Run runs the command. Ending ctx asks it to end. Its commits and changes are kept.
 func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
-	j := Job{Repo: s.Repo, Sandboxes: s.Sandboxes, Strategy: StrategyMerge, Name: "shell"}
+	j := Job{Repo: s.Repo, Sandboxes: s.Sandboxes, Strategy: StrategyMerge, Name: "shell", Recovered: s.Recovered}
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop := make(chan struct{})
@@ -66,7 +68,7 @@ func (s Shell) Run(ctx context.Context) (res ShellResult, err error) {
 	}
 	res.Commits, res.WIP = at.last.Commits, at.last.WIP
 	if len(res.Commits) > 0 || res.WIP != "" {
-		res.Branch = at.branch
+		res.Branch, res.Key = at.branch, at.key
 		return res, errors.Join(err, at.tree.Remove(after))
 	}
 	return res, errors.Join(err, j.remove(after, at, &JobResult{}))

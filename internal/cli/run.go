@@ -121,7 +121,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 		Signals: p.CompletionSignal, MaxIterations: f.iterations, Timers: timers(p.Config),
 		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Output: output, Env: env,
 		Network: network, Mounts: mounts, Limits: limits(p.Config),
-		Kill: a.hard.Done(), Observe: log.event, Stream: log.stream,
+		Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered, Stream: log.stream,
 	}
 	if err := job.Check(); err != nil {
 		return &exitError{status: exitUsage, err: err}

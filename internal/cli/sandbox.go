@@ -75,6 +75,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 	res, err := pool.Shell{
 		Repo: p.repo, Sandboxes: provider, Network: network, Env: env, Limits: limits(p.Config), Mounts: mounts,
 		Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace, Kill: a.hard.Done(),
+		Recovered: a.sayRecovered,
 	}.Run(cmd.Context())
 	if err != nil {
 		return err
@@ -82,11 +83,8 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 	for _, r := range append(res.Notices, res.Refused...) {
 		a.ui.note("ralph: %s", cleanLine(r))
 	}
-	if len(res.Commits) > 0 {
-		a.ui.note("ralph: %s on branch %s", plural(len(res.Commits), "commit"), res.Branch)
-	}
-	if res.WIP != "" {
-		a.ui.note("ralph: changes without a commit are saved: git show %s", shortSHA(res.WIP))
+	if res.Key != "" {
+		a.ui.note("ralph: %s; %s", keptWork(len(res.Commits), res.Branch, res.WIP), dropWith(res.Key))
 	}
 	if !res.Exit.OK() {
 		return &exitError{status: res.Exit.Code, err: errors.New(strings.TrimSpace(fmt.Sprintf("the command ended with status %d %s", res.Exit.Code, res.Exit.Signal)))}
