@@ -136,6 +136,14 @@ type Prover interface {
 	Proof(key, run string) string
 }
 
+// Namer is implemented by trackers in which people know issues by names that need not be safe as keys.
+type Namer interface {
+	// KeyOf is the key of the issue that a person named; ok is false where no issue, or more than one, is meant.
+	KeyOf(ctx context.Context, name string) (key string, ok bool)
+	// Names are the names, by which KeyOf finds them, of all issues that have another one than their key, by key.
+	Names(ctx context.Context) map[string]string
+}
+
 // Unwrapper is implemented by decorators.
 type Unwrapper interface{ Unwrap() Tracker }
 

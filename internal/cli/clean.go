@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"path"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -70,7 +72,7 @@ func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err
 	if err != nil {
 		return err
 	}
-	if left, err = named(left, args); err != nil {
+	if left, err = named(ctx, p, left, args); err != nil {
 		return err
 	}
 	if err := c.look(ctx); err != nil {
@@ -80,11 +82,11 @@ func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}
-	return a.printCleaned(results, dry)
+	return a.printCleaned(results, p.names(ctx), dry)
 }
 
-// named keeps what the arguments name: by key, by the name of its branch, or by a pattern.
-func named(left []leftover, args []string) ([]leftover, error) {
+// named keeps what the arguments name: by key, by the name of its issue or branch, or by a pattern.
+func named(ctx context.Context, p *parts, left []leftover, args []string) ([]leftover, error) {
 	if len(args) == 0 {
 		return left, nil
 	}
@@ -96,7 +98,7 @@ func named(left []leftover, args []string) ([]leftover, error) {
 		found := false
 		for _, l := range left {
 			matches, _ := path.Match(arg, l.key) // checked above
-			if !matches && l.key != known(arg) {
+			if !matches && l.key != p.key(ctx, arg) && l.key != tracker.Key(known(arg)) {
 				continue
 			}
 			found = true
@@ -111,7 +113,7 @@ func named(left []leftover, args []string) ([]leftover, error) {
 	return out, nil
 }
 
-func (a *app) printCleaned(results []cleaned, dry bool) error {
+func (a *app) printCleaned(results []cleaned, name func(key string) string, dry bool) error {
 	if a.json {
 		return a.ui.json(results)
 	}
@@ -128,7 +130,7 @@ func (a *app) printCleaned(results []cleaned, dry bool) error {
 		case r.Removed:
 			what = "removed"
 		}
-		rows = append(rows, []string{r.Issue, r.Branch, what, r.Why})
+		rows = append(rows, []string{name(r.Issue), r.Branch, what, r.Why})
 	}
 	a.ui.table(rows)
 	return nil

@@ -3,6 +3,8 @@ package cli
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -63,9 +65,20 @@ func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([
 	}
 	var keys []string
 	for _, issue := range list.Issues {
-		if issue.Open && strings.HasPrefix(issue.Key, prefix) && !slices.Contains(typed, issue.Key) {
-			keys = append(keys, cobra.CompletionWithDesc(issue.Key, shorten(cleanLine(issue.Title), 60)))
+		key := issue.Key
+		if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && plainWord(name) {
+			key = name // both find it
+		}
+		if issue.Open && strings.HasPrefix(key, prefix) && !slices.Contains(typed, key) {
+			keys = append(keys, cobra.CompletionWithDesc(key, shorten(cleanLine(issue.Title), 60)))
 		}
 	}
 	return keys, none
+}
+
+// plainWord reports whether shells take a name as it is.
+func plainWord(name string) bool {
+	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
+		return r < utf8.RuneSelf && !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r)) || !unicode.IsPrint(r)
+	})
 }

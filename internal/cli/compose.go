@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -327,16 +329,41 @@ func defaultPrompt() string { return loop.DefaultTemplate }
 // known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
 func known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
 
+// key is the key of the issue that a person typed, where there is such an issue.
+func (p *parts) key(ctx context.Context, typed string) string {
+	if n, ok := tracker.As[tracker.Namer](p.tracker); ok {
+		if key, ok := n.KeyOf(ctx, typed); ok {
+			return key
+		}
+	}
+	return known(typed)
+}
+
+// names gives what people call an issue; typed, it finds it. The backlog is looked at once.
+func (p *parts) names(ctx context.Context) func(key string) string {
+	known := sync.OnceValue(func() map[string]string {
+		n, ok := tracker.As[tracker.Namer](p.tracker)
+		if !ok {
+			return nil
+		}
+		return n.Names(context.WithoutCancel(ctx))
+	})
+	return func(key string) string { return cmp.Or(known()[key], key) }
+}
+
 var errNoRuns = errors.New("no runs on record")
 
 // runsOf are the runs of an issue, oldest first; never none.
 func (p *parts) runsOf(ctx context.Context, key string) ([]pool.Record, error) {
-	runs, err := p.journal.Runs(ctx, key)
+	runs, err := p.journal.Runs(ctx, p.key(ctx, key))
+	if err == nil && len(runs) == 0 { // the issue may be gone
+		runs, err = p.journal.Runs(ctx, tracker.Key(key))
+	}
 	if err != nil {
 		return nil, err
 	}
 	if len(runs) == 0 {
-		if _, err := p.tracker.Get(ctx, key); errors.Is(err, tracker.ErrNotFound) {
+		if _, err := p.tracker.Get(ctx, p.key(ctx, key)); errors.Is(err, tracker.ErrNotFound) {
 			return nil, usagef("no issue %q in the backlog, and no runs of it on record; `ralph work --dry-run` lists the backlog", key)
 		}
 		return nil, fmt.Errorf("%s: %w", key, errNoRuns)

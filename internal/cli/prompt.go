@@ -38,7 +38,7 @@ func runPrompt(cmd *cobra.Command, a *app, key string) (err error) {
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
-	text, err := workers.Prompt(cmd.Context(), key)
+	text, err := workers.Prompt(cmd.Context(), p.key(cmd.Context(), key))
 	if errors.Is(err, tracker.ErrNotFound) {
 		return usagef("no issue %q in the backlog; `ralph work --dry-run` lists them", key)
 	}

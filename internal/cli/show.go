@@ -43,22 +43,23 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 	if a.json {
 		return a.ui.json(states)
 	}
+	name := p.names(cmd.Context())
 	for i, s := range states {
 		if i > 0 {
 			a.ui.printf("\n")
 		}
-		a.showRun(s)
+		a.showRun(s, name(s.Key))
 	}
 	return a.showWork(cmd.Context(), p, states[len(states)-1])
 }
 
 // showRun prints one run.
-func (a *app) showRun(s runState) {
+func (a *app) showRun(s runState, name string) {
 	v := s.Verdict
 	line := func(name, format string, args ...any) {
 		a.ui.printf("  %-11s %s\n", name, cleanLine(fmt.Sprintf(format, args...)))
 	}
-	a.ui.printf("%s  %s\n", a.ui.paint(bold, cleanLine(s.Key)), cleanLine(s.Title))
+	a.ui.printf("%s  %s\n", a.ui.paint(bold, cleanLine(name)), cleanLine(s.Title))
 	line("run", "%s, attempt %d, %s", s.Run, s.Attempt, s.State)
 	if v.Reason != "" {
 		line("reason", "%s", v.Reason)

@@ -82,8 +82,11 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		return nil
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "BRANCH", "STARTED", "TOOK", "TITLE"}}
+	name := p.names(cmd.Context())
 	for _, s := range states {
-		rows = append(rows, s.row())
+		row := s.row()
+		row[0] = name(s.Key)
+		rows = append(rows, row)
 	}
 	a.ui.table(rows)
 	return nil

@@ -76,17 +76,17 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if c.Publish == pool.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
 		return usagef("publish merge needs a local branch as base, and %s is none; give --base BRANCH", base.Name)
 	}
-	view := &workView{ui: a.ui, started: time.Now()}
+	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
 	c.Observe = a.watched(view.event)
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
 	for i, key := range args {
-		args[i] = known(key)
+		args[i] = p.key(cmd.Context(), key)
 	}
 	if dry {
-		return a.plan(cmd.Context(), workers, args)
+		return a.plan(cmd.Context(), workers, view, args)
 	}
 	if err := c.Sandboxes.Check(cmd.Context()); err != nil {
 		return fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err)
@@ -186,7 +186,7 @@ func unfinished(s pool.Summary) int {
 }
 
 // plan prints what a sweep would do.
-func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error {
+func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys []string) error {
 	plan, err := workers.Plan(ctx, keys...)
 	if err != nil {
 		return asUsage(err)
@@ -199,7 +199,7 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error
 	} else {
 		rows := [][]string{{"#", "ISSUE", "TITLE"}}
 		for i, issue := range plan.Work {
-			rows = append(rows, []string{fmt.Sprint(i + 1), issue.Key, issue.Title})
+			rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
 		}
 		a.ui.printf("Would work, in this order:\n")
 		a.ui.table(rows)
@@ -207,7 +207,7 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, keys []string) error
 	if len(plan.Skipped) > 0 {
 		rows := [][]string{{"ISSUE", "WHY NOT"}}
 		for _, s := range plan.Skipped {
-			rows = append(rows, []string{s.Issue.Key, s.Reason})
+			rows = append(rows, []string{view.name(s.Issue.Key), s.Reason})
 		}
 		a.ui.printf("\nWould leave out:\n")
 		a.ui.table(rows)

@@ -12,6 +12,7 @@ import (
 type workView struct {
 	ui      *printer
 	started time.Time
+	name    func(key string) string // what people call an issue
 }
 
 func (v *workView) event(e pool.Event) {
@@ -75,7 +76,7 @@ func (v *workView) ended(e pool.Event) {
 }
 
 func (v *workView) line(e pool.Event, what, text string) {
-	v.ui.note("%s  %s  %s", v.ui.paint(bold, cleanLine(e.Key)), what, cleanLine(text))
+	v.ui.note("%s  %s  %s", v.ui.paint(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
 }
 
 func attempt(n int) string {
@@ -107,7 +108,7 @@ func (a *app) summary(s pool.Summary, v *workView) error {
 		if !r.Ended.IsZero() {
 			took = age(r.Ended.Sub(r.Started))
 		}
-		rows = append(rows, []string{r.Key, string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch, took})
+		rows = append(rows, []string{v.name(r.Key), string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch, took})
 	}
 	a.ui.table(rows)
 	a.ui.printf("%s worked in %s: %s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s))
