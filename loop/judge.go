@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"fmt"
+
+	"github.com/ralph-pool/ralph/agents"
 )
 
 // step is what follows an iteration: an end, or another iteration with feedback.
@@ -36,7 +38,7 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) (step, error) {
 	f := t.Failure
 	err := fmt.Errorf("iteration %d: agent %s: %w", t.Number, r.c.Agent.Name(), f)
 	switch {
-	case f.Class.Unavailable():
+	case f.Class.Unavailable() || f.Class == agents.NotStarted && r.untouched(t):
 		return step{end: EndUnavailable}, err
 	case f.Class.Fatal():
 		return step{end: EndAgent}, err
@@ -48,6 +50,10 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) (step, error) {
 	r.failed = kind
 	return r.again(ctx, t, feedbackFailure(f))
 }
+
+// untouched reports that no agent has changed anything yet: a program that cannot be started then can be started for no
+// issue. Later it may be this run's own doing.
+func (r *runner) untouched(t turn) bool { return t.Number == 1 && r.res.Work.Commits == 0 }
 
 func (r *runner) judgeSignal(ctx context.Context, t turn) (step, error) {
 	if question, ok := answer(t.message, "needs-info"); ok && question != "" {

@@ -146,6 +146,7 @@ func TestFailureClasses(t *testing.T) {
 		{agents.RateLimit, EndUnavailable, 1},
 		{agents.Overload, EndUnavailable, 1},
 		{agents.Auth, EndUnavailable, 1},
+		{agents.NotStarted, EndUnavailable, 1},
 		{agents.BadRequest, EndAgent, 1},
 		{agents.ModelNotFound, EndAgent, 1},
 		{agents.MaxTurns, EndAgent, 2},
@@ -165,6 +166,18 @@ func TestFailureClasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A program that agents have had the chance to remove says nothing about other issues.
+func TestProgramThatIsGoneLaterIsTheRunsOwn(t *testing.T) {
+	t.Parallel()
+	missing := act(false, "fail "+string(agents.NotStarted))
+	c := staged(stage{agent: missing}, &diary{})
+	c.HandBack = commits(1)
+	wantEnd(t, Run(t.Context(), c), EndAgent)
+	c = staged(stage{agent: turns(act(false, "say 1 hm"), missing)}, &diary{})
+	c.HandBack = commits(0)
+	wantEnd(t, Run(t.Context(), c), EndAgent)
 }
 
 func TestReportedErrorStandsWhenTheAgentIsKilledAfterIt(t *testing.T) {

@@ -150,9 +150,9 @@ func TestCancelKillsAtOnceAndKeepsTheCause(t *testing.T) {
 func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	t.Parallel()
 	c := onHost(t, &diary{})
-	c.Agent = missing{}
+	c.Agent, c.HandBack = missing{}, commits(0)
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndAgent)
+	wantEnd(t, r, EndUnavailable) // no other issue would fare better
 	wantEnding(t, r, 1, EndingNotStarted)
 	if r.Failure == nil || r.Failure.Class != agents.NotStarted || !strings.Contains(r.Err.Error(), "no-such-agent") {
 		t.Errorf("failure %v, error %v", r.Failure, r.Err)

@@ -17,8 +17,8 @@ const (
 	EndNoProgress  End = "no-progress"
 	EndBudget      End = "budget"
 	EndTimeout     End = "run-timeout"
-	EndUnavailable End = "agent-unavailable"
-	EndAgent       End = "agent-failed" // a fatal agent error, or the same failure twice without a new commit
+	EndUnavailable End = "agent-unavailable" // away, not logged in, or not to be started at all
+	EndAgent       End = "agent-failed"      // a fatal agent error, or the same failure twice without a new commit
 	EndSetup       End = "setup-failed"
 	EndPrompt      End = "prompt-failed" // the prompt, or anything else Validate refuses
 	EndSandbox     End = "sandbox-failed"

@@ -20,7 +20,7 @@ const (
 	PolicyBlocked Outcome = "policy-blocked"
 	// OverBudget: tokens, cost or room on the disk are spent; the work is kept.
 	OverBudget Outcome = "over-budget"
-	// AgentUnavailable: rate limit, overload, expired login. No attempt is used.
+	// AgentUnavailable: rate limit, overload; a login or a program that is missing. No attempt is used.
 	AgentUnavailable Outcome = "agent-unavailable"
 	// Failed: anything else.
 	Failed Outcome = "failed"

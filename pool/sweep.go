@@ -199,6 +199,9 @@ func (s *sweep) list(ctx context.Context) error {
 		s.add(task{issue: i})
 	}
 	s.waiting = plan.Skipped
+	if len(s.queue) > 0 {
+		s.summary.Unavailable = s.pool.loggedIn()
+	}
 	if first {
 		s.summary.Problems = plan.Problems
 		for _, pr := range plan.Problems {

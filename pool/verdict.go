@@ -86,7 +86,7 @@ func (w *worker) decide(ctx context.Context) error {
 	case Succeeded, NoChange, OverBudget, NeedsInfo, PolicyBlocked:
 		v.Final = true
 	case AgentUnavailable:
-		if !v.RetryAt.After(now) {
+		if v.passes() && !v.RetryAt.After(now) {
 			v.RetryAt = now.Add(unavailableFor)
 		}
 	case Failed, GateFailed:

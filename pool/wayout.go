@@ -58,13 +58,12 @@ func (l leaving) open() (*wayOut, error) {
 		return w, nil
 	}
 	config := egress.Config{Allow: l.network.Allow, Log: l.log, Observe: l.observe}
-	pointer, can := l.agent.(agents.Endpointer)
-	var service agents.Service
-	var err error
+	pointer, service, err := l.service()
+	if err != nil {
+		return nil, err
+	}
+	can := pointer != nil
 	if can {
-		if service, err = pointer.Service(l.network.User); err != nil {
-			return nil, fmt.Errorf("agent %s in sandbox %s: %w", l.agent.Name(), l.provider.Name(), err)
-		}
 		config.Endpoints = []egress.Endpoint{l.endpoint(service)}
 	}
 	if w.proxy, err = egress.New(config); err != nil {

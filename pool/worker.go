@@ -235,6 +235,10 @@ func (w *worker) execute(ctx context.Context) {
 	switch {
 	case err != nil:
 		w.rec.Verdict = Verdict{Outcome: Failed, Reason: err.Error()}
+		var unusable *AgentError
+		if errors.As(err, &unusable) { // such as a login that has ended during the sweep
+			w.rec.Verdict.Outcome = AgentUnavailable
+		}
 		if w.stop.cause() != nil || ctx.Err() != nil {
 			w.interrupted()
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,6 +133,10 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 		if perr := a.printJob(res, f, log); perr != nil {
 			return perr
 		}
+	}
+	var unusable *pool.AgentError
+	if errors.As(err, &unusable) {
+		return &exitError{status: exitParked, err: err}
 	}
 	if err != nil {
 		return err
