@@ -116,10 +116,21 @@ func (r *runner) again(ctx context.Context, t turn, feedback string) (step, erro
 	} else if r.res.GateRan && !r.res.GatePassed() {
 		failing := r.res.Gate[len(r.res.Gate)-1]
 		why = fmt.Errorf("%w (last: gate `%s` %s)", why, oneLine(failing.Command, 100), outcome(failing))
-	} else if t.Signal == "" && r.c.Output == nil {
-		why = fmt.Errorf("%w (last: the agent did not say `%s`)", why, oneLine(r.c.Signals[0], 100))
+	} else if r.c.Output == nil {
+		why = fmt.Errorf("%w (last: %s)", why, r.unsettled(t, feedback))
 	}
 	return step{end: end}, why
+}
+
+// unsettled says why an iteration that had no failure, and no failing gate, was not the last.
+func (r *runner) unsettled(t turn, feedback string) string {
+	switch {
+	case t.Signal == "":
+		return fmt.Sprintf("the agent did not say `%s`", oneLine(r.c.Signals[0], 100))
+	case r.res.Work.Commits == 0:
+		return "the agent said that it is done, but made no commits"
+	}
+	return oneLine(feedback, 300) // of Accept
 }
 
 func (r *runner) limit(n int) (End, error) {

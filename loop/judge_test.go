@@ -69,7 +69,7 @@ func TestMissingSignalIsTold(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"say 1 all good": "no new commit in 3 iterations in a row (last: the agent did not say `<promise>COMPLETE</promise>`)",
-		done:             "no new commit in 3 iterations in a row",
+		done:             "no new commit in 3 iterations in a row (last: the agent said that it is done, but made no commits)",
 	} {
 		c := staged(stage{agent: act(false, said)}, &diary{})
 		c.HandBack = commits(0)
@@ -178,6 +178,16 @@ func TestProgramThatIsGoneLaterIsTheRunsOwn(t *testing.T) {
 	c = staged(stage{agent: turns(act(false, "say 1 hm"), missing)}, &diary{})
 	c.HandBack = commits(0)
 	wantEnd(t, Run(t.Context(), c), EndAgent)
+}
+
+func TestRefusedWorkIsTold(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: act(false, done)}, &diary{})
+	c.HandBack, c.MaxIterations = commits(1), 1
+	c.Accept = func(context.Context) error { return errors.New("a nested repository") }
+	if r := Run(t.Context(), c); r.Err == nil || !strings.HasSuffix(r.Err.Error(), "(last: a nested repository)") {
+		t.Errorf("%s, %v", r.End, r.Err)
+	}
 }
 
 func TestReportedErrorStandsWhenTheAgentIsKilledAfterIt(t *testing.T) {
