@@ -18,10 +18,10 @@ import (
 // back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left. A run
 // that cannot be recovered now is told, and stops nothing else; away says that it could not be published for a reason that
 // may meet every other run too, whose agents would work for nothing.
-func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) {
+func (p *Pool) recoverAll(ctx context.Context) (r recovery, err error) {
 	open, err := p.cfg.Journal.Open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
 	note := func(key string, err error) {
 		if err == nil {
@@ -29,19 +29,27 @@ func (p *Pool) recoverAll(ctx context.Context) (broken []Skip, away, err error) 
 		}
 		var unpublished *unpublishedError
 		if errors.As(err, &unpublished) && isAway(err) {
-			away = err
+			r.away = err
 		}
 		s := Skip{tracker.Issue{Key: key}, "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
-		broken = append(broken, s)
+		r.broken = append(r.broken, s)
 		p.emit(Event{Kind: EventProblem, Key: key, Text: key + ": " + s.Reason})
 	}
 	for _, rec := range open {
 		if p.dead(rec) || rec.Host != p.host && p.abandoned(ctx, rec) {
-			note(rec.Key, p.recoverRun(ctx, rec))
+			ended, err := p.recoverRun(ctx, rec)
+			r.finished = append(r.finished, ended...)
+			note(rec.Key, err)
 		}
 	}
-	err = p.recoverStrays(ctx, open, note)
-	return broken, away, err
+	return r, p.recoverStrays(ctx, open, note)
+}
+
+// recovery is what taking care of dead runs came to.
+type recovery struct {
+	finished []Record // runs that had their verdict, and are over now
+	broken   []Skip
+	away     error
 }
 
 // dead reports that no process works at the run: it was left for a later sweep, or its process on this host is gone.
@@ -62,7 +70,7 @@ type unpublishedError struct{ error }
 
 func (e *unpublishedError) Unwrap() error { return e.error }
 
-func (p *Pool) recoverRun(ctx context.Context, rec Record) error {
+func (p *Pool) recoverRun(ctx context.Context, rec Record) (ended []Record, err error) {
 	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
 	w.rec.Run, w.rec.Hash = rec.Run, rec.Hash
 	claim, err := p.cfg.Repo.Claim(ctx, rec.Key, w.holder(), p.cfg.ClaimLife)
@@ -71,27 +79,27 @@ func (p *Pool) recoverRun(ctx context.Context, rec Record) error {
 	case errors.As(err, &taken):
 		ours, err := p.knows(ctx, taken.Holder.Run)
 		if err != nil || ours {
-			return err // a ralph on this host has the issue, and settles the run itself
+			return nil, err // a ralph on this host has the issue, and settles the run itself
 		}
 	case errors.Is(err, worktree.ErrRemote):
 		p.emit(Event{Kind: EventWarning, Run: rec.Run, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
-		return nil
+		return nil, nil
 	case err != nil:
-		return err
+		return nil, err
 	}
 	now, err := p.cfg.Journal.Runs(ctx, rec.Key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	i := slices.IndexFunc(now, func(r Record) bool { return r.Run == rec.Run })
 	if i < 0 || !now[i].Ended.IsZero() || !p.dead(now[i]) && now[i].Host == p.host { // somebody else was faster
 		if claim == nil {
-			return nil
+			return nil, nil
 		}
-		return claim.Release(ctx)
+		return nil, claim.Release(ctx)
 	}
-	_, err = p.settle(ctx, now[i], claim, true)
-	return err
+	ended, _, err = p.settle(ctx, now[i], claim, true)
+	return ended, err
 }
 
 func (p *Pool) knows(ctx context.Context, run string) (bool, error) {
@@ -109,7 +117,8 @@ func (p *Pool) settleKey(ctx context.Context, w *worker) (concluded bool, err er
 		if rec.Run == w.rec.Run || !rec.Ended.IsZero() || !p.dead(rec) {
 			continue
 		}
-		done, err := p.settle(ctx, rec, w.claim, false)
+		ended, done, err := p.settle(ctx, rec, w.claim, false)
+		w.finished = append(w.finished, ended...)
 		if err != nil || done {
 			return done, err
 		}
@@ -118,15 +127,16 @@ func (p *Pool) settleKey(ctx context.Context, w *worker) (concluded bool, err er
 }
 
 // settle brings one dead run to its end. A run that had its verdict is concluded from the step it stood at; any other
-// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside.
-func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, release bool) (concluded bool, err error) {
+// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside. A run that
+// keeps its verdict is returned when it is over; the others are for a sweep to work again.
+func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, release bool) (ended []Record, concluded bool, err error) {
 	if err := p.reap(ctx, rec.Run); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if claim != nil && overtaken(rec, claim) {
 		if release {
 			if err := claim.Release(ctx); err != nil {
-				return false, err
+				return nil, false, err
 			}
 		}
 		claim = nil
@@ -136,7 +146,7 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 	w.require = w.terms().Require
 	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
 	if w.files, err = newRunFiles(rec.Dir, p.secrets); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	issue, err := p.cfg.Tracker.Get(ctx, rec.Key)
 	switch {
@@ -146,11 +156,11 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.rec.PID = 0
 		w.leaveClaim(ctx)
 		w.files.close()
-		return false, errors.Join(err, p.cfg.Journal.save(ctx, &w.rec))
+		return nil, false, errors.Join(err, p.cfg.Journal.save(ctx, &w.rec))
 	}
 	s, err := p.sessionOf(ctx, rec.Run)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	how := "ralph had died at step "
 	if rec.PID == 0 {
@@ -184,9 +194,12 @@ func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, re
 		w.tell(ctx)
 	}
 	if w.left != nil && w.rec.Step == StepPublish {
-		return decided, &unpublishedError{w.left}
+		return nil, decided, &unpublishedError{w.left}
 	}
-	return decided, w.left
+	if decided && w.left == nil && w.rec.Verdict.Outcome != Interrupted {
+		ended = []Record{w.rec}
+	}
+	return ended, decided, w.left
 }
 
 // reap ends what a dead run has left running.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool"
 )
@@ -144,17 +147,19 @@ func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 	f.clean()
 }
 
-// endsWithoutAgent sweeps that often; then the only run of the issue has ended as succeeded.
+// endsWithoutAgent sweeps that often; then the only run of the issue has ended as succeeded, which a sweep has told.
 func (f *fixture) endsWithoutAgent(key string, sweeps int) pool.Record {
 	f.t.Helper()
+	var told []pool.Record
 	for range sweeps {
-		if s := f.sweep(f.t.Context()); len(s.Runs) > 0 {
-			f.t.Fatalf("worked again: %+v", s.Runs)
-		}
+		told = append(told, f.sweep(f.t.Context()).Runs...)
 	}
 	runs, err := f.Config.Journal.Runs(f.t.Context(), key)
 	if err != nil || len(runs) != 1 || runs[0].Ended.IsZero() || runs[0].Verdict.Outcome != pool.Succeeded {
 		f.t.Fatalf("%+v, %v", runs, err)
+	}
+	if len(told) != 1 || told[0].Run != runs[0].Run || told[0].Ended.IsZero() {
+		f.t.Errorf("the sweeps tell of %+v", told)
 	}
 	return runs[0]
 }
@@ -178,6 +183,42 @@ func TestMergeWaitsForTheCheckout(t *testing.T) {
 	f.clean()
 }
 
+// A conflict that a later sweep meets is that sweep's to tell, with a command that works when all of it is over.
+func TestConflictInALeftRunIsTold(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo agent > README; git commit -qam work; echo "<promise>COMPLETE</promise>"`)
+	f.issue("a")
+	f.Config.Publish, f.Config.Retry.Backoff = pool.PublishMerge, time.Hour
+	f.write("README", "a person's\n")
+	if run := f.only(f.sweep(t.Context())); !run.Ended.IsZero() {
+		t.Fatalf("%+v", run)
+	}
+	f.git(f.repo, "commit", "-qam", "a person's")
+	run := f.only(f.sweep(t.Context()))
+	if run.Verdict.Outcome != pool.Failed || !run.Verdict.Counted || run.Ended.IsZero() {
+		t.Fatalf("%+v", run)
+	}
+	f.clean()
+	_, advice, _ := strings.Cut(run.Verdict.Reason, "by hand: ")
+	if out, err := exec.Command("sh", "-c", advice).CombinedOutput(); err == nil || !strings.Contains(string(out), "CONFLICT (content)") {
+		t.Errorf("%q: %v\n%s", advice, err, out)
+	}
+}
+
+// An issue that is worked again by the sweep that has ended its left run counts once.
+func TestIssueWorkedAgainCountsOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; git reset -q --hard main; echo $RALPH_ATTEMPT >> README; git commit -qam work; echo "<promise>COMPLETE</promise>"`)
+	f.issue("a")
+	f.Config.Publish = pool.PublishMerge
+	f.write("README", "a person's\n")
+	f.only(f.sweep(t.Context()))
+	f.git(f.repo, "commit", "-qam", "a person's")
+	if run := f.only(f.sweep(t.Context(), "a")); run.Verdict.Outcome != pool.Succeeded || run.Attempt != 2 {
+		t.Errorf("%+v", run)
+	}
+}
+
 // What cannot be published in several sweeps is a person's.
 func TestPublishingIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -187,7 +228,7 @@ func TestPublishingIsGivenUp(t *testing.T) {
 	f.write("a.txt", "not committed")
 	f.only(f.sweep(t.Context()))
 	f.sweep(t.Context())
-	if s := f.sweep(t.Context()); len(s.Runs) > 0 {
+	if s := f.sweep(t.Context()); s.Count(pool.Failed) != 1 || len(s.Broken) > 0 {
 		t.Fatalf("%+v", s)
 	}
 	runs, err := f.Config.Journal.Runs(t.Context(), "a")
@@ -247,16 +288,22 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var both sync.WaitGroup
+	var told atomic.Int32
 	for range 2 {
 		both.Go(func() {
-			if s, err := workers.Sweep(t.Context()); err != nil || len(s.Runs) > 0 || len(s.Broken) > 0 {
+			s, err := workers.Sweep(t.Context())
+			if err != nil || len(s.Broken) > 0 {
 				t.Errorf("%+v, %v", s, err)
 			}
+			told.Add(int32(len(s.Runs)))
 		})
 	}
 	both.Wait()
-	if run := f.endsWithoutAgent("a", 1); !strings.HasPrefix(run.Verdict.Published, "merged") {
-		t.Errorf("%+v", run.Verdict)
+	if told.Load() != 1 {
+		t.Errorf("%d sweeps tell of the run", told.Load())
+	}
+	if runs, err := f.Config.Journal.Runs(t.Context(), "a"); err != nil || len(runs) != 1 || !strings.HasPrefix(runs[0].Verdict.Published, "merged") {
+		t.Errorf("%+v, %v", runs, err)
 	}
 	f.clean()
 }

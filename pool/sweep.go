@@ -16,7 +16,9 @@ import (
 
 // Summary is what a sweep did.
 type Summary struct {
-	Runs     []Record          // in the order they ended
+	// Runs are in the order they ended, those of an earlier sweep that this one has brought to their end included. Such a
+	// run is left out when its issue has been worked again since.
+	Runs     []Record
 	Skipped  []Skip            // open issues that were not worked, and why
 	Problems []tracker.Problem // what could not be read
 	Broken   []Skip            // issues that could not be worked because something is wrong with this host or the repository
@@ -46,8 +48,9 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer release()
 	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}, wake: make(chan struct{}, 1)}
 	defer s.watchDisk()()
-	var err error
-	if s.summary.Broken, s.summary.Unavailable, err = p.recoverAll(hard); err != nil || s.summary.Unavailable != nil {
+	before, err := p.recoverAll(hard)
+	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.finished, before.broken, before.away
+	if err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
 	if len(keys) == 0 { // who names a key wants it tried now
@@ -255,6 +258,7 @@ func (s *sweep) ended(r result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
+	s.summary.Runs = append(s.summary.Runs, r.finished...)
 	switch {
 	case r.skip != "":
 		s.started--
@@ -266,7 +270,7 @@ func (s *sweep) ended(r result) {
 		s.summary.Skipped = append(s.summary.Skipped, Skip{r.issue, r.skip})
 		s.pool.emit(Event{Kind: EventSkipped, Key: r.issue.Key, Title: r.issue.Title, Text: r.skip})
 	default:
-		s.summary.Runs = append(s.summary.Runs, r.rec)
+		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b Record) bool { return b.Key == r.rec.Key }), r.rec)
 	}
 	if r.unavailable != nil && s.summary.Unavailable == nil {
 		s.summary.Unavailable = r.unavailable

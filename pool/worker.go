@@ -20,10 +20,11 @@ import (
 type result struct {
 	issue       tracker.Issue
 	rec         Record
-	skip        string // it was not worked, and why
-	err         error  // it was not worked because something is broken
-	closed      bool   // the issue is closed now
-	unavailable error  // nothing more can be worked for now
+	skip        string   // it was not worked, and why
+	err         error    // it was not worked because something is broken
+	closed      bool     // the issue is closed now
+	unavailable error    // nothing more can be worked for now
+	finished    []Record // runs of the issue that had been left, and are over now
 }
 
 // worker takes one issue the whole way: claim, freeze, worktree, sandbox, loop, publish, report, release.
@@ -45,12 +46,13 @@ type worker struct {
 	gated     Gated             // what the loop's gate has passed for
 	hidden    int               // invisible characters removed from the issue's text
 	closed    bool
-	borrowed  bool   // the claim belongs to another worker, which goes on
-	died      bool   // ralph died during this run; it is being brought to its end
-	feedback  string // what became of the run before, for the agent
-	again     string // why this is a new start; empty for a first one and for retries
-	away      error  // the tracker or the remote, which has kept the run from its end
-	left      error  // why the run's end is left to the next sweep
+	borrowed  bool     // the claim belongs to another worker, which goes on
+	died      bool     // ralph died during this run; it is being brought to its end
+	feedback  string   // what became of the run before, for the agent
+	finished  []Record // runs before this one that were left, and are over now
+	again     string   // why this is a new start; empty for a first one and for retries
+	away      error    // the tracker or the remote, which has kept the run from its end
+	left      error    // why the run's end is left to the next sweep
 }
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
@@ -221,7 +223,7 @@ func (w *worker) broken(err error) result {
 }
 
 func (w *worker) skipped(reason string) result {
-	return result{issue: w.issue, rec: w.rec, skip: reason}
+	return result{issue: w.issue, rec: w.rec, skip: reason, finished: w.finished}
 }
 
 // execute does everything between the claim and its release. From here on the run is on record, whatever happens.

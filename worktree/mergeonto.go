@@ -35,7 +35,8 @@ func (t *Tree) mergeOnto(ctx context.Context, g git, onto Base, tip string) erro
 			return err
 		}
 		if names != "" {
-			return fmt.Errorf("%w in %s; to solve it by hand: git -C %s merge %s", ErrConflict, names, quote(t.Dir()), onto.Commit)
+			return fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s", ErrConflict, names,
+				quote(t.repo.top), quote(t.Spec().Branch), quote(t.repo.top), quote(onto.Name))
 		}
 		message := fmt.Sprintf("Merge %s into %s\n", t.Spec().Branch, onto.Name)
 		if commit, err = g.commitMerge(ctx, tree, onto.Commit, tip, message); err != nil {

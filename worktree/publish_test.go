@@ -193,7 +193,7 @@ func TestRebase(t *testing.T) {
 	}
 	f.commit(f.dir, "b", "conflict", "main conflicts")
 	_, err = tree.Rebase(ctx, f.base())
-	if !errors.Is(err, ErrConflict) {
+	if !errors.Is(err, ErrConflict) || !strings.HasSuffix(err.Error(), "git -C "+f.dir+" rebase main ralph/k") {
 		t.Fatalf("conflict: %v", err)
 	}
 	if again := f.handBack(tree); again.Tip != tip || len(again.Commits) != 1 || again.New != 0 {

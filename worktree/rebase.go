@@ -137,8 +137,9 @@ func (t *Tree) explainRebase(ctx context.Context, g git, onto Base, err error) e
 	if lsErr != nil || out == "" {
 		return err
 	}
-	return fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s", ErrConflict,
-		printable(strings.ReplaceAll(strings.Trim(out, "\x00"), "\x00", ", ")), quote(t.Dir()), onto.Commit)
+	// The worktree may be gone when people read this; the branch stays.
+	return fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s", ErrConflict,
+		printable(strings.ReplaceAll(strings.Trim(out, "\x00"), "\x00", ", ")), quote(t.repo.top), quote(onto.Name), quote(t.Spec().Branch))
 }
 
 // undoRebase ends a rebase of ralph's own: one that stands is aborted, one that went through moves the base.
