@@ -47,10 +47,15 @@ func (w *worker) publish(ctx context.Context, s *session) error {
 	return nil
 }
 
-// publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at.
+// publishOut does what Publish says. Before anything leaves the worktree's own branch every commit is looked at, and also
+// before a person is told to merge what stays there.
 func (w *worker) publishOut(ctx context.Context, s *session) error {
 	v := &w.rec.Verdict
-	if !w.outward() {
+	switch {
+	case w.outward():
+	case v.Outcome == Succeeded:
+		return w.mergeable(ctx, s)
+	default:
 		return nil
 	}
 	if s != nil {
@@ -66,6 +71,18 @@ func (w *worker) publishOut(ctx context.Context, s *session) error {
 	case PublishBranch, PublishNone:
 	}
 	return w.push(ctx, s)
+}
+
+// mergeable looks at commits that leave no further than to a local branch. A nil session is that of a run that died.
+func (w *worker) mergeable(ctx context.Context, s *session) error {
+	if s != nil {
+		return w.p.allowed(ctx, s.tree, s.base.Commit, w.rec.Verdict.Tip)
+	}
+	base, err := w.p.cfg.Repo.Base(ctx, w.baseRef(nil))
+	if err != nil {
+		return err
+	}
+	return w.p.mayBring(ctx, []string{base.Commit}, w.rec.Verdict.Tip)
 }
 
 // outward reports whether publishing takes the commits out of the worktree's own branch.
