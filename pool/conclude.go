@@ -83,6 +83,8 @@ func (w *worker) tell(ctx context.Context) {
 		case errors.Is(err, worktree.ErrLost):
 			w.stop.stop(errClaimLost)
 			continue
+		case w.gone(ctx, err):
+			continue
 		case w.later(ctx, nil, err):
 			return
 		}
@@ -109,6 +111,27 @@ func (w *worker) tell(ctx context.Context) {
 			w.log.Warn().Err(err).Msg("old runs not pruned")
 		}
 	}
+}
+
+// gone reports that there is no issue any more to tell the end to, which no later sweep could do either. What was published
+// stays so; any other run is superseded by whoever has taken the issue away.
+func (w *worker) gone(ctx context.Context, err error) bool {
+	if !errors.Is(err, tracker.ErrNotFound) {
+		return false
+	}
+	if _, now := w.p.cfg.Tracker.Get(ctx, w.rec.Key); !errors.Is(now, tracker.ErrNotFound) {
+		return false // it is something of the issue that was not found
+	}
+	v := &w.rec.Verdict
+	v.Tries = 0
+	if v.Published == "" {
+		if v.Outcome != Superseded && v.Reason != "" {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("it had been %s: %s", v.Outcome, v.Reason))
+		}
+		v.Outcome, v.Reason = Superseded, (&supersededError{"gone"}).Error()
+		v.Counted, v.Final, v.RetryAt = false, false, time.Time{}
+	}
+	return true
 }
 
 // owned reports that the claim, as far as we know, is ours.

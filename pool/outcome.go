@@ -26,7 +26,7 @@ const (
 	Failed Outcome = "failed"
 	// Interrupted: stopped by a signal, a shutdown, `ralph stop` or a lost claim. No attempt is used.
 	Interrupted Outcome = "interrupted"
-	// Superseded: the issue was closed, unlabelled or blocked meanwhile. The work is kept, nothing is published.
+	// Superseded: the issue was closed, unlabelled, blocked or removed meanwhile. The work is kept, nothing is published.
 	Superseded Outcome = "superseded"
 )
 
