@@ -151,7 +151,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		case errors.As(err, &tooLarge):
 			err = deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
 		case !errors.As(err, &d):
-			err = &denial{NotConnected, "the service cannot be reached", errors.New(strings.ReplaceAll(err.Error(), secret, "***"))}
+			err = &denial{NotConnected, "the service cannot be reached", errors.New(maskText(err.Error(), secret))}
 		}
 		p.httpRefuse(w, e.Name, 0, err)
 		return
@@ -162,7 +162,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	answer(w, in, func(to io.Writer) io.WriteCloser { return &masking{to: to, secret: []byte(secret)} })
 }
 
-// outgoing is the request as the service gets it.
+// outgoing is the request as the service gets it, and what of its credential has to be kept out of the answer.
 func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, err error) {
 	if !e.offers(r) {
 		return nil, "", deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
@@ -193,7 +193,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, 
 	// A compressed answer cannot be searched for the credential.
 	out.Header.Set("Accept-Encoding", "identity")
 	out.Header.Set(e.Header, strings.Replace(e.Format, "%s", secret, 1))
-	return out, secret, nil
+	return out, maskable(secret), nil
 }
 
 // offers reports whether a route has the request. A path that the service might read differently is on none.

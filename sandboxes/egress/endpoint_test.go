@@ -194,6 +194,26 @@ func TestEndpointMasksTheSecret(t *testing.T) {
 	}
 }
 
+// A credential of a few bytes is no secret, and what has it by chance stays as the service has sent it.
+func TestEndpointMasksNoLetters(t *testing.T) {
+	t.Parallel()
+	short := func(e *egress.Endpoint) { e.Secret = fixed("k") }
+	r, _ := api(t, short, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
+		if got := q.Header.Get("Authorization"); got != "Bearer k" {
+			t.Errorf("the service got %q", got)
+		}
+		w.Header().Set("X-Kind", "makes links")
+		fmt.Fprint(w, `{"kind":"tool_call","block":"ok"}`)
+	})
+	res := ask(t, r, nil)
+	if body, err := io.ReadAll(res.body); string(body) != `{"kind":"tool_call","block":"ok"}` || err != nil {
+		t.Errorf("body %s, %v", body, err)
+	}
+	if got := res.header.Get("X-Kind"); got != "makes links" {
+		t.Errorf("headers %v", res.header)
+	}
+}
+
 func TestEndpointFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
