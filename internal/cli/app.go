@@ -71,6 +71,25 @@ func (a *app) sayStopping(ctx context.Context, grace time.Duration) (done func()
 	}
 }
 
+// whileRead returns a context that also ends when nobody reads standard output any more, for what may print for ever.
+func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-a.ui.out.unread:
+			cancel(nil)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		close(done)
+		<-ended
+		cancel(nil)
+	}
+}
+
 // dir is where the command is to look for the repository.
 func (a *app) dir() string {
 	if filepath.IsAbs(a.repo) {

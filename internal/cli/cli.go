@@ -34,6 +34,7 @@ func Main(changes ...func(*Host)) int {
 	if status, inside := SandboxInit(); inside {
 		return status
 	}
+	surviveClosedPipes()
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ralph: working directory: %v\n", err)

@@ -88,6 +88,8 @@ func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
+			case <-a.ui.out.unread:
+				return nil
 			case <-time.After(logPoll):
 			}
 		}

@@ -72,11 +72,13 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
 	if showsHost(provider) {
 		env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, env...)
 	}
+	ctx, cancel := a.whileRead(cmd.Context())
+	defer cancel()
 	res, err := pool.Shell{
 		Repo: p.repo, Sandboxes: provider, Network: network, Env: env, Limits: limits(p.Config), Mounts: mounts,
 		Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace, Kill: a.hard.Done(),
 		Recovered: a.sayRecovered,
-	}.Run(cmd.Context())
+	}.Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,3 +43,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 		cancel(nil)
 	}
 }
+
+// surviveClosedPipes keeps a program alive whose output nobody reads any more, so that it comes to its end in order; its
+// writes fail instead. The signal is caught rather than ignored: what is ignored stays so in what ralph starts.
+func surviveClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

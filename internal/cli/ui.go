@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	"golang.org/x/term"
 )
@@ -22,7 +21,7 @@ type printer struct {
 }
 
 func newPrinter(h Host) *printer {
-	p := &printer{out: &checkedWriter{w: h.Stdout}, err: &checkedWriter{w: h.Stderr}, host: h}
+	p := &printer{out: newCheckedWriter(h.Stdout), err: newCheckedWriter(h.Stderr), host: h}
 	p.configure("auto", false, false)
 	return p
 }
@@ -109,27 +108,4 @@ func (p *printer) end(problem *problem, asJSON bool) int {
 		_, _ = fmt.Fprintf(p.err, "%s %s\n", p.paint(red, "ralph:"), cleanLine(problem.Hint))
 	}
 	return problem.Status
-}
-
-// checkedWriter keeps the first error and lets one line through at a time.
-type checkedWriter struct {
-	mu    sync.Mutex
-	w     io.Writer // guarded by mu
-	first error     // guarded by mu
-}
-
-func (c *checkedWriter) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n, err := c.w.Write(b)
-	if err != nil && c.first == nil {
-		c.first = err
-	}
-	return n, err
-}
-
-func (c *checkedWriter) failed() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.first
 }
