@@ -114,6 +114,9 @@ func TestEveryHelp(t *testing.T) {
 			}
 		}
 	}
+	if got := m.run(t, nil, "image"); !strings.Contains(got.stdout, "Usage:\n  ralph image [command]\n") || got.status != 0 {
+		t.Errorf("no subcommand: %+v", got)
+	}
 	if got := m.run(t, nil); !strings.Contains(got.stdout, "Exit status:") || got.status != 0 {
 		t.Errorf("no arguments: %+v", got)
 	}

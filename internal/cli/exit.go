@@ -92,6 +92,16 @@ func unknownCommand(root *cobra.Command, err error) (message string, ok bool) {
 	return fmt.Sprintf("unknown command %q%s", name, suggest(name, commandNames(root), "", "`ralph help` lists the commands")), true
 }
 
+// unknownSubcommand is the error of a name that a command does not have below it, or that stands behind one that has none.
+func unknownSubcommand(cmd *cobra.Command, name string) error {
+	if !cmd.HasSubCommands() {
+		return fmt.Errorf("unknown command %q", name)
+	}
+	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	return usagef("unknown command %q%s", path+" "+name,
+		suggest(name, commandNames(cmd), "", fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
+}
+
 func commandNames(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -119,6 +129,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	)
 	help := fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())
 	switch {
+	case cmd.HasParent() && cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // the flag is one of a command that does not exist
+		return unknownSubcommand(cmd, cmd.Flags().Arg(0))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown):

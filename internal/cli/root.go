@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +43,9 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.ui.out)
 	root.SetErr(a.ui.err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exitHelp + "{{end}}")
+	// A command that only has others is run to refuse those it has not; that is no way to use it.
+	usage := strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1)
+	root.SetUsageTemplate(usage + "{{if not .HasParent}}" + exitHelp + "{{end}}")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: groupWork, Title: "Work:"},
@@ -65,6 +66,11 @@ func newRoot(a *app) *cobra.Command {
 		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
 		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			refuseUnknown(c)
+		}
+	}
 	refineCompletion(root)
 	return root
 }
@@ -88,6 +94,17 @@ func (a *app) addJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
 
+// refuseUnknown makes a command refuse subcommands it does not have; cobra prints the help, as a success.
+func refuseUnknown(c *cobra.Command) {
+	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, cobra.NoFileCompletions
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownSubcommand(cmd, args[0])
+	}
+}
+
 // newHelpCommand replaces cobra's, which takes an unknown command for a success.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
@@ -101,7 +118,7 @@ func newHelpCommand() *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return fmt.Errorf("unknown command %q", rest[0])
+				return unknownSubcommand(target, rest[0])
 			}
 			target.InitDefaultHelpFlag()
 			return target.Help()
