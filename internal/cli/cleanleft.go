@@ -148,7 +148,7 @@ func (c *cleaner) tree(ctx context.Context, t leftTree) (why string) {
 			return err.Error()
 		case left != "" && died != "":
 			return fmt.Sprintf("its run died and left %s in %s; the next `ralph run` takes that back and says where it is; "+
-				"to have it now: ralph sandbox exec -- true; %s", left, t.Dir(), dropWith(s.Key))
+				"to have it now: `ralph sandbox exec -- true`; %s", left, t.Dir(), dropWith(s.Key))
 		case left != "":
 			return fmt.Sprintf("%s has %s, which ralph has not taken back; save it from there; %s", t.Dir(), left, dropWith(s.Key))
 		}
@@ -203,10 +203,10 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 	case nowhere && b.Name != "":
 		return keep("%s not in %s; merge it, or %s", plural(b.Ahead, "commit"), c.base.Name, dropWith(l.key))
 	case nowhere && b.On == "":
-		return keep("%s not in %s and on no branch; keep it with: git branch NAME %s; %s",
+		return keep("%s not in %s and on no branch; keep it with `git branch NAME %s`; %s",
 			plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip), dropWith(l.key))
 	case b.WIP != "" && !b.Passed:
-		return keep("it has uncommitted changes saved; look with: git show %s; %s", shortSHA(b.WIP), dropWith(l.key))
+		return keep("it has uncommitted changes saved; look with `git show %s`; %s", shortSHA(b.WIP), dropWith(l.key))
 	case nowhere:
 		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records go", b.On)
 	}
@@ -222,4 +222,4 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 }
 
 // dropWith is how to be rid of it all the same.
-func dropWith(key string) string { return "drop it with: ralph clean --discard " + key }
+func dropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -58,9 +59,13 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 	if a.json {
 		return a.ui.json(entries)
 	}
+	longest := math.MaxInt
+	if a.ui.width() > 0 {
+		longest = 60
+	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, e := range entries {
-		rows = append(rows, []string{e.Key, showSetting(e.Value), e.Origin.String()})
+		rows = append(rows, []string{e.Key, showSetting(e.Value, longest), e.Origin.String()})
 	}
 	a.ui.table(rows)
 	return nil
@@ -80,10 +85,10 @@ func (a *app) printSetting(e config.Entry) error {
 	return nil
 }
 
-// showSetting marks what is empty, and keeps long lists on the line.
-func showSetting(v any) string {
+// showSetting marks what is empty, and cuts what is longer than a person wants to see of it.
+func showSetting(v any, longest int) string {
 	if s := config.Show(v); s != "" {
-		return shorten(cleanLine(s), 60)
+		return shorten(cleanLine(s), longest)
 	}
 	return "-"
 }

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // style is a terminal colour; its value is the SGR parameter.
@@ -65,37 +63,6 @@ func shorten(s string, n int) string {
 		return s
 	}
 	return string(runes[:n-1]) + "…"
-}
-
-// table prints rows in columns. Cells are cleaned, so they may hold anything; colour would break the columns. On a
-// terminal the last column ends where the terminal does; a program gets all of it.
-func (p *printer) table(rows [][]string) { table(p.out, rows, p.width()) }
-
-// leastCell is how much of the last column is shown on however narrow a terminal.
-const leastCell = 16
-
-// table cuts lines to the width, in characters, by their last cells; 0 is any width.
-func table(w io.Writer, rows [][]string, width int) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cleanLine(cell)))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			cell = cleanLine(cell)
-			if i == len(row)-1 && width > 0 {
-				cell = shorten(cell, max(leastCell, width-utf8.RuneCountInString(line.String())))
-			}
-			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
-		}
-		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
-	}
 }
 
 // age is a duration for people: one or two units, none smaller than a second unless all is.

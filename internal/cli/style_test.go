@@ -107,13 +107,24 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// Only the last column gives way to a narrow terminal.
+// The last column gives way to a narrow terminal: it goes on below itself. What does not fit there stands on a line of its own,
+// whole, as it is typed or copied.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
-	table(&b, [][]string{{"KEY", "TITLE"}, {"a-long-key", strings.Repeat("é", 40)}, {"b", "short"}}, 30)
-	want := "KEY         TITLE\na-long-key  " + strings.Repeat("é", 17) + "…\nb           short\n"
-	if b.String() != want {
-		t.Errorf("%q, want %q", b.String(), want)
+	command := typed("git branch -D ralph/a-long-key")
+	rows := [][]string{
+		{"KEY", "WHY"}, {"a-long-key", "merge it, or delete it with: " + command + " and `look again`"}, {"b", "short"}, {"c", ""},
+	}
+	for width, want := range map[int]string{
+		0: "KEY         WHY\na-long-key  merge it, or delete it with: git branch -D ralph/a-long-key and `look again`\nb           short\nc\n",
+		32: "KEY         WHY\na-long-key  merge it, or delete\n            it with:\n  git branch -D ralph/a-long-key\n            and `look again`\n" +
+			"b           short\nc\n",
+		20: "KEY         WHY\na-long-key\n  merge it, or\n  delete it with:\n  git branch -D ralph/a-long-key\n  and `look again`\nb           short\nc\n",
+	} {
+		var b strings.Builder
+		table(&b, rows, width)
+		if b.String() != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", width, b.String(), want)
+		}
 	}
 }

@@ -15,13 +15,14 @@ import (
 type printer struct {
 	out, err *checkedWriter
 	host     Host
+	terminal bool // standard error is one, which somebody reads
 	color    bool // of standard error and of tables on a terminal
 	quiet    bool
 	verbose  bool
 }
 
 func newPrinter(h Host) *printer {
-	p := &printer{out: newCheckedWriter(h.Stdout), err: newCheckedWriter(h.Stderr), host: h}
+	p := &printer{out: newCheckedWriter(h.Stdout), err: newCheckedWriter(h.Stderr), host: h, terminal: isTerminal(h.Stderr)}
 	p.configure("auto", false, false)
 	return p
 }
@@ -66,6 +67,14 @@ func (p *printer) note(format string, args ...any) {
 	if !p.quiet {
 		_, _ = fmt.Fprintf(p.err, format+"\n", args...)
 	}
+}
+
+// brief cuts what a person at a terminal need not read to the end; a log gets all of it.
+func (p *printer) brief(text string, n int) string {
+	if !p.terminal {
+		return text
+	}
+	return shorten(text, n)
 }
 
 // warn prints what people should know although ralph goes on.

@@ -22,7 +22,7 @@ func (v *workView) event(e pool.Event) {
 	case pool.EventProblem:
 		v.ui.warn(e.Text)
 	case pool.EventStarted:
-		v.line(e, v.ui.paint(bold, "started"), attempt(e.Attempt)+shorten(e.Title, 70))
+		v.line(e, v.ui.paint(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
 	case pool.EventIteration:
 		if e.Iteration > 1 || v.ui.verbose {
 			v.line(e, v.ui.paint(dim, "iteration"), fmt.Sprint(e.Iteration))
@@ -33,7 +33,7 @@ func (v *workView) event(e pool.Event) {
 			if !e.Check.Passed() {
 				state = v.ui.paint(yellow, "failed")
 			}
-			v.line(e, "gate "+state, shorten(e.Check.Command, 70))
+			v.line(e, "gate "+state, e.Check.Command)
 		}
 	case pool.EventWarning:
 		v.line(e, v.ui.paint(yellow, "warning"), e.Text)
@@ -45,19 +45,19 @@ func (v *workView) event(e pool.Event) {
 		v.ended(e)
 	case pool.EventAgent, pool.EventCommits, pool.EventSignal, pool.EventSetup:
 		if v.ui.verbose {
-			v.line(e, v.ui.paint(dim, string(e.Kind)), detail(e))
+			v.line(e, v.ui.paint(dim, string(e.Kind)), v.detail(e))
 		}
 	}
 }
 
-func detail(e pool.Event) string {
+func (v *workView) detail(e pool.Event) string {
 	switch {
 	case e.Kind == pool.EventCommits:
 		return fmt.Sprint(e.Commits, " new")
 	case e.Check != nil:
 		return fmt.Sprintf("%s: exit status %d", e.Check.Command, e.Check.ExitCode)
 	}
-	return shorten(cleanLine(e.Text), 160)
+	return v.ui.brief(cleanLine(e.Text), 160)
 }
 
 func (v *workView) ended(e pool.Event) {
@@ -69,14 +69,24 @@ func (v *workView) ended(e pool.Event) {
 		colour = red
 	}
 	text := fmt.Sprintf("%s on %s, %s", plural(e.Commits, "commit"), e.Branch, age(time.Duration(e.Elapsed*float64(time.Second))))
-	if e.Text != "" {
-		text += ": " + shorten(cleanLine(e.Text), 160)
+	what := v.ui.paint(colour, string(e.Outcome))
+	switch reason := cleanLine(e.Text); {
+	case reason == "":
+		v.line(e, what, text)
+	case v.ui.terminal: // it may end in a command to type, and so begins a line
+		v.line(e, what, text+":", reason)
+	default:
+		v.line(e, what, text+": "+reason)
 	}
-	v.line(e, v.ui.paint(colour, string(e.Outcome)), text)
 }
 
-func (v *workView) line(e pool.Event, what, text string) {
-	v.ui.note("%s  %s  %s", v.ui.paint(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
+// line prints what happened, and more in lines of its own.
+func (v *workView) line(e pool.Event, what, text string, more ...string) {
+	line := fmt.Sprintf("%s  %s  %s", v.ui.paint(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
+	for _, m := range more {
+		line += "\n" + below + cleanLine(m)
+	}
+	v.ui.note("%s", line)
 }
 
 func attempt(n int) string {
@@ -99,6 +109,9 @@ func (a *app) summary(s pool.Summary, v *workView) error {
 		return a.ui.json(summaryJSON(s))
 	}
 	if len(s.Runs) == 0 {
+		if a.quiet { // cron sends a mail for each line
+			return nil
+		}
 		a.ui.printf("Nothing was worked%s.\n", because(s))
 		return nil
 	}
