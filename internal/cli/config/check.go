@@ -150,6 +150,9 @@ func (l *Loaded) conflicts() []Problem {
 	if c.Agent == "command" && len(c.AgentCommand) == 0 {
 		add("agent", "agent \"command\" needs agent-command; give --agent-command 'PROGRAM ARG…'")
 	}
+	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {
+		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")
+	}
 	if c.CompletionCap < c.CompletionTimeout {
 		add("completion-cap", "completion-cap %s is less than completion-timeout %s", c.CompletionCap, c.CompletionTimeout)
 	}

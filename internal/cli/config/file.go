@@ -209,7 +209,7 @@ func (f *file) value(k Key, n ast.Node, at int) {
 func (f *file) read(k Key, n ast.Node) (any, error) {
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		if !k.List() {
-			return nil, fmt.Errorf("one %s is wanted, not a list", k.Kind)
+			return nil, fmt.Errorf("%s is wanted, not a list", k.wanted())
 		}
 		items := make([]string, 0, len(seq.Values))
 		for _, item := range seq.Values {
@@ -223,7 +223,7 @@ func (f *file) read(k Key, n ast.Node) (any, error) {
 	}
 	s, ok := text(n)
 	if !ok {
-		return nil, fmt.Errorf("a %s is wanted", k.Kind)
+		return nil, fmt.Errorf("%s is wanted", k.wanted())
 	}
 	if k.List() {
 		return k.listText(s, false)

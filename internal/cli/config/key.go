@@ -60,6 +60,21 @@ func (k Key) Env() string {
 // List reports whether the value is a []string.
 func (k Key) List() bool { return k.Kind == Names || k.Kind == Lines || k.Kind == Words }
 
+// wanted is what to write for the value, in words.
+func (k Key) wanted() string {
+	switch {
+	case k.List():
+		return "a text or a list of texts"
+	case k.Kind == Int:
+		return "a whole number"
+	case k.Kind == Float:
+		return "a number"
+	case k.Kind == Bool:
+		return "true or false"
+	}
+	return "a " + string(k.Kind)
+}
+
 // Lookup finds a key by its name.
 func Lookup(name string) (Key, bool) {
 	keys := Keys()

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// checkAllow refuses what is no rule of who may be reached.
+func checkAllow(s string) error {
+	if s == "" {
+		return nil
+	}
+	if strings.Contains(s, "://") {
+		if u, err := url.Parse(s); err == nil && u.Host != "" {
+			return fmt.Errorf("is a URL, and a host is wanted: %s", u.Host)
+		}
+		return errors.New("is a URL, and a host is wanted")
+	}
+	if _, err := egress.ParseRule(s); err != nil {
+		return fmt.Errorf("is no host to allow: %s", withoutRule(err.Error()))
+	}
+	return nil
+}
+
+// withoutRule drops the rule, which the problem names already.
+func withoutRule(message string) string {
+	rest, ok := strings.CutPrefix(message, "egress rule ")
+	if !ok {
+		return message
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return message
+	}
+	return strings.TrimPrefix(rest[len(quoted):], ": ")
+}
+
+// checkMount refuses what does not name a file of this host, or says more than may be said of one.
+func checkMount(s string) error {
+	if s == "" {
+		return nil
+	}
+	named := false
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "host":
+			named = value != ""
+		case "inside", "readonly":
+		default:
+			return fmt.Errorf("is no mount: %q is none of host=PATH, inside=PATH and readonly", name)
+		}
+	}
+	if !named {
+		return errors.New("is no mount: host=PATH is missing")
+	}
+	return nil
+}
+
+// checkShown refuses what would lead somewhere else inside.
+func checkShown(s string) error {
+	if s != "" && !filepath.IsAbs(s) {
+		return errors.New("is no absolute path")
+	}
+	return nil
+}
