@@ -61,7 +61,7 @@ func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err
 	defer func() { err = errors.Join(err, p.close()) }()
 	ctx := cmd.Context()
 	c := cleaner{p: p, dry: dry, discard: discard}
-	if c.base, err = p.repo.Base(ctx, p.Base); err != nil {
+	if c.base, err = p.base(ctx); err != nil {
 		return err
 	}
 	if c.jobs, err = worktree.Open(ctx, p.top, worktree.Options{StateDir: filepath.Join(p.state, "jobs"), Log: p.log}); err != nil {

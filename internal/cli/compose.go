@@ -99,6 +99,23 @@ func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
 	return p, err
 }
 
+// wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
+func (p *parts) wrong(key string, err error) error {
+	return &exitError{status: exitUsage, err: fmt.Errorf("%s: %w", p.loaded.Origin(key).Name(key), err)}
+}
+
+// base is the branch, tag or commit that runs begin at.
+func (p *parts) base(ctx context.Context) (worktree.Base, error) {
+	base, err := p.repo.Base(ctx, p.Base)
+	switch {
+	case err == nil:
+		return base, nil
+	case p.Base == "":
+		return base, &exitError{status: exitUsage, err: err}
+	}
+	return base, p.wrong("base", err)
+}
+
 func (p *parts) close() error {
 	if p.journal == nil {
 		return nil
@@ -245,7 +262,7 @@ func (p *parts) prompt() (loop.Prompt, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return loop.Prompt{}, usagef("prompt-file: %v", err)
+		return loop.Prompt{}, p.wrong("prompt-file", err)
 	}
 	return loop.Prompt{Template: string(text), Name: path}, nil
 }
@@ -271,7 +288,7 @@ func (p *parts) requests() (pool.Requests, error) {
 	}
 	text, err := os.ReadFile(p.RequestTemplate)
 	if err != nil {
-		return r, usagef("request-template: %v", err)
+		return r, p.wrong("request-template", err)
 	}
 	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
 	return r, nil

@@ -65,6 +65,13 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	if err != nil {
 		return nil, &exitError{status: exitUsage, err: err}
 	}
+	if showsHost(provider) {
+		for _, path := range p.SandboxShow {
+			if _, err := os.Stat(path); err != nil {
+				return nil, p.wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
+			}
+		}
+	}
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
 			return nil, &exitError{status: exitUsage, err: fmt.Errorf("no sandbox: native: %w", err),
@@ -101,15 +108,13 @@ func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
 				m.Inside = value
 			case "readonly":
 				m.ReadOnly = true
-			default:
-				return nil, usagef("mounts: %q: %q is none of host=PATH, inside=PATH and readonly", s, name)
 			}
 		}
 		if m.Inside == "" {
 			m.Inside = m.Host
 		}
 		if _, err := os.Stat(m.Host); err != nil {
-			return nil, usagef("mounts: %q: %v", s, err)
+			return nil, p.wrong("mounts", fmt.Errorf("%q: %w", s, err))
 		}
 		out = append(out, m)
 	}

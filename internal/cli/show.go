@@ -105,7 +105,7 @@ func failure(f *agents.Failure) string {
 
 // showWork prints where the work is and what to do with it.
 func (a *app) showWork(ctx context.Context, p *parts, s runState) error {
-	base, err := p.repo.Base(ctx, p.Base)
+	base, err := p.base(ctx)
 	if err != nil {
 		return err
 	}

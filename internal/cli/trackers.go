@@ -108,7 +108,7 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	if p.GitHubAppID != 0 {
 		pem, err := os.ReadFile(p.GitHubAppKey)
 		if err != nil {
-			return nil, usagef("github-app-key: %v", err)
+			return nil, p.wrong("github-app-key", err)
 		}
 		c.Source, c.App = nil, &github.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem, Tell: p.tell}
 		p.tell(string(pem))

@@ -69,9 +69,9 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		return err
 	}
 	// What every run would stumble over is said once, before anything starts.
-	base, err := p.repo.Base(cmd.Context(), p.Base)
+	base, err := p.base(cmd.Context())
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return err
 	}
 	if c.Publish == pool.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
 		return usagef("publish merge needs a local branch as base, and %s is none; give --base BRANCH", base.Name)

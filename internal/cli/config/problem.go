@@ -63,6 +63,18 @@ func (o Origin) String() string {
 // place is how a Problem names the origin; a default has no place.
 func (o Origin) place() string { return o.Where }
 
+// Name is how an error line names the key's value: by its flag or variable, or by its file, line and key.
+func (o Origin) Name(key string) string {
+	switch o.Source {
+	case FromFlag, FromEnvironment:
+		return o.Where
+	case FromRepository, FromUser:
+		return o.Where + ": " + key
+	case FromDefault:
+	}
+	return key
+}
+
 // didYouMean is the end of an error line: the nearest candidate, or nothing.
 func didYouMean(name string, candidates []string) string {
 	if n := nearest.To(name, candidates); n != "" {
