@@ -210,8 +210,12 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 	case nowhere:
 		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records go", b.On)
 	}
-	if b.WIP != "" {
-		why += fmt.Sprintf("; changes saved before its last commits were %s", shortSHA(b.WIP))
+	switch {
+	case b.WIP == "":
+	case b.Passed:
+		why += "; changes saved before its last commits were " + shortSHA(b.WIP)
+	default:
+		why += "; its saved changes were " + shortSHA(b.WIP)
 	}
 	if !c.dry {
 		if err := c.p.repo.Drop(ctx, l.key, b.Tip); err != nil {
