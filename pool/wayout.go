@@ -24,7 +24,8 @@ type Network struct {
 	// User is whose credentials the agent may use. They stay with ralph: the sandbox gets a placeholder, and ralph puts
 	// the credential into requests to the agent's own service.
 	User agents.User
-	// Upstream replaces the address of the agent's service; for proxies and tests. It may be on this host.
+	// Upstream replaces the address of the agent's service, in every sandbox; for proxies and tests. It may be on this
+	// host. An agent that cannot be pointed at it, or a sandbox with a policy of its own, makes the run fail.
 	Upstream string
 }
 
@@ -55,7 +56,7 @@ type leaving struct {
 func (l leaving) open() (*wayOut, error) {
 	w := &wayOut{options: l.options}
 	if !l.provider.Capabilities().Egress {
-		return w, nil
+		return w, l.straight(w)
 	}
 	config := egress.Config{Allow: l.network.Allow, Log: l.log, Observe: l.observe}
 	pointer, service, err := l.service()
@@ -81,6 +82,32 @@ func (l leaving) open() (*wayOut, error) {
 		w.options.Args = append(slices.Clone(l.options.Args), args...)
 	}
 	return w, nil
+}
+
+// straight points the agent itself at the upstream that stands for its service, with the user's own credential: there is
+// no proxy between the two. Without an upstream it changes nothing.
+func (l leaving) straight(w *wayOut) error {
+	if l.network.Upstream == "" || l.agent == nil {
+		return nil
+	}
+	pointer, can := l.agent.(agents.Endpointer)
+	if !can || l.provider.Capabilities().OwnEgress {
+		return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", l.agent.Name(), l.provider.Name(), l.network.Upstream)
+	}
+	user := l.network.User
+	user.Env = slices.Concat(user.Env, l.options.Env) // without a wall it has both
+	service, err := pointer.Service(user)
+	if err != nil {
+		return fmt.Errorf("agent %s: %w", l.agent.Name(), err)
+	}
+	secret, err := told(service, l.secrets)(context.Background())
+	if err != nil {
+		return fmt.Errorf("agent %s: %w", l.agent.Name(), err)
+	}
+	env, args := pointer.Point(service, l.network.Upstream, secret)
+	w.options.Env = slices.Concat(l.options.Env, env)
+	w.options.Args = slices.Concat(l.options.Args, args)
+	return nil
 }
 
 // endpoint is the agent's service as the proxy serves it inside.

@@ -215,6 +215,9 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	if err != nil {
 		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
 	}
+	if err := a.checkUpstream(c, agent, provider); err != nil {
+		return nil, agents.Options{}, nil, err
+	}
 	env, err := a.passed(c.AgentEnv)
 	isolated := provider.Capabilities().Isolated()
 	sandboxEnv := env
