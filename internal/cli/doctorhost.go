@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,21 +100,28 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	}
 	provider, err := reg.Lookup(chosenName)
 	if err == nil {
-		err = provider.Check(ctx)
+		err = d.app.trial(ctx, p, provider)
 	}
 	switch {
 	case err != nil:
-		d.fail("sandbox", chosenName+": "+err.Error(), "choose another with --sandbox; `ralph sandbox check` lists them")
+		d.fail("sandbox", sandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
-		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox native, docker, podman or sbx")
+		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+strongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox native, docker, podman or sbx, where one works")
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+strongerThan(chosenName)+", where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 		if s, ok := provider.(*sbx.Provider); ok {
 			d.sbxLogin(ctx, s, p.Agent)
 		}
 	}
+}
+
+// strongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
+func strongerThan(chosen string) string {
+	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // disk looks whether a sweep would start anything. Twice the floor is little to work with.

@@ -144,7 +144,9 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	provider, err := a.sandbox(cmd.Context(), p)
 	var probes []probe
 	if err == nil {
-		probes, err = attack(cmd.Context(), provider, a.sandboxPath(p.Config))
+		if probes, err = attack(cmd.Context(), provider, a.sandboxPath(p.Config)); err != nil && len(probes) == 0 {
+			unusable(list, provider.Name(), err)
+		}
 	}
 	if perr := a.printCheck(list, provider, probes); perr != nil {
 		return perr
@@ -153,6 +155,16 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 		return err
 	}
 	return verdictOf(provider, probes)
+}
+
+// unusable corrects the line of a sandbox that its provider believed in, and that does not open.
+func unusable(list []providerData, name string, err error) {
+	for i := range list {
+		if list[i].Name == name && list[i].Usable {
+			list[i].Usable = false
+			list[i].Why = strings.TrimPrefix(sandboxLine(name, err), name+": ")
+		}
+	}
 }
 
 func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probes []probe) error {
@@ -206,7 +218,7 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	}
 	hint := ""
 	if provider.Name() == "none" {
-		hint = "none isolates nothing: choose native, docker, podman or sbx"
+		hint = "none isolates nothing: choose " + strongerThan("none")
 	}
 	return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded", plural(broken, "attack")), hint: hint}
 }

@@ -88,8 +88,8 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if dry {
 		return a.plan(cmd.Context(), workers, view, args)
 	}
-	if err := c.Sandboxes.Check(cmd.Context()); err != nil {
-		return fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err)
+	if err := a.trial(cmd.Context(), p, c.Sandboxes); err != nil {
+		return untried(cmd.Context(), c.Sandboxes.Name(), err)
 	}
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()

@@ -161,7 +161,7 @@ func parseUser(text string) (user, error) {
 	uid, err := strconv.ParseUint(left, 10, 31)
 	gid, err2 := strconv.ParseUint(right, 10, 31)
 	if err != nil || err2 != nil {
-		return user{}, fmt.Errorf("user %q is not UID:GID, in numbers", text)
+		return user{}, fmt.Errorf("--container-user %q is not UID:GID, in numbers", text)
 	}
 	return user{uid: int(uid), gid: int(gid)}, nil
 }

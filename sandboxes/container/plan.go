@@ -162,16 +162,16 @@ func (p *Provider) chooseUser(in info, img image, worktree string) (user, string
 	}
 	u := user{int(st.Uid), int(st.Gid)}
 	if in.rootless {
-		return u, "", fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside: allow it with user 0:0, or use podman",
+		return u, "", fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside: allow it with --container-user 0:0, or use podman",
 			p.engine.Name)
 	}
 	if u.uid == 0 {
 		return u, "", fmt.Errorf("the worktree %s is root's, and an agent does not run as root unasked: "+
-			"run ralph as another user, or allow it with user 0:0", worktree)
+			"run ralph as another user, or allow it with --container-user 0:0", worktree)
 	}
 	if made, ok := img.numericUser(); ok && made.uid != 0 && made.uid != u.uid {
 		return u, "", fmt.Errorf("image %s was built for uid %d, and you are uid %d: rebuild it with: "+
-			"ralph image build --engine %s, or allow that user with user %d:%d",
+			"ralph image build --engine %s, or allow that user with --container-user %d:%d",
 			p.config.Image, made.uid, u.uid, p.engine.Name, made.uid, made.gid)
 	}
 	return u, p.config.UserNamespace, nil

@@ -122,6 +122,8 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		err = p.verify(ctx, b, plan)
 	} else if p.elsewhere(err) {
 		err = fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
+	} else if p.config.Runtime != "" && strings.Contains(err.Error(), p.config.Runtime) {
+		err = fmt.Errorf("%w; name a runtime that %s has with --container-runtime, or leave it out", err, p.engine.Name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))

@@ -128,7 +128,7 @@ func TestRefusesToOpen(t *testing.T) {
 		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "lstat " + dir + "/.git: no such file or directory"},
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
-		"user by name":      {container.Config{User: "agent"}, good, `user "agent" is not UID:GID, in numbers`},
+		"user by name":      {container.Config{User: "agent"}, good, `--container-user "agent" is not UID:GID, in numbers`},
 		"files":             {container.Config{Files: sandboxes.InPlace}, good, `files "in-place" is not one of bind, copy`},
 		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
 		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
@@ -142,7 +142,7 @@ func TestRefusesToOpen(t *testing.T) {
 		},
 		"root's worktree": {
 			container.Config{}, sandboxes.Spec{Run: "r", Worktree: roots},
-			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, or allow it with user 0:0",
+			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, or allow it with --container-user 0:0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

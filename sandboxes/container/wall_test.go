@@ -189,7 +189,7 @@ func TestImagesThatCannotWork(t *testing.T) {
 			"ralph-test:absent": "open sandbox NAME: NAME has no image ralph-test:absent; build it with: ralph image build --engine NAME",
 			"ralph-test:no-git": "open sandbox NAME: image ralph-test:no-git has no git; add it to the image's file and build it again with: ralph image build --engine NAME",
 			"ralph-test:other-user": "open sandbox NAME: image ralph-test:other-user was built for uid 4321, and you are uid 1000: " +
-				"rebuild it with: ralph image build --engine NAME, or allow that user with user 4321:4321",
+				"rebuild it with: ralph image build --engine NAME, or allow that user with --container-user 4321:4321",
 		} {
 			c := r.config(t)
 			c.Image = image

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// trialTime bounds the opening of a sandbox and one short command in it. A slow engine takes some seconds.
+const trialTime = 2 * time.Minute
+
+// trial opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. What is wrong with
+// an image, a user, a runtime, a limit or a mount shows here, before an issue is claimed. A provider with a policy of its
+// own starts a machine for each sandbox; it is believed when its Check is content.
+func (a *app) trial(ctx context.Context, p *parts, provider sandboxes.Provider) (err error) {
+	if err := provider.Check(ctx); err != nil {
+		return err
+	}
+	c := provider.Capabilities()
+	if !c.Isolated() || c.OwnEgress {
+		return nil
+	}
+	mounts, err := a.mounts(p)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(p.state, "trial") // stays, and stays empty
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	spec := sandboxes.Spec{Run: "trial-" + strings.ToLower(rand.Text()[:12]), Worktree: dir, Mounts: mounts, Limits: limits(p.Config)}
+	if showsHost(provider) {
+		spec.Env = []string{"PATH=" + a.sandboxPath(p.Config)}
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, trialTime, fmt.Errorf("it has not opened within %s", trialTime))
+	defer cancel()
+	box, err := provider.Open(limit, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
+	out := proc.NewTail(1 << 10)
+	exit, err := box.Exec(limit, sandboxes.Command{Argv: []string{"git", "--version"}, Stdout: out, Stderr: out})
+	switch {
+	case err != nil:
+		return fmt.Errorf("git does not run inside: %w", err)
+	case !exit.OK():
+		return fmt.Errorf("git does not run inside (exit status %d %s): %s", exit.Code, exit.Signal, strings.TrimSpace(out.String()))
+	}
+	return nil
+}
+
+// untried is the end of a sweep whose every run would fail for want of a sandbox.
+func untried(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &exitError{status: exitUsage, err: errors.New("sandbox " + sandboxLine(name, err)), hint: "`ralph doctor` looks at it again"}
+}
+
+// sandboxLine says in one line which sandbox does not work, and why.
+func sandboxLine(name string, err error) string {
+	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
+	return name + ": " + strings.ReplaceAll(why, "\n", "; ")
+}

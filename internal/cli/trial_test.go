@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// engineScript stands for docker's program: all is well with the engine itself, and $run is what making a container comes to.
+const engineScript = `case $1 in
+info) echo '{"MemoryLimit":true,"PidsLimit":true,"CpuCfsQuota":true}' ;;
+image) echo '[{"Id":"sha256:1","Config":{"User":"'$IMAGE_USER'"}}]' ;;
+run) echo "docker: Error response from daemon: unknown or invalid runtime name: nosuch" >&2; exit 125 ;;
+esac
+`
+
+// TestSandboxThatDoesNotOpen: an engine that answers may still open no sandbox. Doctor says so, and a sweep ends with it
+// before an issue is touched.
+func TestSandboxThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		user string // of the image
+		want string
+	}{
+		"runtime": {
+			[]string{"--container-user=1:1", "--container-runtime=nosuch"}, "",
+			"docker: docker run: docker: Error response from daemon: unknown or invalid runtime name: nosuch; " +
+				"name a runtime that docker has with --container-runtime, or leave it out",
+		},
+		"user by name": {[]string{"--container-user=agent"}, "", `docker: configure docker: --container-user "agent" is not UID:GID, in numbers`},
+		"mount":        {[]string{"--container-user=1:1", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph is ralph's own place inside"},
+		"whose user":   {nil, "4321:4321", "--container-user "}, // 0:0 for root, the image's for others
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+			m.commit(t)
+			bin := m.program(t, "docker", engineScript)
+			args := append([]string{"--sandbox=docker", "--image=ralph:x", "--agent-command=true", "--remote=none"}, c.args...)
+			change := func(h *Host) {
+				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "IMAGE_USER=" + c.user}
+			}
+			doctor := m.run(t, change, append([]string{"doctor"}, args...)...)
+			if doctor.status != exitFailed || !strings.Contains(doctor.stdout, "fail  sandbox       docker: ") || !strings.Contains(doctor.stdout, c.want) {
+				t.Errorf("doctor: %+v", doctor)
+			}
+			work := m.run(t, change, append([]string{"work"}, args...)...)
+			if work.status != exitUsage || !strings.HasPrefix(work.stderr, "ralph: sandbox docker: ") || !strings.Contains(work.stderr, c.want) || strings.Contains(work.stderr, "started") {
+				t.Errorf("work: %+v", work)
+			}
+			if left, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "trial", "*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestStrongerThan(t *testing.T) {
+	t.Parallel()
+	if got := strongerThan("podman"); got != "native, docker or sbx" {
+		t.Errorf("besides podman: %s", got)
+	}
+}
