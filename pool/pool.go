@@ -196,7 +196,7 @@ func (c Config) validate() error {
 	for _, l := range c.Require {
 		need(strings.TrimSpace(l) != "", "Require has an empty label")
 	}
-	errs = append(errs, c.Agent.Check(c.Options), c.Prompt.Check(builtinKeys()))
+	errs = append(errs, c.Agent.Check(c.Options), c.Prompt.Check(PromptKeys()))
 	return errors.Join(errs...)
 }
 

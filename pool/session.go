@@ -312,8 +312,8 @@ func builtins(issue tracker.Issue, rec Record) (map[string]string, int) {
 	}, total
 }
 
-// builtinKeys names what builtins gives.
-func builtinKeys() []string {
+// PromptKeys are the keys that a prompt template may use besides those that every loop knows; see loop.Prompt.Check.
+func PromptKeys() []string {
 	m, _ := builtins(tracker.Issue{}, Record{})
 	keys := make([]string, 0, len(m))
 	for k := range m {

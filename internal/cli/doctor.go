@@ -48,6 +48,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)
 	d.sandboxes(ctx, p)
+	d.prompt(p)
 	d.gate(ctx, p)
 	d.disk(p)
 	return d.tell()
