@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/sandboxes/image"
@@ -27,7 +29,7 @@ type imageFlags struct {
 func newImageCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "image", Short: "Build and remove the image that agents run in",
-		Example: "  ralph image build --engine podman\n  ralph image remove", GroupID: groupSetUp,
+		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: groupSetUp,
 	}
 	build, remove := imageFlags{}, imageFlags{}
 	b := newBuildCommand(a, "build", &build)
@@ -36,7 +38,7 @@ func newImageCommand(a *app) *cobra.Command {
 		cmd *cobra.Command
 		f   *imageFlags
 	}{{b, &build}, {r, &remove}} {
-		c.cmd.Flags().StringVar(&c.f.engine, "engine", "docker", "the engine: docker or podman")
+		c.cmd.Flags().StringVar(&c.f.engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
 		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.AddCommand(b, r)
@@ -102,15 +104,15 @@ func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 func runImage(
 	cmd *cobra.Command, a *app, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag, top string, args []string) error,
 ) error {
-	if !slices.Contains(engines(), f.engine) {
-		return usagef("--engine: %q is not one of docker, podman", f.engine)
-	}
 	if err := a.checkRepo(); err != nil {
 		return err
 	}
 	top, err := a.top(cmd.Context())
 	if err != nil {
 		top = a.dir() // an image needs no repository
+	}
+	if f.engine, err = a.engine(cmd, f.engine, top); err != nil {
+		return err
 	}
 	args, err := image.Args(f.args)
 	if err != nil {
@@ -133,10 +135,33 @@ func runImage(
 		Name: f.engine, Env: a.host.Env, Stdout: a.ui.out, Stderr: a.ui.err, Interrupt: a.host.Interrupt,
 	}, file, tag, top, args)
 	var exit *image.ExitError
-	if errors.As(err, &exit) {
+	switch {
+	case errors.As(err, &exit):
 		return &exitError{status: exit.Code, err: err}
+	case errors.Is(err, image.ErrNoImage):
+		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.engine, tag)
 	}
 	return err
+}
+
+// engine is the engine that was named, or else the one whose containers the configuration chooses.
+func (a *app) engine(cmd *cobra.Command, named, top string) (string, error) {
+	if cmd.Flags().Changed("engine") || named != "" {
+		if !slices.Contains(engines(), named) {
+			return "", usagef("--engine: %q is not one of docker, podman", named)
+		}
+		return named, nil
+	}
+	loaded, err := config.Load(config.Sources{
+		Flags: pflag.NewFlagSet("", pflag.ContinueOnError), Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(),
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case slices.Contains(engines(), loaded.Config.Sandbox):
+		return loaded.Config.Sandbox, nil
+	}
+	return engines()[0], nil
 }
 
 // imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build`

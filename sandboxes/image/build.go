@@ -62,8 +62,28 @@ func (e Engine) Build(ctx context.Context, b Build) error {
 	return e.run(ctx, append(argv, "--", b.Context)...)
 }
 
+// ErrNoImage is returned by Remove when the engine has no such image.
+var ErrNoImage = errors.New("there is no such image")
+
 // Remove removes the image. An engine that fails gives an *ExitError.
-func (e Engine) Remove(ctx context.Context, tag string) error { return e.run(ctx, "rmi", "--", tag) }
+func (e Engine) Remove(ctx context.Context, tag string) error {
+	if e.lacks(ctx, tag) {
+		return ErrNoImage
+	}
+	return e.run(ctx, "rmi", "--", tag)
+}
+
+// lacks reports that the engine says of itself that it has no such image. Whatever else it says is left to the removal.
+func (e Engine) lacks(ctx context.Context, tag string) bool {
+	said := proc.NewTail(4 << 10)
+	quiet := e
+	quiet.Stdout, quiet.Stderr = nil, said
+	if quiet.run(ctx, "image", "inspect", "--", tag) == nil {
+		return false
+	}
+	text := strings.ToLower(said.String())
+	return strings.Contains(text, "no such image") || strings.Contains(text, "image not known")
+}
 
 func (e Engine) run(ctx context.Context, args ...string) error {
 	command := e.Command
