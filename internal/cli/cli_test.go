@@ -80,7 +80,7 @@ func TestConfigElsewhere(t *testing.T) {
 	if got := m.run(t, outside, "config", "parallel", "--repo", "../repo"); got.stdout != "7\n" {
 		t.Errorf("relative --repo: %+v", got)
 	}
-	if got := m.run(t, outside, "config", "parallel", "--repo", m.home); got.status != 1 || got.stdout != "" {
+	if got := m.run(t, outside, "config", "parallel", "--repo", m.home); got.status != exitUsage || got.stdout != "" {
 		t.Errorf("--repo that is none: %+v", got)
 	}
 }

@@ -83,6 +83,11 @@ func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if folder != "" {
+		if err := p.startable(ctx); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case p.Remote == "none" || folder != "": // jobs without a tracker are this machine's own
 		return p, nil
@@ -114,6 +119,18 @@ func (p *parts) base(ctx context.Context) (worktree.Base, error) {
 		return base, &exitError{status: exitUsage, err: err}
 	}
 	return base, p.wrong("base", err)
+}
+
+// startable refuses a repository without a commit, which a job could not start from.
+func (p *parts) startable(ctx context.Context) error {
+	_, err := p.repo.Base(ctx, "")
+	if err == nil {
+		return nil
+	}
+	if _, herr := p.repo.Base(ctx, "HEAD"); herr == nil { // a detached head will do
+		return nil
+	}
+	return &exitError{status: exitUsage, err: err}
 }
 
 func (p *parts) close() error {
@@ -328,6 +345,9 @@ func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
 // top is the top of the checkout the command works on.
 func (a *app) top(ctx context.Context) (string, error) {
 	top, _, err := worktree.Locate(ctx, a.dir())
+	if err != nil {
+		err = &exitError{status: exitUsage, err: err}
+	}
 	return top, err
 }
 

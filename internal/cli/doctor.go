@@ -115,11 +115,7 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 		err = claim.Release(ctx)
 	}
 	if err != nil {
-		mend := ""
-		if errors.Is(err, worktree.ErrRemote) {
-			mend = "give ralph push rights for refs/ralph/*, or work on this machine only: --remote none"
-		}
-		d.fail("claims", where+": "+err.Error(), mend)
+		d.fail("claims", where+": "+err.Error(), claimsMend(err))
 		return
 	}
 	d.ok("claims", "taken and released "+where)

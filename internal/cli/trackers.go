@@ -84,7 +84,7 @@ func (p *parts) project(ctx context.Context) (string, error) {
 }
 
 func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
-	project, err := p.project(ctx)
+	project, err := p.projectOn(ctx, "github")
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 }
 
 func (a *app) gitlab(ctx context.Context, p *parts) (tracker.Tracker, error) {
-	project, err := p.project(ctx)
+	project, err := p.projectOn(ctx, "gitlab")
 	if err != nil {
 		return nil, err
 	}

@@ -118,11 +118,14 @@ func (a *app) watched(fn func(pool.Event)) func(pool.Event) {
 	}
 }
 
-// asUsage marks the errors that are the command line's fault.
+// asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
 func asUsage(err error) error {
 	var unknown *pool.UnknownKeyError
-	if errors.As(err, &unknown) {
+	switch {
+	case errors.As(err, &unknown):
 		return &exitError{status: exitUsage, err: err}
+	case isAway(err):
+		return &exitError{status: exitParked, err: err}
 	}
 	return err
 }

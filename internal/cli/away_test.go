@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// remote gives the repository a remote.
+func (m machine) remote(t *testing.T, address string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", m.repo, "remote", "add", "origin", address).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// nobody is an address where nothing listens.
+const nobody = "http://127.0.0.1:1"
+
+// TestDoctorNamesWhyTheRemoteIsAway: each cause has its own advice.
+func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ remote, tracker, want string }{
+		"no token":      {nobody + "/acme/widgets.git", "github", "set the token that it names"},
+		"no network":    {nobody + "/acme/widgets.git", "local", "the remote is not reached: look at the network"},
+		"no repository": {"/nowhere/at/all.git", "local", "there is no repository at the remote's address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.commit(t)
+			m.remote(t, c.remote)
+			got := m.run(t, nil, "doctor", "--tracker", c.tracker, "--sandbox=none", "--agent-command=true")
+			_, claims, _ := strings.Cut(got.stdout, "fail  claims")
+			_, mend, _ := strings.Cut(claims, "mend: ")
+			if !strings.HasPrefix(mend, c.want) {
+				t.Errorf("want %q in\n%s", c.want, got.stdout)
+			}
+		})
+	}
+}
+
+// TestAwayIsParked: looking at what would be worked ends as working it does when the tracker cannot be used.
+func TestAwayIsParked(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	for _, more := range [][]string{{"work", "--dry-run"}, {"work"}} {
+		got := m.run(t, nil, append(more, "--tracker=github", "--project=acme/widgets", "--sandbox=none", "--agent-command=true", "--remote=none")...)
+		if got.status != exitParked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") {
+			t.Errorf("%v: %+v", more, got)
+		}
+	}
+}
+
+// TestNothingToStartFrom: every command gives the same status for a folder without a repository, or one without a commit.
+func TestNothingToStartFrom(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	commands := [][]string{
+		{"work", "--sandbox=none", "--agent-command=true"},
+		{"run", "--prompt=hi", "--sandbox=none", "--agent-command=true"},
+		{"run", "--prompt=hi", "--sandbox=native", "--agent-command=true"},
+		{"sandbox", "exec", "--sandbox=none", "--", "true"},
+	}
+	for _, args := range commands {
+		got := m.run(t, nil, args...)
+		if got.status != exitUsage || !strings.Contains(got.stderr, "repository has no commits yet; make the first with") {
+			t.Errorf("no commit, %v: %+v", args, got)
+		}
+	}
+	for _, args := range append(commands, []string{"init", "--agent=codex", "--sandbox=none"}) {
+		got := m.run(t, func(h *Host) { h.Dir = m.home }, args...)
+		if got.status != exitUsage || !strings.Contains(got.stderr, "is not in a git repository; make one with") {
+			t.Errorf("no repository, %v: %+v", args, got)
+		}
+	}
+}
+
+// TestProjectByName: a project is found by its name where its forge can be told, and else the line says what to give.
+func TestProjectByName(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		remote string
+		args   []string
+		want   string // part of the output
+	}{
+		"path":               {"BARE", []string{"--tracker=github"}, "tracker github: the remote is a local path, which tells no project; name it: --project OWNER/NAME"},
+		"no remote":          {"", []string{"--tracker=gitlab"}, "tracker gitlab: this repository has no remote that tells the project; add one: git remote add origin URL, or name"},
+		"remote none":        {"", []string{"--tracker=github", "--remote=none"}, "with --remote none nothing tells the project"},
+		"name, path":         {"BARE", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
+		"name, no remote":    {"", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
+		"group, its service": {"", []string{"--tracker=gitlab", "--project=a/b/c"}, "a/b/c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.commit(t)
+			if c.remote == "BARE" {
+				bare := filepath.Join(m.root, "bare.git")
+				if out, err := exec.CommandContext(t.Context(), "git", "init", "--quiet", "--bare", bare).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				m.remote(t, bare)
+			}
+			got := m.run(t, nil, append([]string{"doctor", "--sandbox=none", "--agent-command=true"}, c.args...)...)
+			if !strings.Contains(got.stdout, c.want) {
+				t.Errorf("want %q in\n%s", c.want, got.stdout)
+			}
+		})
+	}
+}
