@@ -41,6 +41,7 @@ type parts struct {
 	tracker    tracker.Tracker
 	log        zerolog.Logger
 	secrets    *pool.Secrets // of this host: what is obtained on the way is added
+	passedOver string        // the forge that the tracker "auto" could have taken, too; empty: there is none
 }
 
 // open loads the configuration and opens the repository, its journal and its backlog.

@@ -122,6 +122,9 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 }
 
 func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
+	if both := p.passing(); both != "" {
+		d.warn("tracker", both, p.passingMend())
+	}
 	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
 		labels := append([]string{}, p.Labels...)
 		labels = append(labels, p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel)

@@ -15,13 +15,16 @@ import (
 )
 
 const initLong = `Set a repository up for ralph: write .ralph/ with a configuration, a prompt, an image for the agent and a backlog with an
-example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required.
+example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required. In a clone
+of a project on GitHub or GitLab the issues are those of the project, and no backlog is written, unless --tracker local
+says so.
 
 Nothing is ever overwritten: where .ralph exists, init does nothing and exits with status 1.`
 
 // initOptions are the choices given as flags; a nil one is asked for.
 type initOptions struct {
 	agent, sandbox, model *string
+	tracker               *string
 	command               []string
 	skip                  *bool
 	gate                  []string
@@ -40,7 +43,7 @@ func newInitCommand(a *app) *cobra.Command {
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a) },
 	}
-	a.bind(cmd, "agent", "model", "agent-command", "skip-permissions", "sandbox", "gate")
+	a.bind(cmd, "agent", "model", "agent-command", "skip-permissions", "sandbox", "gate", "tracker")
 	return cmd
 }
 
@@ -110,6 +113,9 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 	if loaded.Origin("skip-permissions").Source == config.FromFlag {
 		o.skip = &c.SkipPermissions
 	}
+	if loaded.Origin("tracker").Source == config.FromFlag && c.Tracker != "auto" {
+		o.tracker = &c.Tracker
+	}
 	o.gateGiven = loaded.Origin("gate").Source == config.FromFlag
 	return o, nil
 }
@@ -129,11 +135,19 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 	if o.skip != nil {
 		c.SkipPermissions = *o.skip
 	}
+	forge, err := o.place(ctx, top, &c)
+	if err != nil {
+		return c, err
+	}
 	if !a.host.Interactive {
 		return c, missing(c, a.choices())
 	}
 	ask := newAsker(ctx, a.ui, a.host.Stdin)
-	var err error
+	if forge != "" {
+		if err := ask.place(ctx, forge, &c); err != nil {
+			return c, err
+		}
+	}
 	if c.Agent == "" {
 		if c.Agent, err = ask.choose(ctx, "Which agent does the work?", a.agentOptions()); err != nil {
 			return c, err
@@ -251,7 +265,11 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	if !c.SkipPermissions && c.Agent != "command" && !a.isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
-	next("Write an issue: edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
+	if c.Backlog {
+		next("Write an issue: edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
+	} else {
+		next("Put the label %s on an issue of the project; for a backlog of files start anew with --tracker local.", c.Label)
+	}
 	next("ralph doctor            says what is still missing.")
 	next("ralph work --dry-run    shows what would be worked.")
 	next("ralph work              works it.")

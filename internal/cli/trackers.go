@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,26 +47,46 @@ func (p *parts) kind(ctx context.Context) (string, error) {
 	if p.Tracker != "auto" {
 		return p.Tracker, nil
 	}
+	remote, err := p.project(ctx)
+	if err != nil {
+		return "", err
+	}
+	forge := forgeOf(remote)
 	if _, err := os.Stat(p.Local.Dir); err == nil {
+		p.passedOver = forge
 		return "local", nil
 	}
-	remote, err := p.project(ctx)
-	if err != nil || remote == "" {
-		return "local", err
-	}
+	return cmp.Or(forge, "local"), nil
+}
+
+// forgeOf is the kind of forge that a remote's address speaks of; empty for a path, or what no known forge has.
+func forgeOf(remote string) string {
 	parsed, err := gitlab.ParseRemote(remote) // the wider of the two: any host, any depth of groups
 	if err != nil {
-		return "local", nil //nolint:nilerr // a path, or what no forge has
+		return ""
 	}
 	switch host := strings.ToLower(parsed.Host); {
 	case host == "github.com":
-		return "github", nil
+		return "github"
 	case host == "gitlab.com", strings.HasPrefix(host, "gitlab."):
-		return "gitlab", nil
+		return "gitlab"
 	case strings.HasPrefix(host, "github."):
-		return "github", nil
+		return "github"
 	}
-	return "local", nil
+	return ""
+}
+
+// passing says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
+func (p *parts) passing() string {
+	if p.passedOver == "" {
+		return ""
+	}
+	return fmt.Sprintf("tracker auto: local, because %s is there; the issues on %s are not looked at", p.Local.Dir, p.passedOver)
+}
+
+// passingMend settles the choice.
+func (p *parts) passingMend() string {
+	return fmt.Sprintf("tracker: %s (or tracker: local, if that is meant) in .ralph/config.yaml, or --tracker %[1]s", p.passedOver)
 }
 
 // project is the address of the project on the forge.

@@ -68,6 +68,9 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if err != nil {
 		return err
 	}
+	if both := p.passing(); both != "" {
+		a.ui.note("%s; %s", cleanLine(both), p.passingMend())
+	}
 	// What every run would stumble over is said once, before anything starts.
 	base, err := p.base(cmd.Context())
 	if err != nil {

@@ -33,6 +33,8 @@ type Choices struct {
 	Gate                  []string
 	Prompt                string // text of prompt.md
 	Label                 string // that picks issues up
+	Tracker               string // where the issues are; empty: auto
+	Backlog               bool   // with a folder for the issues themselves
 }
 
 // File is one file to write, with a slash-separated path below Dir.
@@ -62,6 +64,9 @@ func Files(c Choices) ([]File, error) {
 		{".gitignore", "gitignore.tmpl"},
 		{"backlog/example.md", "example.md.tmpl"},
 	} {
+		if !c.Backlog && strings.HasPrefix(f.name, "backlog/") {
+			continue
+		}
 		t, err := template.New(f.source).Funcs(template.FuncMap{"yaml": config.YAML}).ParseFS(files, "files/"+f.source)
 		if err != nil {
 			return nil, fmt.Errorf("scaffold %s: %w", f.name, err)
