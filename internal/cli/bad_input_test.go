@@ -40,6 +40,8 @@ func TestBadInput(t *testing.T) {
 		{name: "no value", args: []string{"config", "--agent"}, status: 2, want: `--agent needs a value`},
 		{name: "number", args: []string{"config", "--parallel=x"}, status: 2, want: `--parallel: "x" is not a whole number`},
 		{name: "number too small", args: []string{"config", "--parallel=0"}, status: 2, want: `--parallel: 0 is less than 1`},
+		{name: "too little memory", args: []string{"config", "--memory-mb=1"}, status: 2, want: `--memory-mb: 1 is too little; give 32 or more, or 0 for the default`},
+		{name: "too little memory in the file", args: []string{"config"}, file: "memory-mb: 31\n", status: 2, want: `ROOT/repo/.ralph/config.yaml:1: memory-mb: 31 is too little; give 32 or more, or 0 for the default`},
 		{name: "boolean", args: []string{"version", "--json=maybe"}, status: 2, want: `--json: "maybe" is neither true nor false`},
 		{name: "duration", args: []string{"config", "--run-timeout=90"}, status: 2, want: `--run-timeout: "90" has no unit; write 90s for seconds`},
 		{name: "agent", args: []string{"config", "--agent=cdex"}, status: 2, want: `--agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},

@@ -34,6 +34,8 @@ type Key struct {
 	Registered bool
 	// Min is the least number, or the least duration in nanoseconds.
 	Min int64
+	// Least is the least number besides 0, where 0 stands for the default.
+	Least int64
 	// Seconds lets the flag take a plain number of seconds.
 	Seconds bool
 	// FlagName replaces the flag's name, where one flag adds one value to a list.

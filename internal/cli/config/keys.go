@@ -72,7 +72,7 @@ func Keys() []Key {
 			Help: "host folders that native and landlock sandboxes show besides the system's, read-only"},
 		{Name: "image", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument,
 			Help: "image of docker, podman (see ralph image build) and sbx"},
-		{Name: "memory-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "memory of one run in MiB; 0: 4096"},
+		{Name: "memory-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Least: 32, Help: "memory of one run in MiB; 0: 4096"},
 		{Name: "cpus", Group: "Checks and sandbox", Kind: Float, Default: 0.0, Help: "processors of one run; 0: 2"},
 		{Name: "pids", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "processes and threads of one run; 0: 1024"},
 		{Name: "scratch-mb", Group: "Checks and sandbox", Kind: Int, Default: 0, Help: "scratch space of one run in MiB; 0: 2048"},

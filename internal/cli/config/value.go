@@ -46,6 +46,9 @@ func (k Key) number(s string) (any, error) {
 	if n < k.Min {
 		return nil, fmt.Errorf("%d is less than %d", n, k.Min)
 	}
+	if n != 0 && n < k.Least {
+		return nil, fmt.Errorf("%d is too little; give %d or more, or 0 for the default", n, k.Least)
+	}
 	if _, wide := k.Default.(int64); wide {
 		return n, nil
 	}
