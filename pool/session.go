@@ -149,10 +149,11 @@ func (w *worker) before(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
+		both := io.MultiWriter(log, tail) // one writer, which one goroutine writes to
 		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
 		exit, err := proc.Run(limit, proc.Spec{
 			Argv: []string{"/bin/sh", "-c", line}, Dir: s.tree.Dir(), Env: append(os.Environ(), w.facts()...),
-			Stdout: io.MultiWriter(log, tail), Stderr: io.MultiWriter(log, tail), Mark: w.rec.Run, Interrupt: w.stop.done,
+			Stdout: both, Stderr: both, Mark: w.rec.Run, Interrupt: w.stop.done,
 		})
 		cancel()
 		cerr := log.Close()
