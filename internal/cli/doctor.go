@@ -163,6 +163,7 @@ func (d *doctor) gate(ctx context.Context, p *parts) {
 	}
 	d.programs(ctx, p, "setup", p.Setup)
 	d.programs(ctx, p, "gate", p.Gate)
+	d.submodules(ctx, p)
 	if len(p.Gate) == 0 {
 		d.warn("gate", "no gate: nothing but the agent's word stands behind its work", "gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
 		return

@@ -39,6 +39,26 @@ func (d *doctor) programs(ctx context.Context, p *parts, what string, commands [
 	}
 }
 
+// submodules warns of folders that will be empty: a worktree has what the repository's own commits have.
+func (d *doctor) submodules(ctx context.Context, p *parts) {
+	base, err := p.repo.Base(ctx, p.Base)
+	if err != nil {
+		return // said before
+	}
+	there, err := p.repo.Has(ctx, base.Commit, ".gitmodules")
+	named := func(line string) bool { return strings.Contains(line, "submodule") }
+	switch {
+	case err != nil:
+		d.warn("submodules", err.Error(), "")
+	case !there:
+	case slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named):
+		d.ok("submodules", "setup or before brings them")
+	default:
+		d.warn("submodules", "their folders are empty in worktrees: neither setup nor before brings them",
+			`setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`)
+	}
+}
+
 // scriptOf is the file in the repository that a command line runs, as far as its first words tell; empty for others.
 func scriptOf(command string) string {
 	words := strings.Fields(command)
