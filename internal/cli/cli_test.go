@@ -92,6 +92,11 @@ func TestWarnings(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v", got)
 	}
+	// What all variables begin with makes none the nearer.
+	got = newMachine(t).run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_BOGUS=3") }, "config", "parallel")
+	if want := "ralph: warning: unknown variable RALPH_BOGUS\n"; got.stderr != want {
+		t.Errorf("got %q", got.stderr)
+	}
 }
 
 // TestEveryHelp: each command has an example and a group, and its help goes to standard output.

@@ -175,7 +175,11 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 		}
 	}
 	if !o.gateGiven {
-		line, err := ask.text(ctx, "Which command must pass before work counts as done?", "Enter: as shown", guessGate(top))
+		guess, note := guessGate(top), "Enter: as shown"
+		if guess == "" {
+			note = "Enter: none, for now"
+		}
+		line, err := ask.text(ctx, "Which command must pass before work counts as done?", note, guess)
 		if err != nil {
 			return c, err
 		}

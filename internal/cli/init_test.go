@@ -111,6 +111,9 @@ func TestInitWizardAsksForTheProgram(t *testing.T) {
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
+	if strings.Contains(got.stderr, "as shown") {
+		t.Errorf("a default that there is none of: %s", got.stderr)
+	}
 	if got := m.run(t, nil, "config", "agent-command"); got.stdout != "my-agent\na b\n" {
 		t.Errorf("got %+v", got)
 	}

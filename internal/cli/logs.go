@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,6 +131,7 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 	if e.Source != "" {
 		kind = e.Source
 	}
-	a.ui.printf("%s  %-10s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), cleanLine(kind), indent(clean(text)))
+	said := strings.TrimRight(fmt.Sprintf("%-10s  %s", cleanLine(kind), indent(clean(text))), " ")
+	a.ui.printf("%s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), said)
 	return ended, nil
 }

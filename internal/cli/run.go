@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +22,9 @@ holds the completion signal and the gate passes. Commits are yours on the branch
   merge-to-head  on a scratch branch in a worktree, merged back into the branch you are on; the default otherwise
   branch         on the branch --branch, in a worktree that stays for the next run
 
-An inline prompt is sent as it is. In a prompt file {{KEY}} is replaced by --prompt-arg KEY=VALUE and by the built-ins
-branch, source_branch, base, iteration, max_iterations, feedback, gate and signal, and !` + "`command`" + ` by what the command
-prints.`
+An inline prompt is sent as it is. In a prompt file, of which - is standard input, {{KEY}} is replaced by --prompt-arg
+KEY=VALUE and by the built-ins branch, source_branch, base, iteration, max_iterations, feedback, gate and signal, and
+!` + "`command`" + ` by what the command prints.`
 
 const runExample = `  ralph run --sandbox none --prompt 'Fix the flaky test in pool/'
   ralph run --prompt-file refactor.md --prompt-arg area=auth --max-iterations 5 --branch-strategy merge-to-head
@@ -111,7 +113,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 	}
 	defer log.close()
 	if prompt.Template != "" || prompt.Inline == "" {
-		if prompt, err = f.template(p, prompt); err != nil {
+		if prompt, err = a.template(cmd.Context(), p, prompt); err != nil {
 			return err
 		}
 	}
@@ -193,17 +195,41 @@ func (f runFlags) promptOf(cmd *cobra.Command) (loop.Prompt, error) {
 	return loop.Prompt{Args: args}, nil
 }
 
-// template reads the prompt file.
-func (f runFlags) template(p *parts, prompt loop.Prompt) (loop.Prompt, error) {
-	text, err := os.ReadFile(p.PromptFile)
+// template reads the prompt file; "-" is standard input.
+func (a *app) template(ctx context.Context, p *parts, prompt loop.Prompt) (loop.Prompt, error) {
+	name := p.PromptFile
+	read := func() ([]byte, error) { return os.ReadFile(name) }
+	if name == a.path("-") {
+		name = "standard input"
+		read = func() ([]byte, error) { return a.input(ctx) }
+	}
+	text, err := read()
 	if err != nil {
-		return prompt, usagef("--prompt-file: %v", err)
+		return prompt, &exitError{status: exitUsage, err: fmt.Errorf("--prompt-file: %w", err)}
 	}
 	if strings.TrimSpace(string(text)) == "" {
-		return prompt, usagef("--prompt-file: %s is empty", p.PromptFile)
+		return prompt, usagef("--prompt-file: %s is empty", name)
 	}
-	prompt.Template, prompt.Name = string(text), p.PromptFile
+	prompt.Template, prompt.Name = string(text), name
 	return prompt, nil
+}
+
+// input reads standard input to its end, or until ctx ends: a read from a terminal cannot be called off, so it ends with
+// the process then.
+func (a *app) input(ctx context.Context) (text []byte, err error) {
+	read := make(chan struct{})
+	var all []byte
+	var failed error
+	go func() {
+		defer close(read)
+		all, failed = io.ReadAll(a.host.Stdin)
+	}()
+	select {
+	case <-read:
+		return all, failed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (f runFlags) output(a *app) (*loop.Output, error) {

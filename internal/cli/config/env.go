@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 const envPrefix = "RALPH_"
@@ -24,7 +26,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	var names []string
 	for _, k := range Keys() {
 		byName[k.Env()] = k
-		names = append(names, k.Env())
+		names = append(names, strings.TrimPrefix(k.Env(), envPrefix))
 	}
 	seen := map[string]string{} // the last of two entries wins, as everywhere
 	for _, entry := range environ {
@@ -36,7 +38,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 		k, known := byName[name]
 		switch {
 		case !known && !forAgents(name):
-			warnings = append(warnings, "unknown variable "+name+didYouMean(name, names))
+			warnings = append(warnings, "unknown variable "+name+hintVariable(name, names))
 		case known && v != "":
 			l.setText(k, v, name, r)
 		}
@@ -44,6 +46,14 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	slices.Sort(warnings)
 	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Where, b.Where) })
 	return l, warnings
+}
+
+// hintVariable names the nearest variable. What all begin with does not count: it makes every name look near.
+func hintVariable(name string, names []string) string {
+	if n := nearest.To(strings.TrimPrefix(name, envPrefix), names); n != "" {
+		return "; did you mean " + envPrefix + n + "?"
+	}
+	return ""
 }
 
 // setText sets a key from one text that stands outside a file.
