@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/pool"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 func newShowCommand(a *app) *cobra.Command {
@@ -40,8 +37,16 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 	for _, r := range runs {
 		states = append(states, stateOf(r))
 	}
+	now, err := p.work(cmd.Context(), states[len(states)-1])
 	if a.json {
-		return a.ui.json(states)
+		shown := make([]shownRun, len(states))
+		for i, s := range states {
+			shown[i].runState = s
+		}
+		if err == nil {
+			shown[len(shown)-1].Now = &now
+		}
+		return errors.Join(err, a.ui.json(shown))
 	}
 	name := p.names(cmd.Context())
 	for i, s := range states {
@@ -50,7 +55,10 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 		}
 		a.showRun(s, name(s.Key))
 	}
-	return a.showWork(cmd.Context(), p, states[len(states)-1])
+	if err == nil {
+		a.showWork(now)
+	}
+	return err
 }
 
 // showRun prints one run.
@@ -101,61 +109,6 @@ func failure(f *agents.Failure) string {
 		return ""
 	}
 	return ", " + f.Error()
-}
-
-// showWork prints where the work is and what to do with it.
-func (a *app) showWork(ctx context.Context, p *parts, s runState) error {
-	base, err := p.base(ctx)
-	if err != nil {
-		return err
-	}
-	branches, err := p.repo.Branches(ctx, base)
-	if err != nil {
-		return err
-	}
-	a.ui.printf("\n%s\n", a.ui.paint(bold, "Now"))
-	var at worktree.Branch
-	for _, b := range branches {
-		if b.Key == s.Key {
-			at = b
-		}
-	}
-	switch {
-	case at.Tip == "":
-		a.ui.printf("  no branch of ralph's is left\n")
-	case at.Merged:
-		a.ui.printf("  %s is contained in %s\n", cleanLine(at.Name), cleanLine(base.Name))
-	default:
-		a.ui.printf("  %s has %s that %s has not\n", cleanLine(at.Name), plural(at.Ahead, "commit"), cleanLine(base.Name))
-	}
-	if at.WIP != "" {
-		a.ui.printf("  uncommitted changes are saved: git show %s\n", shortSHA(at.WIP))
-	}
-	if at.Tree != "" {
-		a.ui.printf("  worktree: %s\n", cleanLine(at.Tree))
-	}
-	for _, next := range nextSteps(s, at, base) {
-		a.ui.printf("  next: %s\n", cleanLine(next))
-	}
-	return nil
-}
-
-func nextSteps(s runState, b worktree.Branch, base worktree.Base) []string {
-	var next []string
-	if b.Tip != "" && !b.Merged {
-		next = append(next, fmt.Sprintf("git diff %s...%s", base.Name, b.Name))
-	}
-	switch {
-	case s.State == "running":
-		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
-	case s.State == "unfinished":
-		return append(next, "ralph work") // goes on from there
-	case s.Verdict.Outcome == pool.Succeeded && b.Tip != "" && !b.Merged:
-		return append(next, "git merge "+b.Name)
-	case s.Verdict.Outcome == pool.Succeeded:
-		return append(next, "ralph clean")
-	}
-	return append(next, "ralph logs "+s.Key, "ralph work "+s.Key)
 }
 
 func shortSHA(s string) string { return s[:min(12, len(s))] }

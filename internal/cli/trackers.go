@@ -131,6 +131,7 @@ func (a *app) github(ctx context.Context, p *parts) (tracker.Tracker, error) {
 		if err != nil {
 			return nil, p.wrong("github-app-key", err)
 		}
+		a.warnOfOpen("github-app-key", p.GitHubAppKey)
 		c.Source, c.App = nil, &github.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem, Tell: p.tell}
 		p.tell(string(pem))
 	}
@@ -183,6 +184,7 @@ func (a *app) token(p *parts, names ...string) forge.Source {
 	case len(p.TokenCommand) > 0:
 		source = &forge.Kept{Source: forge.Command{Argv: p.TokenCommand, Dir: p.top, Env: a.host.Env}}
 	case p.TokenFile != "":
+		a.warnOfOpen("token-file", p.TokenFile)
 		source = forge.File(p.TokenFile)
 	default:
 		source = forge.Environment{Names: names, Lookup: func(name string) (string, bool) {
@@ -191,6 +193,13 @@ func (a *app) token(p *parts, names ...string) forge.Source {
 		}}
 	}
 	return forge.Told{Source: source, Tell: p.tell}
+}
+
+// warnOfOpen names a file with a secret that every user of this host may read.
+func (a *app) warnOfOpen(key, path string) {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
+		a.ui.warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
+	}
 }
 
 // tell withholds a secret that was obtained.

@@ -42,6 +42,29 @@ func TestTokensAreWithheld(t *testing.T) {
 	}
 }
 
+// A secret in a file that every user of the host may read is no secret: who keeps it there is told so.
+func TestOpenSecretFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[os.FileMode]string{
+		0o600: "", 0o640: "",
+		0o644: "ralph: warning: token-file: every user of this host may read FILE; close it with: chmod 600 FILE\n",
+	} {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		a := newApp(Host{Stdout: &bytes.Buffer{}, Stderr: &errs})
+		a.token(&parts{Config: config.Config{TokenFile: file}, secrets: pool.NewSecrets()})
+		if got := strings.ReplaceAll(errs.String(), file, "FILE"); got != want {
+			t.Errorf("%o: got %q, want %q", mode, got, want)
+		}
+	}
+}
+
 // The logins of every agent are withheld: the one that works may find those of the others.
 func TestLoginsAreWithheld(t *testing.T) {
 	t.Parallel()
