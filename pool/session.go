@@ -192,7 +192,7 @@ func (w *worker) loop(ctx context.Context, s *session) loop.Result {
 	defer w.p.learn() // an agent on the host renews its own login
 	res := loop.Run(ctx, loop.Config{
 		Agent: w.p.cfg.Agent, Options: s.way.options, Sandbox: s.sandbox, Prompt: prompt, Before: before,
-		HandBack: s.handBack, Feedback: w.feedback,
+		HandBack: w.handBack(s), Feedback: w.feedback,
 		Accept: s.accept,
 		Setup:  w.p.cfg.Setup, Gate: w.p.cfg.Gate, Signals: w.p.cfg.Signals,
 		MaxIterations: w.p.cfg.MaxIterations, NoProgress: w.p.cfg.NoProgress, Timers: timers, Budget: budget,
@@ -213,6 +213,21 @@ func (w *worker) workBefore(ctx context.Context, s *session) (loop.Work, error) 
 	}
 	h, err := s.tree.Earlier(ctx)
 	return loop.Work{Tip: h.Tip, Commits: len(h.Commits)}, err
+}
+
+// handBack takes the commits back, and writes down how many there are for who looks at the run meanwhile.
+func (w *worker) handBack(s *session) func(context.Context) (loop.Work, error) {
+	return func(ctx context.Context) (loop.Work, error) {
+		work, err := s.handBack(ctx)
+		if err != nil || work.New == 0 {
+			return work, err
+		}
+		w.rec.Verdict.Tip, w.rec.Verdict.Commits = work.Tip, work.Commits
+		if err := w.p.cfg.Journal.save(context.WithoutCancel(ctx), &w.rec); err != nil {
+			w.log.Warn().Err(err).Msg("commits not noted")
+		}
+		return work, nil
+	}
 }
 
 // handBack takes the commits back for the loop.

@@ -87,7 +87,7 @@ var homes = map[string][]string{
 	"modernc.org/":                          {"pool"},
 	"github.com/go-git/":                    {"worktree"},
 	"github.com/santhosh-tekuri/jsonschema": {"loop", "internal/cli"},
-	"golang.org/x/text":                     {"worktree", "tracker/local"},
+	"golang.org/x/text":                     {"worktree", "tracker/local", "pool"},
 }
 
 // programOnly are imports of the program: a library that uses them cannot be embedded twice, or at all.

@@ -91,7 +91,7 @@ func (a *app) showRun(s runState, name string) {
 	if u := v.Usage; u.Input+u.Output > 0 {
 		line("usage", "%d tokens in, %d from cache, %d out, %.4f USD", u.Input+u.CacheWrite, u.CacheRead, u.Output, u.CostUSD)
 	}
-	line("commits", "%d on %s, from %s", v.Commits, s.Branch, s.Base)
+	line("commits", "%d on %s, from %s%s", v.Commits, s.Branch, s.Base, s.soFar())
 	if v.Published != "" {
 		line("published", "%s", v.Published)
 	}
@@ -102,6 +102,14 @@ func (a *app) showRun(s runState, name string) {
 		line("warning", "%s", w)
 	}
 	line("logs", "%s", s.Dir)
+}
+
+// soFar says of a run's commits that more may be there than ralph has seen.
+func (s runState) soFar() string {
+	if s.State == "running" {
+		return "; those of an iteration are counted when it ends"
+	}
+	return ""
 }
 
 func failure(f *agents.Failure) string {

@@ -18,6 +18,7 @@ type workData struct {
 	Worktree    string   `json:"worktree,omitempty"`
 	Next        []string `json:"next"`
 	tip         string
+	running     bool
 }
 
 // shownRun is what `ralph show --json` prints of a run; Now is the latest one's.
@@ -44,7 +45,7 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 	}
 	return workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, base), tip: at.Tip,
+		Next: nextSteps(s, at, base), tip: at.Tip, running: s.State == "running",
 	}, nil
 }
 
@@ -52,6 +53,8 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 func (a *app) showWork(w workData) {
 	a.ui.printf("\n%s\n", a.ui.paint(bold, "Now"))
 	switch {
+	case w.running && (w.tip == "" || w.Merged):
+		a.ui.printf("  the run is on; none of its commits has been taken back yet\n")
 	case w.tip == "":
 		a.ui.printf("  no branch of ralph's is left\n")
 	case w.Merged:
