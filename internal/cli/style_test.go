@@ -66,6 +66,12 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}}, 0)
+	var long bytes.Buffer
+	table(&long, [][]string{{"KEY", "VALUE", "FROM"}, {"a", strings.Repeat("v", 500), "x"}, {"b", "short", "y"}}, 0)
+	want := "KEY  VALUE" + strings.Repeat(" ", 57) + "FROM\na    " + strings.Repeat("v", 500) + "  x\nb    short" + strings.Repeat(" ", 57) + "y\n"
+	if long.String() != want {
+		t.Errorf("one long cell: %q, want %q", long.String(), want)
+	}
 	if want := "KEY       TITLE\na         x y z[0m\nlong-key\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}

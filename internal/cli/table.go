@@ -14,6 +14,8 @@ func (p *printer) table(rows [][]string) { table(p.out, rows, p.width()) }
 const (
 	// leastCell is how narrow the last column may become; where it would have less it stands below the others.
 	leastCell = 16
+	// widest is how far one long cell moves the cells of the other rows.
+	widest = 60
 	// below is the indentation of what stands on a line of its own.
 	below = "  "
 	// joint is the blank inside what is typed as it stands.
@@ -41,7 +43,7 @@ func table(w io.Writer, rows [][]string, width int) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cleanLine(cell)))
+			widths[i] = max(widths[i], min(widest, utf8.RuneCountInString(cleanLine(cell))))
 		}
 	}
 	for _, row := range rows {
