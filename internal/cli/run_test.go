@@ -20,6 +20,7 @@ func (r readFrom) Read(p []byte) (int, error) {
 func TestInterruptWhileThePromptIsRead(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
+	m.commit(t)
 	in, keyboard := io.Pipe()
 	interrupt := make(chan struct{})
 	got := m.run(t, func(h *Host) {

@@ -106,7 +106,7 @@ func Keys() []Key {
 		{Name: "publish", Group: "Git", Kind: Text, Default: "auto", Choices: []string{"auto", "branch", "merge", "pr", "none"},
 			Help: "what becomes of finished commits; auto: pr on a forge, else branch"},
 		{Name: "protected-paths", Group: "Git", Kind: Lines, Default: pool.ProtectedPaths(), FlagName: "protected-path",
-			Help: "paths that commits which leave the repository may not touch"},
+			Help: "paths that an agent's commits may not touch"},
 		{Name: "request-template", Group: "Git", Kind: Path, Default: "", Help: "body of pull requests; empty: the built-in one"},
 		{Name: "request-target", Group: "Git", Kind: Text, Default: "", Check: checkArgument, Help: "branch they are for; empty: the base"},
 		{Name: "request-labels", Group: "Git", Kind: Names, Default: []string{}, FlagName: "request-label", Check: checkLabel, Help: "labels they get"},
