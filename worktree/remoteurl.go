@@ -10,7 +10,7 @@ import (
 func RemoteURL(ctx context.Context, top, name string) (string, error) {
 	address, err := newGit(top, environ()).out(ctx, "remote", "get-url", "--", name)
 	if _, failed := errors.AsType[*GitError](err); failed {
-		return "", nil
+		return "", nil // there is none
 	}
 	return address, err
 }
