@@ -32,11 +32,15 @@ func (a *app) trial(ctx context.Context, p *parts, provider sandboxes.Provider) 
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(p.state, "trial") // stays, and stays empty
+	trials := filepath.Join(p.state, "trials")
+	reapTrials(ctx, trials, provider)
+	run := fmt.Sprintf("trial-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
+	dir := filepath.Join(trials, run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	spec := sandboxes.Spec{Run: "trial-" + strings.ToLower(rand.Text()[:12]), Worktree: dir, Mounts: mounts, Limits: limits(p.Config)}
+	defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: limits(p.Config)}
 	if showsHost(provider) {
 		spec.Env = []string{"PATH=" + a.sandboxPath(p.Config)}
 	}
@@ -56,6 +60,25 @@ func (a *app) trial(ctx context.Context, p *parts, provider sandboxes.Provider) 
 		return fmt.Errorf("git does not run inside (exit status %d %s): %s", exit.Code, exit.Signal, strings.TrimSpace(out.String()))
 	}
 	return nil
+}
+
+// reapTrials ends what is left of the trials of a ralph that was killed in one. What cannot be ended now is found again by
+// the next.
+func reapTrials(ctx context.Context, trials string, provider sandboxes.Provider) {
+	left, _ := os.ReadDir(trials) // none, mostly
+	for _, folder := range left {
+		var pid int
+		if _, err := fmt.Sscanf(folder.Name(), "trial-%d-", &pid); err != nil || !strings.Contains(folder.Name(), "-"+provider.Name()+"-") {
+			continue
+		}
+		if _, err := proc.Started(pid); err == nil { // it may still be at it
+			continue
+		}
+		if reaper, ok := provider.(sandboxes.Reaper); ok && reaper.Reap(ctx, folder.Name()) != nil {
+			continue
+		}
+		_ = os.Remove(filepath.Join(trials, folder.Name()))
+	}
 }
 
 // untried is the end of a sweep whose every run would fail for want of a sandbox.

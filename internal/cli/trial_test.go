@@ -51,7 +51,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 			if work.status != exitUsage || !strings.HasPrefix(work.stderr, "ralph: sandbox docker: ") || !strings.Contains(work.stderr, c.want) || strings.Contains(work.stderr, "started") {
 				t.Errorf("work: %+v", work)
 			}
-			if left, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "trial", "*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "trials", "*")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})
