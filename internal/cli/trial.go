@@ -33,7 +33,7 @@ func (a *app) trial(ctx context.Context, p *parts, provider sandboxes.Provider) 
 		return err
 	}
 	trials := filepath.Join(p.state, "trials")
-	reapTrials(ctx, trials, provider)
+	defer reapTrials(ctx, trials, provider) // not first: the engine may still be at what the killed one has asked for
 	run := fmt.Sprintf("trial-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
 	dir := filepath.Join(trials, run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
