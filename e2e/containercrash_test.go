@@ -46,9 +46,6 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 					return true
 				})
 				await(t, "the container to be "+when, func() bool {
-					if found, _ := filepath.Glob(state); len(found) > 0 { // the first is of the trial before the sweep
-						name = filepath.Base(found[0])
-					}
 					if when == "opening" {
 						return len(e.volumes(name)) > 1
 					}

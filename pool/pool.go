@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -212,6 +213,7 @@ type Pool struct {
 	observe sync.Mutex // one event at a time
 	secrets *Secrets
 	disk    *disk.Guard
+	opened  atomic.Bool // a sandbox has opened, so that one that does not is its run's own
 }
 
 // errKilled is the cause of everything that ends by Kill.

@@ -120,8 +120,13 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	spec.Egress = s.way.socket
 	s.sandbox, err = c.Sandboxes.Open(ctx, spec)
 	if err != nil {
-		return errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), s.way.close())
+		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), s.way.close())
+		if !w.p.opened.Load() {
+			err = &SandboxError{err}
+		}
+		return err
 	}
+	w.p.opened.Store(true)
 	s.disk.also(s.sandbox)
 	return nil
 }

@@ -51,7 +51,7 @@ type worker struct {
 	feedback  string   // what became of the run before, for the agent
 	finished  []Record // runs before this one that were left, and are over now
 	again     string   // why this is a new start; empty for a first one and for retries
-	away      error    // the tracker or the remote, which has kept the run from its end
+	away      error    // what has kept the run from its end, or its beginning, and would keep others: tracker, remote, agent, sandbox
 	left      error    // why the run's end is left to the next sweep
 }
 
@@ -237,9 +237,8 @@ func (w *worker) execute(ctx context.Context) {
 	switch {
 	case err != nil:
 		w.rec.Verdict = Verdict{Outcome: Failed, Reason: err.Error()}
-		var unusable *AgentError
-		if errors.As(err, &unusable) { // such as a login that has ended during the sweep
-			w.rec.Verdict.Outcome = AgentUnavailable
+		if unusable(err) { // such as a login that has ended during the sweep
+			w.rec.Verdict.Outcome, w.away = AgentUnavailable, err
 		}
 		if w.stop.cause() != nil || ctx.Err() != nil {
 			w.interrupted()
@@ -258,7 +257,7 @@ func (w *worker) execute(ctx context.Context) {
 
 // unavailable tells the sweep to start nothing more.
 func (w *worker) unavailable() error {
-	if w.rec.Verdict.Outcome == AgentUnavailable {
+	if w.rec.Verdict.Outcome == AgentUnavailable && w.away == nil {
 		return fmt.Errorf("agent %s is unavailable: %s", w.rec.Agent, w.rec.Verdict.Reason)
 	}
 	return w.away

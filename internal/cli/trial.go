@@ -18,7 +18,7 @@ import (
 const trialTime = 2 * time.Minute
 
 // trial opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. What is wrong with
-// an image, a user, a runtime, a limit or a mount shows here, before an issue is claimed. A provider with a policy of its
+// an image, a user, a runtime, a limit or a mount shows here, before any sweep. A provider with a policy of its
 // own starts a machine for each sandbox; it is believed when its Check is content.
 func (a *app) trial(ctx context.Context, p *parts, provider sandboxes.Provider) (err error) {
 	if err := provider.Check(ctx); err != nil {

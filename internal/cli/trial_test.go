@@ -36,7 +36,8 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
-			m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+			const issue = "---\ntitle: One\nlabels: [no-human]\n---\n"
+			m.write(t, ".ralph/backlog/one.md", issue)
 			m.commit(t)
 			bin := m.program(t, "docker", engineScript)
 			args := append([]string{"--sandbox=docker", "--image=ralph:x", "--agent-command=true", "--remote=none"}, c.args...)
@@ -48,8 +49,11 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 				t.Errorf("doctor: %+v", doctor)
 			}
 			work := m.run(t, change, append([]string{"work"}, args...)...)
-			if work.status != exitUsage || !strings.HasPrefix(work.stderr, "ralph: sandbox docker: ") || !strings.Contains(work.stderr, c.want) || strings.Contains(work.stderr, "started") {
+			if work.status != exitUsage && work.status != exitParked || !strings.Contains(work.stderr, "ralph: sandbox docker: ") || !strings.Contains(work.stderr, c.want) {
 				t.Errorf("work: %+v", work)
+			}
+			if text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/one.md")); err != nil || string(text) != issue {
+				t.Errorf("the issue is told: %s, %v", text, err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "trials", "*")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)

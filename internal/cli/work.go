@@ -91,7 +91,7 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if dry {
 		return a.plan(cmd.Context(), workers, view, args)
 	}
-	if err := a.trial(cmd.Context(), p, c.Sandboxes); err != nil {
+	if err := c.Sandboxes.Check(cmd.Context()); err != nil {
 		return untried(cmd.Context(), c.Sandboxes.Name(), err)
 	}
 	stop := context.AfterFunc(a.hard, workers.Kill)

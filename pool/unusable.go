@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -13,6 +14,24 @@ func (e *AgentError) Error() string { return e.err.Error() }
 
 // Unwrap gives the cause.
 func (e *AgentError) Unwrap() error { return e.err }
+
+// SandboxError says that a sandbox could not be opened, and that none could be before: whatever the reason, an image or a
+// user or an engine, every other run would meet it.
+type SandboxError struct{ err error }
+
+func (e *SandboxError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *SandboxError) Unwrap() error { return e.err }
+
+// unusable reports what is wrong with the place or the agent of every run, and with no issue.
+func unusable(err error) bool {
+	var (
+		agent   *AgentError
+		sandbox *SandboxError
+	)
+	return errors.As(err, &agent) || errors.As(err, &sandbox)
+}
 
 // service is the agent's model service, and the agent as what can be pointed at it. Both are zero where the agent reaches
 // its service by itself. The error is an *AgentError: there is no login that could be used.

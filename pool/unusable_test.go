@@ -1,7 +1,9 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -110,5 +112,48 @@ func TestMissingProgramEndsTheSweepAndCostsNothing(t *testing.T) {
 	f.Config.Options.Command = working
 	if s := f.sweep(t.Context()); s.Count(pool.Succeeded) != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// closed is a provider that opens no sandbox from one on.
+type closed struct {
+	sandboxes.Provider
+	opens *atomic.Int32 // how many still open
+}
+
+var errNoImage = errors.New("no image; build it")
+
+func (c closed) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if c.opens.Add(-1) < 0 {
+		return nil, errNoImage
+	}
+	return c.Provider.Open(ctx, s)
+}
+
+// What no sandbox opens for is told once and not issue by issue; what one run's does not is that run's.
+func TestSandboxThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	var opens atomic.Int32
+	f.Config.Sandboxes = closed{f.Config.Sandboxes, &opens}
+	f.Config.Parallel = 1
+	f.issue("a")
+	f.issue("b")
+	s := f.sweep(t.Context())
+	var unusable *pool.SandboxError
+	if r := f.only(s); r.Verdict.Outcome != pool.AgentUnavailable || r.Verdict.Counted || !errors.As(s.Unavailable, &unusable) || !errors.Is(s.Unavailable, errNoImage) {
+		t.Fatalf("%+v", s)
+	}
+	f.wantUntold("a", "b")
+	f.clean()
+
+	opens.Store(1)
+	s = f.sweep(t.Context())
+	var outcomes []pool.Outcome
+	for _, r := range s.Runs {
+		outcomes = append(outcomes, r.Verdict.Outcome)
+	}
+	if want := []pool.Outcome{pool.Succeeded, pool.Failed}; !slices.Equal(outcomes, want) || s.Unavailable != nil {
+		t.Errorf("%v, want %v: %+v", outcomes, want, s)
 	}
 }
