@@ -30,7 +30,7 @@ func TestReplacedGitFile(t *testing.T) {
 			}
 			r.commit(t, "a backlog")
 			p := s.start(t, r, []string{"RALPH_SANDBOX=landlock", "RALPH_AGENT_COMMAND=sh agent.sh"},
-				"work", "--max-iterations", "2", "--gate", "test -f hello.txt")
+				"work", "--max-iterations", "2", "--gate", "test -f hello.txt", "--protected-path", ".ralph/**")
 			if got := p.end(t); got != 0 {
 				t.Errorf("status %d", got)
 			}

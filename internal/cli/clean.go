@@ -118,6 +118,9 @@ func (a *app) printCleaned(results []cleaned, name func(key string) string, dry 
 		return a.ui.json(results)
 	}
 	if len(results) == 0 {
+		if a.quiet {
+			return nil
+		}
 		a.ui.printf("Nothing to clean.\n")
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestEgressIsTheOnlyWayOut(t *testing.T) {
 		Allow: []egress.Rule{{Host: "allowed.test", Ports: []int{80}}}, Resolver: oneAddress{},
 		Endpoints: []egress.Endpoint{{
 			Name: "model", Upstream: "http://model.test", AllowPrivate: true,
-			Secret: func(context.Context) (string, error) { return "the-key", nil },
+			Secret: func(context.Context) (string, error) { return "the-key-outside", nil },
 			Format: "Bearer %s",
 		}},
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -62,7 +62,7 @@ func TestEgressIsTheOnlyWayOut(t *testing.T) {
 		"http://" + server.Listener.Addr().String(): "fetch ",
 	} {
 		said := inside(t, sandboxes.Spec{Egress: socket}, "fetch", url)[""]
-		if !strings.HasPrefix(said, want) || strings.HasPrefix(want, "fetch") && strings.Contains(said, "served") || strings.Contains(said, "the-key") {
+		if !strings.HasPrefix(said, want) || strings.HasPrefix(want, "fetch") && strings.Contains(said, "served") || strings.Contains(said, "the-key-outside") {
 			t.Errorf("%s gives %q, want %q", url, said, want)
 		}
 	}
