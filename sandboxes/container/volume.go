@@ -224,6 +224,12 @@ func addFile(out *tar.Writer, name, from string, mode fs.FileMode) error {
 // removeVolumes removes the volumes whose names start so.
 func (p *Provider) removeVolumes(ctx context.Context, prefix string) error {
 	out, err := p.call(ctx, "volume", "ls", "--quiet", "--filter", "label="+labelRun)
+	for range endRounds { // podman fails when somebody removes another one meanwhile
+		if err == nil || !strings.Contains(err.Error(), "no such volume") {
+			break
+		}
+		out, err = p.call(ctx, "volume", "ls", "--quiet", "--filter", "label="+labelRun)
+	}
 	if err != nil {
 		return fmt.Errorf("look for volumes: %w", err)
 	}

@@ -59,10 +59,10 @@ func helper(t *testing.T) string {
 	return path
 }
 
-// open lets every user of the machine look into a test's folder.
+// open lets every user of the machine look into a test's folder, and changes nothing above the test's own.
 func open(t *testing.T, dir string) string {
 	t.Helper()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
+	for d := dir; d != filepath.Clean(os.TempDir()) && d != "/"; d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
