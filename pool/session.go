@@ -121,7 +121,8 @@ func (w *worker) openSandbox(ctx context.Context, s *session) error {
 	s.sandbox, err = c.Sandboxes.Open(ctx, spec)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), s.way.close())
-		if !w.p.opened.Load() {
+		// A worktree with earlier work may itself be why: it must not keep the others from theirs.
+		if !w.p.opened.Load() && s.tree.Start() == s.base.Commit {
 			err = &SandboxError{err}
 		}
 		return err

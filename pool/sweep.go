@@ -22,7 +22,8 @@ type Summary struct {
 	Skipped  []Skip            // open issues that were not worked, and why
 	Problems []tracker.Problem // what could not be read
 	Broken   []Skip            // issues that could not be worked because something is wrong with this host or the repository
-	// Unavailable says why nothing more could be worked: the agent, the tracker or the remote; nil if nothing was wrong.
+	// Unavailable says why nothing more could be worked: the agent, the sandbox, the tracker, the remote or the disk; nil if
+	// nothing was wrong.
 	Unavailable error
 	ParkedUntil time.Time // when the agent is expected back; zero if it is not away or does not say
 	Interrupted bool      // the sweep was stopped

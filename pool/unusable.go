@@ -15,8 +15,8 @@ func (e *AgentError) Error() string { return e.err.Error() }
 // Unwrap gives the cause.
 func (e *AgentError) Unwrap() error { return e.err }
 
-// SandboxError says that a sandbox could not be opened, and that none could be before: whatever the reason, an image or a
-// user or an engine, every other run would meet it.
+// SandboxError says that a sandbox could not be opened over a worktree that has nothing but the base's files, and that none
+// could be before: whatever the reason, an image or a user or an engine, every other run would meet it.
 type SandboxError struct{ err error }
 
 func (e *SandboxError) Error() string { return e.err.Error() }

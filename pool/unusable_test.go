@@ -3,12 +3,14 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -155,5 +157,41 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 	}
 	if want := []pool.Outcome{pool.Succeeded, pool.Failed}; !slices.Equal(outcomes, want) || s.Unavailable != nil {
 		t.Errorf("%v, want %v: %+v", outcomes, want, s)
+	}
+}
+
+// choosy is a provider that does not open over some worktrees.
+type choosy struct {
+	sandboxes.Provider
+	refuse func(sandboxes.Spec) bool
+}
+
+func (c choosy) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if c.refuse(s) {
+		return nil, errNoImage
+	}
+	return c.Provider.Open(ctx, s)
+}
+
+// An issue whose own earlier commits keep its sandbox from opening does not keep the backlog from being worked.
+func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	open := f.Config.Sandboxes
+	f.Config.Parallel, f.Config.Gate = 1, []loop.Command{{Line: "false"}}
+	f.issue("a")
+	if r := f.only(f.sweep(t.Context())); r.Verdict.Outcome != pool.GateFailed {
+		t.Fatalf("%+v", r.Verdict)
+	}
+	f.issue("b")
+	f.Config.Gate = nil
+	f.Config.Sandboxes = choosy{open, func(s sandboxes.Spec) bool { return strings.HasPrefix(filepath.Base(s.Worktree), "a-") }}
+	s := f.sweep(t.Context(), "a", "b")
+	outcomes := map[string]pool.Outcome{}
+	for _, r := range s.Runs {
+		outcomes[r.Key] = r.Verdict.Outcome
+	}
+	if outcomes["a"] != pool.Failed || outcomes["b"] != pool.Succeeded || s.Unavailable != nil {
+		t.Errorf("%v: %+v", outcomes, s)
 	}
 }
