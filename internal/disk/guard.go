@@ -37,6 +37,8 @@ type taker struct {
 	start Amount // what it had when it came: a checkout is not its doing
 	last  Amount // what it had when somebody was last ended
 	ended bool
+	// patience is how long a look may take.
+	patience time.Duration
 }
 
 // TakenError says that somebody was ended for what it has taken.
@@ -60,6 +62,10 @@ func (e *TakenError) Error() string {
 // measureTime bounds a look at one taker's folders: however many files it makes, it shall not keep the guard from the others.
 const measureTime = 2 * time.Second
 
+// slower is how much longer than the first look a later one may take: a busy machine that has read what there is long ago
+// must not make a cause of a large checkout.
+const slower = 5
+
 // share is the part of the floor that somebody must have taken to be a cause. When the place is short because of anything
 // else, such as the user's own files, ending runs that have written next to nothing would mend nothing and cost their
 // time; and whoever has taken less than that leaves the others most of the floor.
@@ -70,8 +76,11 @@ func (g *Guard) Add(ctx context.Context, t Taker) (remove func()) {
 	if g.Floor <= 0 {
 		return func() {}
 	}
-	start := g.measure(ctx, t)
-	account := &taker{Taker: t, start: start, last: start}
+	limited, cancel := context.WithTimeout(ctx, measureTime)
+	defer cancel()
+	began := time.Now()
+	start := Measure(limited, g.Place, t.Folders()...) // nothing of it runs yet, so that it holds no more
+	account := &taker{Taker: t, start: start, last: start, patience: max(measureTime, slower*time.Since(began))}
 	g.mu.Lock()
 	g.takers = append(g.takers, account)
 	g.mu.Unlock()
@@ -82,8 +91,8 @@ func (g *Guard) Add(ctx context.Context, t Taker) (remove func()) {
 	}
 }
 
-func (g *Guard) measure(ctx context.Context, t Taker) Amount {
-	ctx, cancel := context.WithTimeout(ctx, measureTime)
+func (g *Guard) measure(ctx context.Context, t *taker) Amount {
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	a := Measure(ctx, g.Place, t.Folders()...)
 	device, err := filesystem(g.Place)
@@ -164,7 +173,7 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	var measured sync.WaitGroup
 	for i, t := range takers {
 		if !t.ended {
-			measured.Go(func() { now[i] = g.measure(ctx, t.Taker) })
+			measured.Go(func() { now[i] = g.measure(ctx, t) })
 		}
 	}
 	measured.Wait()
