@@ -22,6 +22,10 @@ FUZZTIME ?= 10s
 TESTFLAGS ?=
 # What `make bench` passes on, such as '-only issues -rounds 10'.
 BENCHFLAGS ?=
+# How many random faults `make soak` lets happen, and where and when. SOAK_ONLY=N repeats one of them.
+SOAK_FAULTS ?= 300
+SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
+SOAK_ONLY ?=
 
 .PHONY: help
 help: ## Show this help
@@ -36,13 +40,29 @@ install: ## Build ralph into Go's bin folder
 	CGO_ENABLED=0 go install -trimpath -ldflags '$(LDFLAGS)' ./cmd/ralph
 
 .PHONY: demo
-demo: build ## Watch ralph empty a small backlog (no key, no network)
-	@go run ./e2e/demo -ralph bin/ralph
+demo: ## Watch ralph empty a small backlog (no key; the build alone may need the network)
+	@GOFLAGS=-mod=readonly GOPROXY=off go list -deps ./cmd/ralph ./e2e/demo >/dev/null 2>&1 || \
+	  echo "The build downloads Go modules first, about 110 MB, and compiles them, which takes some minutes. Later ones do not."
+	@$(MAKE) --no-print-directory build
+	@GOPROXY=off go run ./e2e/demo -ralph bin/ralph
 
 .PHONY: test
-test: cc agents ## Vet and test everything, with the race detector
+test: cc agents ## Vet and test everything, nearly all with the race detector
 	go vet ./...
-	CGO_ENABLED=1 e2e/engines/with.sh $(TOOLS)/engines go test -race -shuffle=on -timeout 60m $(TESTFLAGS) ./...
+	e2e/engines/with.sh $(TOOLS)/engines $(MAKE) --no-print-directory tests
+
+# The tests in e2e start ralph hundreds of times. With the race detector, which doubles their time, are those that start each
+# command once and those in which several ralphs work together; what they start works in other packages with it, too.
+RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
+GO_TEST := go test -shuffle=on -timeout 60m
+
+.PHONY: tests
+tests:
+	failed=0; \
+	CGO_ENABLED=1 $(GO_TEST) -race $(TESTFLAGS) $$(go list ./... | grep -v '/e2e$$') || failed=1; \
+	CGO_ENABLED=1 $(GO_TEST) -race -run '$(RACED)' $(TESTFLAGS) ./e2e || failed=1; \
+	CGO_ENABLED=0 $(GO_TEST) -parallel 4 -skip '$(RACED)' $(TESTFLAGS) ./e2e || failed=1; \
+	exit $$failed
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, floors and style
@@ -68,6 +88,13 @@ bench: build ## Measure ralph against the bare floor, side by side
 	go run ./e2e/bench -ralph bin/ralph $(BENCHFLAGS)
 	go test -run '^$$' -bench . -benchtime 20x -timeout 30m ./worktree ./internal/proc
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./tracker/github ./tracker/gitlab ./sandboxes/...
+
+.PHONY: soak
+soak: build cc agents ## Let random faults happen to sweeps, then test every case, with the race detector
+	RALPH_TEST_PROGRAM=$(CURDIR)/bin/ralph SOAK_FAULTS=$(SOAK_FAULTS) SOAK_SEED=$(SOAK_SEED) SOAK_ONLY=$(SOAK_ONLY) \
+	  go test -count=1 -timeout 6h -run '^TestSoak$$' ./e2e
+	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 e2e/engines/with.sh $(TOOLS)/engines \
+	  go test -race -count=1 -timeout 6h -skip '^TestSoak$$' ./e2e ./pool ./sandboxes/...
 
 .PHONY: fuzz
 # On a busy machine go test may take the end of FUZZTIME itself for a failure, without an input that fails: once more then.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,25 @@ func TestSignalOf(t *testing.T) {
 	} {
 		if got := signalOf(Ending{ExitCode: code}); got != want {
 			t.Errorf("status %d: %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"":                              "",
+		" a \r\n\tb ":                   "a b",
+		"\x1b[31mred\x00":               "[31mred",
+		"a\u202eb\u200b\U000e0041c":     "abc",
+		"x\xff\xfey \uFFFD":             "xy \uFFFD",
+		"\u2028漢字":                      "漢字",
+		"0123456789":                    "0123456789",
+		"0123456789a":                   "0123456789…",
+		strings.Repeat(" ", 1000) + "a": "…",
+	} {
+		if got := clip(s, 10); got != want {
+			t.Errorf("clip(%.40q) = %q, want %q", s, got, want)
 		}
 	}
 }

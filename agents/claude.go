@@ -1,6 +1,11 @@
 package agents
 
-import "strings"
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Claude is Claude Code, the program claude. The zero value is ready.
 //
@@ -12,52 +17,81 @@ type Claude struct{}
 
 var _ Agent = Claude{}
 
-const (
-	claudeMissing = "install Claude Code where the agent runs, or choose another with --agent"
-	claudeLogin   = "log in with claude, or pass a key with --agent-env ANTHROPIC_API_KEY"
-)
-
 // Name returns "claude-code".
 func (Claude) Name() string { return "claude-code" }
 
-func claudeEfforts() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
-
-func claudeModes() []string {
-	return []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"}
+// Describe returns the facts about Claude Code. Its subscription login in ~/.claude ends after some hours and is
+// renewed by claude on the host only: for unattended work CLAUDE_CODE_OAUTH_TOKEN, which `claude setup-token` makes for a
+// year, is the better choice. Keys that a helper program prints stay with the agent.
+func (Claude) Describe() Description {
+	return Description{
+		Program: "claude",
+		Install: "npm install --global @anthropic-ai/claude-code@2.1.329 && npm cache clean --force",
+		Login: Login{
+			Keys: []Key{
+				{Env: "ANTHROPIC_AUTH_TOKEN"},
+				{Env: "ANTHROPIC_API_KEY", Header: "X-Api-Key", Format: "%s"},
+				{Env: "CLAUDE_CODE_OAUTH_TOKEN"},
+			},
+			Hidden:    []string{"CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"},
+			Elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
+			Dir:       ".claude", DirEnv: "CLAUDE_CONFIG_DIR", File: ".credentials.json", Read: claudeLogin,
+			Hint: "run claude once and log in, or set ANTHROPIC_API_KEY",
+		},
+		Endpoint: &Endpoint{
+			Name: "anthropic", Upstream: "https://api.anthropic.com", UpstreamEnv: "ANTHROPIC_BASE_URL",
+			Routes: []Route{
+				{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
+				{"GET", "/v1/models*"}, {"HEAD", "/"}, // with which claude finds out whether it is online
+			},
+			Point: pointClaude,
+		},
+		Sbx:    Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
+		Mail:   "noreply@anthropic.com",
+		Models: true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
+		Modes: []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
+		Owned: map[string]string{
+			"-p": "", "--print": "", "--verbose": "", "--output-format": "", "--input-format": "",
+			"-r": "", "--resume": "", "-c": "", "--continue": "", "--fork-session": "", "--session-id": "",
+			"--model": "model", "--effort": "effort", "--permission-mode": "permission mode",
+			"--dangerously-skip-permissions": "skip permissions",
+		},
+	}
 }
 
-// Check refuses an unknown effort or permission mode, a malformed model, and extra arguments that are ralph's own.
-func (c Claude) Check(o Options) error {
-	if err := checkModel(c.Name(), o.Model); err != nil {
-		return err
+// pointClaude sets the base URL, and the placeholder in the variable that makes claude log in as the service wants it.
+// Requests to other hosts are switched off.
+func pointClaude(s Service, url, placeholder string) (env, args []string) {
+	return []string{
+		"ANTHROPIC_BASE_URL=" + url, s.env + "=" + placeholder,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+	}, nil
+}
+
+// claudeLogin reads the subscription login that claude keeps in its home.
+func claudeLogin(path string) (Token, error) {
+	var file struct {
+		Login struct {
+			AccessToken string `json:"accessToken"`
+			ExpiresAt   int64  `json:"expiresAt"` // milliseconds
+		} `json:"claudeAiOauth"`
 	}
-	if err := checkChoice(c.Name(), "--effort", o.Effort, claudeEfforts()); err != nil {
-		return err
+	if err := readLogin(path, &file); err != nil {
+		return Token{}, err
 	}
-	if err := checkChoice(c.Name(), "--permission-mode", o.PermissionMode, claudeModes()); err != nil {
-		return err
+	switch {
+	case file.Login.AccessToken == "":
+		return Token{}, fmt.Errorf("no login in %s", path)
+	case file.Login.ExpiresAt != 0 && time.Now().UnixMilli() >= file.Login.ExpiresAt:
+		return Token{}, errors.New("the login has expired; run claude once, or use a token of claude setup-token")
 	}
-	if err := checkUnused(c.Name(), "--agent-command", strings.Join(o.Command, " "), "use it with --agent command"); err != nil {
-		return err
-	}
-	if err := checkEnv(c.Name(), o.Env); err != nil {
-		return err
-	}
-	return checkArgs(c.Name(), o.Args, map[string]string{
-		"-p": "", "--print": "", "--verbose": "", "--output-format": "", "--input-format": "",
-		"-r": "", "--resume": "", "-c": "", "--continue": "", "--fork-session": "", "--session-id": "",
-		"--model": "--model", "--effort": "--effort", "--permission-mode": "--permission-mode",
-		"--dangerously-skip-permissions": "--skip-permissions",
-	})
+	return Token{Secret: file.Login.AccessToken, Env: "CLAUDE_CODE_OAUTH_TOKEN"}, nil
 }
 
 // Invocation builds the command line; the prompt is on stdin.
 func (c Claude) Invocation(r Request) (Invocation, error) {
 	o := r.Options
-	if err := c.Check(o); err != nil {
-		return Invocation{}, err
-	}
-	if err := checkRequest(c.Name(), r); err != nil {
+	if err := checkRequest(c, r); err != nil {
 		return Invocation{}, err
 	}
 	argv := []string{"claude", "-p", "--verbose", "--output-format", "stream-json"}
@@ -71,14 +105,10 @@ func (c Claude) Invocation(r Request) (Invocation, error) {
 	if o.SkipPermissions {
 		env = append(env, "IS_SANDBOX=1")
 	}
-	if o.Model != "" {
-		argv = append(argv, "--model", o.Model)
-	}
-	if o.Effort != "" {
-		argv = append(argv, "--effort", o.Effort)
-	}
-	if r.Session != "" {
-		argv = append(argv, "--resume", r.Session)
+	for _, option := range [][2]string{{"--model", o.Model}, {"--effort", o.Effort}, {"--resume", r.Session}} {
+		if option[1] != "" {
+			argv = append(argv, option[:]...)
+		}
 	}
 	if r.Fork {
 		argv = append(argv, "--fork-session")

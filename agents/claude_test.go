@@ -43,7 +43,7 @@ func TestClaudeInvocation(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := (agents.Claude{}).Invocation(agents.Request{Prompt: " \n"}); err == nil || !strings.Contains(err.Error(), "--prompt") {
+	if _, err := (agents.Claude{}).Invocation(agents.Request{Prompt: " \n"}); err == nil || !strings.Contains(err.Error(), "prompt is empty") {
 		t.Errorf("an empty prompt: %v", err)
 	}
 }
@@ -113,6 +113,17 @@ func TestClaudeEvents(t *testing.T) {
 			[]string{`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}}`},
 			nil,
 		},
+		"a refused tool call": {
+			[]string{
+				`{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"This command\nrequires approval"}`,
+				`{"type":"system","subtype":"permission_denied","tool_name":7}`,
+			},
+			[]agents.Event{
+				{Kind: agents.EventDenied, Name: "Bash", Detail: "This command requires approval"},
+				{Kind: agents.EventDenied},
+				{Kind: agents.EventUnknown, Name: "unexpected JSON", Text: `{"type":"system","subtype":"permission_denied","tool_name":7}`},
+			},
+		},
 		"waiting": {
 			[]string{`{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"error_status":529,"error":"overloaded"}`},
 			[]agents.Event{{Kind: agents.EventRetry, Text: "retry 1 of 3 (529 overloaded)"}},
@@ -121,7 +132,7 @@ func TestClaudeEvents(t *testing.T) {
 			[]string{`{"message":{"content":[{"type":"text","text":"x"},{"type":"hologram"}],"id":"m1"},"type":"assistant"}`},
 			[]agents.Event{
 				message("m1", ""), message("m1", "x"),
-				{Kind: agents.EventUnknown, Name: `unknown event content "hologram"`,
+				{Kind: agents.EventUnknown, Name: "unknown event content hologram",
 					Text: `{"message":{"content":[{"type":"text","text":"x"},{"type":"hologram"}],"id":"m1"},"type":"assistant"}`},
 			},
 		},
@@ -175,7 +186,7 @@ func TestClaudeFailures(t *testing.T) {
 		"waited, then worked": {[]string{`{"type":"system","subtype":"api_retry","error_status":529}`, claudeText},
 			agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
 		"no result":        {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
-		"not found inside": {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "install Claude Code", time.Time{}},
+		"not found inside": {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "install it where the agent runs", time.Time{}},
 		"a later success":  {append(failed(`"result":"x"`), claudeDone), agents.Ending{}, "", "", time.Time{}},
 	} {
 		_, report := decode(agents.Claude{}, c.ending, c.lines...)
@@ -187,6 +198,26 @@ func TestClaudeFailures(t *testing.T) {
 			}
 		case f == nil || f.Class != c.class || !strings.Contains(f.Message, c.message) || !f.ResetAt.Equal(c.resetAt):
 			t.Errorf("%s: %+v, want %s with %q, reset %v", name, f, c.class, c.message, c.resetAt)
+		}
+	}
+}
+
+// TestClaudeDenials: events and the result tell of the same calls; they are counted once, and a few are kept.
+func TestClaudeDenials(t *testing.T) {
+	t.Parallel()
+	event := `{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"no"}`
+	result := `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Write","tool_input":{"file_path":"a.go","content":"x"}}]}`
+	for name, c := range map[string]struct {
+		lines []string
+		want  []agents.Denial
+	}{
+		"none":         {[]string{claudeDone}, nil},
+		"events":       {[]string{event, result}, []agents.Denial{{Tool: "Bash", Detail: "no"}}},
+		"result alone": {[]string{result}, []agents.Denial{{Tool: "Write", Detail: "a.go"}}},
+		"many":         {slices.Repeat([]string{event}, 1000), slices.Repeat([]agents.Denial{{Tool: "Bash", Detail: "no"}}, 8)},
+	} {
+		if _, report := decode(agents.Claude{}, agents.Ending{}, c.lines...); !slices.Equal(report.Denied, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, report.Denied, c.want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func clip(s string, limit int) string {
 	return b.String()
 }
 
-// lastLine is the last line of s that says something.
+// lastLine is the last line of s that is not blank.
 func lastLine(s string) string {
 	s = strings.TrimRightFunc(s, unicode.IsSpace)
 	return s[strings.LastIndexByte(s, '\n')+1:]

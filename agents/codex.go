@@ -1,6 +1,10 @@
 package agents
 
-import "strings"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Codex is the Codex CLI, the program codex. The zero value is ready.
 //
@@ -11,49 +15,87 @@ type Codex struct{}
 
 var _ Agent = Codex{}
 
-const (
-	codexMissing = "install Codex where the agent runs, or choose another with --agent"
-	codexLogin   = "run codex login, or pass a key with --agent-env OPENAI_API_KEY or CODEX_API_KEY"
-)
+// codexKey is the variable in which codex finds the placeholder.
+const codexKey = "OPENAI_API_KEY"
 
 // Name returns "codex".
 func (Codex) Name() string { return "codex" }
 
-func codexEfforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh"} }
+// Describe returns the facts about Codex. The login in auth.json is an API key or a ChatGPT subscription, whose token
+// lasts for days and is renewed by codex on the host only. Providers of a user's own config.toml stay with the agent.
+func (Codex) Describe() Description {
+	return Description{
+		Program: "codex",
+		Install: "npm install --global @openai/codex@0.169.0 && npm cache clean --force",
+		Login: Login{
+			Keys:   []Key{{Env: "CODEX_API_KEY"}, {Env: codexKey}},
+			Hidden: []string{"CODEX_ACCESS_TOKEN"},
+			Dir:    ".codex", DirEnv: "CODEX_HOME", File: "auth.json", Read: codexLogin,
+			Hint: "run codex login, or set OPENAI_API_KEY",
+		},
+		Endpoint: &Endpoint{
+			Name: "openai", Upstream: "https://api.openai.com/v1", UpstreamEnv: "OPENAI_BASE_URL",
+			Routes: []Route{{"POST", "/responses"}, {"POST", "/responses/compact"}, {"GET", "/models*"}},
+			Point:  pointCodex,
+		},
+		Sbx:    Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
+		Mail:   "noreply@openai.com",
+		Models: true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
+		Modes: []string{"read-only", "workspace-write", "danger-full-access"},
+		Owned: map[string]string{
+			"--json": "", "--skip-git-repo-check": "", "--last": "", "-": "",
+			"-m": "model", "--model": "model", "-s": "permission mode", "--sandbox": "permission mode",
+			"--dangerously-bypass-approvals-and-sandbox": "skip permissions", "--yolo": "skip permissions",
+		},
+	}
+}
 
-func codexModes() []string { return []string{"read-only", "workspace-write", "danger-full-access"} }
+// pointCodex makes a model provider of the endpoint, with arguments that win over every configuration file.
+func pointCodex(s Service, url, placeholder string) (env, args []string) {
+	headers := ""
+	if s.account != "" {
+		headers = `,http_headers={"chatgpt-account-id"=` + strconv.Quote(s.account) + `}`
+	}
+	return []string{codexKey + "=" + placeholder}, []string{
+		"-c", `model_provider="ralph"`,
+		"-c", fmt.Sprintf(`model_providers.ralph={name="OpenAI",base_url=%s,env_key="%s",wire_api="responses"%s}`,
+			strconv.Quote(url), codexKey, headers),
+		"-c", `web_search="disabled"`, // which the service would do, and the sandbox's allow-list not see
+		"-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false",
+		// These look at github.com and chatgpt.com for features that have no use in a sandbox.
+		"-c", "features.apps=false", "-c", "features.plugins=false", "-c", "features.remote_plugin=false",
+	}
+}
 
-// Check refuses an unknown effort or sandbox mode, a malformed model, and extra arguments that are ralph's own.
-func (c Codex) Check(o Options) error {
-	if err := checkModel(c.Name(), o.Model); err != nil {
-		return err
+// codexLogin reads the login that codex keeps. The service of a subscription is chatgpt.com, which also wants the
+// account's id; that is not a secret.
+func codexLogin(path string) (Token, error) {
+	var file struct {
+		Key    string `json:"OPENAI_API_KEY"`
+		Tokens struct {
+			Access  string `json:"access_token"`
+			Account string `json:"account_id"`
+		} `json:"tokens"`
 	}
-	if err := checkChoice(c.Name(), "--effort", o.Effort, codexEfforts()); err != nil {
-		return err
+	if err := readLogin(path, &file); err != nil {
+		return Token{}, err
 	}
-	if err := checkChoice(c.Name(), "--permission-mode", o.PermissionMode, codexModes()); err != nil {
-		return err
+	switch {
+	case file.Key != "":
+		return Token{Secret: file.Key, Kind: "key"}, nil
+	case file.Tokens.Access != "":
+		return Token{
+			Secret: file.Tokens.Access, Kind: "subscription", Account: file.Tokens.Account,
+			Upstream: "https://chatgpt.com/backend-api/codex",
+		}, nil
 	}
-	if err := checkUnused(c.Name(), "--agent-command", strings.Join(o.Command, " "), "use it with --agent command"); err != nil {
-		return err
-	}
-	if err := checkEnv(c.Name(), o.Env); err != nil {
-		return err
-	}
-	return checkArgs(c.Name(), o.Args, map[string]string{
-		"--json": "", "--skip-git-repo-check": "", "--last": "", "-": "",
-		"-m": "--model", "--model": "--model", "-s": "--permission-mode", "--sandbox": "--permission-mode",
-		"--dangerously-bypass-approvals-and-sandbox": "--skip-permissions", "--yolo": "--skip-permissions",
-	})
+	return Token{}, fmt.Errorf("no login in %s", path)
 }
 
 // Invocation builds the command line; the prompt is on stdin, for which the argument "-" stands.
 func (c Codex) Invocation(r Request) (Invocation, error) {
 	o := r.Options
-	if err := c.Check(o); err != nil {
-		return Invocation{}, err
-	}
-	if err := checkRequest(c.Name(), r); err != nil {
+	if err := checkRequest(c, r); err != nil {
 		return Invocation{}, err
 	}
 	argv := []string{"codex", "exec"}

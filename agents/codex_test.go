@@ -69,8 +69,15 @@ func TestCodexEvents(t *testing.T) {
 			tool("command", "go test"),
 		},
 		"changed files": {
-			[]string{codexItem("started", `"id":"a","type":"file_change"`), codexItem("completed", `"id":"a","type":"file_change","changes":[{"path":"a.go"},{"path":"b.go"},7]`)},
+			[]string{codexItem("started", `"id":"a","type":"file_change"`), codexItem("completed", `"id":"a","type":"file_change","changes":[{"path":"a.go"},{"path":"b.go"},{}]`)},
 			tool("file_change", "a.go and 2 more"),
+		},
+		"a change of another type": {
+			[]string{codexItem("completed", `"id":"a","type":"file_change","changes":[{"path":"a.go"},7]`)},
+			[]agents.Event{
+				{Kind: agents.EventTool, Name: "file_change", Detail: "a.go and 1 more"},
+				{Kind: agents.EventUnknown, Name: "unexpected JSON", Text: codexItem("completed", `"id":"a","type":"file_change","changes":[{"path":"a.go"},7]`)},
+			},
 		},
 		"a search":    {[]string{codexItem("completed", `"id":"a","type":"web_search","query":"go 1.26"`)}, tool("web_search", "go 1.26")},
 		"an MCP call": {[]string{codexItem("started", `"id":"a","type":"mcp_tool_call","server":"s","tool":"t"`)}, tool("s/t", "")},
@@ -126,7 +133,7 @@ func TestCodexFailures(t *testing.T) {
 		"waiting, killed":      {[]string{`{"type":"error","message":"Reconnecting... waiting for network"}`}, agents.Ending{Signal: "SIGKILL"}, agents.Killed, "waiting for network", time.Time{}},
 		"waited, then worked":  {[]string{`{"type":"error","message":"Reconnecting... 1/5"}`, codexItem("completed", `"type":"agent_message","text":"x"`)}, agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
 		"bad configuration":    {nil, agents.Ending{ExitCode: 1, StderrTail: "Error loading config.toml: x"}, agents.BadRequest, "config.toml", time.Time{}},
-		"not executable":       {nil, agents.Ending{ExitCode: 126}, agents.NotStarted, "install Codex", time.Time{}},
+		"not executable":       {nil, agents.Ending{ExitCode: 126}, agents.NotStarted, "install it where the agent runs", time.Time{}},
 	} {
 		_, report := decode(agents.Codex{}, c.ending, c.lines...)
 		f := report.Failure

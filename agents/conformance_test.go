@@ -30,10 +30,10 @@ func TestClaudeConformance(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{
 		Agent: agents.Claude{},
 		Refused: map[string]agents.Options{
-			"--model":                        {Model: "--dangerously-skip-permissions"},
-			"--effort":                       {Effort: "hihg"},
-			"--permission-mode":              {PermissionMode: "yolo"},
-			"--agent-command":                {Command: []string{"other"}},
+			"model":                          {Model: "--dangerously-skip-permissions"},
+			"effort":                         {Effort: "hihg"},
+			"permission mode":                {PermissionMode: "yolo"},
+			"command":                        {Command: []string{"other"}},
 			"--output-format":                {Args: []string{"--output-format=text"}},
 			"--dangerously-skip-permissions": {Args: []string{"--dangerously-skip-permissions"}},
 		},
@@ -48,12 +48,12 @@ func TestCodexConformance(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{
 		Agent: agents.Codex{},
 		Refused: map[string]agents.Options{
-			"--model":           {Model: "a b"},
-			"--effort":          {Effort: `low" x="`},
-			"--permission-mode": {PermissionMode: "plan"},
-			"--agent-command":   {Command: []string{"other"}},
-			"--json":            {Args: []string{"--json"}},
-			"--skip-perm":       {Args: []string{"--yolo"}},
+			"model":            {Model: "a b"},
+			"effort":           {Effort: `low" x="`},
+			"permission mode":  {PermissionMode: "plan"},
+			"command":          {Command: []string{"other"}},
+			"--json":           {Args: []string{"--json"}},
+			"skip permissions": {Args: []string{"--yolo"}},
 		},
 		Stream:  recorded(t, "codex", "multi"),
 		Session: "01a1fb35-6121-7612-a5db-bc6768247b48",
@@ -72,10 +72,10 @@ func TestCommandConformance(t *testing.T) {
 		Agent:   agents.Command{},
 		Options: agents.Options{Command: []string{"./agent.sh", "--fast"}},
 		Refused: map[string]agents.Options{
-			"--agent-command":   {},
-			"--model":           with(func(o *agents.Options) { o.Model = "m" }),
-			"--effort":          with(func(o *agents.Options) { o.Effort = "low" }),
-			"--permission-mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
+			"command":         {},
+			"model":           with(func(o *agents.Options) { o.Model = "m" }),
+			"effort":          with(func(o *agents.Options) { o.Effort = "low" }),
+			"permission mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
 		},
 		Stream: []string{"working", "done <promise>COMPLETE</promise>"},
 	})

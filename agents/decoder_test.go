@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -60,6 +61,32 @@ func fuzzDecoder(f *testing.F, a agents.Agent, folder string) {
 			}
 		}
 	})
+}
+
+// TestHostileLines: arrays of very many small parts cost no more memory than they have bytes.
+func TestHostileLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent        agents.Agent
+		before, part string
+		after        string
+	}{
+		"claude content": {agents.Claude{}, `{"type":"assistant","message":{"id":"m","content":[{}`, `,{}`, `]}}`},
+		"claude errors":  {agents.Claude{}, `{"type":"result","subtype":"x","errors":["a"`, `,"a"`, `]}`},
+		"claude denials": {agents.Claude{}, `{"type":"result","subtype":"success","permission_denials":[{}`, `,{}`, `]}`},
+		"claude input":   {agents.Claude{}, `{"type":"assistant","message":{"content":[{"type":"tool_use","input":[0`, `,[]`, `]}]}}`},
+		"codex changes":  {agents.Codex{}, `{"type":"item.completed","item":{"type":"file_change","changes":[{}`, `,{}`, `]}}`},
+		"codex command":  {agents.Codex{}, `{"type":"item.completed","item":{"type":"command_execution","command":[""`, `,""`, `]}}`},
+	} {
+		line := []byte(c.before + strings.Repeat(c.part, 2<<20/len(c.part)) + c.after)
+		d := c.agent.NewDecoder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		events := d.Line(line)
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 2<<20 || len(events) > 300 {
+			t.Errorf("%s: %d MiB allocated, %d events for a line of 2 MiB", name, allocated>>20, len(events))
+		}
+	}
 }
 
 func BenchmarkDecode(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 
 // An agent says how its program is started and what the program's output means; running it is up to the caller.
 func Example() {
-	registry := agents.NewRegistry(agents.Claude{}, agents.Codex{}, agents.Command{})
+	registry := agents.NewRegistry(agents.Builtin()...)
 	agent, err := registry.Lookup("codex")
 	if err != nil {
 		fmt.Println(err)

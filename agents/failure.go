@@ -8,25 +8,72 @@ import (
 	"time"
 )
 
-// notStarted is the failure of a program that never ran; nil when it did.
-func notStarted(program, mend string, e Ending) *Failure {
-	if e.StartErr == nil {
-		return nil
-	}
-	message := fmt.Sprintf("%s: %v", program, e.StartErr)
-	if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
-		message = program + ": not found in PATH"
-	}
-	return fail(NotStarted, "%s; %s", message, mend)
+// InstallHint is what to do about a program that is not found.
+const InstallHint = "install it where the agent runs"
+
+// NotFound says that an agent's program is missing.
+func NotFound(program string) string { return program + ": not found in PATH" }
+
+// end is the state of a decoder when its process has ended.
+type end struct {
+	program  string
+	reported *Failure // by the program itself
+	finished bool     // the program said that it is done
+	lines    int      // it has printed
+	// refusals are the beginnings of the program's messages about its own command line and configuration on stderr. They
+	// count only when nothing was printed, that is, before any agent was at work.
+	refusals []string
+	waiting  string // for its model service, as " (429 rate_limit)"; empty: it was not
+	class    Class  // of the wait
 }
 
-// killed is the failure of a process that a signal ended; nil when none did. Doing is what it was busy with, or "".
-func killed(program, doing string, e Ending) *Failure {
-	signal := signalOf(e)
-	if signal == "" {
-		return nil
+// failure puts a report of the program before how it ended, and that before a missing result.
+func (x end) failure(e Ending) *Failure {
+	doing := ""
+	if x.waiting != "" {
+		doing = " while it waited for its model service" + x.waiting
 	}
-	return fail(Killed, "%s was ended by %s%s", program, signal, doing)
+	signal := signalOf(e)
+	switch {
+	case e.StartErr != nil:
+		if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
+			return fail(NotStarted, "%s; %s", NotFound(x.program), InstallHint)
+		}
+		return fail(NotStarted, "%s: %v; %s", x.program, e.StartErr, InstallHint)
+	case x.reported != nil:
+		return x.reported
+	case signal != "":
+		return fail(Killed, "%s was ended by %s%s", x.program, signal, doing)
+	case x.finished && e.ExitCode == 0:
+		return nil
+	case x.finished:
+		return x.exited(e)
+	case x.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // of a shell or a container
+		return fail(NotStarted, "%s could not be executed (status %d: %s); %s",
+			x.program, e.ExitCode, clip(lastLine(e.StderrTail), maxDetail), InstallHint)
+	}
+	if x.lines == 0 && e.ExitCode != 0 {
+		for _, refusal := range x.refusals {
+			if line := firstLineWith(e.StderrTail, refusal); line != "" {
+				return fail(BadRequest, "%s refused its command line or configuration: %s", x.program, line)
+			}
+		}
+	}
+	switch {
+	case doing != "":
+		return fail(x.class, "%s ended (status %d)%s", x.program, e.ExitCode, doing)
+	case e.ExitCode != 0:
+		return x.exited(e)
+	}
+	return fail(OtherFailure, "%s ended without a result", x.program)
+}
+
+// exited is the failure of a process that ended by itself without a reason.
+func (x end) exited(e Ending) *Failure {
+	if line := clip(lastLine(e.StderrTail), maxMessage); line != "" {
+		return fail(OtherFailure, "%s exited with status %d: %s", x.program, e.ExitCode, line)
+	}
+	return fail(OtherFailure, "%s exited with status %d and no message", x.program, e.ExitCode)
 }
 
 // signalOf is the signal that ended a process, or "". Programs that catch a signal to clean up, and container
@@ -35,48 +82,17 @@ func signalOf(e Ending) string {
 	if e.Signal != "" {
 		return e.Signal
 	}
-	switch e.ExitCode {
-	case 128 + 1:
-		return "SIGHUP"
-	case 128 + 2:
-		return "SIGINT"
-	case 128 + 3:
-		return "SIGQUIT"
-	case 128 + 6:
-		return "SIGABRT"
-	case 128 + 9:
-		return "SIGKILL"
-	case 128 + 11:
-		return "SIGSEGV"
-	case 128 + 15:
-		return "SIGTERM"
-	}
-	return ""
-}
-
-// exited is the failure of a process that ended by itself without saying why.
-func exited(program string, e Ending) *Failure {
-	if said := clip(lastLine(e.StderrTail), maxMessage); said != "" {
-		return fail(OtherFailure, "%s exited with status %d: %s", program, e.ExitCode, said)
-	}
-	return fail(OtherFailure, "%s exited with status %d and no message", program, e.ExitCode)
-}
-
-// missing is the failure of a shell or container that could not find or execute the program; nil for any other.
-// Lines is how many lines the program has printed.
-func missing(program, mend string, lines int, e Ending) *Failure {
-	if lines > 0 || e.ExitCode != 126 && e.ExitCode != 127 {
-		return nil
-	}
-	return fail(NotStarted, "%s could not be executed (status %d: %s); %s",
-		program, e.ExitCode, clip(lastLine(e.StderrTail), maxDetail), mend)
+	return map[int]string{
+		128 + 1: "SIGHUP", 128 + 2: "SIGINT", 128 + 3: "SIGQUIT", 128 + 6: "SIGABRT",
+		128 + 9: "SIGKILL", 128 + 11: "SIGSEGV", 128 + 15: "SIGTERM",
+	}[e.ExitCode]
 }
 
 func fail(c Class, format string, args ...any) *Failure {
 	return &Failure{Class: c, Message: clip(fmt.Sprintf(format, args...), maxMessage)}
 }
 
-// statusClass is what an HTTP status of a model service means; "" for a status that is no error.
+// statusClass is the meaning of a model service's HTTP status; "" for a status that is no error.
 func statusClass(status int64) Class {
 	switch {
 	case status < 400:
@@ -93,7 +109,7 @@ func statusClass(status int64) Class {
 	return BadRequest
 }
 
-// reset turns a Unix time, in seconds or milliseconds, into the end of a rate limit; zero when it can be none.
+// reset turns a Unix time, in seconds or milliseconds, into the end of a rate limit; zero when it cannot be one.
 func reset(unix int64) time.Time {
 	if unix > 1e12 {
 		unix /= 1000

@@ -7,65 +7,111 @@ import (
 	"unicode"
 )
 
-// flaw is an option an agent refuses, in the form every agent uses.
-func flaw(agent, format string, args ...any) error {
-	return fmt.Errorf("agent %s: %s", agent, fmt.Sprintf(format, args...))
+// Check refuses options that the agent does not support, in one line that names the option and how to fix it.
+func Check(a Agent, o Options) error {
+	c, d := check{a.Name()}, a.Describe()
+	if err := c.command(d, o.Command); err != nil {
+		return err
+	}
+	if err := c.model(d, o.Model); err != nil {
+		return err
+	}
+	if err := c.choice("effort", o.Effort, d.Efforts); err != nil {
+		return err
+	}
+	if err := c.choice("permission mode", o.PermissionMode, d.Modes); err != nil {
+		return err
+	}
+	if err := c.args(o.Args, d.Owned); err != nil {
+		return err
+	}
+	return c.env(o.Env)
 }
 
-// checkModel refuses what can be no model's name, above all what a CLI would take for a flag.
-func checkModel(agent, model string) error {
-	if len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, odd) {
-		return flaw(agent, "--model %q: a model's name has no leading dash, no blanks and at most 256 characters", clip(model, 60))
+// check is the checks of one agent's options.
+type check struct{ agent string }
+
+func (c check) fail(format string, args ...any) error {
+	return fmt.Errorf("agent %s: %s", c.agent, fmt.Sprintf(format, args...))
+}
+
+// command accepts a program only where the agent has none.
+func (c check) command(d Description, command []string) error {
+	switch {
+	case d.Program != "" && len(command) > 0:
+		return c.fail("a command is not supported; the program is %s", d.Program)
+	case d.Program == "" && (len(command) == 0 || command[0] == ""):
+		return c.fail("no command; name the program and its arguments")
+	case slices.ContainsFunc(command, hasNUL):
+		return c.fail("command: an argument cannot contain a NUL byte")
 	}
 	return nil
 }
 
-// checkChoice refuses a value that is neither empty nor one of the valid ones.
-func checkChoice(agent, option, value string, valid []string) error {
-	if value == "" || slices.Contains(valid, value) {
-		return nil
+// model refuses what cannot be the name of a model, above all what a CLI would take for a flag.
+func (c check) model(d Description, model string) error {
+	switch {
+	case model != "" && !d.Models:
+		return c.fail("a model is not supported; put it into the command")
+	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, odd):
+		return c.fail("model %q: a model's name has no leading dash, no blanks and at most 256 characters", clip(model, 60))
 	}
-	return flaw(agent, "%s %q: use one of %s%s", option, clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
+	return nil
 }
 
-// checkUnused refuses an option that the agent has no use for.
-func checkUnused(agent, option, value, mend string) error {
-	if value == "" {
+func (c check) choice(option, value string, valid []string) error {
+	switch {
+	case value == "" || slices.Contains(valid, value):
 		return nil
+	case len(valid) == 0:
+		return c.fail("%s is not supported; put it into the command", option)
 	}
-	return flaw(agent, "%s is not supported; %s", option, mend)
+	return c.fail("%s %q: use one of %s%s", option, clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
 }
 
-// checkArgs refuses extra arguments that cannot be passed, and flags that are ralph's own. Owned maps a flag to the
-// option to use instead; "" means that there is none.
-func checkArgs(agent string, args []string, owned map[string]string) error {
+// args refuses extra arguments that cannot be passed, and flags that ralph sets itself.
+func (c check) args(args []string, owned map[string]string) error {
 	for _, arg := range args {
-		if strings.ContainsRune(arg, 0) {
-			return flaw(agent, "--agent-args %q: an argument cannot contain a NUL byte", clip(arg, 60))
+		if hasNUL(arg) {
+			return c.fail("argument %q: an argument cannot contain a NUL byte", clip(arg, 60))
 		}
 		flag, _, _ := strings.Cut(arg, "=")
 		instead, ours := owned[flag]
 		switch {
 		case !ours:
 		case instead == "":
-			return flaw(agent, "--agent-args %s: ralph sets this flag itself; leave it out", flag)
+			return c.fail("argument %s: ralph sets this flag itself; leave it out", flag)
 		default:
-			return flaw(agent, "--agent-args %s: use %s instead", flag, instead)
+			return c.fail("argument %s: use the option %s instead", flag, instead)
 		}
 	}
 	return nil
 }
 
-// checkEnv refuses settings that are not NAME=value.
-func checkEnv(agent string, env []string) error {
+// env refuses settings that are not NAME=value.
+func (c check) env(env []string) error {
 	for _, setting := range env {
 		name, _, ok := strings.Cut(setting, "=")
-		if !ok || name == "" || strings.ContainsFunc(name, odd) || strings.ContainsRune(setting, 0) {
+		if !ok || name == "" || strings.ContainsFunc(name, odd) || hasNUL(setting) {
 			// The value may be a secret: only the name is shown.
-			return flaw(agent, "--agent-env %q: use NAME or NAME=value", clip(name, 60))
+			return c.fail("environment %q: use NAME=value", clip(name, 60))
 		}
 	}
 	return nil
+}
+
+// checkRequest refuses options, a session or a prompt that the program cannot take.
+func checkRequest(a Agent, r Request) error {
+	c := check{a.Name()}
+	switch {
+	case r.Session != "" && !validSession(r.Session):
+		return c.fail("session %q is not a session id", clip(r.Session, 60))
+	case r.Fork && r.Session == "":
+		return c.fail("there is no session to fork")
+	case strings.TrimSpace(r.Prompt) == "":
+		return c.fail("the prompt is empty")
+	}
+	return Check(a, r.Options)
 }
 
 // validSession reports whether a session id can be one: it comes out of an agent's stream and goes into an argv.
@@ -73,47 +119,29 @@ func validSession(id string) bool {
 	if id == "" || len(id) > 128 || id[0] == '-' || id[0] == '.' {
 		return false
 	}
-	for _, c := range []byte(id) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
 }
 
-// checkRequest refuses a session or prompt that no CLI could take.
-func checkRequest(agent string, r Request) error {
-	switch {
-	case r.Session != "" && !validSession(r.Session):
-		return flaw(agent, "session %q is not a session id", clip(r.Session, 60))
-	case r.Fork && r.Session == "":
-		return flaw(agent, "there is no session to fork; name one or start afresh")
-	case strings.TrimSpace(r.Prompt) == "":
-		return flaw(agent, "the prompt is empty; set --prompt or --prompt-file")
-	}
-	return nil
-}
-
-// environ joins settings, one entry a name, the last list winning.
+// environ joins settings, one entry a name; the last list wins.
 func environ(lists ...[]string) []string {
 	var joined []string
 	at := map[string]int{}
-	for _, list := range lists {
-		for _, setting := range list {
-			name, _, _ := strings.Cut(setting, "=")
-			if i, ok := at[name]; ok {
-				joined[i] = setting
-				continue
-			}
-			at[name] = len(joined)
-			joined = append(joined, setting)
+	for _, setting := range slices.Concat(lists...) {
+		name, _, _ := strings.Cut(setting, "=")
+		if i, ok := at[name]; ok {
+			joined[i] = setting
+			continue
 		}
+		at[name] = len(joined)
+		joined = append(joined, setting)
 	}
 	return joined
 }
 
-// facts makes a run's variables fit for a process: they carry text of outsiders (an issue's title), a NUL byte would
-// keep the process from starting, and so would 128 KiB in one setting.
+// facts makes a run's variables fit for a process: an issue's title comes from outsiders, and a NUL byte or 128 KiB in
+// one setting would keep the process from starting.
 func facts(vars []string) []string {
 	const most = 64 << 10
 	fit := make([]string, 0, len(vars))
@@ -130,3 +158,5 @@ func facts(vars []string) []string {
 }
 
 func odd(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+func hasNUL(s string) bool { return strings.ContainsRune(s, 0) }

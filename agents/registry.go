@@ -2,10 +2,20 @@ package agents
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
+
+// Builtin returns the agents that ralph knows. The first is the default. A new agent is one line here.
+func Builtin() []Agent {
+	return []Agent{
+		Claude{},
+		Codex{},
+		Command{},
+	}
+}
 
 // Registry finds agents by name. The zero Registry knows none. It is immutable and safe for concurrent use.
 type Registry struct {
@@ -13,7 +23,7 @@ type Registry struct {
 }
 
 // NewRegistry returns a registry of the agents given. It panics when two have the same name, or one has none: that is
-// a mistake in the program that composes them.
+// a mistake in the program.
 func NewRegistry(agents ...Agent) Registry {
 	seen := make(map[string]bool, len(agents))
 	for _, a := range agents {
@@ -23,10 +33,13 @@ func NewRegistry(agents ...Agent) Registry {
 		}
 		seen[name] = true
 	}
-	return Registry{agents: append([]Agent(nil), agents...)}
+	return Registry{agents: slices.Clone(agents)}
 }
 
-// Names lists the agents in the order in which they were registered.
+// All lists the agents in the order in which they were registered.
+func (r Registry) All() []Agent { return slices.Clone(r.agents) }
+
+// Names lists their names in the same order.
 func (r Registry) Names() []string {
 	names := make([]string, 0, len(r.agents))
 	for _, a := range r.agents {

@@ -28,6 +28,14 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
+// The built-in agents have names of their own, and the default is the first.
+func TestBuiltin(t *testing.T) {
+	t.Parallel()
+	if names := agents.NewRegistry(agents.Builtin()...).Names(); names[0] != "claude-code" {
+		t.Errorf("names %q, want claude-code first", names)
+	}
+}
+
 func TestRegistryPanicsOnDuplicates(t *testing.T) {
 	t.Parallel()
 	defer func() {
@@ -40,16 +48,21 @@ func TestRegistryPanicsOnDuplicates(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for want, err := range map[string]error{
-		`agent claude-code: --effort "hihg": use one of low, medium, high, xhigh, max; did you mean "high"?`:                          agents.Claude{}.Check(agents.Options{Effort: "hihg"}),
-		`agent claude-code: --agent-args --model: use --model instead`:                                                                agents.Claude{}.Check(agents.Options{Args: []string{"--model=x"}}),
-		`agent claude-code: --agent-args -p: ralph sets this flag itself; leave it out`:                                               agents.Claude{}.Check(agents.Options{Args: []string{"-p"}}),
-		`agent claude-code: --agent-env "A B": use NAME or NAME=value`:                                                                agents.Claude{}.Check(agents.Options{Env: []string{"A B=secret"}}),
-		`agent codex: --permission-mode "read": use one of read-only, workspace-write, danger-full-access; did you mean "read-only"?`: agents.Codex{}.Check(agents.Options{PermissionMode: "read"}),
-		`agent command: no program; set --agent-command 'PROGRAM ARG…'`:                                                               agents.Command{}.Check(agents.Options{}),
-		`agent command: --model is not supported; put it into --agent-command`:                                                        agents.Command{}.Check(agents.Options{Command: []string{"x"}, Model: "m"}),
+	for want, c := range map[string]struct {
+		agent   agents.Agent
+		options agents.Options
+	}{
+		`agent claude-code: effort "hihg": use one of low, medium, high, xhigh, max; did you mean "high"?`:                          {agents.Claude{}, agents.Options{Effort: "hihg"}},
+		`agent claude-code: argument --model: use the option model instead`:                                                         {agents.Claude{}, agents.Options{Args: []string{"--model=x"}}},
+		`agent claude-code: argument -p: ralph sets this flag itself; leave it out`:                                                 {agents.Claude{}, agents.Options{Args: []string{"-p"}}},
+		`agent claude-code: environment "A B": use NAME=value`:                                                                      {agents.Claude{}, agents.Options{Env: []string{"A B=secret"}}},
+		`agent codex: permission mode "read": use one of read-only, workspace-write, danger-full-access; did you mean "read-only"?`: {agents.Codex{}, agents.Options{PermissionMode: "read"}},
+		`agent codex: a command is not supported; the program is codex`:                                                             {agents.Codex{}, agents.Options{Command: []string{"x"}}},
+		`agent command: no command; name the program and its arguments`:                                                             {agents.Command{}, agents.Options{}},
+		`agent command: a model is not supported; put it into the command`:                                                          {agents.Command{}, agents.Options{Command: []string{"x"}, Model: "m"}},
+		`agent command: effort is not supported; put it into the command`:                                                           {agents.Command{}, agents.Options{Command: []string{"x"}, Effort: "low"}},
 	} {
-		if err == nil || err.Error() != want {
+		if err := agents.Check(c.agent, c.options); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 func TestRecordedStreams(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
-	for _, a := range []agents.Agent{agents.Claude{}, agents.Codex{}} {
+	for _, a := range agents.Builtin()[:2] {
 		folder := strings.TrimSuffix(a.Name(), "-code")
 		for _, r := range loadRecordings(t, folder, "*") {
 			fmt.Fprintf(&got, "%s/%s: %s\n", folder, r.name, summary(t, a.NewDecoder(), r))
@@ -132,6 +132,9 @@ func summary(t *testing.T, d agents.Decoder, r recording) string {
 		u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD, latest)
 	if report.Structured != nil {
 		s += ", structured " + string(report.Structured)
+	}
+	for _, d := range report.Denied {
+		s += fmt.Sprintf(", denied %s %q", d.Tool, d.Detail)
 	}
 	if f := report.Failure; f != nil {
 		s += ", " + f.Error()

@@ -1,7 +1,7 @@
 package agents
 
-// tally adds up the usage of messages that are reported several times, each time anew: the last report of a message
-// counts. It remembers a bounded number of messages; sub-agents at work at once interleave theirs.
+// tally adds up the usage of messages. A message is reported several times; its last report counts. Sub-agents interleave
+// their messages, so tally remembers several, up to a limit.
 type tally struct {
 	settled Usage
 	open    []counted // oldest first

@@ -151,7 +151,7 @@ func (r *rig) run(t *testing.T, change func(*loop.Config)) loop.Result {
 	c := loop.Config{
 		Agent: r.agent, Options: r.options(), Sandbox: r.sandbox,
 		Prompt:        loop.Prompt{Template: "Work on issue fix-it.\nFeedback: {{feedback}}\n", Name: "prompt.md"},
-		HandBack:      r.handBack(t),
+		Import:        r.importWork(t),
 		MaxIterations: 1,
 		Timers:        loop.Timers{Interrupt: 5 * time.Second},
 		Observe:       func(e loop.Event) { r.events = append(r.events, e) },
@@ -169,8 +169,8 @@ func (r *rig) run(t *testing.T, change func(*loop.Config)) loop.Result {
 	return res
 }
 
-// handBack counts the commits that are in the checkout itself.
-func (r *rig) handBack(t *testing.T) func(context.Context) (loop.Work, error) {
+// importWork counts the commits that are in the checkout itself.
+func (r *rig) importWork(t *testing.T) func(context.Context) (loop.Work, error) {
 	before := 0
 	return func(context.Context) (loop.Work, error) {
 		tip := r.repo.git(t, "rev-parse", "HEAD")

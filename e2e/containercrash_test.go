@@ -45,9 +45,10 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 					name = filepath.Base(found[0])
 					return true
 				})
+				prefix := name[:strings.LastIndexByte(name, '-')+1]
 				await(t, "the container to be "+when, func() bool {
 					if when == "opening" {
-						return len(e.volumes(name)) > 1
+						return len(e.volumes(prefix)) > 1
 					}
 					return exec.Command(engine, "exec", name, "test", "-f", "/tmp/up").Run() == nil
 				})
@@ -55,7 +56,7 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.end(t)
-				if len(e.volumes(name)) == 0 {
+				if len(e.volumes(prefix)) == 0 {
 					t.Fatal("the killed ralph left nothing: there is nothing to clean up")
 				}
 				if when == "opening" { // the agent of the next is not to wait
@@ -68,7 +69,6 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 				if got := strings.Join(r.lines(t, "log", "--reverse", "--format=%s", "main..ralph/"+keys[0]), ","); when == "working" && got != "One,Two" {
 					t.Errorf("commits %q, want One and Two", got)
 				}
-				prefix := name[:strings.LastIndexByte(name, '-')+1]
 				if left := slices.Concat(e.containers(prefix), e.volumes(prefix)); len(left) > 0 {
 					t.Errorf("%q are left", left)
 				}
@@ -95,7 +95,7 @@ func (e engineOf) containers(prefix string) []string {
 }
 
 func (e engineOf) volumes(prefix string) []string {
-	return e.named(prefix, "volume", "ls", "--quiet", "--filter", "label=ralph.run")
+	return e.named(prefix, "volume", "ls", "--quiet")
 }
 
 func (e engineOf) named(prefix string, args ...string) []string {

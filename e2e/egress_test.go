@@ -80,7 +80,7 @@ func runInside(socket string, argv []string) (int, error) {
 
 // login is one way to be logged in.
 type login struct {
-	agent   agents.Endpointer
+	agent   agents.Agent
 	program string
 	model   string
 	env     []string                    // the user's
@@ -151,7 +151,7 @@ func behindEgress(t *testing.T, l login, secret string) {
 			t.Fatal(err)
 		}
 	}
-	service, err := l.agent.Service(agents.User{Env: l.env, Home: userHome})
+	service, err := agents.FindService(l.agent, agents.User{Env: l.env, Home: userHome})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func behindEgress(t *testing.T, l login, secret string) {
 
 	repo, home := newRepository(t), t.TempDir()
 	const placeholder = "ralph-holds-the-credential"
-	env, args := l.agent.Point(service, proxy.URL(service.Name), placeholder)
+	env, args := l.agent.Describe().Endpoint.Point(service, proxy.URL(service.Name), placeholder)
 	inv, err := l.agent.Invocation(agents.Request{
 		Prompt:  "Work on issue fix-it.",
 		Options: agents.Options{Model: l.model, SkipPermissions: true, Env: env, Args: args},
@@ -200,7 +200,7 @@ func listenFor(t *testing.T, s agents.Service, model *service) (proxy *egress.Pr
 	}
 	proxy, err := egress.New(egress.Config{
 		Endpoints: []egress.Endpoint{{
-			Name: s.Name, Upstream: s.Upstream, Header: s.Header, Format: s.Format, Secret: s.Secret, Routes: routes,
+			Name: s.Name, Upstream: s.Upstream, Header: s.Header, Format: s.Format, Secret: s.Secret, Routes: routes, Model: true,
 		}},
 		Resolver: model, Dial: model.dial, Roots: model.roots,
 	})
@@ -232,7 +232,7 @@ func runAgentInside(t *testing.T, dir, home, socket string, inv agents.Invocatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), awaitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, append([]string{"-test.run=^TestEgressInside$", "--"}, inv.Argv...)...)
 	cmd.Dir = dir

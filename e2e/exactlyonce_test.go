@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // Two sweeps at the same time on one repository: each issue is worked once, by either of them.
@@ -24,6 +26,27 @@ func TestThreeClonesOfOneRemote(t *testing.T) {
 	s.atOnce(t, a, b, c)
 	s.worked(t, keys, remote)
 	s.clean(t, a, b, c, remote)
+}
+
+// A ralph dies while it reports; another clone, which has its own copy of the backlog, reports the rest. The first clone's
+// copy does not show that, and still the issue is not worked again there.
+func TestReportedInAnotherClone(t *testing.T) {
+	t.Parallel()
+	for _, step := range []journal.Stage{journal.StageLabel, journal.StageRelease} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			s, r := newScene(t, doIt), newRepository(t)
+			keys := r.backlog(t, 1)
+			remote := newRemote(t, r)
+			other := remote.clone(t)
+			s.start(t, r, []string{"RALPH_TEST_CRASH_AT=" + string(step)}, "work").end(t)
+			for _, c := range []repository{other, r, other, r} {
+				s.sweep(t, c, 0)
+			}
+			s.worked(t, keys, remote)
+			s.clean(t, r, other)
+		})
+	}
 }
 
 // atOnce runs one sweep in each repository, all at the same time.

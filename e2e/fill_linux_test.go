@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk mounts a file system of so many MiB as the state of the scene's ralphs.
-func smallDisk(t *testing.T, s scene, mib string) {
+// smallDisk mounts a new file system of so many MiB at dir.
+func smallDisk(t *testing.T, dir, mib string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("only root may mount; CI is root")
 	}
-	dir := s.path("state")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -27,15 +26,6 @@ func smallDisk(t *testing.T, s scene, mib string) {
 			t.Error(err)
 		}
 	})
-}
-
-func (r repository) issue(t *testing.T, key string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(string(r), ".ralph", "backlog", key+".md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // fillers are agents that fill the disk, each in another way, and commit what is worth it before.
@@ -56,7 +46,7 @@ func TestFilledDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, r := newScene(t, doIt), newRepository(t)
-			smallDisk(t, s, "96")
+			smallDisk(t, s.path("state"), "96")
 			keys := r.backlog(t, 2)
 			filler, steady := keys[0], keys[1]
 			agent := `if [ $RALPH_ISSUE_KEY = ` + filler + ` ]; then
@@ -71,7 +61,7 @@ func TestFilledDisk(t *testing.T) {
 			await(t, "the run that fills the disk to be reported", func() bool {
 				return strings.Contains(r.issue(t, filler), "**ralph: over-budget**")
 			})
-			release(t, s.path("state/ralph/*/worktrees/"+steady+"-*/go"))
+			release(t, s.path("state/ralph/*/worktrees/"+steady+"-*/files/go"))
 			if got := p.end(t); got != 3 {
 				t.Errorf("status %d, want 3: one of two did not succeed", got)
 			}
@@ -84,7 +74,11 @@ func TestFilledDisk(t *testing.T) {
 			if report := r.issue(t, steady); !strings.Contains(report, "**ralph: succeeded**") || strings.Contains(report, "disk") {
 				t.Errorf("the other run:\n%s", report)
 			}
-			if got := r.lines(t, "show", "ralph/"+filler+":good.txt"); len(got) != 1 || got[0] != "good" {
+			if name == "what git takes" { // its commits are bigger than the room that is left: they wait where they are
+				if !strings.Contains(report, " stays: import ") {
+					t.Errorf("the report does not say where the commits are:\n%s", report)
+				}
+			} else if got := r.lines(t, "show", "ralph/"+filler+":good.txt"); len(got) != 1 || got[0] != "good" {
 				t.Errorf("the commit is not kept: %q", got)
 			}
 			if got := s.start(t, r, nil, "status").end(t); got != 0 {
@@ -120,7 +114,7 @@ func release(t *testing.T, pattern string) {
 func TestNoRoomToStart(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
-	smallDisk(t, s, "32")
+	smallDisk(t, s.path("state"), "32")
 	key := r.backlog(t, 1)[0]
 	floor := []string{"RALPH_MIN_FREE_MB=40"}
 	p := s.start(t, r, floor, "work")

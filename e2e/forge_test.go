@@ -19,6 +19,7 @@ type forge struct {
 	hub    *githubtest.Server // this or lab is the server
 	lab    *gitlabtest.Server
 	remote string
+	bare   repository // where that is on this disk
 	// project is GitLab's.
 	project *gitlabtest.Project
 	// rename changes the title of an issue.
@@ -34,6 +35,13 @@ type forge struct {
 	requests func() []string
 	// fail makes the required check of a branch fail.
 	fail func(branch string)
+	// say comments on an issue, or on the request of its branch, as somebody who may direct ralph or as a stranger. It returns
+	// what ralph's signs on the comment are.
+	say func(key string, request, trusted bool, text string) (signs func() []string)
+	// remark starts a review thread on the request of an issue, and returns what was said there since.
+	remark func(key, text string) (since func() []string)
+	// replies are ralph's texts on the request of an issue.
+	replies func(key string) []string
 }
 
 func onGitHub(t *testing.T, origin repository) forge {
@@ -51,9 +59,49 @@ func onGitHub(t *testing.T, origin repository) forge {
 	for _, l := range []string{"no-human", "in-review", "needs-human", "needs-info"} {
 		s.AddLabel(l)
 	}
+	request := func(key string) int {
+		for _, n := range s.Pulls() {
+			if i := s.Issue(n); i.Pull.Head == "ralph/"+key && !i.Closed {
+				return n
+			}
+		}
+		t.Fatalf("%s has no request", key)
+		return 0
+	}
 	return forge{
-		hub:    s,
+		hub: s,
+		say: func(key string, onRequest, trusted bool, text string) func() []string {
+			n, who := number(key), "mallory"
+			if onRequest {
+				n = request(key)
+			}
+			if trusted {
+				who = "ada"
+			}
+			id := fmt.Sprintf("IC_%d", s.AddComment(n, who, text))
+			return func() (signs []string) {
+				for _, r := range s.Reactions(id) {
+					sign, _, _ := strings.Cut(r, " ")
+					signs = append(signs, strings.ToLower(sign))
+				}
+				return signs
+			}
+		},
+		remark: func(key, text string) func() []string {
+			n, remark := request(key), githubtest.Remark{Author: "ada", Path: "a.txt", Line: 1, Body: text}
+			r := s.AddReview(n, githubtest.Review{Author: "ada", State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
+			return func() []string { return s.Replies(n, r.Remarks[0].ID) }
+		},
+		replies: func(key string) (out []string) {
+			for _, c := range s.Issue(request(key)).Comments {
+				if c.Author == githubtest.Bot {
+					out = append(out, c.Body)
+				}
+			}
+			return out
+		},
 		remote: s.GitURL(),
+		bare:   repository(bare),
 		rename: func(key, title string) {
 			s.Do(number(key), func(i *githubtest.Issue, now time.Time) { i.Title, i.Updated = title, now })
 		},
@@ -66,7 +114,9 @@ func onGitHub(t *testing.T, origin repository) forge {
 		report: func(key string) string {
 			var out []string
 			for _, c := range s.Issue(number(key)).Comments {
-				out = append(out, c.Body)
+				if c.Author == githubtest.Bot {
+					out = append(out, c.Body)
+				}
 			}
 			return strings.Join(out, "\n=====\n")
 		},
@@ -92,8 +142,9 @@ func onGitLab(t *testing.T, origin repository) forge {
 	t.Helper()
 	s := gitlabtest.New(t)
 	p := s.AddProject("group/sub/project")
-	p.AddRepository(t, string(origin))
+	bare := p.AddRepository(t, string(origin))
 	ada, bot := s.AddUser(gitlabtest.User{Username: "ada"}), s.AddUser(gitlabtest.User{Username: "ralph", Bot: true})
+	mallory := s.AddUser(gitlabtest.User{Username: "mallory"})
 	p.SetMember(ada, gitlabtest.Maintainer)
 	p.SetMember(bot, gitlabtest.Developer)
 	s.AddToken(bot, "glpat-testtoken0123456789", time.Time{}, "api", "write_repository")
@@ -104,10 +155,45 @@ func onGitLab(t *testing.T, origin repository) forge {
 		}
 		return n
 	}
+	request := func(key string) int {
+		for n, m := range p.Merges() {
+			if m.Source == "ralph/"+key && m.State == "opened" {
+				return n + 1
+			}
+		}
+		t.Fatalf("%s has no request", key)
+		return 0
+	}
 	return forge{
-		lab:     s,
+		lab: s,
+		say: func(key string, onRequest, trusted bool, text string) func() []string {
+			who := mallory
+			if trusted {
+				who = ada
+			}
+			id := 0
+			if onRequest {
+				id = p.NoteOn(request(key), who, text)
+			} else {
+				id = p.Comment(who, number(key), text, false)
+			}
+			return func() (signs []string) {
+				for _, a := range p.Awards(id) {
+					sign, _, _ := strings.Cut(a, " ")
+					signs = append(signs, sign)
+				}
+				return signs
+			}
+		},
+		remark: func(key, text string) func() []string {
+			n := request(key)
+			thread := p.Discuss(n, gitlabtest.Thread{By: ada, Body: text, Resolvable: true, Path: "a.txt", Line: 1})
+			return func() []string { return p.Said(n, thread) }
+		},
+		replies: func(key string) []string { return p.MergeNotes(bot, request(key)) },
 		project: p,
 		remote:  p.Remote(),
+		bare:    repository(bare),
 		rename:  func(key, title string) { p.Rename(ada, number(key), title) },
 		flags:   []string{"--tracker", "gitlab", "--forge-url", s.URL},
 		env:     []string{"GITLAB_TOKEN=glpat-testtoken0123456789"},
@@ -152,7 +238,7 @@ issues:
 			hard := f.issue("Cannot pass", "Never.")
 			r := repository(filepath.Join(t.TempDir(), "clone"))
 			env := append(f.env, "RALPH_MAX_ITERATIONS=1", "RALPH_MAX_ATTEMPTS=1")
-			clone(t, s, f, r)
+			clone(t, f, r)
 			args := append([]string{"work", "--gate", `test "$RALPH_ISSUE_KEY" = ` + key}, f.flags...)
 			if got := s.start(t, r, env, args...).end(t); got != 3 {
 				t.Fatalf("status %d, want 3: one issue cannot pass its gate", got)
@@ -214,15 +300,14 @@ issues:
 	}
 }
 
-// clone makes the clone that cron works in. Its remote has no credentials: ralph has its own.
-func clone(t *testing.T, s scene, f forge, r repository) {
+// clone makes the clone that cron works in, from the disk, which is faster than over HTTP. Its remote has no credentials: ralph
+// has its own.
+func clone(t *testing.T, f forge, r repository) {
 	t.Helper()
 	if err := os.Mkdir(string(r), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	user, secret := "x-access-token", strings.SplitN(f.env[0], "=", 2)[1]
-	with := strings.Replace(f.remote, "http://", "http://"+user+":"+secret+"@", 1)
-	r.git(t, "clone", "--quiet", with, ".")
+	r.git(t, "clone", "--quiet", string(f.bare), ".")
 	r.git(t, "remote", "set-url", "origin", f.remote)
 }
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // ralph dies when it has done its work and not told all of it. Another clone, which knows nothing of that run, tells the
@@ -14,12 +14,12 @@ import (
 func TestAnotherCloneTellsTheRest(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
-		for _, step := range []pool.Step{pool.StepLabel, pool.StepRelease} {
+		for _, step := range []journal.Stage{journal.StageLabel, journal.StageRelease} {
 			t.Run(name+" "+string(step), func(t *testing.T) {
 				t.Parallel()
 				f := newFaultScene(t, open)
 				other := faultScene{f.scene, f.forge, repository(filepath.Join(t.TempDir(), "other")), f.key}
-				clone(t, f.scene, f.forge, other.clone)
+				clone(t, f.forge, other.clone)
 				other.forge.env = append(slices.Clone(f.forge.env), "XDG_STATE_HOME="+t.TempDir()) // as on another host
 				env := append(slices.Clone(f.forge.env), "RALPH_TEST_CRASH_AT="+string(step))
 				if got := f.start(t, f.clone, env, append([]string{"work"}, f.flags...)...).end(t); got != -int(syscall.SIGKILL) {

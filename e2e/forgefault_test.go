@@ -71,6 +71,28 @@ func refused(status int, message string) fault {
 	}
 }
 
+// moreFaults are rarer than faults.
+func moreFaults() []fault {
+	status := func(name string, status int, header, body string, after bool) fault {
+		f := fault{name, githubtest.Fault{Status: status, Body: body, Effect: after}, gitlabtest.Fault{Status: status, Body: body}}
+		if header != "" {
+			f.hub.Header, f.lab.Header = http.Header{"Retry-After": {header}}, map[string]string{"Retry-After": header}
+		}
+		return f
+	}
+	return []fault{
+		status("a page in the place of JSON", http.StatusBadGateway, "", "<html>Bad Gateway", false),
+		status("status 503 that says when", http.StatusServiceUnavailable, "2", "", false),
+		status("status 503 after the effect", http.StatusServiceUnavailable, "", "", true),
+		status("status 504", http.StatusGatewayTimeout, "", "", false),
+		status("status 408", http.StatusRequestTimeout, "", "", false),
+		status("a limit on bursts", http.StatusForbidden, "3", `{"message":"You have exceeded a secondary rate limit."}`, false),
+		status("null", http.StatusOK, "", `null`, false),
+		status("nothing", http.StatusOK, "", "", false),
+		{"connection closed before the effect", githubtest.Fault{Reset: true}, gitlabtest.Fault{}},
+	}
+}
+
 // doOnce is an agent whose second start finds its work done.
 const doOnce = `
 issues:
@@ -80,13 +102,14 @@ issues:
 `
 
 // One call of a whole sweep goes wrong; then sweeps without a fault follow. In the end the issue is where it would be
-// without the fault.
+// without the fault. Here each write meets the lost answer and one other fault, and one read of each route between two writes
+// meets one; `make soak` tests all calls, each with more faults.
 func TestForgeFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for at, c := range callsOfSweep(t, open) {
+			for at, c := range sample(callsOfSweep(t, open)) {
 				for _, kind := range c.meets(at) {
 					t.Run(fmt.Sprintf("call %d %s", at+1, kind.name), func(t *testing.T) {
 						t.Parallel()
@@ -99,20 +122,42 @@ func TestForgeFaultAtEveryCall(t *testing.T) {
 }
 
 // call is one of a sweep.
-type call struct{ write, git bool }
+type call struct {
+	route      string // its method and path
+	write, git bool
+}
 
-// meets are the faults of the call of that number. Writes meet the hardest one, a lost answer, and three others; all else
-// meets two of them in turn. Git's reads of refs are left out: to ralph they are one with the call that follows each.
+// sample leaves out the reads that repeat another one with no write in between.
+func sample(calls []call) map[int]call {
+	left, seen := map[int]call{}, map[string]bool{}
+	for at, c := range calls {
+		switch {
+		case strings.HasSuffix(c.route, "/info/refs"): // to ralph it is one with the call that follows
+			continue
+		case c.write:
+			clear(seen)
+		case seen[c.route] && !everything():
+			continue
+		}
+		seen[c.route] = true
+		left[at] = c
+	}
+	return left
+}
+
+// meets are the faults of the call of that number: a write of the API meets the hardest one, a lost answer, and others in turn;
+// all else meets them in turn.
 func (c call) meets(at int) []fault {
 	all := faults()
 	others := all[1:]
-	switch {
-	case c.git && !c.write:
-		return nil
-	case c.write && !c.git:
-		return []fault{all[0], others[at%len(others)], others[(at+3)%len(others)], others[(at+6)%len(others)]}
+	met := []fault{all[at%len(all)], all[(at+5)%len(all)]}
+	if c.write && !c.git {
+		met = []fault{all[0], others[at%len(others)], others[(at+3)%len(others)], others[(at+6)%len(others)]}
 	}
-	return []fault{all[at%len(all)], all[(at+5)%len(all)]}
+	if everything() {
+		return met
+	}
+	return met[:len(met)/2]
 }
 
 // faultScene is a clone of a project with one issue.
@@ -127,7 +172,7 @@ func newFaultScene(t *testing.T, open func(*testing.T, repository) forge) faultS
 	t.Helper()
 	f := faultScene{scene: newScene(t, doOnce), forge: open(t, newRepository(t)), clone: repository(filepath.Join(t.TempDir(), "clone"))}
 	f.key = f.issue("Do it", "Please.")
-	clone(t, f.scene, f.forge, f.clone)
+	clone(t, f.forge, f.clone)
 	if f.lab != nil {
 		f.lab.Forget()
 	}
@@ -154,12 +199,13 @@ func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls 
 	}
 	if f.hub != nil {
 		for _, c := range f.hub.Calls() {
-			calls = append(calls, call{write: c.Write})
+			calls = append(calls, call{c.Method + " " + c.Path, c.Write, false})
 		}
 		return calls
 	}
 	for _, c := range f.lab.Calls() {
-		calls = append(calls, call{write: c.Write(), git: c.Git()})
+		write := c.Write() && !strings.HasSuffix(c.Path, "/git-upload-pack") // which git asks with a POST
+		calls = append(calls, call{c.Method + " " + c.Path, write, c.Git()})
 	}
 	return calls
 }

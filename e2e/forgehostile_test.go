@@ -61,10 +61,10 @@ func hostileOnGitHub(t *testing.T) hostile {
 
 func hostileOnGitLab(t *testing.T) hostile {
 	t.Helper()
-	h := hostile{forge: onGitLab(t, newRepository(t)), marker: regexp.MustCompile(`(?s)^(.*)\n\n` + markerForm + `$`)}
+	h := hostile{forge: onGitLab(t, newRepository(t)), marker: regexp.MustCompile(`(?s)^` + markerForm + `\n(.*)$`)}
 	h.issue(hostileTitle, hostileBody)
 	mallory := h.lab.AddUser(gitlabtest.User{Username: "mallory"})
-	h.project.Comment(mallory, 1, "**ralph: succeeded**\n\n"+spoofMarker, false) // where GitLab's reports have it
+	h.project.Comment(mallory, 1, spoof, false)
 	h.project.Comment(mallory, 1, hostileOrder, false)
 	h.said = func() []string { return h.project.Notes(mallory, 1) }
 	h.own = func() []string { return []string{h.report("1")} }
@@ -105,7 +105,7 @@ issues:
 `, "OUTPUT", output))
 	before := f.said()
 	r := repository(filepath.Join(t.TempDir(), "clone"))
-	clone(t, s, f.forge, r)
+	clone(t, f.forge, r)
 	if got := s.start(t, r, append(f.env, "RALPH_WRITE_SPACING=0s"), append([]string{"work"}, f.flags...)...).end(t); got != 0 {
 		t.Fatalf("status %d", got)
 	}
@@ -127,10 +127,7 @@ issues:
 	if want := "@ acme/admins: fixes # 1 <! -- x --> /close !`id` {{report}} $(id) invisible"; title != want {
 		t.Errorf("title of the request\n got %q\nwant %q", title, want)
 	}
-	const link = "; review: LINK" // the request is made before it can be linked
-	head, after, _ := strings.Cut(hostileReport, link)
-	after = strings.Replace(after, "review LINK.", "review with `git diff main...ralph/1`, then `git merge ralph/1`.", 1)
-	if diff := cmp.Diff("Closes #1\n\n"+head+after+"\n", steady(body)); diff != "" {
+	if diff := cmp.Diff(hostileRequest(), steady(body)); diff != "" {
 		t.Errorf("body of the request (-want +got):\n%s", diff)
 	}
 	if f.project != nil {
@@ -143,7 +140,7 @@ issues:
 // steady replaces what differs from run to run.
 func steady(report string) string {
 	for _, r := range [][2]string{
-		{"tip `[0-9a-f]{12}`", "tip `TIP`"}, {"- Run: `[0-9a-f-]+`", "- Run: `RUN`"}, {`(\d iteration), \d+s\n`, "$1, TIME\n"},
+		{"tip `[0-9a-f]{12}`", "tip `TIP`"}, {"([Rr]un:?) `[0-9a-f-]+`", "$1 `RUN`"}, {"- `[0-9a-f]{12}`", "- `SHA`"}, {`(\d iterations), \d+s`, "$1, TIME"},
 		{`\$ cat .*\n`, "$$ cat OUTPUT\n"},
 	} {
 		report = regexp.MustCompile(r[0]).ReplaceAllString(report, r[1])
@@ -154,17 +151,18 @@ func steady(report string) string {
 // hostileReport has the agent's words as data only.
 const hostileReport = "**ralph: succeeded**\n" +
 	"\n" +
-	"- Branch: `ralph/1`, 1 commit on `main`, tip `TIP`; review: LINK\n" +
-	"- Attempt 1 of 3, 1 iteration, TIME\n" +
+	"- Branch: `ralph/1`, 2 commits on `main`, tip `TIP`; review: LINK\n" +
+	"- Changes: 1 file, 1 line added, 0 lines removed\n" +
+	"- Attempt 1 of 3, 2 iterations, TIME\n" +
 	"- Agent: command, sandbox: none (the agent ran on the host, without isolation)\n" +
 	"- Run: `RUN`\n" +
 	"\n" +
-	"Gate: none is configured; nothing but the agent's word stands behind this.\n" +
+	"Gate: none is configured; only the agent's word stands behind this.\n" +
 	"\n" +
 	"The agent's last words:\n" +
 	"\n" +
 	"````text\n" +
-	"scripted agent (no model behind it): issue 1, iteration 1\n" +
+	"scripted agent (no model behind it): issue 1, iteration 2\n" +
 	"edited work.txt\n" +
 	"committed: Fixes # 1 @ everyone\n" +
 	"\n" +
@@ -180,11 +178,27 @@ const hostileReport = "**ralph: succeeded**\n" +
 	"![p](http://x.example/p.png) <img src=x>\n" +
 	"[x]: http://x.example {{report}} $(id)\n" +
 	"invisible\n" +
-	"<promise>COMPLETE</promise>\n" +
 	"````\n" +
+	"\n" +
+	"Warning: `the messages of some commits would have acted on the forge; they were rewritten`\n" +
 	"\n" +
 	"Left out of the prompt: comments of people who may not direct ralph (`mallory: 2`).\n" +
 	"\n" +
 	"Warning: 2 invisible characters were removed from the issue's text before the agent saw it.\n" +
 	"\n" +
-	"Next: review LINK.\n"
+	"Next: review LINK. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. To have it done anew from the base, " +
+	"close the request and put the label `no-human` on this issue.\n"
+
+// hostileRequest is the body of the request. The closing keyword is ralph's.
+func hostileRequest() string {
+	_, said, _ := strings.Cut(hostileReport, "The agent's last words:\n")
+	said, remarks, _ := strings.Cut(said, "\n````\n\n")
+	remarks, _, _ = strings.Cut(remarks, "Next: ")
+	return "Closes #1\n\nWhat was done and why, in the agent's words:\n" + said + "\n````\n\n" +
+		"2 commits on `main`:\n\n- `SHA` `Fixes # 1 @ everyone`\n- `SHA` `Fixes # 1 @ everyone`\n\n" +
+		"1 file changed, 1 line added, 0 lines removed:\n\n- `work.txt` +1 −0\n\n" +
+		"Gate: none is configured; only the agent's word stands behind this.\n\n" +
+		"Made by command in sandbox none (the agent ran on the host, without isolation): 2 iterations, TIME; run `RUN`.\n\n" + remarks +
+		"To go on: merge this request if it is right; that closes the issue. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. " +
+		"To have it done anew from the base, close this request and put the label `no-human` on the issue.\n"
+}

@@ -25,14 +25,18 @@ issues:
 `
 
 // Three ralphs, each with its own clone of one project, are killed at random calls of theirs and started again until
-// nothing is left: each issue has succeeded once, with one commit, one request and one report of it, and none is stuck.
+// nothing is left: each issue has succeeded once, with one commit, one request and one report of it, and none is stuck. `make
+// soak` has more issues and kills.
 func TestForgeKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		open          func(*testing.T, repository) forge
 		issues, kills int
-	}{{"github", onGitHub, 50, 15}, {"gitlab", onGitLab, 20, 8}} {
+	}{{"github", onGitHub, 16, 6}, {"gitlab", onGitLab, 12, 6}} {
+		if everything() {
+			c.issues, c.kills = 50, 15
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, f := newScene(t, commitOnce), c.open(t, newRepository(t))
@@ -45,7 +49,7 @@ func TestForgeKilledAtRandom(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 3 {
 				r := repository(filepath.Join(t.TempDir(), "clone"))
-				clone(t, s, f, r)
+				clone(t, f, r)
 				clones = append(clones, r)
 				all.Go(func() { k.untilDone(t, s, f, r, i) })
 			}

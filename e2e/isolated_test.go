@@ -69,7 +69,14 @@ func isolating() []string {
 // startModel starts a model that writes a file and commits it.
 func startModel(t *testing.T) string {
 	t.Helper()
-	model := mockmodel.New(mockmodel.Options{Scenario: "write"})
+	_, url := serveModel(t, mockmodel.Options{Scenario: "write"})
+	return url
+}
+
+// serveModel starts a scripted model.
+func serveModel(t *testing.T, o mockmodel.Options) (model *mockmodel.Server, url string) {
+	t.Helper()
+	model = mockmodel.New(o)
 	url, err := model.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,7 @@ func startModel(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	return url
+	return model, url
 }
 
 // agentProgram is where a real agent is.

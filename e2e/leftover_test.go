@@ -29,7 +29,7 @@ func privateTemp(t *testing.T) string {
 	return dir
 }
 
-// leftIn lists what is left of sandboxes' ways out.
+// leftIn lists what egress proxies have left.
 func leftIn(t *testing.T, dir string) []string {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "ralph-*"))
@@ -47,7 +47,7 @@ func TestKilledWithASandbox(t *testing.T) {
 	s, r := newScene(t, doIt), newRepository(t)
 	r.backlog(t, 1)
 	env := []string{"RALPH_SANDBOX=native", "TMPDIR=" + temp, commitsInside}
-	p := s.start(t, r, append(env, "RALPH_TEST_CRASH_AT=loop"), "work")
+	p := s.start(t, r, append(env, "RALPH_TEST_CRASH_AT=work"), "work")
 	if got := p.end(t); got != -int(syscall.SIGKILL) {
 		t.Fatalf("ralph was to kill itself, and ended with %d", got)
 	}
@@ -81,7 +81,7 @@ func TestKilledJobWithASandbox(t *testing.T) {
 				env := []string{"RALPH_SANDBOX=native", "TMPDIR=" + temp, "RALPH_AGENT_COMMAND=sh -c '" + waits + "'"}
 				p := s.start(t, r, env, args...)
 				await(t, "a command in the sandbox", func() bool {
-					up, err := filepath.Glob(s.path("state/*/*/jobs/worktrees/*/up.txt"))
+					up, err := filepath.Glob(s.path("state/*/*/worktrees/*/files/up.txt"))
 					return err == nil && len(up) > 0
 				})
 				if err := p.Process.Kill(); err != nil {

@@ -11,20 +11,19 @@ import (
 
 	"github.com/ralph-pool/ralph/e2e/scripted"
 	"github.com/ralph-pool/ralph/internal/cli"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // The test binary is ralph and the scripted agent, under these names in the PATH of every test.
 func TestMain(m *testing.M) {
-	if status, inside := cli.SandboxInit(); inside { // this binary is ralph: it is the first process of its sandboxes too
-		os.Exit(status)
-	}
+	reexec.Main() // this binary is ralph, and so the init process of its sandboxes too
 	// A race detector that waits a second at the end of each process would make the tests crawl.
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	testscript.Main(leakFree{m}, map[string]func(){
-		"ralph": func() { os.Exit(cli.Main(crashing)) },
+		"ralph": func() { os.Exit(cli.Main(crashing, withNewAgent)) },
 		"scripted-agent": func() {
 			os.Exit(scripted.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
@@ -33,12 +32,12 @@ func TestMain(m *testing.M) {
 
 // crashing makes ralph kill itself where RALPH_TEST_CRASH_AT says: when this step stands in the journal.
 func crashing(h *cli.Host) {
-	at := pool.Step(os.Getenv("RALPH_TEST_CRASH_AT"))
+	at := journal.Stage(os.Getenv("RALPH_TEST_CRASH_AT"))
 	if at == "" {
 		return
 	}
-	h.Observe = func(e pool.Event) {
-		if e.Kind == pool.EventStep && e.Step == at {
+	h.Observe = func(e journal.Event) {
+		if e.Kind == journal.EventStage && e.Stage == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until it has arrived
 		}

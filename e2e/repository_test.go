@@ -98,3 +98,13 @@ func (r repository) commit(t testing.TB, message string) {
 	r.git(t, "add", "--all")
 	r.git(t, "commit", "--quiet", "--message", message)
 }
+
+// issue is the text of an issue of the backlog.
+func (r repository) issue(t *testing.T, key string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(string(r), ".ralph", "backlog", key+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

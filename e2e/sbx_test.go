@@ -62,7 +62,7 @@ func TestWorkInSbx(t *testing.T) {
 	if got := p.end(t); got != 1 { // files of the host are open in the stand-in
 		t.Errorf("status %d", got)
 	}
-	for _, want := range []string{"own policy", "Attacks from inside sbx:", "held    replacing the .git file"} {
+	for _, want := range []string{"own policy", "Attacks from inside sbx:", "stopped  files/the worktree's .git file"} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("sandbox check does not say %q:\n%s", want, &p.out)
 		}

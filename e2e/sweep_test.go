@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,12 +62,18 @@ type ralph struct {
 // start starts ralph on the repository.
 func (s scene) start(t testing.TB, r repository, env []string, args ...string) *ralph {
 	t.Helper()
-	program, err := exec.LookPath("ralph")
+	return launch(t, r, s.env(env...), args...)
+}
+
+// launch starts ralph with exactly this environment. RALPH_TEST_PROGRAM names another ralph than this test binary.
+func launch(t testing.TB, r repository, env []string, args ...string) *ralph {
+	t.Helper()
+	program, err := exec.LookPath(cmp.Or(os.Getenv("RALPH_TEST_PROGRAM"), "ralph"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &ralph{Cmd: exec.Command(program, args...)}
-	p.Dir, p.Env, p.Stdout, p.Stderr = string(r), s.env(env...), &p.out, &p.out
+	p.Dir, p.Env, p.Stdout, p.Stderr = string(r), env, &p.out, &p.out
 	// A group of its own, as from cron: a signal to ralph is none to its agents.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.Start(); err != nil {

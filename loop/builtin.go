@@ -32,7 +32,7 @@ func (c Config) PromptVars(iteration int, feedback string) map[string]string {
 	}
 }
 
-// gateSection tells the agent what its work is held against.
+// gateSection tells the agent which checks its work must pass.
 func gateSection(gate []Command) string {
 	if len(gate) == 0 {
 		return ""
@@ -63,6 +63,9 @@ func issueSection(builtin map[string]string) string {
 	if strings.TrimSpace(body) != "" {
 		text += "\n" + body
 	}
+	if comments := strings.TrimSpace(builtin["issue_comments"]); comments != "" {
+		text = strings.TrimRight(text, "\n") + "\n\nComments on it, the oldest first:\n\n" + comments
+	}
 	return "## The issue\n\n" + fence(text)
 }
 
@@ -79,7 +82,7 @@ func (r *runner) invocation(ctx context.Context, n int, feedback string) (agents
 	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Vars: r.facts(vars)})
 }
 
-// facts are what every agent finds in its environment about the run.
+// facts are the variables about the run that every agent gets.
 func (r *runner) facts(vars map[string]string) []string {
 	values := maps.Clone(r.c.Prompt.Builtin)
 	if values == nil {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -13,25 +14,33 @@ const (
 	answerKept  = 4 << 10  // bytes of a question or a reason
 )
 
-// completion follows the agent's prose: whether a completion signal stands in its latest message, and the end of that
-// message. It belongs to the goroutine that decodes.
+// With these tags the agent answers in place of the completion signal.
+const (
+	tagQuestion = "needs-info"
+	tagNoChange = "no-change"
+)
+
+// completion follows the agent's prose: whether a completion signal or an answer stands in its latest message, and the
+// end of that message. It belongs to the goroutine that decodes.
 type completion struct {
+	signals int // how many of the needles are signals; the others end an answer
 	needles []needle
 	id      string // of the latest message
 	started bool
-	found   int // index of the signal in it that comes first in the configuration; len(needles): none
+	found   int // index of the first needle in it; len(needles): none
 	text    *proc.Tail
 }
 
 func newCompletion(signals []string) *completion {
-	c := &completion{found: len(signals), text: proc.NewTail(messageKept)}
-	for _, s := range signals {
+	all := append(slices.Clone(signals), "</"+tagQuestion+">", "</"+tagNoChange+">")
+	c := &completion{signals: len(signals), found: len(all), text: proc.NewTail(messageKept)}
+	for _, s := range all {
 		c.needles = append(c.needles, newNeedle(s))
 	}
 	return c
 }
 
-// add takes a piece of prose. A new message withdraws what an earlier one signalled.
+// add takes a piece of prose. A new message withdraws the signal of an earlier one.
 func (c *completion) add(e agents.Event) {
 	if !c.started || e.Message != c.id {
 		c.started, c.id, c.found = true, e.Message, len(c.needles)
@@ -51,6 +60,14 @@ func (c *completion) add(e agents.Event) {
 
 // signal is the one that stands now; empty: none.
 func (c *completion) signal() string {
+	if c.found >= c.signals {
+		return ""
+	}
+	return c.needles[c.found].text
+}
+
+// complete is the signal, or the end of an answer, that stands now; empty: the agent is not done.
+func (c *completion) complete() string {
 	if c.found == len(c.needles) {
 		return ""
 	}
@@ -103,7 +120,7 @@ func (n *needle) feed(piece string) bool {
 	return false
 }
 
-// answer finds what the agent said between <tag> and </tag> in its message, made safe to show.
+// answer is the text between <tag> and </tag> in the agent's message, made safe to show.
 func answer(message, tag string) (string, bool) {
 	text, ok := lastPair(message, tag)
 	if !ok {

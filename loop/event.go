@@ -17,6 +17,7 @@ const (
 	EventCommits   EventKind = "commits"   // commits came back
 	EventSetup     EventKind = "setup"     // a setup command starts or has ended
 	EventGate      EventKind = "gate"      // a gate command starts or has ended
+	EventSpent     EventKind = "spent"     // the agent has used more of its model
 	EventEnded     EventKind = "iteration-ended"
 )
 
@@ -29,6 +30,7 @@ type Event struct {
 	Check     *Check        // EventGate, EventSetup: set when the command has ended
 	Result    *Iteration    // EventEnded
 	New       int           // EventCommits
+	Used      agents.Usage  // EventSpent, EventEnded: in the whole loop so far
 }
 
 const eventText = 4 << 10 // bytes of one text in an event

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -17,9 +17,9 @@ const (
 	expandOutput = 1 << 20   // bytes a command in a prompt may print
 )
 
-// readsAgain finds what makes a value more than a word: arithmetic (bash runs what stands in an array subscript there),
-// eval and its like, another shell or interpreter's script, a program that starts the one its arguments name.
-var readsAgain = regexp.MustCompile(
+// readsAgain finds constructs that could run a value as code: arithmetic (bash runs commands in an array subscript
+// there), eval and the like, the script of a shell or interpreter, a program that starts the one its arguments name.
+var readsAgain = pattern.Lazy(
 	`\(\(|\$\[|\[\[|<<|\$\{[^}]*(?:\{\{|[\[:])|(?:^|[;&|(\n])\s*\.\s|-(?:exec|ok)(?:dir)?\s|` +
 		`(?:^|[\s;&|(/'"])(?:eval|let|declare|typeset|export|alias|trap|source|(?:ba|da|z|k|mk|a|fi|c|tc)?sh|su|ssh|xargs|` +
 		`env|exec|command|builtin|nohup|sudo|doas|nice|timeout|stdbuf|setsid|watch|parallel|flock|busybox|` +
@@ -27,7 +27,7 @@ var readsAgain = regexp.MustCompile(
 
 // opensCommand finds text after which the next word names a program: a separator, a keyword, and then at most
 // assignments, redirections and words that may vanish.
-var opensCommand = regexp.MustCompile(
+var opensCommand = pattern.Lazy(
 	`(?:^|[;&|({!\n]|(?:^|[\s;])(?:then|do|else|elif|if|while|until|time|[^\s$(;]*\))\s)\s*` +
 		`(?:\w+=\S*\s+|\d*[<>]+[&|]?\s*\S+\s+|\$\([^)]*\)\s+|"?\$\S+\s+)*(?:"?\$\S*)?$`)
 
@@ -42,12 +42,12 @@ const (
 
 // checkCommand refuses a {{KEY}} where its value could become more than a word. It errs on the side of refusing.
 func checkCommand(command string) error {
-	at := keyMark.FindAllStringIndex(command, -1)
+	at := keyMark().FindAllStringIndex(command, -1)
 	if len(at) == 0 {
 		return nil
 	}
-	name := keyMark.FindStringSubmatch(command)[1]
-	if m := readsAgain.FindString(command); m != "" {
+	name := keyMark().FindStringSubmatch(command)[1]
+	if m := readsAgain().FindString(command); m != "" {
 		return fmt.Errorf("!`%s`: {{%s}} is not allowed in a command with %q, which may run its value; "+
 			"say \"$%s%[2]s\" inside a single-quoted script instead", oneLine(command, 100), name, oneLine(m, 20), argPrefix)
 	}
@@ -63,7 +63,7 @@ func checkCommand(command string) error {
 		case q.substitution:
 			return fmt.Errorf("!`%s`: {{%s}} in $(…) inside double quotes is not allowed; leave the double quotes out",
 				oneLine(command, 100), name)
-		case opensCommand.MatchString(strings.TrimRight(command[:m[0]], `'"`)):
+		case opensCommand().MatchString(strings.TrimRight(command[:m[0]], `'"`)):
 			return fmt.Errorf("!`%s`: {{%s}} would name the program to run; write the program's name",
 				oneLine(command, 100), name)
 		}
@@ -78,7 +78,7 @@ func commandLine(command string) string {
 	var out strings.Builder
 	var q scan
 	pos := 0
-	for _, m := range keyMark.FindAllStringSubmatchIndex(command, -1) {
+	for _, m := range keyMark().FindAllStringSubmatchIndex(command, -1) {
 		q.read(command[pos:m[0]])
 		out.WriteString(command[pos:m[0]])
 		pos = m[1]
@@ -135,7 +135,7 @@ func optionKeys(command string) map[string]bool {
 	keys := map[string]bool{}
 	var q scan
 	pos := 0
-	for _, m := range keyMark.FindAllStringSubmatchIndex(command, -1) {
+	for _, m := range keyMark().FindAllStringSubmatchIndex(command, -1) {
 		q.read(command[pos:m[0]])
 		pos = m[1]
 		before := command[:m[0]]
@@ -175,7 +175,7 @@ func commandEnv(m mark, values map[string]string) ([]string, error) {
 
 // expand runs one of the prompt's commands inside the sandbox.
 func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
-	r.unsafe = true
+	r.pending = true
 	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)
 	exit, timedOut, err := r.shell(ctx, shell{
 		line: line, env: env, timeout: r.c.Timers.PromptExpand, stdout: out, stderr: errs,

@@ -33,7 +33,7 @@ func sh(t *testing.T, dir string) func(context.Context, string, []string) (strin
 	}
 }
 
-func TestValuesAreInertInARealShell(t *testing.T) {
+func TestValuesAreDataInARealShell(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		command string

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,6 +16,9 @@ const tailKept = 4 << 10 // bytes of a command's output in a Check
 // to have run (sandbox broken, interrupted); a failing command is a Check, not an error. Of the Config it needs
 // Sandbox and Gate; Timers, Interrupt, Observe and Stream count as in Run.
 func RunGate(ctx context.Context, c Config) ([]Check, error) {
+	if c.Sandbox == nil {
+		return nil, errors.New("loop: Sandbox is required")
+	}
 	return newRunner(ctx, c).gate(ctx, 0)
 }
 

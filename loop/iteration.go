@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// turn is what one agent process did: what is reported, and what only the decision needs.
+// turn is the report on one agent process, with further facts for the decision.
 type turn struct {
 	Iteration
 	message string
 	prose   string
-	broken  error // it is not known how the process ended
+	broken  error // the sandbox failed, so it is unknown how the process ended
 }
 
 // execution is how Sandbox.Exec returned.
@@ -55,10 +56,24 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn
 func (r *runner) watch(t *transcript, ended <-chan execution, kill context.CancelCauseFunc) execution {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var metered <-chan struct{}
+	if r.c.Meter != nil {
+		metered = r.c.Meter.Changed()
+	}
 	for {
 		select {
 		case e := <-ended:
 			return e
+		case <-metered:
+			used := r.res.Usage.Add(r.metered())
+			spent := r.c.Budget.Spent(used)
+			if spent {
+				kill(errBudget)
+			}
+			r.observe.emit(Event{Kind: EventSpent, Iteration: t.iteration, Used: used})
+			if spent {
+				return <-ended
+			}
 		case <-t.changed:
 		case <-timer.C:
 		}
@@ -75,7 +90,15 @@ func (r *runner) watch(t *transcript, ended <-chan execution, kill context.Cance
 	}
 }
 
-// conclude says how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
+// metered is what the meter has counted since the last iteration ended.
+func (r *runner) metered() agents.Usage {
+	if r.c.Meter == nil {
+		return agents.Usage{}
+	}
+	return r.c.Meter.Used().Less(r.counted)
+}
+
+// conclude reports how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
 // why the process's context ended, if it did.
 func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration) turn {
 	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
@@ -97,10 +120,13 @@ func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration)
 		it.Ending = EndingInterrupted
 	}
 	report := t.end(how)
-	it.ExitCode, it.Session, it.Usage, it.Failure = how.ExitCode, cut(report.Session, 256), report.Usage, report.Failure
-	it.Signal = t.done.signal()
-	if f := r.failure(it, how); f != nil {
+	metered := r.metered()
+	r.counted = r.counted.Add(metered)
+	it.ExitCode, it.Session, it.Usage, it.Failure = how.ExitCode, cut(report.Session, 256), report.Usage.Larger(metered), report.Failure
+	it.Signal, it.Denied = t.done.signal(), report.Denied
+	if f := r.failure(it, how, t.done.complete() != ""); f != nil {
 		it.Failure = &agents.Failure{Class: f.Class, Message: oneLine(f.Message, 500), ResetAt: f.ResetAt}
+		it.Stderr = proc.LastLines(t.stderr.String(), stderrLines)
 	} else {
 		it.Failure = nil
 	}
@@ -111,9 +137,9 @@ func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration)
 	return finished
 }
 
-// failure says whether the iteration has failed. What the agent itself reported stands; that ralph has killed it is a
-// failure only where it was not done yet.
-func (r *runner) failure(it Iteration, how agents.Ending) *agents.Failure {
+// failure is how the iteration failed. A failure that the agent reported stands; being killed by ralph is a failure only
+// of an agent that was not done yet.
+func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents.Failure {
 	reported := it.Failure
 	if reported != nil && reported.Class == agents.Killed {
 		reported = nil
@@ -126,11 +152,11 @@ func (r *runner) failure(it Iteration, how agents.Ending) *agents.Failure {
 		}
 		return it.Failure
 	case EndingGrace, EndingIteration:
-		if it.Signal != "" {
+		if complete {
 			r.warn(fmt.Sprintf("iteration %d: the agent hung after its completion signal and was killed (%s)", it.Number, it.Ending))
 			return reported
 		}
-	case EndingInterrupted, EndingRun, EndingSandbox:
+	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget:
 		return nil // not the agent's doing
 	}
 	if reported != nil {
@@ -139,17 +165,17 @@ func (r *runner) failure(it Iteration, how agents.Ending) *agents.Failure {
 	return &agents.Failure{Class: agents.Killed, Message: r.whyKilled(it.Ending)}
 }
 
-func (r *runner) whyKilled(ending string) string {
+func (r *runner) whyKilled(ending Ending) string {
 	switch ending {
 	case EndingIdle:
-		return fmt.Sprintf("killed after %s without output; raise idle-timeout if it needs longer", r.c.Timers.Idle)
+		return fmt.Sprintf("killed after %s without output", r.c.Timers.Idle)
 	case EndingIteration:
-		return fmt.Sprintf("killed after %s; raise iteration-timeout if it needs longer", r.c.Timers.Iteration)
+		return fmt.Sprintf("killed after %s", r.c.Timers.Iteration)
 	}
-	return "killed for hanging after its completion signal, which it withdrew in the last moment"
+	return "killed because it hung after its completion signal, which it withdrew at the last moment"
 }
 
-func endingOf(cause error) string {
+func endingOf(cause error) Ending {
 	switch {
 	case errors.Is(cause, errIdle):
 		return EndingIdle
@@ -157,6 +183,8 @@ func endingOf(cause error) string {
 		return EndingGrace
 	case errors.Is(cause, errIteration):
 		return EndingIteration
+	case errors.Is(cause, errBudget):
+		return EndingBudget
 	case errors.Is(cause, errRun):
 		return EndingRun
 	}

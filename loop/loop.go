@@ -1,12 +1,13 @@
-// Package loop drives one run's agent: prompt, iteration, hand-back, gate, and again, until a fact ends it.
+// Package loop drives one run's agent: prompt, iteration, import, gate, and the next iteration, until a fact ends it.
 //
-// It knows no tracker and no container. It is given an agent (a codec), a sandbox (a place to run commands) and a
-// function that takes the commits back. The one caller is the worker that holds the issue's claim; [Run] belongs to
-// one goroutine, and any number of runs go on side by side, for nothing here is shared between them.
+// It knows no tracker and no container. It gets an agent (a codec), a sandbox (a place to run commands) and a function
+// that imports the commits, and returns facts: a [Result] with typed reasons, which the caller turns into an outcome and
+// into words. The caller is the worker that holds the issue's claim. [Run] belongs to one goroutine; runs share nothing,
+// so any number of them may go on at once.
 //
-// What an agent prints is hostile and unbounded. It is decoded as it comes, streamed to the caller's files, and only
+// An agent's output is hostile and unbounded. It is decoded as it comes, streamed to the caller's files, and only
 // bounded tails of it stay in memory. An agent's word decides nothing alone: a completion signal counts together with
-// commits that the host has taken back and a gate that ralph has run.
+// imported commits and a gate that ralph has run.
 package loop
 
 import (
@@ -20,37 +21,49 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// DefaultSignal is the text by which an agent says that it is done.
+// DefaultSignal is the text with which an agent says that it is done.
 const DefaultSignal = "<promise>COMPLETE</promise>"
 
-// Work is what the host has taken back from the worktree.
+// Work is what the host has imported from the worktree.
 type Work struct {
 	Tip     string
 	Commits int // base..tip
-	New     int // brought by this hand-back
+	New     int // imported this time
 }
 
 // Command is a shell command line of the user's (gate, setup): run as `sh -c LINE` inside the sandbox.
 type Command struct {
-	Line    string
-	Timeout time.Duration // zero means the Timers' Command
+	Line    string        `json:"line"`
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // zero means the Timers' Command
 }
 
-// Budget limits what a run may spend; zero means no limit. It is checked after each iteration.
+// Budget limits what a run may spend; zero means no limit. It is checked after each iteration and, with a Meter, during it.
 type Budget struct {
 	Tokens  int64 // input + output + cache write
 	CostUSD float64
 }
 
-// Config is one run's loop. Agent, Sandbox, HandBack and Prompt are required.
+// Spent reports whether nothing is left.
+func (b Budget) Spent(u agents.Usage) bool {
+	return b.Tokens > 0 && u.Input+u.Output+u.CacheWrite >= b.Tokens || b.CostUSD > 0 && u.CostUSD >= b.CostUSD
+}
+
+// Meter counts what the agent uses, where ralph stands between it and its model.
+type Meter interface {
+	Limit(b Budget)           // what the service may be asked for; given once, before anything runs
+	Used() agents.Usage       // since the meter was made
+	Changed() <-chan struct{} // gets a value after Used has grown, one for several times
+}
+
+// Config is one run's loop. Agent, Sandbox, Import and Prompt are required.
 type Config struct {
 	Agent   agents.Agent
 	Options agents.Options
 	Sandbox sandboxes.Sandbox
 	Prompt  Prompt
-	// HandBack takes the commits back; called after every iteration and at every end, also after an interrupt. Its
-	// context outlives the run's, and is bounded by a timeout of its own.
-	HandBack func(ctx context.Context) (Work, error)
+	// Import takes the agent's commits into the host's repository. It is called after every iteration and at every end,
+	// also after an interrupt. Its context outlives the run's, and has a timeout of its own.
+	Import func(ctx context.Context) (Work, error)
 	// Before is the work the run starts with (commits of earlier attempts).
 	Before        Work
 	Setup         []Command // run once, before the first iteration
@@ -60,21 +73,24 @@ type Config struct {
 	NoProgress    int       // iterations in a row without a new commit that end the run; default 3; negative: never
 	Timers        Timers
 	Budget        Budget
+	Meter         Meter   // nil: only what the agent reports is counted
 	Output        *Output // structured output; nil: none
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
 	WithoutCommits bool
-	// Accept looks at the work before the gate does; its error is feedback for the agent, as a failing gate is. Nil
-	// accepts everything.
+	// Accept checks the work before the gate; its error is feedback for the agent, as a failing gate is. Nil accepts
+	// everything.
 	Accept func(ctx context.Context) error
-	// Feedback is what the first iteration is told of an earlier run.
+	// Verify checks finished work once more where the agent has left nothing but its commits, after the gate has passed in
+	// the worktree. Its error is feedback like Accept's. Nil verifies nothing.
+	Verify func(ctx context.Context) error
+	// Feedback is for the first iteration, from an earlier run.
 	Feedback string
-	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are taken back.
+	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are imported.
 	Interrupt <-chan struct{}
 	// Observe gets every event, from one goroutine at a time; it must not block for long.
 	Observe func(Event)
 	// Stream returns where the raw output of an iteration ("agent-1.jsonl", "agent-1.stderr") or a command
-	// ("gate-1-1.log" is the first gate command after iteration 1, "setup-1.log") goes. A gate that is run on its own
-	// counts as iteration 0. Nil discards.
+	// ("gate-1-1.log" is the first gate command after iteration 1, "setup-1.log") goes. RunGate counts as iteration 0. Nil discards.
 	Stream func(name string) (io.WriteCloser, error)
 }
 
@@ -93,12 +109,12 @@ func (c Config) withDefaults() Config {
 }
 
 // Validate reports everything that is wrong with a user's choices, all at once. It starts nothing and needs neither
-// Sandbox nor HandBack, so that callers can refuse a run before they make a worktree for it. Run calls it too.
+// Sandbox nor Import, so that callers can refuse a run before they make a worktree for it. Run calls it too.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	if c.Agent != nil {
-		errs = append(errs, c.Agent.Check(c.Options))
+		errs = append(errs, agents.Check(c.Agent, c.Options))
 	}
 	errs = append(errs, c.Prompt.Check(nil))
 	for _, s := range c.Signals {

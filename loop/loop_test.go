@@ -23,13 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // scripted is an agent that runs one shell script an iteration (the last one again and again).
 type scripted struct {
 	scripts []string
-	refuse  error // of Check
 	prompts *[]string
 	envs    *[]string
 }
 
 func (scripted) Name() string                 { return "scripted" }
-func (s scripted) Check(agents.Options) error { return s.refuse }
+func (scripted) Describe() agents.Description { return agents.Description{Program: "sh"} }
 
 func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 	n := 1
@@ -53,7 +52,7 @@ func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 
 func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
 
-// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `tool TEXT`.
+// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`.
 type spoken struct {
 	report agents.Report
 }
@@ -70,6 +69,9 @@ func (d *spoken) Line(line []byte) []agents.Event {
 		n, _ := strconv.ParseInt(rest, 10, 64)
 		d.report.Usage.Input += n
 		return nil
+	case "deny":
+		d.report.Denied = append(d.report.Denied, agents.Denial{Tool: rest})
+		return []agents.Event{{Kind: agents.EventDenied, Name: rest}}
 	case "fail":
 		d.report.Failure = &agents.Failure{Class: agents.Class(rest), Message: "reported"}
 		return nil
@@ -190,7 +192,7 @@ type closing struct{ io.Writer }
 
 func (closing) Close() error { return nil }
 
-// commits makes a HandBack that finds these numbers of new commits, one an iteration, the last one again and again.
+// commits makes a Import that finds these numbers of new commits, one an iteration, the last one again and again.
 func commits(news ...int) func(context.Context) (Work, error) {
 	var w Work
 	return func(ctx context.Context) (Work, error) {
@@ -214,7 +216,7 @@ func commits(news ...int) func(context.Context) (Work, error) {
 func staged(s stage, d *diary) Config {
 	return Config{
 		Agent: scripted{}, Sandbox: s, Prompt: Prompt{Inline: "do it"},
-		HandBack: commits(1), Observe: d.observe, Stream: d.stream,
+		Import: commits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
 
@@ -236,7 +238,7 @@ func onHost(t *testing.T, d *diary, scripts ...string) Config {
 	})
 	return Config{
 		Agent: scripted{scripts: scripts}, Sandbox: sb, Prompt: Prompt{Inline: "do it"},
-		HandBack: commits(1), Observe: d.observe, Stream: d.stream,
+		Import: commits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
 
@@ -249,15 +251,22 @@ func wantEnd(t *testing.T, r Result, end End) {
 		show, _ := json.MarshalIndent(r, "", " ")
 		t.Fatalf("end is %s (%v), want %s\n%s", r.End, r.Err, end, show)
 	}
-	if needsErr := end != EndDone && end != EndNoChange; needsErr != (r.Err != nil) {
-		t.Errorf("end %s with error %v", r.End, r.Err)
+	switch end {
+	case EndPrompt, EndSandbox, EndImport, EndOutput, EndInterrupted:
+		if r.Err == nil {
+			t.Errorf("end %s without a cause", r.End)
+		}
+	default:
+		if r.Err != nil {
+			t.Errorf("end %s with error %v", r.End, r.Err)
+		}
 	}
 	if r.Err != nil && strings.Contains(r.Err.Error(), "\n") {
 		t.Errorf("error is not one line: %q", r.Err)
 	}
 }
 
-func wantEnding(t *testing.T, r Result, n int, ending string) Iteration {
+func wantEnding(t *testing.T, r Result, n int, ending Ending) Iteration {
 	t.Helper()
 	if len(r.Iterations) < n {
 		t.Fatalf("%d iterations, want at least %d (%s: %v)", len(r.Iterations), n, r.End, r.Err)

@@ -3,6 +3,8 @@ package loop
 import (
 	"regexp"
 	"slices"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // mark is a place in a template that is replaced.
@@ -13,17 +15,19 @@ type mark struct {
 	keys       []string // the key, or those the command uses, each once
 }
 
+const keyExpr = `\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`
+
 var (
-	keyName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	keyMark   = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
-	anyMark   = regexp.MustCompile("!`[^`]+`|" + keyMark.String())
-	argInText = regexp.MustCompile(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
+	keyName   = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	keyMark   = pattern.Lazy(keyExpr)
+	anyMark   = pattern.Lazy("!`[^`]+`|" + keyExpr)
+	argInText = pattern.Lazy(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
 )
 
 // marks finds everything in the template that is replaced, in order. It looks at the template only, never at a value.
 func (p Prompt) marks() []mark {
 	var marks []mark
-	for _, at := range anyMark.FindAllStringIndex(p.Template, -1) {
+	for _, at := range anyMark().FindAllStringIndex(p.Template, -1) {
 		text := p.Template[at[0]:at[1]]
 		if text[0] == '!' {
 			command := text[2 : len(text)-1]
@@ -33,7 +37,7 @@ func (p Prompt) marks() []mark {
 		if at[0] > 0 && p.Template[at[0]-1] == '$' {
 			continue // ${{ … }} belongs to workflow files
 		}
-		marks = append(marks, mark{start: at[0], end: at[1], keys: keyMark.FindStringSubmatch(text)[1:2]})
+		marks = append(marks, mark{start: at[0], end: at[1], keys: keyMark().FindStringSubmatch(text)[1:2]})
 	}
 	return marks
 }
@@ -41,7 +45,7 @@ func (p Prompt) marks() []mark {
 // commandKeys are the keys a command uses, as {{KEY}} or as $RALPH_ARG_KEY.
 func commandKeys(command string) []string {
 	var keys []string
-	for _, pattern := range []*regexp.Regexp{keyMark, argInText} {
+	for _, pattern := range []*regexp.Regexp{keyMark(), argInText()} {
 		for _, m := range pattern.FindAllStringSubmatch(command, -1) {
 			if !slices.Contains(keys, m[1]) {
 				keys = append(keys, m[1])

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // Output asks for structured output between <Tag> and </Tag>.
@@ -24,8 +23,8 @@ type OutputValue struct {
 }
 
 var (
-	outputTag = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	codeFence = regexp.MustCompile("(?s)^```[A-Za-z0-9]*[ \t]*\r?\n(.*)\n[ \t]*```$")
+	outputTag = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	codeFence = pattern.Lazy("(?s)^```[A-Za-z0-9]*[ \t]*\r?\n(.*)\n[ \t]*```$")
 )
 
 // validateOutput refuses what could never give an output, before anything starts.
@@ -35,11 +34,11 @@ func (c Config) validateOutput() error {
 		return nil
 	}
 	var errs []error
-	if !outputTag.MatchString(o.Tag) {
+	if !outputTag().MatchString(o.Tag) {
 		return fmt.Errorf("output tag %q is not a tag name; use letters, digits, '.', '_' and '-'", o.Tag)
 	}
 	if c.MaxIterations != 1 {
-		errs = append(errs, fmt.Errorf("structured output needs exactly one iteration, not %d; set max-iterations to 1", c.MaxIterations))
+		errs = append(errs, fmt.Errorf("structured output needs exactly one iteration, not %d", c.MaxIterations))
 	}
 	if !c.Prompt.mentions("<" + o.Tag + ">") {
 		errs = append(errs, fmt.Errorf("the prompt does not name the output tag; tell the agent to answer between <%s> and </%[1]s>", o.Tag))
@@ -48,35 +47,6 @@ func (c Config) validateOutput() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// offline refuses to load what a schema refers to: a schema is one document, and reads neither files nor the network.
-type offline struct{}
-
-func (offline) Load(url string) (any, error) {
-	return nil, errors.New("references to other documents are not followed; put the definition into the schema")
-}
-
-// schema compiles the schema; nil when there is none.
-func (o Output) schema() (*jsonschema.Schema, error) {
-	if o.Schema == nil {
-		return nil, nil
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(o.Schema))
-	if err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(offline{})
-	const name = "schema:output"
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		return nil, fmt.Errorf("output schema: %s", oneLine(err.Error(), 500))
-	}
-	return s, nil
 }
 
 // extract finds the output in the agent's prose. Pairs are matched from the end, so that a mention of the tag before
@@ -92,19 +62,19 @@ func (o Output) extract(prose string) (OutputValue, error) {
 		return value, err
 	}
 	text := strings.TrimSpace(raw)
-	if m := codeFence.FindStringSubmatch(text); m != nil {
+	if m := codeFence().FindStringSubmatch(text); m != nil {
 		text = strings.TrimSpace(m[1])
-	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		return value, fmt.Errorf("structured output in <%s> is not JSON: %s", o.Tag, oneLine(err.Error(), 300))
-	}
-	if err := schema.Validate(doc); err != nil {
-		return value, fmt.Errorf("structured output in <%s> does not match the schema: %s", o.Tag, oneLine(err.Error(), 500))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
-		return value, fmt.Errorf("structured output in <%s>: %w", o.Tag, err)
+		return value, fmt.Errorf("structured output in <%s> is not JSON: %s", o.Tag, oneLine(err.Error(), 300))
+	}
+	var doc any
+	if err = json.Unmarshal(compact.Bytes(), &doc); err == nil {
+		err = schema.Validate(doc)
+	}
+	if err != nil {
+		return value, fmt.Errorf("structured output in <%s> does not match the schema: %s", o.Tag, oneLine(err.Error(), 500))
 	}
 	value.JSON = compact.Bytes()
 	return value, nil

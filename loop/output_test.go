@@ -48,7 +48,7 @@ func TestExtract(t *testing.T) {
 
 func outputRun(said string) Config {
 	c := staged(stage{agent: act(false, "say 1 "+said)}, &diary{})
-	c.HandBack = commits(0)
+	c.Import = commits(0)
 	c.MaxIterations = 1
 	c.Prompt = Prompt{Inline: "answer in <r>"}
 	c.Output = &Output{Tag: "r", Schema: []byte(answerSchema)}
@@ -109,6 +109,14 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 		{"bad tag", func(c *Config) { c.Output.Tag = "a b" }, "not a tag name"},
 		{"schema is no JSON", func(c *Config) { c.Output.Schema = []byte("{") }, "output schema"},
 		{"schema is no schema", func(c *Config) { c.Output.Schema = []byte(`{"type":7}`) }, "output schema"},
+		{"unknown type", func(c *Config) { c.Output.Schema = []byte(`{"properties":{"a":{"items":{"type":"strnig"}}}}`) }, "strnig is not a type"},
+		{"unknown draft", func(c *Config) { c.Output.Schema = []byte(`{"$schema":"http://json-schema.org/draft-04/schema#"}`) }, "draft-07"},
+		{"a schema of another kind", func(c *Config) { c.Output.Schema = []byte(`{"properties":{"a":7}}`) }, "a schema is an object"},
+		{"endless", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"#"}`) }, "leads back to itself"},
+		{"endless by a detour", func(c *Config) {
+			c.Output.Schema = []byte(`{"properties":{"x":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`)
+		}, "leads back to itself"},
+		{"reference to nowhere", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"#/$defs/none"}`) }, "output schema"},
 		{"reference to a file", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"file:///etc/passwd"}`) }, "not followed"},
 		{"reference to the network", func(c *Config) { c.Output.Schema = []byte(`{"$ref":"http://127.0.0.1/x"}`) }, "not followed"},
 	} {
@@ -122,6 +130,11 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 		if len(r.Iterations) != 0 {
 			t.Errorf("%s: an iteration ran", tt.name)
 		}
+	}
+	tree := outputRun("x") // a schema may contain itself where a value does
+	tree.Output.Schema = []byte(`{"type":["object","null"],"properties":{"type":{"$ref":"#"},"list":{"items":{"$ref":"#"}}}}`)
+	if err := tree.Validate(); err != nil {
+		t.Errorf("a recursive schema: %v", err)
 	}
 	c := outputRun("x")
 	c.Prompt = Prompt{Template: "{{how}}", Args: map[string]string{"how": "in <r>"}}

@@ -42,7 +42,7 @@ func TestIdleAgentIsKilledWithItsWholeTree(t *testing.T) {
 	c := onHost(t, &diary{}, "sleep 1000 & echo $! >child; wait")
 	c.MaxIterations = 1
 	c.Timers.Idle = 300 * time.Millisecond
-	c.HandBack = func(context.Context) (Work, error) {
+	c.Import = func(context.Context) (Work, error) {
 		wantGone(t, c, "child") // first the tree is gone, then the commits come back
 		return Work{Tip: "t", Commits: 1, New: 1}, nil
 	}
@@ -84,7 +84,7 @@ func wantGone(t *testing.T, c Config, file string) {
 func TestSignalWithNonZeroExitIsAFailedIteration(t *testing.T) {
 	t.Parallel()
 	c := onHost(t, &diary{}, "echo '"+done+"'; echo boom >&2; exit 3", "echo '"+done+"'")
-	c.HandBack = commits(1, 0)
+	c.Import = commits(1, 0)
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndDone)
 	it := wantEnding(t, r, 1, EndingExit)
@@ -150,11 +150,11 @@ func TestCancelKillsAtOnceAndKeepsTheCause(t *testing.T) {
 func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	t.Parallel()
 	c := onHost(t, &diary{})
-	c.Agent, c.HandBack = missing{}, commits(0)
+	c.Agent, c.Import = missing{}, commits(0)
 	r := Run(t.Context(), c)
 	wantEnd(t, r, EndUnavailable) // no other issue would fare better
 	wantEnding(t, r, 1, EndingNotStarted)
-	if r.Failure == nil || r.Failure.Class != agents.NotStarted || !strings.Contains(r.Err.Error(), "no-such-agent") {
+	if r.Failure == nil || r.Failure.Class != agents.NotStarted || !strings.Contains(r.Failure.Message, "no-such-agent") {
 		t.Errorf("failure %v, error %v", r.Failure, r.Err)
 	}
 }
@@ -163,6 +163,22 @@ type missing struct{ scripted }
 
 func (missing) Invocation(agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"no-such-agent"}}, nil
+}
+
+// An agent that fails leaves the end of its standard error in the result; one that works leaves none.
+func TestFailureHasStandardError(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"seq 60 >&2; exit 3":                   "11\n12\n",
+		"echo oops >&2; printf '" + done + "'": "",
+	} {
+		c := onHost(t, &diary{}, script)
+		c.MaxIterations = 1
+		r := Run(t.Context(), c)
+		if got := r.Iterations[0].Stderr; want == "" && got != "" || !strings.HasPrefix(got, want) || want != "" && !strings.HasSuffix(got, "\n60") {
+			t.Errorf("%s: %q", script, got)
+		}
+	}
 }
 
 func TestRawOutputStreamsToFiles(t *testing.T) {
@@ -237,7 +253,7 @@ func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 	c.Prompt = Prompt{Template: "{{feedback}}\nGo.\n"}
 	c.Gate = []Command{{Line: "test -f f"}, {Line: "grep whole f || { echo 'not whole ~~~~~~'; exit 7; }"}}
 	seen := 0
-	c.HandBack = func(context.Context) (Work, error) {
+	c.Import = func(context.Context) (Work, error) {
 		n, err := strconv.Atoi(git("rev-list", "--count", base+"..HEAD"))
 		w := Work{Tip: git("rev-parse", "HEAD"), Commits: n, New: n - seen}
 		seen = n
@@ -308,7 +324,7 @@ func BenchmarkStream(b *testing.B) {
 	for b.Loop() {
 		r := Run(b.Context(), Config{
 			Agent: scripted{scripts: []string{floodScript(mib) + "; echo '" + done + "'"}}, Sandbox: sb,
-			Prompt: Prompt{Inline: "x"}, HandBack: commits(1),
+			Prompt: Prompt{Inline: "x"}, Import: commits(1),
 		})
 		if r.End != EndDone {
 			b.Fatal(r.End, r.Err)

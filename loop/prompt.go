@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Prompt is what the agent is told. Exactly one of Inline and Template is set.
+// Prompt is the text for the agent. Exactly one of Inline and Template is set.
 //
 // A template is text with two kinds of marks. {{KEY}} (a letter or '_', then letters, digits and '_'; blanks inside the
 // braces are allowed) is replaced by a value, and !`command` by what the command prints. Everything else stays as it
@@ -65,7 +65,7 @@ func (p Prompt) Check(known []string) error {
 		switch {
 		case slices.Contains(reserved, name):
 			errs = append(errs, fmt.Errorf("prompt argument %s: there is a built-in {{%[1]s}}; choose another name", name))
-		case !keyName.MatchString(name):
+		case !keyName().MatchString(name):
 			errs = append(errs, fmt.Errorf("prompt argument %q: use letters, digits and '_' only", name))
 		}
 		all = append(all, name)
@@ -99,7 +99,7 @@ func (p Prompt) Unused() []string {
 }
 
 // Render resolves a prompt; exec runs the template's commands inside the sandbox (nil: commands are shown, not run).
-// It is what Run uses before each iteration and what --dry-run prints. vars are built-ins of this iteration (see
+// Run uses it before each iteration. vars are built-ins of this iteration (see
 // Config.PromptVars), and win over those in Builtin.
 func (p Prompt) Render(
 	ctx context.Context, vars map[string]string,
@@ -188,7 +188,7 @@ func (p Prompt) unknown(m mark, known []string) error {
 		if slices.Contains(known, key) {
 			continue
 		}
-		err := fmt.Errorf("unknown key {{%s}}; give it with --prompt-arg %[1]s=…", key)
+		err := fmt.Errorf("unknown key {{%s}}; it is neither built in nor a prompt argument", key)
 		if near := nearest.To(key, known); near != "" {
 			err = fmt.Errorf("unknown key {{%s}}; did you mean {{%s}}?", key, near)
 		}

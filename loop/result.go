@@ -10,46 +10,63 @@ import (
 type End string
 
 const (
-	EndDone        End = "done"       // signal seen, gate passed
-	EndNoChange    End = "no-change"  // the agent says nothing needs doing, and the gate passes
-	EndNeedsInfo   End = "needs-info" // the agent asks a question
-	EndMaxed       End = "max-iterations"
-	EndNoProgress  End = "no-progress"
-	EndBudget      End = "budget"
-	EndTimeout     End = "run-timeout"
-	EndUnavailable End = "agent-unavailable" // away, not logged in, or not to be started at all
-	EndAgent       End = "agent-failed"      // a fatal agent error, or the same failure twice without a new commit
-	EndSetup       End = "setup-failed"
-	EndPrompt      End = "prompt-failed" // the prompt, or anything else Validate refuses
-	EndSandbox     End = "sandbox-failed"
-	EndHandBack    End = "hand-back-failed"
-	EndOutput      End = "output-invalid"
-	EndInterrupted End = "interrupted"
+	EndDone        End = "done"              // the agent gave the signal, and the gate passed
+	EndNoChange    End = "no-change"         // the agent says that nothing needs doing, and the gate passed
+	EndNeedsInfo   End = "needs-info"        // the agent asks a question
+	EndMaxed       End = "max-iterations"    // see Limits
+	EndNoProgress  End = "no-progress"       // see Limits
+	EndBudget      End = "budget"            // see Limits
+	EndTimeout     End = "run-timeout"       // see Limits
+	EndDenied      End = "permission-denied" // the agent may not do what it has to; see Denied
+	EndUnavailable End = "agent-unavailable" // overloaded, not logged in, or not to be started at all; see Failure
+	EndAgent       End = "agent-failed"      // a fatal failure, or the same one twice without a new commit; see Failure
+	EndSetup       End = "setup-failed"      // see Setup
+	EndPrompt      End = "prompt-failed"     // the prompt, or anything else that Validate refuses; see Err
+	EndSandbox     End = "sandbox-failed"    // see Err
+	EndImport      End = "import-failed"     // see Err
+	EndOutput      End = "output-invalid"    // see Err
+	EndInterrupted End = "interrupted"       // see Err
 )
 
-// How an iteration's process ended: the values of Iteration.Ending.
+// Missing says why the last iteration did not finish the run.
+type Missing string
+
 const (
-	EndingExit        = "exit"              // by itself
-	EndingGrace       = "grace"             // killed, for it hung after its completion signal; counts as finished
-	EndingIdle        = "idle-timeout"      // killed, for it was silent
-	EndingIteration   = "iteration-timeout" // killed, for it took too long
-	EndingRun         = "run-timeout"       // killed, for the whole run took too long
-	EndingInterrupted = "interrupted"       // asked to end, or killed, because the run was stopped
-	EndingNotStarted  = "not-started"
-	EndingSandbox     = "sandbox-failed" // nobody knows
+	MissingSignal  Missing = "signal"  // the agent did not say that it is done
+	MissingCommits Missing = "commits" // it did, without a commit
+	MissingAccept  Missing = "accept"  // Config.Accept refused the work; see Refusal
+	MissingVerify  Missing = "verify"  // Config.Verify refused the work; see Refusal
+	MissingGate    Missing = "gate"    // a gate command failed; see Gate
+)
+
+// Ending says how an iteration's process ended.
+type Ending string
+
+const (
+	EndingExit        Ending = "exit"              // by itself
+	EndingGrace       Ending = "grace"             // killed: it hung after its completion signal; counts as finished
+	EndingIdle        Ending = "idle-timeout"      // killed: it was silent
+	EndingIteration   Ending = "iteration-timeout" // killed: it took too long
+	EndingBudget      Ending = "budget"            // killed: the budget was spent
+	EndingRun         Ending = "run-timeout"       // killed: the whole run took too long
+	EndingInterrupted Ending = "interrupted"       // asked to end, or killed, because the run was stopped
+	EndingNotStarted  Ending = "not-started"
+	EndingSandbox     Ending = "sandbox-failed" // unknown
 )
 
 // Iteration is what one agent process did.
 type Iteration struct {
 	Number   int             `json:"number"`
 	Signal   string          `json:"signal,omitempty"` // the completion signal that counted; empty: none
-	Ending   string          `json:"ending"`           // EndingExit and its like
+	Ending   Ending          `json:"ending"`
 	ExitCode int             `json:"exit_code"`
 	Failure  *agents.Failure `json:"failure,omitempty"`
+	Denied   []agents.Denial `json:"denied,omitempty"` // tool calls that the agent's permission system refused
 	Usage    agents.Usage    `json:"usage"`
 	Commits  int             `json:"commits"` // new ones
 	Duration time.Duration   `json:"duration_ns"`
 	Session  string          `json:"session,omitempty"`
+	Stderr   string          `json:"-"` // of an agent that failed: the last 50 lines of its standard error; hostile
 }
 
 // Check is one gate or setup command's result.
@@ -64,21 +81,36 @@ type Check struct {
 // Passed reports success.
 func (c Check) Passed() bool { return c.ExitCode == 0 && !c.TimedOut }
 
-// Result is how the loop ended. The work is always on ralph's refs by then, unless End is EndHandBack.
+// Limits are those that the run had, defaults included.
+type Limits struct {
+	MaxIterations int
+	NoProgress    int // iterations in a row without a new commit; negative: no limit
+	Budget        Budget
+	Timers        Timers
+}
+
+// Result is how the loop ended: facts, without a verdict. The work is on ralph's refs, unless End is EndImport.
 type Result struct {
 	End        End
-	Err        error // what people need to know, one line; nil for EndDone and EndNoChange
+	Err        error   // the cause, where End says so; one line
+	Missing    Missing // of an End that is a limit; empty after a failure, and for structured output
 	Iterations []Iteration
+	Fruitless  int     // iterations in a row without a new commit, at the end
+	Repeated   bool    // EndAgent: the same failure twice in a row without a new commit
 	Signal     string  // of the last iteration; empty: none
 	Message    string  // the agent's last message, its last 64 KiB; prose, hostile
 	Question   string  // EndNeedsInfo
-	Reason     string  // EndNoChange
+	Reason     string  // EndNoChange: the agent's
+	Refusal    string  // of Config.Accept or Config.Verify
+	Setup      []Check // of the setup commands that ran
 	Gate       []Check // of the last time the gate ran
 	GateRan    bool
 	Work       Work
 	Usage      agents.Usage
-	Failure    *agents.Failure // how the agent failed in the last iteration; always set for EndUnavailable and EndAgent
+	Failure    *agents.Failure // of the agent in the last iteration
+	Denied     []agents.Denial // in the last iteration
 	Output     *OutputValue
+	Limits     Limits
 	Warnings   []string
 }
 

@@ -7,27 +7,47 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/agents"
 )
 
-// How long a hand-back may take, and how much of that is left once the run has been stopped.
+// How long an import may take, and how much of that remains once the run has been stopped.
 const (
-	handBackLimit        = 10 * time.Minute
-	handBackLimitStopped = time.Minute
+	importLimit        = 30 * time.Minute // an import has limits of its own
+	importLimitStopped = time.Minute
 )
 
-// Run runs the loop to its end. When ctx ends, everything is killed at once and what can still be taken back is, with
-// a context of its own; the result is EndInterrupted with context.Cause(ctx).
+// Run runs the loop to its end. When ctx ends, all processes are killed at once and the commits are imported, with a
+// context of its own; the result is EndInterrupted with context.Cause(ctx).
 func Run(ctx context.Context, c Config) Result {
 	r := newRunner(ctx, c)
 	ctx, stop := context.WithTimeoutCause(ctx, r.c.Timers.Run, errRun)
 	defer stop()
-	r.res.End, r.res.Err = r.run(ctx)
-	if r.unsafe && r.res.End != EndHandBack {
-		if err := r.handBack(ctx, len(r.res.Iterations)); err != nil {
-			r.res.End, r.res.Err = EndHandBack, fmt.Errorf("%w (after: %w)", err, r.res.Err)
+	s := r.run(ctx)
+	if r.pending && s.end != EndImport {
+		if err := r.importWork(ctx, len(r.res.Iterations)); err != nil {
+			s = step{end: EndImport, err: errors.Join(err, s.err)}
 		}
 	}
+	r.res.Usage = r.res.Usage.Add(r.metered()) // by the gate
+	r.res.End = s.end
+	if s.err != nil {
+		r.res.Err = flat{s.err}
+	}
 	return r.res
+}
+
+// flat is an error on one line.
+type flat struct{ error }
+
+func (f flat) Error() string { return strings.ReplaceAll(f.error.Error(), "\n", "; ") }
+func (f flat) Unwrap() error { return f.error }
+
+// step is the next step: an end with its cause, or an iteration with feedback.
+type step struct {
+	end      End
+	err      error
+	feedback string
 }
 
 // runner is one Run. Only its warn method and its observer are used from other goroutines.
@@ -36,10 +56,10 @@ type runner struct {
 	observe *observer
 	aborted func() error // why the run was stopped from outside; nil: it was not
 
-	unsafe      bool // something ran in the sandbox since the last hand-back
-	fruitless   int  // iterations in a row without a new commit
-	failed      string
+	pending     bool   // something ran in the sandbox since the last import
+	failed      string // the kind of failure of the last iteration; empty: none
 	gatedInTurn bool
+	counted     agents.Usage // by the meter, in iterations that have ended
 
 	mu  sync.Mutex
 	res Result // Warnings guarded by mu; the rest belongs to Run's goroutine
@@ -50,7 +70,9 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return &runner{
 		c:       c,
 		observe: &observer{fn: c.Observe},
-		res:     Result{Work: c.Before},
+		res: Result{Work: c.Before, Limits: Limits{
+			MaxIterations: c.MaxIterations, NoProgress: c.NoProgress, Budget: c.Budget, Timers: c.Timers,
+		}},
 		aborted: func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -72,92 +94,95 @@ func (r *runner) warn(text string) {
 	r.observe.emit(Event{Kind: EventWarning, Text: cut(text, eventText)})
 }
 
-func (r *runner) run(ctx context.Context) (End, error) {
-	if r.c.Agent == nil || r.c.Sandbox == nil || r.c.HandBack == nil {
-		return EndSandbox, errors.New("loop: Agent, Sandbox and HandBack are required")
+func (r *runner) run(ctx context.Context) step {
+	if r.c.Agent == nil || r.c.Sandbox == nil || r.c.Import == nil {
+		return step{end: EndSandbox, err: errors.New("loop: Agent, Sandbox and Import are required")}
 	}
 	if err := r.c.Validate(); err != nil {
-		return EndPrompt, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+		return step{end: EndPrompt, err: err}
 	}
 	for _, key := range r.c.Prompt.Unused() {
 		r.warn(fmt.Sprintf("prompt argument %s is not used in the prompt", key))
 	}
-	if end, err := r.setup(ctx); end != "" {
-		return end, err
+	if r.c.Meter != nil {
+		r.c.Meter.Limit(r.c.Budget)
+	}
+	if s := r.setup(ctx); s.end != "" {
+		return s
 	}
 	feedback := r.c.Feedback
 	for n := 1; ; n++ {
-		next, err := r.turn(ctx, n, feedback)
-		if next.end != "" {
-			return next.end, err
+		s := r.turn(ctx, n, feedback)
+		if s.end != "" {
+			return s
 		}
-		feedback = next.feedback
+		feedback = s.feedback
 	}
 }
 
-// setup runs the setup commands. An empty End means that the iterations may start.
-func (r *runner) setup(ctx context.Context) (End, error) {
+// setup runs the setup commands.
+func (r *runner) setup(ctx context.Context) step {
 	for i, cmd := range r.c.Setup {
-		r.unsafe = true
+		r.pending = true
 		check, err := r.check(ctx, EventSetup, 0, fmt.Sprintf("setup-%d.log", i+1), cmd)
 		if err != nil {
 			return r.broken(ctx, fmt.Errorf("setup `%s`: %w", oneLine(cmd.Line, 100), err))
 		}
+		r.res.Setup = append(r.res.Setup, check)
 		if !check.Passed() {
-			return EndSetup, fmt.Errorf("setup `%s` %s: %s", oneLine(cmd.Line, 100), outcome(check), lastWords(check.Tail))
+			return step{end: EndSetup}
 		}
 	}
-	return "", nil
+	return step{}
 }
 
-// turn is one iteration: prompt, agent, hand-back, decision.
-func (r *runner) turn(ctx context.Context, n int, feedback string) (step, error) {
-	if end, err := r.stopped(ctx); end != "" {
-		return step{end: end}, err
+// turn is one iteration: prompt, agent, import, decision.
+func (r *runner) turn(ctx context.Context, n int, feedback string) step {
+	if s := r.stopped(ctx); s.end != "" {
+		return s
 	}
 	r.gatedInTurn = false
 	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)})
 	inv, err := r.invocation(ctx, n, feedback)
 	if err != nil {
-		if end, why := r.stopped(ctx); end != "" {
-			return step{end: end}, why
+		if s := r.stopped(ctx); s.end != "" {
+			return s
 		}
-		return step{end: EndPrompt}, err
+		return step{end: EndPrompt, err: err}
 	}
-	r.unsafe = true
+	r.pending = true
 	t := r.iterate(ctx, n, inv)
-	err = r.handBack(ctx, n)
+	err = r.importWork(ctx, n)
 	if err == nil {
 		t.Commits = r.res.Work.New
 	}
 	r.record(t)
 	if err != nil {
-		return step{end: EndHandBack}, err
+		return step{end: EndImport, err: err}
 	}
 	return r.judge(ctx, t)
 }
 
 func (r *runner) record(t turn) {
-	r.res.Iterations = append(r.res.Iterations, t.Iteration)
-	r.res.Usage = r.res.Usage.Add(t.Usage)
-	r.res.Signal, r.res.Message, r.res.Failure = t.Signal, t.message, t.Failure
-	r.fruitless++
-	if t.Commits > 0 {
-		r.fruitless = 0
-	}
 	it := t.Iteration
-	r.observe.emit(Event{Kind: EventEnded, Iteration: it.Number, Text: it.Ending, Result: &it})
+	r.res.Iterations = append(r.res.Iterations, it)
+	r.res.Usage = r.res.Usage.Add(it.Usage)
+	r.res.Signal, r.res.Message, r.res.Failure, r.res.Denied = it.Signal, t.message, it.Failure, it.Denied
+	r.res.Fruitless++
+	if it.Commits > 0 {
+		r.res.Fruitless = 0
+	}
+	r.observe.emit(Event{Kind: EventEnded, Iteration: it.Number, Text: string(it.Ending), Result: &it, Used: r.res.Usage})
 }
 
-// handBack takes the commits back. It is what a stop of the run has to do next anyway, so a stop does not cancel it; it
-// only shortens the time it may take.
-func (r *runner) handBack(ctx context.Context, n int) error {
-	took, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), handBackLimit, errCommand)
+// importWork imports the commits. Any end needs the import anyway, so a stop does not cancel it; it only shortens its time.
+func (r *runner) importWork(ctx context.Context, n int) error {
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), importLimit, errCommand)
 	defer cancel()
-	hurried, hurry := context.WithCancelCause(took)
+	hurried, hurry := context.WithCancelCause(limited)
 	defer hurry(nil)
 	stop := context.AfterFunc(ctx, func() {
-		late := time.NewTimer(handBackLimitStopped)
+		late := time.NewTimer(importLimitStopped)
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -166,11 +191,11 @@ func (r *runner) handBack(ctx context.Context, n int) error {
 		}
 	})
 	defer stop()
-	work, err := r.c.HandBack(hurried)
+	work, err := r.c.Import(hurried)
 	if err != nil {
-		return fmt.Errorf("take the commits back: %w", err)
+		return fmt.Errorf("import the commits: %w", err)
 	}
-	r.unsafe = false
+	r.pending = false
 	r.res.Work = work
 	if work.New > 0 {
 		r.observe.emit(Event{Kind: EventCommits, Iteration: n, New: work.New})
@@ -178,21 +203,21 @@ func (r *runner) handBack(ctx context.Context, n int) error {
 	return nil
 }
 
-// stopped says whether the run was stopped from outside or has run out of time.
-func (r *runner) stopped(ctx context.Context) (End, error) {
+// stopped ends a run that was stopped from outside or has run out of time.
+func (r *runner) stopped(ctx context.Context) step {
 	if err := r.aborted(); err != nil {
-		return EndInterrupted, err
+		return step{end: EndInterrupted, err: err}
 	}
 	if ctx.Err() != nil {
-		return EndTimeout, fmt.Errorf("the run took longer than %s; raise run-timeout if it needs more", r.c.Timers.Run)
+		return step{end: EndTimeout}
 	}
-	return "", nil
+	return step{}
 }
 
-// broken says what an error of the sandbox means: often only that the run was stopped.
-func (r *runner) broken(ctx context.Context, err error) (End, error) {
-	if end, why := r.stopped(ctx); end != "" {
-		return end, why
+// broken ends a run after an error of the sandbox, which often only means that the run was stopped.
+func (r *runner) broken(ctx context.Context, err error) step {
+	if s := r.stopped(ctx); s.end != "" {
+		return s
 	}
-	return EndSandbox, err
+	return step{end: EndSandbox, err: err}
 }

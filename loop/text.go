@@ -19,7 +19,7 @@ func cut(s string, limit int) string {
 	return strings.Clone(s[:n]) + mark // cloned so that a short text does not keep a long one alive
 }
 
-// clean removes what a reader cannot see or a terminal would obey: control characters but newline and tab, format
+// clean removes characters that a reader cannot see or a terminal would obey: control characters but newline and tab, format
 // characters (zero-width, bidirectional, tags), and bytes that are no text.
 func clean(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")

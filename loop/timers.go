@@ -25,6 +25,7 @@ var (
 	errGrace     = errors.New("completion grace is over")
 	errIteration = errors.New("iteration timeout")
 	errRun       = errors.New("run timeout")
+	errBudget    = errors.New("budget spent")
 	errCommand   = errors.New("command timeout")
 )
 
@@ -64,7 +65,7 @@ func (t Timers) validate() error {
 	return nil
 }
 
-// pulse is what the timers of an iteration look at.
+// pulse is the state that the timers of an iteration read.
 type pulse struct {
 	last   time.Time // when the last byte came; at first the start
 	signal time.Time // since when the completion signal stands; zero: it does not

@@ -76,6 +76,24 @@ func TestGraceIsResetByEachLine(t *testing.T) {
 	})
 }
 
+// An agent that hangs after its question is done, too.
+func TestGraceAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for said, end := range map[string]End{
+			"say 1 <needs-info>Which?</needs-info>": EndNeedsInfo, "say 1 <no-change>fine</no-change>": EndNoChange,
+		} {
+			c := staged(stage{agent: act(true, said)}, &diary{})
+			c.Import = commits(0)
+			r := Run(t.Context(), c)
+			wantEnd(t, r, end)
+			if it := wantEnding(t, r, 1, EndingGrace); it.Failure != nil || it.Signal != "" {
+				t.Errorf("%+v", it)
+			}
+		}
+	})
+}
+
 func TestGraceHasAnAbsoluteCap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +186,7 @@ func TestRunTimeoutIsAbsolute(t *testing.T) {
 		handed := 0
 		c := staged(stage{agent: chatter}, &diary{})
 		c.Timers.Iteration = 90 * time.Minute
-		c.HandBack = func(ctx context.Context) (Work, error) {
+		c.Import = func(ctx context.Context) (Work, error) {
 			handed++
 			return Work{Tip: "t", Commits: handed, New: 1}, ctx.Err()
 		}
@@ -180,7 +198,7 @@ func TestRunTimeoutIsAbsolute(t *testing.T) {
 			t.Errorf("ended after %s, want 4 h", got)
 		}
 		if handed != 3 || r.Work.Commits != 3 {
-			t.Errorf("%d hand-backs, work %+v; the last one has to come after the timeout", handed, r.Work)
+			t.Errorf("%d imports, work %+v; the last one has to come after the timeout", handed, r.Work)
 		}
 	})
 }
@@ -300,7 +318,7 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 					c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
 					c.Interrupt = interrupt
 					handed := 0
-					c.HandBack = func(ctx context.Context) (Work, error) {
+					c.Import = func(ctx context.Context) (Work, error) {
 						handed++
 						return Work{Tip: "t", Commits: 1, New: 1}, ctx.Err()
 					}
@@ -318,7 +336,7 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 						t.Errorf("ended after %s", got)
 					}
 					if handed != 1 || r.Work.Tip != "t" {
-						t.Errorf("%d hand-backs, work %+v: every end takes the commits back, once", handed, r.Work)
+						t.Errorf("%d imports, work %+v: every end takes the commits back, once", handed, r.Work)
 					}
 				})
 			})
@@ -362,20 +380,20 @@ func TestCommandsGetTheInterruptAndItsGrace(t *testing.T) {
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }
 
-func TestStuckHandBackIsCutShortAfterAStop(t *testing.T) {
+func TestStuckImportIsCutShortAfterAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := staged(stage{agent: act(false, done)}, &diary{})
-		c.HandBack = func(ctx context.Context) (Work, error) {
+		c.Import = func(ctx context.Context) (Work, error) {
 			cancel(errors.New("stop"))
 			<-ctx.Done()
 			return Work{}, context.Cause(ctx)
 		}
 		start := time.Now()
-		wantEnd(t, Run(ctx, c), EndHandBack)
-		if got := time.Since(start); got != handBackLimitStopped {
-			t.Errorf("gave up after %s, want %s", got, handBackLimitStopped)
+		wantEnd(t, Run(ctx, c), EndImport)
+		if got := time.Since(start); got != importLimitStopped {
+			t.Errorf("gave up after %s, want %s", got, importLimitStopped)
 		}
 	})
 }

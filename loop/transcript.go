@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	stderrKept = 8 << 10 // bytes of standard error that a decoder sees
-	proseKept  = 1 << 20 // bytes of an iteration's prose that are searched for structured output
+	stderrKept  = 16 << 10 // bytes of standard error that a decoder sees
+	stderrLines = 50       // lines of it that a failure shows
+	proseKept   = 1 << 20  // bytes of an iteration's prose that are searched for structured output
 )
 
-// transcript takes one agent process's output as it comes. Standard output and standard error are each written from
+// transcript reads one agent process's output as it comes. Standard output and standard error are each written from
 // one goroutine; the timers read pulse from a third.
 type transcript struct {
 	iteration int
@@ -56,7 +57,7 @@ func (t *transcript) stdout(raw io.Writer) io.Writer { return tap{t, []io.Writer
 // errors is the writer for standard error.
 func (t *transcript) errors(raw io.Writer) io.Writer { return tap{t, []io.Writer{raw, t.stderr}} }
 
-// tap notes that the process is alive, and hands the bytes on to writers that never fail.
+// tap notes that the process is alive, and passes the bytes on to writers that never fail.
 type tap struct {
 	t  *transcript
 	to []io.Writer
@@ -70,7 +71,7 @@ func (w tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end says that the process is gone and what it meant.
+// end closes the stream of a process that is gone and returns its report.
 func (t *transcript) end(how agents.Ending) agents.Report {
 	_ = t.lines.Close()
 	how.StderrTail = t.stderr.String()
@@ -103,9 +104,9 @@ func (t *transcript) message(e agents.Event) {
 		t.proseID = e.Message
 		_, _ = io.WriteString(t.prose, e.Text)
 	}
-	before := t.done.signal()
+	before := t.done.complete()
 	t.done.add(e)
-	after := t.done.signal()
+	after := t.done.complete()
 	if (before == "") == (after == "") {
 		return
 	}

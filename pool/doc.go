@@ -1,15 +1,19 @@
-// Package pool empties a backlog: it selects issues, claims each, works it with a coding agent in its own worktree and
-// sandbox, publishes the commits and reports back.
+// Package pool empties one backlog of one repository.
 //
-// A [Pool] is made from a [Config] by [New]. [Pool.Sweep] is one pass over the backlog: it returns when nothing
-// selectable is left. Several pools, in one process or in many, on one machine or on several, may work one backlog at
-// the same time: a claim (a git ref, see package worktree) makes each issue one pool's at a time.
+// A [Worker] works one issue end to end: claim, freeze, and then the stages of package pool/run. A [Pool] is a Worker
+// with a backlog: it selects issues and schedules them under one limit, however many sweeps run. Both are safe for
+// concurrent use, and any number of them, in any number of processes, may share a repository: claims keep them off each
+// other's issues.
 //
-// Ending the context given to Sweep stops it gracefully: nothing new is claimed, agents get [Config.StopGrace] to end,
-// their commits are taken back, claims are released. [Pool.Kill] stops at once. A process that dies instead leaves a
-// [Journal] behind, from which the next sweep ends orphaned agents, takes their commits back and finishes what was
-// begun.
+// Nothing here writes to standard output, reads flags or handles signals. The caller passes values (agent, sandbox
+// provider, tracker, journal) and gets [journal.Event] values and a [Summary].
 //
-// An issue that fails is a [Result], never an error: Sweep returns an error only when the backlog cannot be worked at
-// all. The package has no global state; everything is safe for concurrent use unless said otherwise.
+// [Pool.Drain], the end of a sweep's context and [Worker.Kill] end a pool, each more quickly than the one before;
+// [Worker.Stop] ends one run. What a crash leaves is recovered when the next sweep begins.
+//
+// Several backlogs of one repository need names of their own, in the Run.Name of their Config and in the Namespace of their
+// worktree.Options.
+//
+// Stability: the packages of this module below internal/ may change with any release. The others follow semantic
+// versions from v1 on; before v1 a minor version may change them, and says so in its notes.
 package pool

@@ -10,6 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
@@ -19,32 +21,18 @@ import (
 // agents.Codex{} take its place in real life.
 func Example() {
 	ctx := context.Background()
-	dir, state := exampleRepository(), exampleState()
-	defer os.RemoveAll(dir)
-	defer os.RemoveAll(state)
+	config, closeStore := exampleConfig(ctx)
+	defer closeStore()
+	backlog, err := local.New(local.Config{Dir: filepath.Join(config.Repo.Dir(), "backlog"), LockDir: config.StateDir})
+	if err != nil {
+		panic(err)
+	}
+	config.Tracker = backlog
+	config.Gate = []loop.Command{{Line: "grep -q hello hello.txt"}}
+	config.Options = agents.Options{Command: []string{"sh", "-c",
+		`echo hello > hello.txt; git add .; git commit -qm "Say hello"; echo "<promise>COMPLETE</promise>"`}}
 
-	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state})
-	if err != nil {
-		panic(err)
-	}
-	journal, err := pool.OpenJournal(ctx, filepath.Join(state, "state.db"))
-	if err != nil {
-		panic(err)
-	}
-	defer journal.Close()
-	backlog, err := local.New(local.Config{Dir: filepath.Join(dir, "backlog"), LockDir: state})
-	if err != nil {
-		panic(err)
-	}
-
-	workers, err := pool.New(pool.Config{
-		Repo: repo, Journal: journal, Tracker: backlog, StateDir: state,
-		Agent: agents.Command{},
-		Options: agents.Options{Command: []string{"sh", "-c",
-			`echo hello > hello.txt; git add .; git commit -qm "Say hello"; echo "<promise>COMPLETE</promise>"`}},
-		Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
-		Gate:      []loop.Command{{Line: "grep -q hello hello.txt"}},
-	})
+	workers, err := pool.New(pool.Config{Run: config, Parallel: 2})
 	if err != nil {
 		panic(err)
 	}
@@ -52,8 +40,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for _, run := range summary.Runs {
-		fmt.Println(run.Key, run.Verdict.Outcome, run.Verdict.Commits, run.Branch)
+	for _, r := range summary.Runs {
+		fmt.Println(r.Key, r.Verdict.Outcome, r.Commits, r.Branch)
 	}
 	// Output: say-hello succeeded 1 ralph/say-hello
 }
@@ -61,32 +49,46 @@ func Example() {
 // A Job is one prompt without a backlog; its commits are merged back into the branch that is checked out.
 func ExampleJob() {
 	ctx := context.Background()
-	dir, state := exampleRepository(), exampleState()
-	defer os.RemoveAll(dir)
-	defer os.RemoveAll(state)
+	config, closeStore := exampleConfig(ctx)
+	defer closeStore()
+	config.Prompt = loop.Prompt{Inline: "Keep this."}
+	config.Options = agents.Options{Command: []string{"sh", "-c",
+		`cat > prompt.txt; git add .; git commit -qm "Store the prompt"; echo "<promise>COMPLETE</promise>"`}}
 
+	result, err := pool.Job{Run: config, Strategy: pool.StrategyMerge}.Do(ctx)
+	if err != nil {
+		panic(err)
+	}
+	stored, err := os.ReadFile(filepath.Join(config.Repo.Dir(), "prompt.txt"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Record.Verdict.Outcome, len(result.Commits), result.Record.Base, string(stored))
+	// Output: succeeded 1 main Keep this.
+}
+
+// exampleConfig is what every run needs: a repository, a journal, an agent, a sandbox provider and a state folder.
+func exampleConfig(ctx context.Context) (config run.Config, closeStore func()) {
+	dir, state := exampleRepository(), exampleState()
 	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state})
 	if err != nil {
 		panic(err)
 	}
-	result, err := pool.Job{
-		Repo:  repo,
-		Agent: agents.Command{},
-		Options: agents.Options{Command: []string{"sh", "-c",
-			`cat > prompt.txt; git add .; git commit -qm "Note the prompt"; echo "<promise>COMPLETE</promise>"`}},
-		Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
-		Strategy:  pool.StrategyMerge,
-		Prompt:    loop.Prompt{Inline: "Keep this."},
-	}.Run(ctx)
+	store, err := sqlite.Open(ctx, filepath.Join(state, "state.db"), nil)
 	if err != nil {
 		panic(err)
 	}
-	noted, err := os.ReadFile(filepath.Join(dir, "prompt.txt"))
-	if err != nil {
-		panic(err)
+	config = run.Config{
+		Repo: repo, Store: store, StateDir: state,
+		Agent: agents.Command{}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
 	}
-	fmt.Println(result.End, len(result.Commits), result.Target, string(noted))
-	// Output: done 1 main Keep this.
+	return config, func() {
+		if err := store.Close(); err != nil {
+			panic(err)
+		}
+		_ = os.RemoveAll(dir)
+		_ = os.RemoveAll(state)
+	}
 }
 
 // exampleRepository makes a repository with one issue.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
@@ -34,31 +39,37 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// commits is an agent that commits one file named after its issue and says that it is done.
-const commits = `cat >/dev/null; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm "work on $RALPH_ISSUE_KEY"
-echo "<promise>COMPLETE</promise>"`
+const (
+	done = `; echo "<promise>COMPLETE</promise>"`
+	// commits is an agent that commits one file named after its issue and says that it is done.
+	commits = `cat >/dev/null; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm "work on $RALPH_ISSUE_KEY"` + done
+	// endless is an agent that commits, says so and then works until it is stopped.
+	endless = `cat >/dev/null; echo work > work; git add work; git commit -qm "half the work"; echo more > more; echo started; exec sleep 1000`
+	evil    = `mkdir -p .github/workflows; echo evil > .github/workflows/evil.yml; git add -A; `
+)
 
 // fixture is one repository with a backlog, and what a pool needs.
 type fixture struct {
 	t      *testing.T
 	repo   string
 	state  string
+	host   string // shared by the clones of this host
+	store  *store
 	Config pool.Config
 
-	mu     sync.Mutex
-	events []pool.Event
-	onStep func(pool.Event)
+	mu      sync.Mutex
+	events  []journal.Event     // guarded by mu
+	onEvent func(journal.Event) // guarded by mu; called by the observer
 }
 
 func newFixture(t *testing.T, agent string) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	f := &fixture{t: t, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state")}
+	f := &fixture{t: t, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state"), host: filepath.Join(dir, "host"), store: &store{}}
 	f.git(dir, "init", "-q", "-b", "main", f.repo)
 	f.write("README", "hello\n")
 	f.write(".gitignore", ".ralph/\n")
-	f.git(f.repo, "add", "-A")
-	f.git(f.repo, "commit", "-qm", "init")
+	f.commit("init")
 	if err := os.MkdirAll(filepath.Join(f.repo, ".ralph", "backlog"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,51 +77,145 @@ func newFixture(t *testing.T, agent string) *fixture {
 	return f
 }
 
-// config makes what one ralph process would have: everything opened anew.
+// config makes what one ralph process would have: everything but the store opened anew.
 func (f *fixture) config(agent string) pool.Config {
 	f.t.Helper()
-	ctx := context.Background()
-	repo, err := worktree.Open(ctx, f.repo, worktree.Options{StateDir: f.state})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	journal, err := pool.OpenJournal(ctx, filepath.Join(f.state, "state.db"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { _ = journal.Close() })
 	backlog, err := local.New(local.Config{Dir: filepath.Join(f.repo, ".ralph", "backlog"), LockDir: f.state})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return pool.Config{
-		Repo: repo, Journal: journal, Tracker: backlog, StateDir: f.state,
-		Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", agent}},
-		Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2, Observe: f.observe,
+		Run: run.Config{
+			Repo: f.open(""), Store: f.store, Tracker: backlog, StateDir: f.state,
+			Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", agent}},
+			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
+		},
+		MinFree: -1, Observe: f.observe,
 	}
 }
 
-func (f *fixture) observe(e pool.Event) {
+func (f *fixture) open(remote string) *worktree.Repo {
+	f.t.Helper()
+	repo, err := worktree.Open(f.t.Context(), f.repo, worktree.Options{
+		StateDir: f.state, HostDir: f.host, Remote: remote, Sleep: func(context.Context, time.Duration) error { return nil },
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return repo
+}
+
+// withRemote gives the fixture a remote with main, and publishes branches there.
+func (f *fixture) withRemote() (bare string) {
+	f.t.Helper()
+	bare = filepath.Join(f.t.TempDir(), "origin.git")
+	f.git(f.repo, "init", "-q", "--bare", "-b", "main", bare)
+	f.git(f.repo, "remote", "add", "origin", bare)
+	f.git(f.repo, "push", "-q", "origin", "main")
+	f.Config.Run.Repo, f.Config.Run.Publish, f.Config.Run.Protected = f.open("origin"), journal.PublishBranch, publish.ProtectedPaths()
+	return bare
+}
+
+// store is a journal that tells when a run has reached a stage: its state is stored, and nothing of it is done yet.
+type store struct {
+	journaltest.Memory
+
+	mu      sync.Mutex
+	seen    map[string]bool      // guarded by mu; run and stage
+	onStage func(journal.Record) // guarded by mu
+}
+
+func (s *store) Save(ctx context.Context, r journal.Record) error {
+	err := s.Memory.Save(ctx, r)
+	s.mu.Lock()
+	id, hook := r.ID+" "+string(r.Stage), s.onStage
+	first := !s.seen[id]
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	s.seen[id] = true
+	s.mu.Unlock()
+	if err == nil && first && hook != nil {
+		hook(r)
+	}
+	return err
+}
+
+// onStage calls hook, on the run's own goroutine, the first time that a run reaches the stage.
+func (f *fixture) onStage(stage journal.Stage, hook func(journal.Record)) {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	f.store.onStage = nil
+	if hook != nil {
+		f.store.onStage = func(r journal.Record) {
+			if r.Stage == stage {
+				hook(r)
+			}
+		}
+	}
+}
+
+func (f *fixture) observe(e journal.Event) {
 	f.mu.Lock()
 	f.events = append(f.events, e)
-	hook := f.onStep
+	hook := f.onEvent
 	f.mu.Unlock()
-	if hook != nil && e.Kind == pool.EventStep {
+	if hook != nil {
 		hook(e)
 	}
 }
 
-func (f *fixture) sweep(ctx context.Context, keys ...string) pool.Summary {
+// onStarted calls hook when the agent of a run has said that it started; see endless.
+func (f *fixture) onStarted(hook func(key string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onEvent = func(e journal.Event) {
+		if e.Kind == journal.EventAgent && strings.TrimSpace(e.Text) == "started" {
+			hook(e.Key)
+		}
+	}
+}
+
+func (f *fixture) pool() *pool.Pool {
 	f.t.Helper()
 	p, err := pool.New(f.Config)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	s, err := p.Sweep(ctx, keys...)
+	return p
+}
+
+func (f *fixture) sweep(ctx context.Context, keys ...string) pool.Summary {
+	f.t.Helper()
+	s, err := f.pool().Sweep(ctx, keys...)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return s
+}
+
+// runs are the records of an issue.
+func (f *fixture) runs(key string) []journal.Record {
+	f.t.Helper()
+	runs, err := f.store.Find(context.WithoutCancel(f.t.Context()), journal.Query{Pool: f.Config.Run.Name, Key: key})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return runs
+}
+
+// one sweeps and returns its only run.
+func (f *fixture) one(keys ...string) journal.Record {
+	f.t.Helper()
+	return f.only(f.sweep(f.t.Context(), keys...))
+}
+
+func (f *fixture) only(s pool.Summary) journal.Record {
+	f.t.Helper()
+	if len(s.Runs) != 1 {
+		f.t.Fatalf("%d runs, want 1; skipped %+v, unavailable %v, broken %+v", len(s.Runs), s.Skipped, s.Unavailable, s.Broken)
+	}
+	return s.Runs[0]
 }
 
 func (f *fixture) write(name, text string) {
@@ -122,6 +227,19 @@ func (f *fixture) write(name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// exists reports whether the checkout has the file.
+func (f *fixture) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.repo, name))
+	return err == nil
+}
+
+// commit commits everything in the checkout, as a person would.
+func (f *fixture) commit(message string) {
+	f.t.Helper()
+	f.git(f.repo, "add", "-A")
+	f.git(f.repo, "commit", "-qm", message)
 }
 
 // issue adds an issue that ralph may work; extra are further lines of front matter.
@@ -144,6 +262,17 @@ func (f *fixture) text(key string) string {
 	return string(b)
 }
 
+// labels is the line of the issue with its labels.
+func (f *fixture) labels(key string) string {
+	f.t.Helper()
+	for line := range strings.Lines(f.text(key)) {
+		if strings.HasPrefix(line, "labels:") {
+			return line
+		}
+	}
+	return ""
+}
+
 func (f *fixture) git(dir string, args ...string) string {
 	f.t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
@@ -153,21 +282,24 @@ func (f *fixture) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// clean fails the test if a claim is held or a worktree is left.
+// clean fails the test if a claim is held, a worktree is left or a run is open.
 func (f *fixture) clean() {
 	f.t.Helper()
-	held, _, err := f.Config.Repo.Claims(context.Background())
+	claims, err := f.Config.Run.Repo.Claims(context.Background())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for key := range held {
-		f.t.Errorf("claim of %s is left", key)
+	for key, c := range claims {
+		if c.Err != nil || c.Holder.Run != "" || c.Record.Pending != nil {
+			f.t.Errorf("claim of %s is left: %+v", key, c)
+		}
 	}
 	if out := f.git(f.repo, "worktree", "list"); strings.Contains(out, "\n") {
 		f.t.Errorf("worktrees are left:\n%s", out)
 	}
-	if open, err := f.Config.Journal.Open(context.Background()); err != nil || len(open) > 0 {
-		f.t.Errorf("open runs are left: %v %v", open, err)
+	open, err := f.store.Find(context.Background(), journal.Query{Pool: f.Config.Run.Name, Open: true})
+	if err != nil || len(open) > 0 {
+		f.t.Errorf("open runs are left: %+v %v", open, err)
 	}
 }
 
@@ -179,10 +311,51 @@ func lines(cmds ...string) []loop.Command {
 	return out
 }
 
-func (f *fixture) only(s pool.Summary) pool.Record {
-	f.t.Helper()
-	if len(s.Runs) != 1 {
-		f.t.Fatalf("%d runs, want 1; skipped %+v, unavailable %v", len(s.Runs), s.Skipped, s.Unavailable)
+// outcomes are those of a sweep, by key.
+func outcomes(s pool.Summary) map[string]journal.Outcome {
+	out := map[string]journal.Outcome{}
+	for _, r := range s.Runs {
+		out[r.Key] = r.Verdict.Outcome
 	}
-	return s.Runs[0]
+	return out
+}
+
+// skips are the codes of a sweep's skipped issues, by key.
+func skips(s pool.Summary) map[string]journal.SkipCode {
+	out := map[string]journal.SkipCode{}
+	for _, k := range s.Skipped {
+		out[k.Issue.Key] = k.Skip.Code
+	}
+	return out
+}
+
+// pipe is a named pipe by which a command tells the test that it has begun.
+type pipe struct {
+	path string
+	file *os.File
+	t    *testing.T
+}
+
+func newPipe(t *testing.T) pipe {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // both ends, so that opening waits for nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pipe{path, file, t}
+}
+
+// then calls do once something has been written.
+func (p pipe) then(do func()) {
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := p.file.Read(make([]byte, 1)); err == nil {
+			do()
+		}
+	})
+	p.t.Cleanup(func() { _ = p.file.Close(); waiting.Wait() })
 }

@@ -4,83 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
+
+// parallelReads is how many issues are read side by side.
+const parallelReads = 8
 
 // followUps lists ralph's own open requests that need another run and may have one now, and those that have had as many
 // as they may have: they are a person's.
-func (p *Pool) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
-	follower, ok := tracker.As[tracker.Follower](p.cfg.Tracker)
-	if !ok || p.cfg.Publish != PublishRequest || p.cfg.Requests.MaxRounds < 0 {
+func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
+	follower, ok := tracker.As[tracker.Follower](w.cfg.Tracker)
+	if !ok || w.cfg.Publish != journal.PublishRequest {
 		return nil, nil, nil
 	}
-	list, err := follower.FollowUps(ctx, p.cfg.BranchPrefix)
-	if err != nil {
-		return nil, nil, fmt.Errorf("list requests: %w", err)
+	var list []tracker.FollowUp
+	if w.cfg.Requests.MaxRounds >= 0 {
+		if list, err = follower.FollowUps(ctx, tracker.FollowUpQuery{Prefix: w.c.BranchPrefix, Answered: v.answered}); err != nil {
+			return nil, nil, fmt.Errorf("list requests: %w", err)
+		}
 	}
-	for _, f := range list {
+	if list, err = w.askedRounds(ctx, v, list); err != nil {
+		return nil, nil, err
+	}
+	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
-		if claimed && !c.Gone || !v.wanted(f.Key) || v.last[f.Key].Verdict.RetryAt.After(v.now) {
-			continue
-		}
-		issue, err := p.cfg.Tracker.Get(ctx, f.Key)
+		return claimed && (c.Err != nil || isHeld(c)) || !v.wanted(f.Key) || v.waits(f.Key)
+	})
+	issues := make([]tracker.Issue, len(list)) // one that is not found is not open
+	reads, reading := errgroup.WithContext(ctx)
+	reads.SetLimit(parallelReads)
+	for n, f := range list {
+		reads.Go(func() (err error) {
+			if issues[n], err = w.cfg.Tracker.Get(reading, f.Key); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+				return fmt.Errorf("read issue %s: %w", f.Key, err)
+			}
+			return nil
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for n, f := range list {
+		issue, t := issues[n], v.tally[f.Key]
 		switch {
-		case errors.Is(err, tracker.ErrNotFound):
-			continue
-		case err != nil:
-			return nil, nil, fmt.Errorf("read issue %s: %w", f.Key, err)
-		}
-		runs, err := p.cfg.Journal.Runs(ctx, f.Key)
-		if err != nil {
-			return nil, nil, err
-		}
-		switch {
-		case !issue.Open || issue.HasLabel(p.cfg.Labels.NeedsHuman):
-		case rounds(runs) >= p.cfg.Requests.MaxRounds:
-			exhausted = append(exhausted, FollowUp{f, issue})
+		case !issue.Open || issue.HasLabel(w.cfg.Labels.NeedsHuman):
+		case t.Asked != nil && !t.Asked.Request && w.works(issue): // a person wants the issue done anew
+		case issue.HasLabel(w.cfg.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
+		case t.Asked != nil && t.Asked.Request:
+			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
+		case t.Rounds >= w.cfg.Requests.MaxRounds && w.unfit(issue, w.c.Require) == "": // a person has put it back
+		case t.Rounds >= w.cfg.Requests.MaxRounds:
+			exhausted = append(exhausted, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
 		default:
-			out = append(out, FollowUp{f, issue})
+			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
 		}
 	}
 	return out, exhausted, nil
 }
 
-// rounds counts the follow-up runs since the issue was last worked on its own account.
-func rounds(runs []Record) int {
-	n := 0
+// answered is the time up to which pushed runs answer what people said on the issue's request; zero when none is known. A
+// run answers what it was told of. Of another host's run only its end is known.
+func (v view) answered(ctx context.Context, key string) (at time.Time, err error) {
+	runs, err := v.w.history(ctx, key)
+	elsewhere := v.claims[key].Record
 	for _, r := range runs {
-		switch {
-		case r.Ended.IsZero() || r.Verdict.Outcome == Interrupted || r.Verdict.Outcome == AgentUnavailable:
-		case r.Verdict.FollowUp == "":
-			n = 0
-		default:
-			n++
+		if r.ID == elsewhere.Run {
+			elsewhere = worktree.Record{}
+		}
+		told := r.Answers
+		if told.IsZero() {
+			told = r.Started
+		}
+		if r.Published != "" && told.After(at) {
+			at = told
 		}
 	}
-	return n
+	if elsewhere.Tip != "" && elsewhere.At.After(at) {
+		at = elsewhere.At
+	}
+	return at, err
 }
 
-// feedbackOf tells the agent what is wrong with its request. Logs and reviews are data.
-func feedbackOf(f tracker.FollowUp, base string) string {
-	text, _ := tracker.Clean(f.Feedback)
-	fence := "~~~~"
-	for strings.Contains(text, fence) {
-		fence += "~"
+// approvedText reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more
+// who edited them since: the label is gone.
+func approvedText(issue tracker.Issue, runs journal.History, claim *worktree.Claim) bool {
+	before := claim.Record().Hash // of another host, if this one has none
+	for _, r := range runs {
+		if !r.Ended.IsZero() && r.Hash != "" {
+			before = r.Hash
+		}
 	}
-	var what string
-	switch f.Reason {
-	case tracker.ChecksFailed:
-		what = "required checks have failed"
-	case tracker.Conflict:
-		what = fmt.Sprintf("it conflicts with %s; merge %s into your branch and resolve the conflicts", base, base)
-	case tracker.ChangesRequested:
-		what = "a reviewer asks for changes"
-	}
-	out := fmt.Sprintf("Your work is already in a request for review, and %s.", what)
-	if text != "" {
-		out += fmt.Sprintf("\n\n%s\n%s\n%s\n", fence, text, fence)
-	}
-	return out
+	return before != "" && strings.HasPrefix(before, issue.TextHash())
+}
+
+// edited tells whether an issue is not what a run works from any more.
+func edited(rec journal.Record) func(tracker.Issue) bool {
+	return func(i tracker.Issue) bool { return rec.Hash != "" && i.Hash() != rec.Hash }
 }

@@ -2,17 +2,18 @@ package pool
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -30,90 +31,118 @@ const (
 	StrategyMerge Strategy = "merge-to-head"
 )
 
-// Job is one prompt for one agent, without a tracker: what `ralph run` does.
+// Strategies lists every strategy.
+func Strategies() []Strategy { return []Strategy{StrategyHead, StrategyMerge, StrategyBranch} }
+
+// Job is one prompt for one agent, or one command in a sandbox, without a tracker. It takes the same stages as an issue.
 type Job struct {
-	// Repo must have a state folder of its own, apart from a Pool's: the worktrees of jobs are not a sweep's to clean.
-	Repo      *worktree.Repo
-	Agent     agents.Agent
-	Options   agents.Options
-	Sandboxes sandboxes.Provider
-	Name      string // shown to people; part of the scratch branch's name
+	Run  run.Config
+	Name string // shown to people; part of the scratch branch's name
 
-	Strategy   Strategy // default StrategyHead for a sandbox in place, else StrategyMerge
-	Branch     string   // StrategyBranch
-	AllowDirty bool     // StrategyBranch: work on in a worktree with uncommitted changes
-	Copy       []string // untracked files that go into the worktree; not with StrategyHead
+	Strategy       Strategy // default StrategyHead for a prompt in a sandbox in place, else StrategyMerge
+	Branch         string   // StrategyBranch
+	AllowDirty     bool     // StrategyBranch: work on in a worktree with uncommitted changes
+	SignalOptional bool     // one iteration that ends well is enough
+	Output         *loop.Output
+	Command        *run.Command // run this instead of the agent; what it commits stays on a branch
 
-	Prompt        loop.Prompt
-	Setup, Gate   []loop.Command
-	Signals       []string
-	MaxIterations int // default 1
-	NoProgress    int // default: never
-	Timers        loop.Timers
-	Budget        loop.Budget
-	Output        *loop.Output
-	Env           []string
-	Network       Network
-	Limits        sandboxes.Limits
-	Mounts        []sandboxes.Mount
-
-	// Kill, when closed, ends everything at once; ending the context of Run asks the agent to end.
+	// Kill, when closed, ends everything at once; ending the context of Do asks the agent to end.
 	Kill    <-chan struct{}
 	Observe func(loop.Event)
-	// Recovered is told, before the job begins, what was taken back of each earlier one that had died with work.
-	Recovered func(Recovered)
-	Stream    func(name string) (io.WriteCloser, error)
+	Stream  func(name string) (io.WriteCloser, error)
+	// Recovered is told, before the job begins, of each earlier one that had died, with what was imported of its work.
+	Recovered func(journal.Record)
 }
 
-// JobResult is what a job did.
-type JobResult struct {
-	loop.Result
-	Branch  string            // where the commits are
-	Target  string            // the branch that was checked out at the start
-	Commits []worktree.Commit // the agent's, oldest first
-	Merged  string            // StrategyMerge: the commit that the target was moved to
-	Tree    string            // the worktree, if it is still there
-	WIP     string            // commit that holds uncommitted changes; they are not on the branch
+// StrategyError says that strategy, sandbox and branch of a job do not fit together.
+type StrategyError struct {
+	Strategy Strategy
+	Problem  StrategyProblem
+	Sandbox  string
 }
 
-// Recovered is what a job that died had left in its worktree.
-type Recovered struct {
-	Run, Key string
-	Branch   string // where its commits are
-	New      int    // how many of them were not on it for sure
-	WIP      string // commit that holds its uncommitted changes; they are not on the branch
-	Tree     string // the worktree, which stays
-}
+// StrategyProblem is what does not fit.
+type StrategyProblem string
+
+const (
+	StrategyUnknown   StrategyProblem = "unknown strategy"
+	StrategyNeedsNone StrategyProblem = "it works in the checkout itself and needs a sandbox in place"
+	StrategyNoBranch  StrategyProblem = "it needs the name of a branch"
+	StrategyHasBranch StrategyProblem = "a branch name goes with strategy branch"
+	StrategyCopy      StrategyProblem = "files are copied into a worktree only"
+)
+
+func (e *StrategyError) Error() string { return fmt.Sprintf("strategy %s: %s", e.Strategy, e.Problem) }
 
 // Check finds what is wrong with the job before anything starts.
 func (j Job) Check() error {
 	j = j.withDefaults()
 	var errs []error
-	if !slices.Contains([]Strategy{StrategyHead, StrategyMerge, StrategyBranch}, j.Strategy) {
-		errs = append(errs, fmt.Errorf("branch strategy %q is not one of head, merge-to-head, branch", j.Strategy))
+	bad := func(p StrategyProblem) {
+		errs = append(errs, &StrategyError{j.Strategy, p, j.Run.Sandboxes.Name()})
 	}
-	switch caps := j.Sandboxes.Capabilities(); {
+	if !slices.Contains(Strategies(), j.Strategy) {
+		bad(StrategyUnknown)
+	}
+	switch caps := j.Run.Sandboxes.Capabilities(); {
 	case j.Strategy == StrategyHead && caps.Files != sandboxes.InPlace:
-		errs = append(errs, fmt.Errorf("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", j.Sandboxes.Name()))
+		bad(StrategyNeedsNone)
 	case j.Strategy == StrategyBranch && j.Branch == "":
-		errs = append(errs, errors.New("branch strategy branch needs the name of a branch: --branch NAME"))
+		bad(StrategyNoBranch)
 	case j.Strategy != StrategyBranch && j.Branch != "":
-		errs = append(errs, fmt.Errorf("a branch name goes with branch strategy branch, not %s: --branch-strategy branch", j.Strategy))
-	case j.Strategy == StrategyHead && len(j.Copy) > 0:
-		errs = append(errs, errors.New("copy needs a worktree: --branch-strategy merge-to-head or branch"))
+		bad(StrategyHasBranch)
+	case j.Strategy == StrategyHead && len(j.Run.Copy) > 0:
+		bad(StrategyCopy)
 	}
-	return errors.Join(append(errs, j.Agent.Check(j.Options), j.config(place{}).Validate())...)
+	if j.Command == nil {
+		c := loop.Config{
+			Agent: j.Run.Agent, Options: j.Run.Options, Prompt: j.Run.Prompt, Setup: j.Run.Setup, Gate: j.Run.Gate, Signals: j.Run.Signals,
+			MaxIterations: j.Run.MaxIterations, NoProgress: j.Run.NoProgress, Timers: j.Run.Timers, Output: j.Output,
+		}
+		c.Prompt.Builtin = map[string]string{"branch": "", "source_branch": "", "base": ""}
+		errs = append(errs, c.Validate())
+	}
+	return errors.Join(errs...)
 }
 
-// Run runs the job to its end. An error means that the job could not be done; what the agent committed is kept and
-// the error says where. Ending ctx asks the agent to end and takes its commits back.
-func (j Job) Run(ctx context.Context) (JobResult, error) {
+func (j Job) withDefaults() Job {
+	if j.Strategy == "" {
+		j.Strategy = StrategyMerge
+		if j.Command == nil && j.Run.Sandboxes.Capabilities().Files == sandboxes.InPlace {
+			j.Strategy = StrategyHead
+		}
+	}
+	if j.Run.MaxIterations == 0 {
+		j.Run.MaxIterations = 1
+	}
+	if j.Run.NoProgress == 0 {
+		j.Run.NoProgress = -1
+	}
+	j.Run.Publish = journal.PublishNone
+	if j.Strategy == StrategyMerge && j.Command == nil {
+		j.Run.Publish = journal.PublishMerge
+	}
+	if j.Command != nil {
+		j.Run.Agent = nil
+	}
+	return j
+}
+
+// jobTTL is how long the claim on a named branch lasts without its ralph; a dead one's is taken over at once.
+const jobTTL = 24 * time.Hour
+
+// Do runs the job to its end. An error means that it could not be started; everything else is in the result's record.
+// Ending ctx asks the agent to end and imports its commits.
+func (j Job) Do(ctx context.Context) (run.Result, error) {
 	j = j.withDefaults()
 	if err := j.Check(); err != nil {
-		return JobResult{}, err
+		return run.Result{}, err
+	}
+	runner, err := run.New(j.Run)
+	if err != nil {
+		return run.Result{}, err
 	}
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)
@@ -125,88 +154,111 @@ func (j Job) Run(ctx context.Context) (JobResult, error) {
 	}()
 	defer func() { cancel(nil); <-killed }()
 
-	at, err := j.open(hard)
-	if err != nil {
-		return JobResult{}, err
+	if err := j.recover(hard, runner); err != nil {
+		return run.Result{}, err
 	}
-	defer at.free()
-	res, err := j.runAt(ctx, hard, at)
-	if err != nil {
-		return res, errors.Join(err, j.abandon(context.WithoutCancel(hard), at))
-	}
-	return res, j.finish(hard, at, &res)
-}
-
-func (j Job) withDefaults() Job {
-	if j.Strategy == "" {
-		j.Strategy = StrategyMerge
-		if j.Sandboxes.Capabilities().Files == sandboxes.InPlace {
-			j.Strategy = StrategyHead
+	if j.Command == nil { // its commits, or their merge, would take up what is half done there
+		if err := j.Run.Repo.Settled(hard); err != nil {
+			return run.Result{}, err
 		}
 	}
-	if j.MaxIterations == 0 {
-		j.MaxIterations = 1
+	base, err := j.Run.Repo.Base(hard, "")
+	if err != nil && j.Strategy == StrategyHead {
+		base, err = j.Run.Repo.Base(hard, "HEAD") // a detached head will do
 	}
-	if j.NoProgress == 0 {
-		j.NoProgress = -1
-	}
-	return j
-}
-
-func (j Job) runAt(soft, hard context.Context, at place) (res JobResult, err error) {
-	spec := sandboxes.Spec{
-		Run: at.run, Worktree: at.dir, Env: append([]string{"RALPH_RUN=" + at.run, "RALPH_BRANCH=" + at.branch}, j.Env...),
-	}
-	isolated := j.Sandboxes.Capabilities().Isolated()
-	if isolated {
-		spec.Env, spec.Mounts, spec.Limits = agents.Conceal(spec.Env), j.Mounts, j.Limits
-	}
-	if err := separate(hard, j.Sandboxes, at.tree, &spec); err != nil {
-		return res, err
-	}
-	way, err := leaving{
-		run: at.run, provider: j.Sandboxes, network: j.Network, agent: j.Agent, options: j.Options, secrets: NewSecrets(), log: zerolog.Nop(),
-	}.open()
 	if err != nil {
-		return res, err
+		return run.Result{}, err
 	}
-	defer func() {
-		res.Warnings = append(res.Warnings, way.refused()...)
-		err = errors.Join(err, way.close())
-	}()
-	spec.Egress, j.Options = way.socket, way.options
-	box, err := j.Sandboxes.Open(hard, spec)
+	if j.Command == nil {
+		if err := runner.CheckIdentity(hard, false); err != nil {
+			return run.Result{}, err
+		}
+	}
+	rec := j.record(runner, base)
+	if err := j.Run.Store.Save(hard, rec); err != nil {
+		return run.Result{}, err
+	}
+	claim, err := j.claim(hard, rec)
 	if err != nil {
-		return res, fmt.Errorf("sandbox %s: %w", j.Sandboxes.Name(), err)
+		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(hard, rec.ID))
 	}
-	c := j.config(at)
-	c.Sandbox, c.Interrupt = box, soft.Done()
-	res = JobResult{Result: loop.Run(hard, c), Branch: at.branch, Target: at.base.Name}
-	if err := box.Close(context.WithoutCancel(hard)); err != nil {
-		res.Warnings = append(res.Warnings, "sandbox: "+err.Error())
-	}
-	res.Warnings = append(res.Warnings, noticesOf(box)...)
-	res.Warnings = append(append(res.Warnings, leftInside(box)...), refusedBy(box)...)
-	return res, nil
+	return runner.Do(hard, run.Task{
+		Record: rec, Claim: claim, Base: base, Head: j.Strategy == StrategyHead, Dirty: j.AllowDirty, Output: j.Output,
+		SignalOptional: j.SignalOptional, Command: j.Command, Observe: j.Observe, Stream: j.Stream, Soft: ctx,
+	}), nil
 }
 
-func (j Job) config(at place) loop.Config {
-	prompt := j.Prompt
-	prompt.Builtin = map[string]string{"branch": at.base.Name, "source_branch": at.branch, "base": at.base.Name}
-	return loop.Config{
-		Agent: j.Agent, Options: j.Options, Prompt: prompt, HandBack: at.handBack, Setup: j.Setup, Gate: j.Gate,
-		Signals: j.Signals, MaxIterations: j.MaxIterations, NoProgress: j.NoProgress, Timers: j.Timers, Budget: j.Budget,
-		Output: j.Output, Observe: j.Observe, Stream: j.Stream, WithoutCommits: true,
-	}
+func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, error) {
+	holder := worktree.Holder{Owner: fmt.Sprintf("%s%d/%s", ownerOf(rec.Host), os.Getpid(), rand.Text()), Run: rec.ID}
+	return j.Run.Repo.Claim(ctx, rec.Key, holder, jobTTL)
 }
 
-// scratch is the key of a job on a scratch branch.
-func (j Job) scratch(run string) string {
-	if j.Name == "" {
-		return "run-" + run
+// record is the record of the job's run.
+func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
+	kind, name := journal.KindPrompt, j.Name
+	if j.Command != nil {
+		kind, name = journal.KindCommand, "shell"
 	}
-	return "run-" + tracker.Key(strings.ToLower(j.Name)) + "-" + run
+	rec := r.NewRecord(kind, "")
+	rec.Title, rec.Base, rec.Branch = j.Name, base.Name, base.Name
+	switch j.Strategy {
+	case StrategyMerge:
+		rec.Key, rec.Scratch = "run-"+rec.ID, true
+		if name != "" {
+			rec.Key = "run-" + tracker.Key(strings.ToLower(name)) + "-" + rec.ID
+		}
+		rec.Branch = "ralph/" + rec.Key
+	case StrategyBranch:
+		rec.Key, rec.Branch, rec.Keep = tracker.Key("branch-"+j.Branch), j.Branch, true
+	default:
+		rec.Key = "head-" + rec.ID
+	}
+	rec.Dir = r.Folder(rec.Key, rec.ID)
+	return rec
 }
 
-// jobLife is how long the claim on a named branch lasts without its ralph; a dead one's is taken over at once.
-const jobLife = 24 * time.Hour
+// RecoverJobs brings jobs that died to their end, and tells each to recovered.
+func RecoverJobs(ctx context.Context, c run.Config, recovered func(journal.Record)) error {
+	r, err := run.New(c)
+	if err != nil {
+		return err
+	}
+	return Job{Run: c, Recovered: recovered}.recover(ctx, r)
+}
+
+// recover brings jobs that died to their end.
+func (j Job) recover(ctx context.Context, r *run.Runner) error {
+	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
+		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
+		if err != nil {
+			return err
+		}
+		for _, rec := range open {
+			if !r.Dead(rec) {
+				continue
+			}
+			claim, err := j.claim(ctx, rec)
+			if errors.Is(err, worktree.ErrTaken) {
+				continue // another ralph is at it
+			}
+			if err != nil {
+				return fmt.Errorf("recover the run %s that died: %w", rec.ID, err)
+			}
+			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
+			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // somebody else was faster
+				if err := claim.Release(ctx); err != nil {
+					return err
+				}
+				continue
+			}
+			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
+				return fmt.Errorf("recover the run %s that died: %w", rec.ID, err)
+			}
+			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim})
+			if j.Recovered != nil {
+				j.Recovered(res.Record)
+			}
+		}
+	}
+	return nil
+}

@@ -1,25 +1,41 @@
 package pool
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/internal/tempdir"
-	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// recoverAll takes care of every run of this host whose process has died: it ends what still runs, takes the commits
-// back, finishes what had been decided, and gives the claim up. What another live ralph is taking care of is left. A run
-// that cannot be recovered now is told, and stops nothing else; away says that it could not be published for a reason that
-// may meet every other run too, whose agents would work for nothing.
-func (p *Pool) recoverAll(ctx context.Context) (r recovery, err error) {
-	open, err := p.cfg.Journal.Open(ctx)
+// Recovered is what taking care of dead runs came to.
+type Recovered struct {
+	Finished    []journal.Record // runs that had come to their own end, and are over now
+	Broken      []Skipped        // what could not be recovered now
+	Unavailable error            // why a run could not be published, for a reason that may meet every other run too
+}
+
+// Recover takes care of every run of this host whose process has died: it ends what still runs, imports the commits,
+// finishes what had been decided, and gives the claim up. Runs of live processes are left alone. A run that cannot be
+// recovered stops nothing else.
+func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
+	hard, release := w.untilKilled(ctx)
+	defer release()
+	defer w.bus.Flush(ctx, hard)
+	return w.recover(hard, "")
+}
+
+// recover is Recover, with a key for one issue only.
+func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err error) {
+	open, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}
@@ -27,253 +43,318 @@ func (p *Pool) recoverAll(ctx context.Context) (r recovery, err error) {
 		if err == nil {
 			return
 		}
-		var unpublished *unpublishedError
-		if errors.As(err, &unpublished) && isAway(err) {
-			r.away = err
-		}
-		s := Skip{tracker.Issue{Key: key}, "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
-		r.broken = append(r.broken, s)
-		p.emit(Event{Kind: EventProblem, Key: key, Text: key + ": " + s.Reason})
+		s := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		r.Broken = append(r.Broken, Skipped{tracker.Issue{Key: key}, s})
+		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &s})
 	}
 	for _, rec := range open {
-		if p.dead(rec) || rec.Host != p.host && p.abandoned(ctx, rec) {
-			ended, err := p.recoverRun(ctx, rec)
-			r.finished = append(r.finished, ended...)
-			note(rec.Key, err)
+		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(ctx, rec)) {
+			continue
 		}
+		res, err := w.recoverRun(ctx, rec)
+		if res.finished != nil {
+			r.Finished = append(r.Finished, *res.finished)
+		}
+		if res.unpublished && run.Unreachable(err) {
+			r.Unavailable = err
+		}
+		note(rec.Key, err)
 	}
-	return r, p.recoverStrays(ctx, open, note)
-}
-
-// recovery is what taking care of dead runs came to.
-type recovery struct {
-	finished []Record // runs that had their verdict, and are over now
-	broken   []Skip
-	away     error
-}
-
-// dead reports that no process works at the run: it was left for a later sweep, or its process on this host is gone.
-func (p *Pool) dead(r Record) bool {
-	return r.PID == 0 || r.Host == p.host && !proc.Alive(r.PID, r.Process)
+	if key != "" {
+		return r, nil
+	}
+	return r, w.recoverStrays(ctx, open, note)
 }
 
 // abandoned reports that nobody holds the claim of a run of another host any more. The journal is on this machine: it has
 // been given another name since.
-func (p *Pool) abandoned(ctx context.Context, r Record) bool {
-	held, _, err := p.cfg.Repo.Claims(ctx)
+func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
+	held, err := w.c.Claims.Claims(ctx)
 	c, ok := held[r.Key]
-	return err == nil && (!ok || c.Gone || c.Holder.Run != r.Run)
+	return err == nil && c.Err == nil && (!ok || c.Gone || c.Holder.Run != r.ID)
 }
 
-// unpublishedError is a run of which the commits wait to be published.
-type unpublishedError struct{ error }
+// settled is what became of a dead run.
+type settled struct {
+	finished    *journal.Record // it had come to its own end, and is over now
+	concluded   bool            // the issue needs no run for now
+	unpublished bool            // its commits wait to be published
+}
 
-func (e *unpublishedError) Unwrap() error { return e.error }
-
-func (p *Pool) recoverRun(ctx context.Context, rec Record) (ended []Record, err error) {
-	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
-	w.rec.Run, w.rec.Hash = rec.Run, rec.Hash
-	claim, err := p.cfg.Repo.Claim(ctx, rec.Key, w.holder(), p.cfg.ClaimLife)
-	var taken *worktree.TakenError
+// recoverRun claims the issue of a dead run, and brings the run to its end.
+func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, error) {
+	claim, err := w.claim(ctx, rec)
+	if claim != nil && err != nil {
+		return settled{}, errors.Join(err, claim.Release(ctx))
+	}
+	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
-	case errors.As(err, &taken):
-		ours, err := p.knows(ctx, taken.Holder.Run)
-		if err != nil || ours {
-			return nil, err // a ralph on this host has the issue, and settles the run itself
+	case isTaken:
+		if taken.Holder.Run == "" {
+			return settled{}, nil // it is being given up
+		}
+		if known, err := w.find(ctx, taken.Holder.Run); known != nil || err != nil {
+			return settled{}, err // a ralph with this journal has the issue, and settles the run itself
 		}
 	case errors.Is(err, worktree.ErrRemote):
-		p.emit(Event{Kind: EventWarning, Run: rec.Run, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
-		return nil, nil
+		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
+		return settled{}, nil
 	case err != nil:
-		return nil, err
+		return settled{}, err
 	}
-	now, err := p.cfg.Journal.Runs(ctx, rec.Key)
+	now, err := w.find(ctx, rec.ID)
 	if err != nil {
+		return settled{}, err
+	}
+	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // somebody else was faster
+		if claim == nil {
+			return settled{}, nil
+		}
+		return settled{}, claim.Release(ctx)
+	}
+	return w.settle(ctx, *now, claim, false)
+}
+
+func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
+	list, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Run: id})
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	i := slices.IndexFunc(now, func(r Record) bool { return r.Run == rec.Run })
-	if i < 0 || !now[i].Ended.IsZero() || !p.dead(now[i]) && now[i].Host == p.host { // somebody else was faster
-		if claim == nil {
-			return nil, nil
-		}
-		return nil, claim.Release(ctx)
-	}
-	ended, _, err = p.settle(ctx, now[i], claim, true)
-	return ended, err
+	return &list[0], nil
 }
 
-func (p *Pool) knows(ctx context.Context, run string) (bool, error) {
-	runs, err := p.cfg.Journal.Runs(ctx, "")
-	return slices.ContainsFunc(runs, func(r Record) bool { return r.Run == run }), err
-}
-
-// settleKey settles the dead runs of an issue that the run self has just claimed.
-func (p *Pool) settleKey(ctx context.Context, w *worker) (concluded bool, err error) {
-	runs, err := p.cfg.Journal.Runs(ctx, w.rec.Key)
+// settleEarlier settles the dead runs of the issue, under the claim that this attempt has just taken. over reports that
+// the issue needs no run for now.
+func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
+	w := a.w
+	runs, err := w.history(ctx, a.rec.Key)
 	if err != nil {
 		return false, err
 	}
 	for _, rec := range runs {
-		if rec.Run == w.rec.Run || !rec.Ended.IsZero() || !p.dead(rec) {
+		if rec.ID == a.rec.ID || !rec.Ended.IsZero() || !w.runner.Dead(rec) {
 			continue
 		}
-		ended, done, err := p.settle(ctx, rec, w.claim, false)
-		w.finished = append(w.finished, ended...)
-		if err != nil || done {
-			return done, err
+		res, err := w.settle(ctx, rec, a.claim, true)
+		if res.finished != nil {
+			a.finished = append(a.finished, *res.finished)
+		}
+		if err != nil || res.concluded {
+			return res.concluded, err
 		}
 	}
-	return false, nil
+	return w.onBehalf(ctx, a.rec.Key, a.claim)
 }
 
-// settle brings one dead run to its end. A run that had its verdict is concluded from the step it stood at; any other
-// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside. A run that
-// keeps its verdict is returned when it is over; the others are for a sweep to work again.
-func (p *Pool) settle(ctx context.Context, rec Record, claim *worktree.Claim, release bool) (ended []Record, concluded bool, err error) {
-	if err := p.reap(ctx, rec.Run); err != nil {
-		return nil, false, err
+// settle brings one dead run to its end. A run that had come to its own end continues at the stage it stood at; any other
+// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside. shared says
+// that the claim goes on with another run.
+func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
+	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
+		return settled{}, &issueError{err}
 	}
 	if claim != nil && overtaken(rec, claim) {
-		if release {
+		if !shared {
 			if err := claim.Release(ctx); err != nil {
-				return nil, false, err
+				return settled{}, err
 			}
 		}
 		claim = nil
 	}
-	w := p.newWorker(tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL})
-	w.rec, w.claim, w.died, w.following = rec, claim, true, rec.Verdict.FollowUp != ""
-	w.require = w.terms().Require
-	w.log = p.cfg.Log.With().Str("run", rec.Run).Str("issue", rec.Key).Logger()
-	if w.files, err = newRunFiles(rec.Dir, p.secrets); err != nil {
-		return nil, false, err
+	if rec.Stage == journal.StageClaim { // the earlier runs were not counted yet
+		known := worktree.Record{}
+		if claim != nil {
+			known = claim.Record()
+		}
+		if _, err := w.count(ctx, &rec, known); err != nil {
+			return settled{}, err
+		}
 	}
-	issue, err := p.cfg.Tracker.Get(ctx, rec.Key)
-	switch {
-	case err == nil:
-		w.issue = issue
-	case isAway(err): // it says nothing about the run
-		w.rec.PID = 0
-		w.leaveClaim(ctx)
-		w.files.close()
-		return nil, false, errors.Join(err, p.cfg.Journal.save(ctx, &w.rec))
+	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
+	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
+	if run.Unreachable(err) { // it says nothing about the run
+		if claim != nil {
+			err = errors.Join(err, claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage)))
+		}
+		rec.PID = 0
+		return settled{}, errors.Join(err, w.cfg.Store.Save(ctx, rec))
 	}
-	s, err := p.sessionOf(ctx, rec.Run)
 	if err != nil {
-		return nil, false, err
+		issue = tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL}
 	}
-	how := "ralph had died at step "
+	how := "ralph had died at stage "
 	if rec.PID == 0 {
-		how = "was left at step "
+		how = "was left at stage "
 	}
-	defer p.emit(Event{Kind: EventRecovered, Run: rec.Run, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Step)})
-	if claim == nil {
-		w.stop.stop(errClaimLost)
+	own := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
+	res := w.runner.Do(ctx, run.Task{
+		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: w.stillFit(rec), Edited: edited(rec),
+	})
+	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
+	out := settled{concluded: own || res.Record.Verdict.Final, unpublished: res.Deferred != nil && res.Record.Published == ""}
+	if out.concluded && res.Deferred == nil && (res.Record.Verdict.Final || res.Record.Verdict.Outcome != journal.Interrupted) {
+		out.finished = &res.Record
 	}
-	decided := rec.Verdict.Outcome != "" && slices.Index(Steps(), rec.Step) >= slices.Index(Steps(), StepPublish)
-	switch {
-	case !decided:
-		w.rec.Verdict = Verdict{Outcome: Interrupted, Reason: fmt.Sprintf("ralph died at step %s", rec.Step)}
-		w.borrowed = !release
-		w.conclude(ctx, s)
-	case rec.Step == StepPublish && claim == nil:
-		w.conclude(ctx, s)
-	case rec.Step == StepPublish: // which may take a gate's time
-		run, cancel := context.WithCancelCause(ctx)
-		w.kill = cancel
-		if s != nil {
-			s.disk = w.account(run, s.tree)
-			defer s.disk.close()
-		}
-		kept := w.keep(run, cancel)
-		w.conclude(run, s)
-		cancel(nil)
-		<-kept
-	default:
-		w.rec.Verdict.Warnings = append(w.rec.Verdict.Warnings, s.close(ctx)...)
-		w.tell(ctx)
-	}
-	if w.left != nil && w.rec.Step == StepPublish {
-		return nil, decided, &unpublishedError{w.left}
-	}
-	if decided && w.left == nil && w.rec.Verdict.Outcome != Interrupted {
-		ended = []Record{w.rec}
-	}
-	return ended, decided, w.left
+	return out, res.Deferred
 }
 
-// reap ends what a dead run has left running.
-func (p *Pool) reap(ctx context.Context, run string) error {
-	if err := proc.KillMarked(ctx, run); err != nil {
-		return err
+// onBehalf does what a dead run that this host has no record of has left to do, as its claim says. It reports whether
+// there was such a run; the claim is given up then. What the tracker does not take is not tried for ever.
+func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
+	d := claim.Record()
+	if d.Pending == nil {
+		return false, nil
 	}
-	if r, ok := p.cfg.Sandboxes.(sandboxes.Reaper); ok {
-		if err := r.Reap(ctx, run); err != nil {
-			return err
-		}
+	ours, err := w.find(ctx, d.Run)
+	if err != nil || ours != nil && ours.Ended.IsZero() {
+		return false, err // its own record leads it to its end
 	}
-	return tempdir.RemoveRun(run)
+	// Whether the tracker answers for the issue tells one that is unavailable from one that does not take this.
+	if _, err := w.cfg.Tracker.Get(ctx, key); run.Unreachable(err) {
+		return false, err
+	}
+	failed := w.tellPending(ctx, key, d)
+	if _, away := errors.AsType[*tracker.UnavailableError](failed); away {
+		return false, failed
+	}
+	d.Pending = nil
+	if err := claim.Finish(ctx, d); err != nil {
+		return false, err
+	}
+	text := fmt.Sprintf("ralph had died on %s after its run was %s", d.Host, d.Outcome)
+	if failed != nil {
+		text += "; not all of it could be reported: " + failed.Error()
+	}
+	w.emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
+	return true, nil
 }
 
-// sessionOf finds the worktree of a run; nil if there is none.
-func (p *Pool) sessionOf(ctx context.Context, run string) (*session, error) {
-	trees, err := p.cfg.Repo.Trees(ctx)
-	if err != nil {
-		return nil, err
+func (w *Worker) tellPending(ctx context.Context, key string, d worktree.Record) (err error) {
+	var left run.Pending
+	if err := json.Unmarshal(d.Pending, &left); err != nil {
+		return fmt.Errorf("its claim does not say what: %w", err)
 	}
-	for _, t := range trees {
-		if t.Spec().Run == run {
-			return &session{tree: t, base: t.Spec().Base}, nil
-		}
+	if left.Report != "" {
+		err = w.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: left.Report})
 	}
-	return nil, nil
+	return errors.Join(err, w.cfg.Tracker.Change(ctx, key, left.Change))
+}
+
+// overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
+// been told on its behalf.
+func overtaken(rec journal.Record, claim *worktree.Claim) bool {
+	d := claim.Record()
+	own, later := d.Run == rec.ID, d.At.After(rec.Started)
+	return d.Pending != nil && !own && later || d.Finished && (own || later)
 }
 
 // recoverStrays removes what no journal knows: worktrees and claims of runs whose record was lost.
-func (p *Pool) recoverStrays(ctx context.Context, open []Record, note func(key string, err error)) error {
-	trees, err := p.cfg.Repo.Trees(ctx)
-	if err != nil {
-		note("worktrees", err) // the others are still returned
-	}
-	claims, _, err := p.cfg.Repo.Claims(ctx)
+func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
+	trees, broken := w.cfg.Repo.Trees(ctx) // before the claims: whoever makes one from now on holds its claim
+	claims, err := w.c.Claims.Claims(ctx)
 	if errors.Is(err, worktree.ErrRemote) {
 		return nil // the listing that follows says so
 	}
 	if err != nil {
 		return err
 	}
+	note("leftovers", w.tidy(ctx, claims))
+	if broken != nil {
+		_, err := w.cfg.Repo.Trees(ctx)
+		note("worktrees", err)
+	}
 	for _, t := range trees {
 		spec := t.Spec()
 		c, claimed := claims[spec.Key]
-		if claimed && !c.Gone || slices.ContainsFunc(open, func(r Record) bool { return r.Run == spec.Run }) {
+		if claimed && (c.Err != nil || isHeld(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
 			continue
 		}
-		if err := p.reap(ctx, spec.Run); err != nil {
-			note(spec.Key, err)
-			continue
+		if known, err := w.find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
+			continue // a prompt's or a command's
 		}
-		for _, warning := range (&session{tree: t, base: spec.Base}).close(ctx) {
-			p.emit(Event{Kind: EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
+		warnings, err := w.runner.Spaces().Abandon(ctx, t)
+		note(spec.Key, err)
+		for _, warning := range warnings {
+			w.emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
 		}
 	}
+	old := 0
 	for key, c := range claims {
-		if c.Gone {
-			note(key, p.releaseStray(ctx, key))
+		switch {
+		case c.Waits && !c.Gone && c.Holder.Place == w.runner.Place():
+			known, err := w.find(ctx, c.Holder.Run)
+			if known == nil && err == nil { // nobody can continue the run
+				err = w.releaseStray(ctx, key, c.Holder.Run, false)
+			}
+			note(key, err)
+		case !c.Gone || c.Err != nil:
+		case c.Holder.Run != "" || c.Record.Pending != nil:
+			note(key, w.releaseStray(ctx, key, "", false))
+		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // it has an end
+			old++
+			note(key, w.releaseStray(ctx, key, "", true))
 		}
 	}
 	return nil
 }
 
-// releaseStray gives up the claim of a holder that is gone.
-func (p *Pool) releaseStray(ctx context.Context, key string) error {
-	w := p.newWorker(tracker.Issue{Key: key})
-	claim, err := p.cfg.Repo.Claim(ctx, key, w.holder(), p.cfg.ClaimLife)
-	if err == nil {
-		_, err = p.onBehalf(ctx, key, claim)
+// tidy removes what killed processes and a lost state folder have left, where that loses nothing.
+func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
+	left, err := w.cfg.Repo.Leftovers(ctx, false)
+	if len(left) == 0 {
+		return err
+	}
+	open, errOpen := w.cfg.Store.Find(ctx, journal.Query{Open: true})
+	if errOpen != nil {
+		return errors.Join(err, errOpen)
+	}
+	for _, l := range left {
+		busy := slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == l.Key && !w.runner.Dead(r) })
+		if c := claims[l.Key]; !l.Safe || busy || c.Err != nil || isHeld(c) {
+			continue
+		}
+		became, errRemove := l.Remove(ctx)
+		if errRemove != nil {
+			err = errors.Join(err, errRemove)
+			continue
+		}
+		text := fmt.Sprintf("%s removed: %s", l.Kind, l.Where)
+		if became != "" {
+			text += "; " + became
+		}
+		w.emit(journal.Event{Kind: journal.EventWarning, Key: l.Key, Text: text})
+	}
+	return err
+}
+
+// recordLife is how long a record of an issue's runs stays on its claim. By then every clone's backlog shows the end, and
+// a person has had the issue.
+const (
+	recordLife      = 30 * 24 * time.Hour
+	forgottenAtOnce = 20 // by one sweep
+)
+
+// releaseStray gives up the claim of a holder that is gone; forget drops its record, too. id is the run that the claim waits
+// for; empty: for none.
+func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) error {
+	rec := w.newRecord(tracker.Issue{Key: key})
+	rec.ID = cmp.Or(id, rec.ID)
+	claim, err := w.claim(ctx, rec)
+	switch {
+	case claim != nil && err != nil:
+		err = errors.Join(err, claim.Release(ctx))
+	case err != nil:
+	case forget:
+		err = claim.End(ctx, worktree.Record{})
+	default:
+		_, err = w.onBehalf(ctx, key, claim)
 		err = errors.Join(err, claim.Release(ctx)) // of what is finished nothing is left to release
 	}
-	if errors.Is(err, worktree.ErrTaken) || isAway(err) {
+	if errors.Is(err, worktree.ErrTaken) || run.Unreachable(err) {
 		return nil
 	}
 	return err
 }
+
+// ownerOf begins the owner of every claim of a host.
+func ownerOf(host string) string { return host + "/" }

@@ -2,7 +2,6 @@ package pool_test
 
 import (
 	"context"
-	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,32 +12,25 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// pretend makes the journal look as if ralph had died in the run of an issue, at a step.
-func (f *fixture) pretend(key string, step pool.Step) {
+// pretend makes the journal look as if ralph had died in the last run of an issue, at a stage. change may change more.
+func (f *fixture) pretend(key string, stage journal.Stage, change func(*journal.Record)) {
 	f.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(f.state, "state.db"))
-	if err != nil {
+	runs := f.runs(key)
+	r := runs[len(runs)-1]
+	r.Stage, r.Ended, r.PID, r.Published = stage, time.Time{}, 0, ""
+	r.Facts.Done = false
+	if change != nil {
+		change(&r)
+	}
+	if err := f.store.Memory.Save(f.t.Context(), r); err != nil {
 		f.t.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.Exec("UPDATE runs SET step = ?, ended = NULL, pid = 0, verdict = json_remove(verdict, '$.published') WHERE key = ?", step, key); err != nil {
-		f.t.Fatal(err)
-	}
-	f.git(f.repo, "update-ref", "-d", "refs/ralph/claims/"+key)
-}
-
-// put puts another value into the verdict of an issue's runs.
-func (f *fixture) put(key, path, value string) {
-	f.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(f.state, "state.db"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.Exec("UPDATE runs SET verdict = json_set(verdict, ?, "+value+") WHERE key = ?", path, key); err != nil {
-		f.t.Fatal(err)
+	for _, ref := range strings.Fields(f.git(f.repo, "for-each-ref", "--format=%(refname)", "refs/ralph/claims")) {
+		f.git(f.repo, "update-ref", "-d", ref)
 	}
 }
 
@@ -47,14 +39,14 @@ func TestDeathAfterTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
-	f.only(f.sweep(t.Context()))
-	f.pretend("a", pool.StepPublish)
+	f.Config.Run.Publish = journal.PublishMerge
+	f.one()
+	f.pretend("a", journal.StagePublish, nil)
 	f.issue("a") // nobody has closed it yet
 	f.sweep(t.Context())
-	runs, err := f.Config.Journal.Runs(t.Context(), "a")
-	if err != nil || len(runs) != 1 || runs[0].Verdict.Outcome != pool.Succeeded || runs[0].Ended.IsZero() {
-		t.Fatalf("%+v, %v", runs, err)
+	runs := f.runs("a")
+	if len(runs) != 1 || runs[0].Verdict.Outcome != journal.Succeeded || runs[0].Ended.IsZero() {
+		t.Fatalf("%+v", runs)
 	}
 	f.clean()
 }
@@ -64,18 +56,17 @@ func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.only(f.sweep(t.Context())) // on its branch only
-	f.pretend("a", pool.StepPublish)
-	f.put("a", "$.terms.publish", `'merge'`)
-	f.Config.Publish = pool.PublishMerge
+	f.one() // on its branch only
+	f.pretend("a", journal.StagePublish, func(r *journal.Record) { r.Settings.Publish = journal.PublishMerge })
+	f.Config.Run.Publish = journal.PublishMerge
 	f.issue("a") // still to be done
 	f.sweep(t.Context())
-	runs, err := f.Config.Journal.Runs(t.Context(), "a")
-	if err != nil || len(runs) != 2 || runs[0].Verdict.Outcome != pool.Interrupted || runs[1].Verdict.Outcome != pool.Succeeded {
-		t.Fatalf("%+v, %v", runs, err)
+	runs := f.runs("a")
+	if len(runs) != 2 || runs[0].Verdict.Outcome != journal.Interrupted || runs[1].Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v", runs)
 	}
-	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err != nil {
-		t.Error(err)
+	if !f.exists("a.txt") {
+		t.Error("it is not merged")
 	}
 	f.clean()
 }
@@ -85,23 +76,17 @@ func TestNothingUngatedIsMerged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("b")
-	f.Config.Publish = pool.PublishMerge
-	f.Config.Gate = lines(`! { test -f a.txt && test -f b.txt; }`)
-	var once sync.Once
-	f.onStep = func(e pool.Event) {
-		if e.Step == pool.StepPublish {
-			once.Do(func() { // a.txt lands while b's agent was at work
-				f.write("a.txt", "")
-				f.git(f.repo, "add", "a.txt")
-				f.git(f.repo, "commit", "-qm", "somebody else's work")
-			})
-		}
-	}
+	f.Config.Run.Publish = journal.PublishMerge
+	f.Config.Run.Gate = lines(`! { test -f a.txt && test -f b.txt; }`)
+	f.onStage(journal.StageVerify, func(journal.Record) { // it lands while b's agent was at work
+		f.write("a.txt", "")
+		f.commit("somebody else's work")
+	})
 	s := f.sweep(t.Context())
-	if s.Count(pool.GateFailed) != 1 {
+	if s.Count(journal.GateFailed) != 1 {
 		t.Fatalf("%+v", s.Runs)
 	}
-	if _, err := os.Stat(filepath.Join(f.repo, "b.txt")); err == nil {
+	if f.exists("b.txt") {
 		t.Error("what does not pass the gate was merged")
 	}
 	f.clean()
@@ -112,53 +97,46 @@ func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
-	goOn := filepath.Join(t.TempDir(), "go-on")
-	f.Config.Gate = lines(`test ! -f moved || test -f ` + goOn + ` || exec sleep 1000`)
+	f.Config.Run.Publish = journal.PublishMerge
+	goOn, begun := filepath.Join(t.TempDir(), "go-on"), newPipe(t)
+	f.Config.Run.Gate = lines(`test ! -f moved || test -f ` + goOn + ` || { echo > ` + begun.path + `; exec sleep 1000; }`)
 	ctx, stop := context.WithCancelCause(t.Context())
-	moved := false
-	f.onStep = func(e pool.Event) {
-		switch {
-		case e.Step != pool.StepPublish:
-		case !moved:
-			moved = true
-			f.write("moved", "")
-			f.git(f.repo, "add", "moved")
-			f.git(f.repo, "commit", "-qm", "the base moves")
-		default:
-			stop(nil)
-		}
-	}
+	defer stop(nil)
+	begun.then(func() { stop(nil) })
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("moved", "")
+		f.commit("the base moves")
+	})
 	run := f.only(f.sweep(ctx))
-	if !run.Ended.IsZero() || run.Verdict.Outcome != pool.Succeeded || run.Verdict.Published != "" {
+	if !run.Ended.IsZero() || run.Verdict.Outcome != "" || run.Published != "" {
 		t.Fatalf("%+v", run)
 	}
-	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err == nil {
+	if f.exists("a.txt") {
 		t.Error("merged although it was stopped")
 	}
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.onStep = nil
+	f.onStage("", nil)
 	f.endsWithoutAgent("a", 1)
-	if _, err := os.Stat(filepath.Join(f.repo, "a.txt")); err != nil {
-		t.Error(err)
+	if !f.exists("a.txt") {
+		t.Error("it is not merged")
 	}
 	f.clean()
 }
 
 // endsWithoutAgent sweeps that often; then the only run of the issue has ended as succeeded, which a sweep has told.
-func (f *fixture) endsWithoutAgent(key string, sweeps int) pool.Record {
+func (f *fixture) endsWithoutAgent(key string, sweeps int) journal.Record {
 	f.t.Helper()
-	var told []pool.Record
+	var told []journal.Record
 	for range sweeps {
 		told = append(told, f.sweep(f.t.Context()).Runs...)
 	}
-	runs, err := f.Config.Journal.Runs(f.t.Context(), key)
-	if err != nil || len(runs) != 1 || runs[0].Ended.IsZero() || runs[0].Verdict.Outcome != pool.Succeeded {
-		f.t.Fatalf("%+v, %v", runs, err)
+	runs := f.runs(key)
+	if len(runs) != 1 || runs[0].Ended.IsZero() || runs[0].Verdict.Outcome != journal.Succeeded {
+		f.t.Fatalf("%+v", runs)
 	}
-	if len(told) != 1 || told[0].Run != runs[0].Run || told[0].Ended.IsZero() {
+	if len(told) != 1 || told[0].ID != runs[0].ID || told[0].Ended.IsZero() {
 		f.t.Errorf("the sweeps tell of %+v", told)
 	}
 	return runs[0]
@@ -169,15 +147,15 @@ func TestMergeWaitsForTheCheckout(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
+	f.Config.Run.Publish = journal.PublishMerge
 	f.write("a.txt", "not committed")
-	if run := f.only(f.sweep(t.Context())); !run.Ended.IsZero() || run.Verdict.Tries != 1 {
+	if run := f.one(); !run.Ended.IsZero() || run.Tries != 1 {
 		t.Fatalf("%+v", run)
 	}
 	if err := os.Remove(filepath.Join(f.repo, "a.txt")); err != nil {
 		t.Fatal(err)
 	}
-	if run := f.endsWithoutAgent("a", 1); run.Verdict.Published == "" || run.Verdict.Tries != 0 {
+	if run := f.endsWithoutAgent("a", 1); run.Published == "" || run.Tries != 0 {
 		t.Errorf("%+v", run.Verdict)
 	}
 	f.clean()
@@ -188,18 +166,18 @@ func TestConflictInALeftRunIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo agent > README; git commit -qam work; echo "<promise>COMPLETE</promise>"`)
 	f.issue("a")
-	f.Config.Publish, f.Config.Retry.Backoff = pool.PublishMerge, time.Hour
+	f.Config.Run.Publish, f.Config.Run.Retry.Backoff = journal.PublishMerge, time.Hour
 	f.write("README", "a person's\n")
-	if run := f.only(f.sweep(t.Context())); !run.Ended.IsZero() {
+	if run := f.one(); !run.Ended.IsZero() {
 		t.Fatalf("%+v", run)
 	}
 	f.git(f.repo, "commit", "-qam", "a person's")
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Failed || !run.Verdict.Counted || run.Ended.IsZero() {
+	run := f.one()
+	if run.Verdict.Outcome != journal.Failed || !run.Verdict.Counted || run.Ended.IsZero() {
 		t.Fatalf("%+v", run)
 	}
 	f.clean()
-	_, advice, _ := strings.Cut(run.Verdict.Reason, "by hand: ")
+	_, advice, _ := strings.Cut(run.Verdict.Reason.Detail, "by hand: ")
 	if out, err := exec.Command("sh", "-c", advice).CombinedOutput(); err == nil || !strings.Contains(string(out), "CONFLICT (content)") {
 		t.Errorf("%q: %v\n%s", advice, err, out)
 	}
@@ -210,11 +188,11 @@ func TestIssueWorkedAgainCountsOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; git reset -q --hard main; echo $RALPH_ATTEMPT >> README; git commit -qam work; echo "<promise>COMPLETE</promise>"`)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
+	f.Config.Run.Publish = journal.PublishMerge
 	f.write("README", "a person's\n")
-	f.only(f.sweep(t.Context()))
+	f.one()
 	f.git(f.repo, "commit", "-qam", "a person's")
-	if run := f.only(f.sweep(t.Context(), "a")); run.Verdict.Outcome != pool.Succeeded || run.Attempt != 2 {
+	if run := f.only(f.sweep(t.Context(), "a")); run.Verdict.Outcome != journal.Succeeded || run.Attempt != 2 {
 		t.Errorf("%+v", run)
 	}
 }
@@ -224,16 +202,16 @@ func TestPublishingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
+	f.Config.Run.Publish = journal.PublishMerge
 	f.write("a.txt", "not committed")
-	f.only(f.sweep(t.Context()))
+	f.one()
 	f.sweep(t.Context())
-	if s := f.sweep(t.Context()); s.Count(pool.Failed) != 1 || len(s.Broken) > 0 {
+	if s := f.sweep(t.Context()); s.Count(journal.Failed) != 1 || len(s.Broken) > 0 {
 		t.Fatalf("%+v", s)
 	}
-	runs, err := f.Config.Journal.Runs(t.Context(), "a")
-	if err != nil || len(runs) != 1 || runs[0].Verdict.Outcome != pool.Failed || !runs[0].Verdict.Final {
-		t.Fatalf("%+v, %v", runs, err)
+	runs := f.runs("a")
+	if len(runs) != 1 || runs[0].Verdict.Outcome != journal.Failed || !runs[0].Verdict.Final {
+		t.Fatalf("%+v", runs)
 	}
 	if issue := f.text("a"); !strings.Contains(issue, "needs-human") || !strings.Contains(issue, "a.txt") {
 		t.Errorf("the issue does not say so:\n%s", issue)
@@ -246,12 +224,12 @@ func TestLabelsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a", "labels: &anchor [no-human]")
-	f.only(f.sweep(t.Context()))
-	if run := f.endsWithoutAgent("a", 2); run.Verdict.Unlabelled == "" {
+	f.one()
+	if run := f.endsWithoutAgent("a", 2); run.Unlabelled == "" {
 		t.Fatalf("%+v", run.Verdict)
 	}
 	s := f.sweep(t.Context())
-	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "take label no-human away") {
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip("a", s.Skipped[0].Skip), "remove label no-human yourself") {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -261,13 +239,13 @@ func TestTermsOfTheRunHold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.only(f.sweep(t.Context())) // on its branch
-	f.pretend("a", pool.StepReport)
+	f.one() // on its branch
+	f.pretend("a", journal.StageReport, nil)
 	f.issue("a")
-	f.Config.Publish, f.Config.Require = pool.PublishMerge, []string{"another"}
+	f.Config.Run.Publish, f.Config.Require = journal.PublishMerge, []string{"another"}
 	f.endsWithoutAgent("a", 1)
 	if issue := f.text("a"); strings.Contains(issue, "it is merged") || !strings.Contains(issue, "in-review") || strings.Contains(issue, "closed") ||
-		strings.Contains(issue, "no-human") {
+		strings.Contains(f.labels("a"), "no-human") {
 		t.Errorf("the issue says:\n%s", issue)
 	}
 }
@@ -277,9 +255,9 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Publish = pool.PublishMerge
+	f.Config.Run.Publish = journal.PublishMerge
 	f.write("a.txt", "not committed")
-	f.only(f.sweep(t.Context()))
+	f.one()
 	if err := os.Remove(filepath.Join(f.repo, "a.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -302,8 +280,35 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 	if told.Load() != 1 {
 		t.Errorf("%d sweeps tell of the run", told.Load())
 	}
-	if runs, err := f.Config.Journal.Runs(t.Context(), "a"); err != nil || len(runs) != 1 || !strings.HasPrefix(runs[0].Verdict.Published, "merged") {
-		t.Errorf("%+v, %v", runs, err)
+	if runs := f.runs("a"); len(runs) != 1 || !strings.HasPrefix(runs[0].Published, "merged") {
+		t.Errorf("%+v", runs)
+	}
+	f.clean()
+}
+
+// A run that died before it had counted the earlier ones takes nothing from what they come to.
+func TestDeathBeforeTheCount(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; exit 1`)
+	f.Config.Run.Agent, f.Config.Run.MaxIterations = priced{}, 1
+	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: -1}
+	f.issue("a")
+	f.one()
+	for n := 2; n <= 3; n++ {
+		if m, died := f.dieAt(1, true); !died || m.stage != journal.StageClaim {
+			t.Fatalf("died %v at %s", died, m.stage)
+		}
+		f.bury(f.repo)
+		if _, err := f.pool().Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		claims, err := f.Config.Run.Repo.Claims(t.Context())
+		if r := claims["a"].Record; err != nil || r.Attempts != 1 || r.Failures != n || r.Spend.CostUSD != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if r := f.one(); r.Attempt != 2 || r.Earlier.Failures != 3 || r.Earlier.Spent.CostUSD != 1 {
+		t.Errorf("attempt %d, earlier %+v", r.Attempt, r.Earlier)
 	}
 	f.clean()
 }

@@ -10,6 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -18,19 +21,20 @@ import (
 type Summary struct {
 	// Runs are in the order they ended, those of an earlier sweep that this one has brought to their end included. Such a
 	// run is left out when its issue has been worked again since.
-	Runs     []Record
-	Skipped  []Skip            // open issues that were not worked, and why
+	Runs     []journal.Record
+	Skipped  []Skipped         // open issues that were not worked, and why
 	Problems []tracker.Problem // what could not be read
-	Broken   []Skip            // issues that could not be worked because something is wrong with this host or the repository
+	Cycles   []tracker.Cycle   // open issues that wait for each other, when the backlog was last looked at
+	Broken   []Skipped         // issues that could not be worked because something is wrong with this host or the repository
 	// Unavailable says why nothing more could be worked: the agent, the sandbox, the tracker, the remote or the disk; nil if
 	// nothing was wrong.
 	Unavailable error
-	ParkedUntil time.Time // when the agent is expected back; zero if it is not away or does not say
+	ParkedUntil time.Time // when the agent is expected back; zero if it is available or does not say
 	Interrupted bool      // the sweep was stopped
 }
 
 // Count returns how many runs had one of the outcomes.
-func (s Summary) Count(outcomes ...Outcome) int {
+func (s Summary) Count(outcomes ...journal.Outcome) int {
 	n := 0
 	for _, r := range s.Runs {
 		if slices.Contains(outcomes, r.Verdict.Outcome) {
@@ -40,35 +44,34 @@ func (s Summary) Count(outcomes ...Outcome) int {
 	return n
 }
 
-// Sweep is one pass over the backlog: it works what can be worked, Parallel issues at a time, until nothing selectable
-// is left or ctx ends, and returns when every run has ended. With keys it is restricted to them.
+// Sweep is one pass over the backlog: it works what can be worked until nothing selectable is left or ctx ends, and
+// returns when every run has ended. With keys it is restricted to them. All sweeps of a pool share its limit.
 //
-// It first takes care of what a crashed ralph left on this host.
+// It first takes care of what a crashed ralph left on this host. The base is pinned when it starts.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
-	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}, wake: make(chan struct{}, 1)}
+	defer p.bus.Flush(ctx, hard)
+	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}}
+	var leave func()
+	s.wake, leave = p.enlist()
+	defer leave()
 	defer s.watchDisk()()
-	before, err := p.recoverAll(hard)
-	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.finished, before.broken, before.away
+	before, err := p.recover(hard, "")
+	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
-	if len(keys) == 0 { // who names a key wants it tried now
+	p.carryOutAll(ctx, keys)
+	if len(keys) == 0 { // a person who names a key wants it tried now
 		if err := s.parked(ctx); err != nil || s.summary.Unavailable != nil {
 			return s.summary, err
 		}
 	}
 	err = s.run(ctx)
-	s.summary.Interrupted = ctx.Err() != nil
-	p.emit(Event{Kind: EventSwept})
+	s.summary.Interrupted = ctx.Err() != nil || hard.Err() != nil
+	p.emit(journal.Event{Kind: journal.EventSwept})
 	return s.summary, err
-}
-
-// task is an issue to work, and the request to follow up if that is why.
-type task struct {
-	issue  tracker.Issue
-	follow *tracker.FollowUp
 }
 
 // sweep is the state of one pass.
@@ -76,22 +79,25 @@ type sweep struct {
 	pool *Pool
 	keys []string
 	hard context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
+	wake chan struct{}   // something has changed: a run ended, a slot or disk space is free, the backlog may be new
 
-	wake chan struct{} // a run has ended, or there is room on the disk again
+	listed time.Time // when the backlog was last looked at; next's goroutine only
+	woken  int       // what Pool.woken was then; next's goroutine only
+	base   worktree.Base
 
 	mu      sync.Mutex
 	queue   []task          // guarded by mu, in order
-	waiting []Skip          // guarded by mu: what the last look at the backlog left out
+	waiting []Skipped       // guarded by mu: what the last look at the backlog left out
 	tried   map[string]bool // guarded by mu: taken in this sweep
 	running int             // guarded by mu
 	started int             // guarded by mu: runs that count towards Limit
-	held    bool            // guarded by mu: people know that the disk has no room
+	full    bool            // guarded by mu: people know that the disk has no room
+	stale   bool            // guarded by mu: a run has ended since the backlog was looked at
 	summary Summary         // guarded by mu
 }
 
 func (s *sweep) run(ctx context.Context) error {
 	var g errgroup.Group
-	g.SetLimit(s.pool.cfg.Parallel)
 	var err error
 	for {
 		next, ok, e := s.next(ctx)
@@ -100,7 +106,8 @@ func (s *sweep) run(ctx context.Context) error {
 			break
 		}
 		g.Go(func() error { // always nil: a failing issue never stops another
-			s.ended(s.pool.work(ctx, s.hard, next, s.keys))
+			defer s.pool.freeSlot()
+			s.ended(s.pool.work(ctx, s.hard, next, s.keys, s.base))
 			return nil
 		})
 	}
@@ -115,17 +122,18 @@ func (s *sweep) run(ctx context.Context) error {
 	return err
 }
 
-// parked looks whether an earlier sweep has met an agent that is still away.
+// parked looks whether an earlier sweep met an agent that is still unavailable.
 func (s *sweep) parked(ctx context.Context) error {
-	last, err := s.pool.cfg.Journal.Last(ctx)
+	w := s.pool.Worker
+	last, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Kind: journal.KindIssue, Latest: true})
 	if err != nil {
 		return err
 	}
 	for _, r := range last {
-		same := r.Agent == s.pool.cfg.Agent.Name() && r.Model == s.pool.cfg.Options.Model
 		until := r.Verdict.RetryAt
-		if same && r.Verdict.Outcome == AgentUnavailable && until.After(time.Now()) && until.After(s.summary.ParkedUntil) {
-			s.summary.Unavailable = fmt.Errorf("agent %s is away: %s; `ralph work %s` tries it at once", r.Agent, r.Verdict.Reason, r.Key)
+		waits := r.Tally().Waits(time.Now(), w.cfg.Agent.Name(), w.cfg.Options.Model)
+		if waits && r.Verdict.Outcome == journal.AgentUnavailable && until.After(s.summary.ParkedUntil) {
+			s.summary.Unavailable = &run.UnavailableError{Agent: r.Agent, Key: r.Key, Reason: r.Verdict.Reason, Until: until}
 			s.summary.ParkedUntil = until
 		}
 	}
@@ -134,15 +142,18 @@ func (s *sweep) parked(ctx context.Context) error {
 
 // next waits until an issue can be started; it returns false when the sweep is over.
 func (s *sweep) next(ctx context.Context) (task, bool, error) {
-	fresh := false
-	for ctx.Err() == nil {
+	refresh := time.NewTicker(s.pool.c.Refresh)
+	defer refresh.Stop()
+	for ctx.Err() == nil && !s.pool.isDraining() {
 		s.mu.Lock()
-		over := s.summary.Unavailable != nil
-		full := s.running >= s.pool.cfg.Parallel || s.pool.cfg.Limit > 0 && s.started >= s.pool.cfg.Limit
+		over := s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle := s.running == 0
-		if !over && !full && len(s.queue) > 0 && s.noRoom(idle) {
+		empty, stale := len(s.queue) == 0, s.stale || s.listed.IsZero() || s.woken != s.pool.woken()
+		if !over && !empty && s.noRoom(idle) {
 			over = idle
-		} else if !over && !full && len(s.queue) > 0 {
+			empty = true
+		}
+		if !over && !empty && s.pool.takeSlot() {
 			next := s.queue[0]
 			s.queue = s.queue[1:]
 			s.tried[next.issue.Key] = true
@@ -153,33 +164,60 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		}
 		s.mu.Unlock()
 		switch {
-		case idle && (over || full || fresh):
+		case over && idle:
 			return task{}, false, nil // being unavailable is in the summary
-		case idle:
-			fresh = true
+		case !over && empty && stale && s.pool.hasSlot():
 			if err := s.list(ctx); err != nil {
 				return task{}, false, err
 			}
-		default:
-			select {
-			case <-s.wake:
-			case <-ctx.Done():
-			}
+			continue
+		case empty && idle:
+			return task{}, false, nil
+		}
+		select {
+		case <-s.wake:
+		case <-refresh.C: // an issue that arrives meanwhile starts as soon as a worker is free
+			s.pool.carryOutAll(ctx, s.keys)
+			s.age()
+		case <-ctx.Done():
 		}
 	}
 	return task{}, false, nil
 }
 
+// age makes the next look at the backlog due.
+func (s *sweep) age() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = true
+}
+
 // list looks at the whole backlog and queues what was not tried yet.
 func (s *sweep) list(ctx context.Context) error {
+	s.mu.Lock()
+	first := s.listed.IsZero()
+	s.stale = false
+	s.mu.Unlock()
+	if woken := s.pool.woken(); !first && woken != s.woken {
+		s.pool.carryOutAll(ctx, s.keys)
+	}
+	s.listed, s.woken = time.Now(), s.pool.woken()
 	plan, err := s.pool.Plan(ctx, s.keys...)
+	if err == nil && first {
+		s.base, err = s.pool.runner.Base(s.hard)
+	}
+	if err == nil && first && s.pool.closeMerged(ctx, s.base, s.keys) {
+		plan, err = s.pool.Plan(ctx, s.keys...)
+	}
+	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
+		err = s.pool.runner.CheckIdentity(s.hard, true)
+	}
+	_, unknown := errors.AsType[*UnknownKeyError](err)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
-		return nil // the sweep was stopped, which is no error
-	case isUnknown(err) && len(s.tried) > 0:
-		return nil // a named issue has gone from the backlog while it was worked
-	case isAway(err):
+	case ctx.Err() != nil, unknown && !first:
+		return nil // the sweep was stopped, or a named issue has gone from the backlog while it was worked
+	case run.Unreachable(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.summary.Unavailable = err
@@ -187,33 +225,42 @@ func (s *sweep) list(ctx context.Context) error {
 	default:
 		return err
 	}
-	for _, f := range plan.HandOver {
-		if err := s.pool.cfg.Tracker.Change(ctx, f.Key, tracker.Change{AddLabels: []string{s.pool.cfg.Labels.NeedsHuman}}); err != nil {
-			s.pool.emit(Event{Kind: EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
-		}
-	}
+	s.handOver(ctx, plan.HandOver)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := len(s.tried) == 0
 	s.queue = nil
 	for _, f := range plan.FollowUp {
-		s.add(task{f.Issue, &f.FollowUp})
+		s.add(task{issue: f.Issue, follow: &f.FollowUp})
 	}
 	for _, i := range plan.Work {
 		s.add(task{issue: i})
 	}
-	s.waiting = plan.Skipped
+	s.waiting, s.summary.Cycles = plan.Skipped, plan.Cycles
 	if len(s.queue) > 0 {
-		s.summary.Unavailable = s.pool.loggedIn()
+		s.summary.Unavailable = s.pool.runner.Spaces().Usable()
 	}
 	if first {
 		s.summary.Problems = plan.Problems
 		for _, pr := range plan.Problems {
-			s.pool.emit(Event{Kind: EventProblem, Text: pr.Error()})
+			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
 		}
-		s.pool.emit(Event{Kind: EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue), len(plan.Skipped))})
+		s.pool.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue), len(plan.Skipped))})
+		s.pool.cfg.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
+}
+
+// handOver gives requests that have had as many runs as they may have to a person.
+func (s *sweep) handOver(ctx context.Context, list []FollowUp) {
+	for _, f := range list {
+		runs, err := s.pool.history(ctx, f.Key)
+		if err == nil {
+			err = s.pool.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.mark)
+		}
+		if err != nil {
+			s.pool.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
+		}
+	}
 }
 
 // add queues what was not tried yet: follow-ups first, then in the order of the backlog. mu is held.
@@ -228,92 +275,65 @@ func (s *sweep) add(t task) {
 			}
 			return 1
 		}
-		return before(a.issue, b.issue)
+		return tracker.Before(a.issue, b.issue)
 	})
 	s.queue = slices.Insert(s.queue, at, t)
 }
 
-func isUnknown(err error) bool {
-	var unknown *UnknownKeyError
-	return errors.As(err, &unknown)
-}
-
-// isAway reports that the tracker or the remote cannot be used now: going on with other issues is of no use.
-func isAway(err error) bool {
-	var (
-		away    *tracker.UnavailableError
-		refused *tracker.RefusedError
-	)
-	if errors.Is(err, tracker.ErrNotFound) { // whatever has hidden it: other issues are there
-		return false
-	}
-	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
-}
-
-// ended takes a run's end, and looks at the issues that waited for it.
-func (s *sweep) ended(r result) {
-	var freed []tracker.Issue
-	if r.closed {
-		freed = s.freed(r.rec.Key)
-	}
+// ended takes a run's end. The backlog is looked at again: what waited for the issue may be free now.
+func (s *sweep) ended(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
-	s.summary.Runs = append(s.summary.Runs, r.finished...)
+	s.stale = s.stale || r.Closed || r.Skip == nil
+	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
-	case r.skip != "":
+	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the reason has been told
 		s.started--
-		if r.err != nil {
-			s.summary.Broken = append(s.summary.Broken, Skip{r.issue, r.skip})
-			s.pool.emit(Event{Kind: EventProblem, Key: r.issue.Key, Title: r.issue.Title, Text: r.issue.Key + ": " + r.skip})
-			break
+		s.summary.Skipped = append(s.summary.Skipped, Skipped{r.Issue, *r.Skip})
+	case r.Skip != nil:
+		s.started--
+		e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
+		if r.Err != nil {
+			e.Kind = journal.EventProblem
+			s.summary.Broken = append(s.summary.Broken, Skipped{r.Issue, *r.Skip})
+		} else {
+			s.summary.Skipped = append(s.summary.Skipped, Skipped{r.Issue, *r.Skip})
 		}
-		s.summary.Skipped = append(s.summary.Skipped, Skip{r.issue, r.skip})
-		s.pool.emit(Event{Kind: EventSkipped, Key: r.issue.Key, Title: r.issue.Title, Text: r.skip})
+		s.pool.emit(e)
 	default:
-		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b Record) bool { return b.Key == r.rec.Key }), r.rec)
+		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	}
-	if r.unavailable != nil && s.summary.Unavailable == nil {
-		s.summary.Unavailable = r.unavailable
-		s.summary.ParkedUntil = r.rec.Verdict.RetryAt
-	}
-	for _, i := range freed {
-		s.add(task{issue: i})
-	}
-	s.wakeUp()
-}
-
-// wakeUp lets next look again.
-func (s *sweep) wakeUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if r.Unavailable != nil && s.summary.Unavailable == nil {
+		s.summary.Unavailable = r.Unavailable
+		s.summary.ParkedUntil = r.Record.Verdict.RetryAt
 	}
 }
 
-// freed reads again the issues that were blocked by key, and returns those that can be worked now.
-func (s *sweep) freed(key string) []tracker.Issue {
-	s.mu.Lock()
-	var keys []string
-	for _, w := range s.waiting {
-		if slices.ContainsFunc(w.Issue.BlockedBy, func(b tracker.Blocker) bool { return b.Key == key }) {
-			keys = append(keys, w.Issue.Key)
-		}
+// watchDisk looks after the disk until the function that it returns is called.
+func (s *sweep) watchDisk() (stop func()) {
+	ctx, cancel := context.WithCancelCause(s.hard)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.pool.disk.Watch(ctx, func(*disk.ShortError) { s.pool.signal() })
+	}()
+	return func() { cancel(nil); <-done }
+}
+
+// noRoom reports that the disk has no room for another run. Runs that are on may give some back: that is waited for.
+// When there are none the sweep is over, as when the agent is unavailable: only a person can make room. s.mu is held.
+func (s *sweep) noRoom(idle bool) bool {
+	short := s.pool.disk.Short()
+	switch {
+	case short == nil:
+		s.full = false
+		return false
+	case idle:
+		s.summary.Unavailable = short
+	case !s.full:
+		s.full = true
+		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "nothing new is started for now: " + short.Error()})
 	}
-	s.mu.Unlock()
-	if len(keys) == 0 {
-		return nil
-	}
-	v, err := s.pool.look(s.hard, s.keys)
-	if err != nil {
-		return nil // the next listing finds them
-	}
-	var out []tracker.Issue
-	for _, k := range keys {
-		issue, err := s.pool.cfg.Tracker.Get(s.hard, k)
-		if err == nil && v.wanted(k) && v.whyNot(issue) == "" {
-			out = append(out, issue)
-		}
-	}
-	return out
+	return true
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 func TestSweepWorksTheWholeBacklog(t *testing.T) {
@@ -22,9 +22,9 @@ func TestSweepWorksTheWholeBacklog(t *testing.T) {
 		f.issue(fmt.Sprintf("task-%d", i))
 	}
 	f.issue("other", "labels: [bug]")
-	f.Config.Gate = lines(`test -f "$RALPH_ISSUE_KEY.txt"`)
+	f.Config.Run.Gate = lines(`test -f "$RALPH_ISSUE_KEY.txt"`)
 	s := f.sweep(t.Context())
-	if got := s.Count(pool.Succeeded); got != 6 {
+	if got := s.Count(journal.Succeeded); got != 6 {
 		t.Fatalf("%d succeeded, want 6: %+v", got, s)
 	}
 	for i := range 6 {
@@ -54,35 +54,53 @@ func TestMergedIssueFreesWhatItBlocked(t *testing.T) {
 	f.issue("first")
 	f.issue("second", "blocked_by: [first]")
 	f.issue("third", "blocked_by: [second]")
-	f.Config.Publish = pool.PublishMerge
+	f.Config.Run.Publish = journal.PublishMerge
 	s := f.sweep(t.Context())
-	if got := s.Count(pool.Succeeded); got != 3 {
+	if got := s.Count(journal.Succeeded); got != 3 {
 		t.Fatalf("%d succeeded, want 3: %+v", got, s)
 	}
 	for _, key := range []string{"first", "second", "third"} {
 		if !strings.Contains(f.text(key), "state: closed") {
 			t.Errorf("%s is not closed:\n%s", key, f.text(key))
 		}
-		if _, err := os.Stat(filepath.Join(f.repo, key+".txt")); err != nil {
-			t.Errorf("the checkout lacks the work: %v", err)
+		if !f.exists(key + ".txt") {
+			t.Errorf("the checkout lacks the work of %s", key)
 		}
 	}
 	f.clean()
 }
 
-// A gate is the project's code, which the agent has written: what it commits is looked at like all else.
-func TestCommitsOfTheGateAreLookedAt(t *testing.T) {
+// A gate is the project's code, which the agent has written: what it commits is not published.
+func TestCommitsOfTheGateAreNotPublished(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("sly")
-	f.Config.Publish, f.Config.Protected = pool.PublishMerge, pool.ProtectedPaths()
-	f.Config.Gate = lines("test -e .github || { mkdir -p .github/workflows && echo x > .github/workflows/x.yml && git add -A && git commit -qm sly; }")
-	if r := f.only(f.sweep(t.Context())); r.Verdict.Outcome != pool.PolicyBlocked {
-		t.Errorf("outcome %s: %s", r.Verdict.Outcome, r.Verdict.Reason)
-	}
-	if out := f.git(f.repo, "ls-tree", "-r", "--name-only", "main"); strings.Contains(out, "x.yml") {
+	f.Config.Run.Publish, f.Config.Run.Protected = journal.PublishMerge, publish.ProtectedPaths()
+	f.Config.Run.Gate = lines("test -e .github || { mkdir -p .github/workflows && echo x > .github/workflows/x.yml && git add -A && git commit -qm sly; }")
+	f.one()
+	if out := f.git(f.repo, "log", "--name-only", "--format=", "main"); strings.Contains(out, "x.yml") {
 		t.Errorf("merged: %s", out)
 	}
+	f.clean()
+}
+
+// While an agent works, in whichever iteration, its worktree counts as unsaved: nobody removes it unseen.
+func TestWorktreeIsUnsavedInEveryIteration(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.Config.Run.Options.Command = []string{"sh", "-c", strings.ReplaceAll(gated, "RALPH_ISSUE_KEY", "RALPH_ITERATION") + "; exit 1"}
+	g.issue("a")
+	wait := g.begin(t.Context(), g.pool())
+	for n := range 2 {
+		g.next(1)
+		trees, err := g.Config.Run.Repo.Trees(t.Context())
+		if err != nil || len(trees) != 1 || !trees[0].Unsaved() {
+			t.Errorf("iteration %d: %+v, %v", n+1, trees, err)
+		}
+		g.goOn(fmt.Sprint(n + 1))
+	}
+	wait()
+	g.clean()
 }
 
 func TestFailingIssueStopsNoOther(t *testing.T) {
@@ -92,7 +110,7 @@ func TestFailingIssueStopsNoOther(t *testing.T) {
 	f.issue("good")
 	f.Config.Parallel = 1
 	s := f.sweep(t.Context())
-	if s.Count(pool.Failed) != 1 || s.Count(pool.Succeeded) != 1 {
+	if s.Count(journal.Failed) != 1 || s.Count(journal.Succeeded) != 1 {
 		t.Fatalf("want one failed, one succeeded: %+v", s.Runs)
 	}
 	f.clean()
@@ -103,9 +121,9 @@ func TestGateFeedbackReachesTheNextIteration(t *testing.T) {
 	f := newFixture(t, `p=$(cat); case $p in *"BROKEN-BY-GATE"*) touch fixed;; *) touch first;; esac
 git add -A; git commit -qm step; echo "<promise>COMPLETE</promise>"`)
 	f.issue("a")
-	f.Config.Gate = lines(`test -f fixed || { printf 'BROKEN-%s' BY-GATE; exit 1; }`)
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Succeeded || len(run.Verdict.Iterations) != 2 || run.Verdict.Commits != 2 {
+	f.Config.Run.Gate = lines(`test ! -f first || test -f fixed || { printf 'BROKEN-%s' BY-GATE; exit 1; }`)
+	run := f.one()
+	if run.Verdict.Outcome != journal.Succeeded || len(run.Facts.Iterations) != 2 || run.Commits != 2 {
 		t.Fatalf("%+v", run.Verdict)
 	}
 }
@@ -114,11 +132,11 @@ func TestAttemptsEndWithAHuman(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Gate = lines("false")
-	f.Config.Retry = pool.Retry{MaxAttempts: 2, Backoff: time.Nanosecond}
+	f.Config.Run.Gate = lines("false")
+	f.Config.Run.Retry = journal.Limits{MaxAttempts: 2, Backoff: time.Nanosecond}
 	for attempt := 1; attempt <= 2; attempt++ {
-		run := f.only(f.sweep(t.Context()))
-		if run.Verdict.Outcome != pool.GateFailed || run.Attempt != attempt {
+		run := f.one()
+		if run.Verdict.Outcome != journal.GateFailed || run.Attempt != attempt {
 			t.Fatalf("attempt %d: %+v", attempt, run)
 		}
 	}
@@ -127,12 +145,12 @@ func TestAttemptsEndWithAHuman(t *testing.T) {
 		t.Errorf("not handed to a human:\n%s", text)
 	}
 	s := f.sweep(t.Context())
-	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "needs a human") {
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip("a", s.Skipped[0].Skip), "needs a human") {
 		t.Fatalf("picked again: %+v", s)
 	}
-	f.Config.Gate = nil
+	f.Config.Run.Gate = nil
 	run := f.only(f.sweep(t.Context(), "a"))
-	if run.Verdict.Outcome != pool.Succeeded || run.Attempt != 1 || run.Verdict.Commits < 2 {
+	if run.Verdict.Outcome != journal.Succeeded || run.Attempt != 1 || run.Commits < 2 {
 		t.Fatalf("the person's own try must start anew, from the commits so far: %+v", run)
 	}
 	if text := f.text("a"); !strings.Contains(text, "labels: [in-review]") {
@@ -144,9 +162,9 @@ func TestRetryWaits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "exit 1")
 	f.issue("a")
-	f.only(f.sweep(t.Context()))
+	f.one()
 	s := f.sweep(t.Context())
-	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Reason, "waits until") {
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip("a", s.Skipped[0].Skip), "waits until") {
 		t.Fatalf("%+v", s)
 	}
 	f.write(".ralph/backlog/a.md", "---\ntitle: better said\nlabels: [no-human]\n---\nnow do it\n")
@@ -159,12 +177,12 @@ func TestSetupFailureCostsNoAttempt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Setup = lines("echo no network; exit 4")
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Failed || run.Verdict.Counted || !strings.Contains(run.Verdict.Reason, "setup") {
+	f.Config.Run.Setup = lines("echo no network; exit 4")
+	run := f.one()
+	if run.Verdict.Outcome != journal.Failed || run.Verdict.Counted || !strings.Contains(report.Reason(run.Verdict.Reason), "setup") {
 		t.Fatalf("%+v", run.Verdict)
 	}
-	if len(run.Verdict.Iterations) != 0 {
+	if len(run.Facts.Iterations) != 0 {
 		t.Error("an agent ran after a failed setup")
 	}
 }
@@ -173,17 +191,36 @@ func TestQuestionIsAskedAndItsAnswerTakenUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `p=$(cat); case $p in *BLUE*) `+commits+`;; *) echo "<promise>COMPLETE</promise><needs-info>Which colour?</needs-info>";; esac`)
 	f.issue("a")
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.NeedsInfo || !strings.Contains(f.text("a"), "Which colour?") {
+	run := f.one()
+	if run.Verdict.Outcome != journal.NeedsInfo || !strings.Contains(f.text("a"), "Which colour?") {
 		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
 	}
 	if s := f.sweep(t.Context()); len(s.Runs) != 0 {
 		t.Fatal("picked again without an answer")
 	}
 	f.write(".ralph/backlog/a.md", strings.Replace(f.text("a"), "Please do a.", "Please do a. In BLUE.", 1))
-	run = f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Succeeded || strings.Contains(f.text("a"), "needs-info,") {
+	run = f.one()
+	if run.Verdict.Outcome != journal.Succeeded || strings.Contains(f.labels("a"), "needs-info") {
 		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
+	}
+}
+
+// An answer stays one when ralph dies in the run that takes it up.
+func TestAnswerOutlivesADeath(t *testing.T) {
+	t.Parallel()
+	for save := range 3 {
+		f := newFixture(t, `p=$(cat); case $p in *BLUE*) `+commits+`;; *) echo "<promise>COMPLETE</promise><needs-info>Which colour?</needs-info>";; esac`)
+		f.issue("a")
+		f.one()
+		f.write(".ralph/backlog/a.md", strings.Replace(f.text("a"), "Please do a.", "Please do a. In BLUE.", 1))
+		m, died := f.dieAt(save+1, true)
+		if !died {
+			t.Fatal("ralph did not die")
+		}
+		f.bury(f.repo)
+		if run := f.one(); run.Verdict.Outcome != journal.Succeeded || strings.Contains(f.labels("a"), "needs-info") {
+			t.Errorf("died at %s: %+v\n%s", m.stage, run.Verdict, f.text("a"))
+		}
 	}
 }
 
@@ -191,74 +228,25 @@ func TestNoChangeGoesToAHuman(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo "<no-change>it is there</no-change><promise>COMPLETE</promise>"`)
 	f.issue("a")
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.NoChange || !strings.Contains(f.text("a"), "needs-human") {
+	run := f.one()
+	if run.Verdict.Outcome != journal.NoChange || !strings.Contains(f.text("a"), "needs-human") {
 		t.Fatalf("%+v\n%s", run.Verdict, f.text("a"))
 	}
 }
 
-func TestUnavailableAgentStopsTheSweepAndCostsNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, "")
-	f.Config.Agent, f.Config.Options = limited{}, agents.Options{}
-	f.Config.Parallel = 1
-	f.issue("a")
-	f.issue("b")
-	s := f.sweep(t.Context())
-	if len(s.Runs) != 1 || s.Unavailable == nil || s.Runs[0].Verdict.Counted {
-		t.Fatalf("%+v", s)
-	}
-	if !s.ParkedUntil.Equal(resetAt) {
-		t.Errorf("parked until %s, want %s", s.ParkedUntil, resetAt)
-	}
-	if strings.Contains(f.text("a"), "ralph:") {
-		t.Errorf("the issue was told of a rate limit:\n%s", f.text("a"))
-	}
-	f.clean()
-	if s := f.sweep(t.Context()); len(s.Runs) != 0 || s.Unavailable == nil || !s.ParkedUntil.Equal(resetAt) {
-		t.Errorf("the agent was tried again before its time: %+v", s)
-	}
-	if s := f.sweep(t.Context(), "b"); len(s.Runs) != 1 {
-		t.Errorf("a named issue is tried at once: %+v", s)
-	}
-}
-
-var resetAt = time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// limited is an agent whose service is over its rate limit.
-type limited struct{ agents.Command }
-
-func (limited) Check(agents.Options) error { return nil }
-func (limited) Invocation(agents.Request) (agents.Invocation, error) {
-	return agents.Invocation{Argv: []string{"true"}}, nil
-}
-func (limited) NewDecoder() agents.Decoder { return limitedDecoder{} }
-
-type limitedDecoder struct{}
-
-func (limitedDecoder) Line([]byte) []agents.Event { return nil }
-func (limitedDecoder) Finish(agents.Ending) agents.Report {
-	return agents.Report{Failure: &agents.Failure{Class: agents.RateLimit, Message: "slow down", ResetAt: resetAt}}
-}
-
 func TestStopTakesTheWorkBackAndReleases(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `cat >/dev/null; echo a > a; git add a; git commit -qm "half the work"; echo more > b
-echo started; exec sleep 1000`)
+	f := newFixture(t, endless)
 	f.issue("a")
 	f.issue("b")
 	f.Config.Parallel = 1
-	f.Config.StopGrace = time.Minute
+	f.Config.Run.StopGrace = time.Minute
 	ctx, stop := context.WithCancelCause(t.Context())
-	f.Config.Observe = func(e pool.Event) {
-		f.observe(e)
-		if e.Kind == pool.EventAgent && strings.TrimSpace(e.Text) == "started" {
-			stop(nil)
-		}
-	}
+	defer stop(nil)
+	f.onStarted(func(string) { stop(nil) })
 	s := f.sweep(ctx)
 	run := f.only(s)
-	if run.Verdict.Outcome != pool.Interrupted || run.Verdict.Commits != 1 || run.Verdict.WIP == "" || !s.Interrupted {
+	if run.Verdict.Outcome != journal.Interrupted || run.Commits != 1 || run.WIP == "" || !s.Interrupted {
 		t.Fatalf("%+v", s)
 	}
 	if !strings.Contains(f.text(run.Key), "**ralph: interrupted**") {
@@ -269,17 +257,12 @@ echo started; exec sleep 1000`)
 
 func TestClosedIssueSupersedesItsRun(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `cat >/dev/null; echo a > a; git add a; git commit -qm work; echo started; exec sleep 1000`)
+	f := newFixture(t, endless)
 	f.issue("a")
-	f.Config.Reconcile = time.Millisecond
-	f.Config.Observe = func(e pool.Event) {
-		f.observe(e)
-		if e.Kind == pool.EventAgent && strings.TrimSpace(e.Text) == "started" {
-			f.issue("a", "state: closed")
-		}
-	}
-	run := f.only(f.sweep(t.Context()))
-	if run.Verdict.Outcome != pool.Superseded || run.Verdict.Commits != 1 {
+	f.Config.Run.Reconcile = time.Millisecond
+	f.onStarted(func(string) { f.issue("a", "state: closed") })
+	run := f.one()
+	if run.Verdict.Outcome != journal.Superseded || run.Commits != 1 {
 		t.Fatalf("%+v", run.Verdict)
 	}
 	f.clean()
@@ -310,7 +293,7 @@ func TestTwoPoolsShareOneBacklog(t *testing.T) {
 	for _, s := range runs {
 		for _, r := range s.Runs {
 			worked[r.Key]++
-			if r.Verdict.Outcome != pool.Succeeded {
+			if r.Verdict.Outcome != journal.Succeeded {
 				t.Errorf("%s: %+v", r.Key, r.Verdict)
 			}
 		}
@@ -350,7 +333,7 @@ func TestPlanSaysWhyNot(t *testing.T) {
 	}
 	reasons := map[string]string{}
 	for _, s := range plan.Skipped {
-		reasons[s.Issue.Key] = s.Reason
+		reasons[s.Issue.Key] = report.Skip(s.Issue.Key, s.Skip)
 	}
 	if reasons["d-blocked"] != "blocked by a-late" || reasons["e-plain"] != "lacks label no-human" || len(reasons) != 2 {
 		t.Errorf("reasons %v", reasons)

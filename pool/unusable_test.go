@@ -4,32 +4,34 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// keyed is an agent whose login is asked for, and can be away.
+// keyed is an agent whose login may be missing.
 type keyed struct {
 	agents.Command
 	login func() error
 }
 
-func (k keyed) Service(agents.User) (agents.Service, error) { return agents.Service{}, k.login() }
-func (keyed) Point(agents.Service, string, string) (env, args []string) {
-	return nil, nil
+func (k keyed) Describe() agents.Description {
+	d := k.Command.Describe()
+	d.Endpoint = &agents.Endpoint{Name: "keyed", Upstream: "https://model.example", Point: func(agents.Service, string, string) (env, args []string) { return nil, nil }}
+	d.Login = agents.Login{File: "login", Read: func(string) (agents.Token, error) { return agents.Token{}, k.login() }}
+	return d
 }
 
-// walled is a provider with a way out of ralph's, which nothing gets as far as to open.
-type walled struct{ sandboxes.Provider }
+// proxied is a provider that needs an egress proxy, which no test gets as far as to open.
+type proxied struct{ sandboxes.Provider }
 
-func (w walled) Capabilities() sandboxes.Capabilities {
+func (w proxied) Capabilities() sandboxes.Capabilities {
 	c := w.Provider.Capabilities()
 	c.Egress = true
 	return c
@@ -37,12 +39,12 @@ func (w walled) Capabilities() sandboxes.Capabilities {
 
 var errNoLogin = errors.New("no login; log in with keyed")
 
-// wantUntold fails the test if any issue shows that there was a run.
-func (f *fixture) wantUntold(keys ...string) {
+// wantUnreported fails the test if any issue shows that there was a run.
+func (f *fixture) wantUnreported(keys ...string) {
 	f.t.Helper()
 	for _, key := range keys {
 		if text := f.text(key); strings.Contains(text, "ralph:") || !strings.Contains(text, "labels: [no-human]") {
-			f.t.Errorf("the issue was told:\n%s", text)
+			f.t.Errorf("the issue has a report:\n%s", text)
 		}
 	}
 }
@@ -52,8 +54,8 @@ func TestMissingLoginEndsTheSweepAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var calls atomic.Int32
-	f.Config.Agent = keyed{login: func() error { calls.Add(1); return errNoLogin }}
-	f.Config.Sandboxes = walled{f.Config.Sandboxes}
+	f.Config.Run.Agent = keyed{login: func() error { calls.Add(1); return errNoLogin }}
+	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
 	if s := f.sweep(t.Context()); s.Unavailable != nil || calls.Load() != 0 {
 		t.Errorf("an empty backlog needs no login: %+v", s)
 	}
@@ -61,12 +63,12 @@ func TestMissingLoginEndsTheSweepAtOnce(t *testing.T) {
 	f.issue("b")
 	for range 2 {
 		s := f.sweep(t.Context())
-		var unusable *pool.AgentError
+		var unusable *gateway.AgentError
 		if len(s.Runs) != 0 || !errors.As(s.Unavailable, &unusable) || !errors.Is(s.Unavailable, errNoLogin) || !s.ParkedUntil.IsZero() {
 			t.Fatalf("%+v", s)
 		}
 	}
-	f.wantUntold("a", "b")
+	f.wantUnreported("a", "b")
 	f.clean()
 }
 
@@ -75,21 +77,21 @@ func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var calls atomic.Int32
-	f.Config.Agent = keyed{login: func() error {
+	f.Config.Run.Agent = keyed{login: func() error {
 		if calls.Add(1) == 1 {
 			return nil
 		}
 		return errNoLogin
 	}}
-	f.Config.Sandboxes = walled{f.Config.Sandboxes}
+	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
 	s := f.sweep(t.Context())
-	if r := f.only(s); r.Verdict.Outcome != pool.AgentUnavailable || r.Verdict.Counted || s.Unavailable == nil || !s.ParkedUntil.IsZero() {
+	if r := f.only(s); r.Verdict.Outcome != journal.AgentUnavailable || r.Verdict.Counted || s.Unavailable == nil || !s.ParkedUntil.IsZero() {
 		t.Fatalf("%+v", s)
 	}
-	f.wantUntold("a", "b")
+	f.wantUnreported("a", "b")
 	f.clean()
 }
 
@@ -97,22 +99,22 @@ func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 func TestMissingProgramEndsTheSweepAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	working := f.Config.Options.Command
-	f.Config.Options.Command = []string{"ralph-test-no-such-agent"}
+	working := f.Config.Run.Options.Command
+	f.Config.Run.Options.Command = []string{"ralph-test-no-such-agent"}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
 	s := f.sweep(t.Context())
-	if r := f.only(s); r.Verdict.Outcome != pool.AgentUnavailable || r.Verdict.Counted || s.Unavailable == nil || !s.ParkedUntil.IsZero() {
+	if r := f.only(s); r.Verdict.Outcome != journal.AgentUnavailable || r.Verdict.Counted || s.Unavailable == nil || !s.ParkedUntil.IsZero() {
 		t.Fatalf("%+v", s)
 	}
-	if why := s.Unavailable.Error(); !strings.Contains(why, "ralph-test-no-such-agent") || !strings.Contains(why, "--agent-command") {
+	if why := s.Unavailable.Error(); !strings.Contains(why, "ralph-test-no-such-agent") {
 		t.Errorf("unavailable: %s", why)
 	}
-	f.wantUntold("a", "b")
+	f.wantUnreported("a", "b")
 	f.clean()
-	f.Config.Options.Command = working
-	if s := f.sweep(t.Context()); s.Count(pool.Succeeded) != 2 {
+	f.Config.Run.Options.Command = working
+	if s := f.sweep(t.Context()); s.Count(journal.Succeeded) != 2 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -132,31 +134,28 @@ func (c closed) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, 
 	return c.Provider.Open(ctx, s)
 }
 
-// What no sandbox opens for is told once and not issue by issue; what one run's does not is that run's.
+// A sandbox that opens for nobody is reported once and not issue by issue; one that did open before concerns its own run.
 func TestSandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	var opens atomic.Int32
-	f.Config.Sandboxes = closed{f.Config.Sandboxes, &opens}
+	f.Config.Run.Sandboxes = closed{f.Config.Run.Sandboxes, &opens}
 	f.Config.Parallel = 1
 	f.issue("a")
 	f.issue("b")
 	s := f.sweep(t.Context())
-	var unusable *pool.SandboxError
-	if r := f.only(s); r.Verdict.Outcome != pool.AgentUnavailable || r.Verdict.Counted || !errors.As(s.Unavailable, &unusable) || !errors.Is(s.Unavailable, errNoImage) {
+	var unusable *run.UnavailableError
+	if r := f.only(s); r.Verdict.Outcome != journal.EnvironmentUnavailable || r.Verdict.Counted || !errors.As(s.Unavailable, &unusable) ||
+		unusable.Reason.Code != journal.ReasonOpen || !strings.Contains(s.Unavailable.Error(), errNoImage.Error()) {
 		t.Fatalf("%+v", s)
 	}
-	f.wantUntold("a", "b")
+	f.wantUnreported("a", "b")
 	f.clean()
 
 	opens.Store(1)
 	s = f.sweep(t.Context())
-	var outcomes []pool.Outcome
-	for _, r := range s.Runs {
-		outcomes = append(outcomes, r.Verdict.Outcome)
-	}
-	if want := []pool.Outcome{pool.Succeeded, pool.Failed}; !slices.Equal(outcomes, want) || s.Unavailable != nil {
-		t.Errorf("%v, want %v: %+v", outcomes, want, s)
+	if got := outcomes(s); got["a"] != journal.Succeeded || got["b"] != journal.Failed || s.Unavailable != nil {
+		t.Errorf("%v: %+v", got, s)
 	}
 }
 
@@ -177,21 +176,17 @@ func (c choosy) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, 
 func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	open := f.Config.Sandboxes
-	f.Config.Parallel, f.Config.Gate = 1, []loop.Command{{Line: "false"}}
+	open := f.Config.Run.Sandboxes
+	f.Config.Parallel, f.Config.Run.Gate = 1, lines("false")
 	f.issue("a")
-	if r := f.only(f.sweep(t.Context())); r.Verdict.Outcome != pool.GateFailed {
+	if r := f.one(); r.Verdict.Outcome != journal.GateFailed {
 		t.Fatalf("%+v", r.Verdict)
 	}
 	f.issue("b")
-	f.Config.Gate = nil
-	f.Config.Sandboxes = choosy{open, func(s sandboxes.Spec) bool { return strings.HasPrefix(filepath.Base(s.Worktree), "a-") }}
+	f.Config.Run.Gate = nil
+	f.Config.Run.Sandboxes = choosy{open, func(s sandboxes.Spec) bool { return strings.HasPrefix(filepath.Base(s.Worktree), "a-") }}
 	s := f.sweep(t.Context(), "a", "b")
-	outcomes := map[string]pool.Outcome{}
-	for _, r := range s.Runs {
-		outcomes[r.Key] = r.Verdict.Outcome
-	}
-	if outcomes["a"] != pool.Failed || outcomes["b"] != pool.Succeeded || s.Unavailable != nil {
-		t.Errorf("%v: %+v", outcomes, s)
+	if got := outcomes(s); got["a"] != journal.Failed || got["b"] != journal.Succeeded || s.Unavailable != nil {
+		t.Errorf("%v: %+v", got, s)
 	}
 }

@@ -2,282 +2,271 @@ package pool
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// result is what became of one issue that a sweep took.
-type result struct {
-	issue       tracker.Issue
-	rec         Record
-	skip        string   // it was not worked, and why
-	err         error    // it was not worked because something is broken
-	closed      bool     // the issue is closed now
-	unavailable error    // nothing more can be worked for now
-	finished    []Record // runs of the issue that had been left, and are over now
+// Worker works one issue at a time for each call of Work. It is safe for concurrent use.
+type Worker struct {
+	c       Config
+	cfg     run.Config // with its defaults
+	runner  *run.Runner
+	secrets *redact.Secrets
+	disk    *disk.Guard
+	bus     *journal.Bus
+	killed  chan struct{} // closed by Kill
+	once    sync.Once
+
+	mu      sync.Mutex
+	running map[string]*running // guarded by mu; by key
+	failed  string              // guarded by mu; how a command failed last
 }
 
-// worker takes one issue the whole way: claim, freeze, worktree, sandbox, loop, publish, report, release.
-// It belongs to one goroutine; only its stopper is shared.
-type worker struct {
-	p         *Pool
-	issue     tracker.Issue // the frozen snapshot
-	rec       Record
-	claim     *worktree.Claim
-	stop      *stopper
-	kill      context.CancelCauseFunc // ends the run at once; nil while it cannot be
-	files     *runFiles
-	log       zerolog.Logger
-	follow    *tracker.FollowUp // the request that needs another run; nil: the issue's own
-	following bool              // the run is for a request, here or before it died
-	require   []string          // the labels that it was picked up by; not written while the run is watched
-	owner     string            // of the claim: no other worker, of this or another process, has the same
-	talk      talk              // the loop\'s observer only
-	gated     Gated             // what the loop's gate has passed for
-	hidden    int               // invisible characters removed from the issue's text
-	closed    bool
-	borrowed  bool     // the claim belongs to another worker, which goes on
-	died      bool     // ralph died during this run; it is being brought to its end
-	feedback  string   // what became of the run before, for the agent
-	finished  []Record // runs before this one that were left, and are over now
-	again     string   // why this is a new start; empty for a first one and for retries
-	away      error    // what has kept the run from its end, or its beginning, and would keep others: tracker, remote, agent, sandbox
-	left      error    // why the run's end is left to the next sweep
+type running struct {
+	Running
+	stop context.CancelCauseFunc
+}
+
+// Running is an issue that is being worked.
+type Running struct {
+	Key, Run, Title string
+	Started         time.Time
+}
+
+// NewWorker checks the configuration, all of it, and makes a worker. It starts nothing.
+func NewWorker(c Config) (*Worker, error) {
+	c = c.withDefaults()
+	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
+		return nil, err
+	}
+	w := &Worker{
+		c: c, bus: journal.NewBus(c.Observe), killed: make(chan struct{}), running: map[string]*running{},
+		disk: &disk.Guard{Place: c.Run.StateDir, Floor: c.MinFree},
+	}
+	also := c.Run.Emit
+	c.Run.Disk, c.Run.Emit = w.disk, func(e journal.Event) {
+		if also != nil {
+			also(e)
+		}
+		w.bus.Emit(e)
+	}
+	var err error
+	if w.runner, err = run.New(c.Run); err != nil {
+		return nil, err
+	}
+	w.cfg = w.runner.Config()
+	w.secrets = w.cfg.Secrets
+	return w, nil
+}
+
+// Kill ends everything the worker is doing, at once: agents are killed, not asked. Claims are released. Work that is on disk
+// is still imported if that takes only a moment; otherwise the next start does it. It may be called at any time, from any
+// goroutine.
+func (w *Worker) Kill() { w.once.Do(func() { close(w.killed) }) }
+
+// errKilled is the cause of everything that ends by Kill.
+var errKilled = halt.Error(journal.StopShutdown, "")
+
+// untilKilled derives a context that ends with Kill, and not with ctx.
+func (w *Worker) untilKilled(ctx context.Context) (context.Context, context.CancelFunc) {
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-w.killed:
+			cancel(errKilled)
+		case <-hard.Done():
+		}
+	}()
+	return hard, func() { cancel(context.Canceled); <-done }
+}
+
+// Running lists the issues that are being worked.
+func (w *Worker) Running() []Running {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Running
+	for _, r := range w.running {
+		out = append(out, r.Running)
+	}
+	return out
+}
+
+// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
+func (w *Worker) Stop(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.running[key]
+	if ok {
+		r.stop(halt.Error(journal.StopAsked, ""))
+	}
+	return ok
+}
+
+// Result is what became of one issue.
+type Result struct {
+	Issue  tracker.Issue
+	Record journal.Record
+	Skip   *journal.Skip // it was not worked, and why
+	Err    error         // it was not worked because something is broken
+	Closed bool          // the issue is closed now
+	// Unavailable says why nothing more can be worked for now; nil if nothing is wrong.
+	Unavailable error
+	// Deferred says why the run's end is left to the next sweep; nil when it has ended.
+	Deferred error
+	// Finished are runs of the issue that had been left, and are over now.
+	Finished []journal.Record
+}
+
+// Work works one issue, named by its key, to its end. The caller decides that it should be worked: waiting times and a
+// hand-over to a person do not count. Ending ctx asks the agent to end and imports its commits. The error says why the issue was
+// not worked, or why the run's end is left to a later call or sweep.
+func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
+	return w.single(ctx, key, false)
+}
+
+func (w *Worker) single(ctx context.Context, key string, merge bool) (Result, error) {
+	hard, release := w.untilKilled(ctx)
+	defer release()
+	defer w.bus.Flush(ctx, hard)
+	issue, err := w.cfg.Tracker.Get(ctx, key)
+	if err != nil {
+		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
+	}
+	findBase := w.runner.Base
+	if merge { // perhaps again, after a merge that was left on its way
+		left, err := w.recover(hard, key)
+		n := len(left.Finished)
+		if err != nil || len(left.Broken) > 0 || n > 0 && left.Finished[n-1].Settings.Publish == journal.PublishMerge {
+			r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
+			if len(left.Broken) > 0 {
+				r.Skip = &left.Broken[0].Skip
+				err = errors.New(r.Skip.Detail)
+			}
+			return r, err
+		}
+		findBase = func(ctx context.Context) (worktree.Base, error) { return w.mergeBase(ctx, key) }
+	}
+	base, err := findBase(hard)
+	if err == nil {
+		err = w.runner.CheckIdentity(hard, true)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	r := w.work(ctx, hard, task{issue: issue, merge: merge}, []string{key}, base)
+	return r, errors.Join(r.Err, r.Deferred)
+}
+
+// task is an issue to work, and the request to follow up if that is why.
+type task struct {
+	issue  tracker.Issue
+	follow *tracker.FollowUp
+	merge  bool // publish what is on the branch; see Merge
 }
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
-func (p *Pool) work(soft, hard context.Context, t task, keys []string) result {
-	w := p.newWorker(t.issue)
-	w.follow, w.following, w.require = t.follow, t.follow != nil, p.cfg.Require
+func (w *Worker) work(soft, hard context.Context, t task, keys []string, base worktree.Base) Result {
+	a := &attempt{w: w, issue: t.issue, follow: t.follow, base: base, rec: w.newRecord(t.issue)}
+	a.rec.Base = base.Name
 	if soft.Err() != nil {
-		return w.skipped("the sweep was stopped")
+		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
-	if err := w.begin(hard); err != nil {
-		return w.refused(hard, err)
+	if f := t.follow; f != nil {
+		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
+		a.rec.Request = journal.Request{Number: f.Request.Number, URL: f.Request.URL, Draft: f.Request.Draft}
 	}
-	if reason, err := w.freeze(hard, keys); reason != "" || err != nil {
-		return w.givenUp(hard, reason, err)
+	if t.merge {
+		s := &a.rec.Settings
+		s.Publish, s.Attended, s.Checks.Files, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, 1
+		a.rec.Agent, a.rec.Model = "", ""
 	}
-	run, cancel := context.WithCancelCause(hard)
-	defer cancel(nil)
-	unlink := context.AfterFunc(soft, func() { w.stop.stop(errStopped) })
-	defer unlink()
-	w.kill = cancel
-	kept := w.keep(run, cancel)
-	w.execute(run)
-	cancel(nil)
-	<-kept
-	return result{issue: w.issue, rec: w.rec, closed: w.closed, unavailable: w.unavailable()}
+	if err := w.cfg.Store.Save(hard, a.rec); err != nil {
+		return a.broken(err)
+	}
+	claim, err := w.claim(hard, a.rec)
+	if claim == nil {
+		return a.refused(hard, err)
+	}
+	a.claim = claim
+	skip, unfrozen := a.freeze(hard, keys)
+	err = errors.Join(err, unfrozen)
+	if err != nil && soft.Err() != nil {
+		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
+	}
+	own, ok := errors.AsType[*issueError](err)
+	if ok && (skip == nil || unfrozen != nil) && hard.Err() == nil && !run.Unreachable(err) {
+		a.failed, skip, err = own.error, nil, nil
+	}
+	if skip != nil || err != nil {
+		return a.givenUp(hard, skip, err)
+	}
+	soft, stop := context.WithCancelCause(soft)
+	defer stop(nil)
+	defer w.note(a.rec, stop)()
+	res := w.runner.Do(hard, run.Task{
+		Record: a.rec, Claim: claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Again: a.again, Base: base, Soft: soft,
+		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: edited(a.rec),
+	})
+	return Result{
+		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,
+		Finished: a.finished,
+	}
 }
 
-func (p *Pool) newWorker(issue tracker.Issue) *worker {
-	now := time.Now()
-	run := newRun(now)
-	return &worker{
-		p: p, issue: issue, stop: newStopper(), owner: fmt.Sprintf("%s/%d/%s", p.host, os.Getpid(), run),
-		log: p.cfg.Log.With().Str("run", run).Str("issue", issue.Key).Logger(),
-		rec: Record{
-			Run: run, Key: issue.Key, Title: issue.Title, URL: issue.URL, Hash: hash(issue), Attempt: 1,
-			Host: p.host, PID: os.Getpid(), Process: p.process, Started: now,
-			Branch: p.cfg.BranchPrefix + issue.Key, Agent: p.cfg.Agent.Name(), Model: p.cfg.Options.Model, Sandbox: p.cfg.Sandboxes.Name(),
-			Dir: filepath.Join(p.cfg.StateDir, "runs", issue.Key, run),
-		},
+// newRecord is the record of a new run of the issue.
+func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
+	rec := w.runner.NewRecord(journal.KindIssue, issue.Key)
+	rec.Title, rec.URL, rec.Branch = issue.Title, issue.URL, w.c.BranchPrefix+issue.Key
+	rec.Settings.Require = w.c.Require
+	return rec
+}
+
+// claim takes the claim of the record's issue. What the dead run that had it has left running is ended first: it may be of
+// another clone on this host, or of a journal that is lost. With that error the claim is still taken.
+func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
+	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.cfg.ClaimTTL)
+	if err != nil || claim.Dead() == "" {
+		return claim, err
+	}
+	if err := w.runner.Spaces().End(ctx, claim.Dead()); err != nil {
+		return claim, &issueError{err}
+	}
+	return claim, nil
+}
+
+// holder names the holder of a claim. No other call, of this or another process, has the same owner.
+func (w *Worker) holder(r journal.Record) worktree.Holder {
+	h := worktree.Holder{Owner: fmt.Sprintf("%s%d/%s", ownerOf(r.Host), os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
+	if m, ok := tracker.As[tracker.Marker](w.cfg.Tracker); ok {
+		h.Mark = m.Mark(r.Key)
+	}
+	return h
+}
+
+// note lists the run as one that is on, until the function that it returns is called.
+func (w *Worker) note(r journal.Record, stop context.CancelCauseFunc) (forget func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[r.Key] = &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.running, r.Key)
 	}
 }
 
-// begin writes the intent and takes the claim.
-func (w *worker) begin(ctx context.Context) error {
-	w.rec.Step = StepClaim
-	if err := w.p.cfg.Journal.begin(ctx, &w.rec); err != nil {
-		return err
-	}
-	w.emit(Event{Kind: EventStep, Step: StepClaim})
-	claim, err := w.p.cfg.Repo.Claim(ctx, w.rec.Key, w.holder(), w.p.cfg.ClaimLife)
-	w.claim = claim
-	return err
-}
-
-func (w *worker) holder() worktree.Holder {
-	return worktree.Holder{Owner: w.owner, Run: w.rec.Run, Hash: w.rec.Hash}
-}
-
-// refused ends a run that could not claim.
-func (w *worker) refused(ctx context.Context, err error) result {
-	ferr := w.p.cfg.Journal.forget(ctx, w.rec.Run)
-	var taken *worktree.TakenError
-	if errors.As(err, &taken) && ferr == nil {
-		return w.skipped(fmt.Sprintf("claimed by run %s on %s", taken.Holder.Run, taken.Holder.Host))
-	}
-	return w.broken(errors.Join(err, ferr))
-}
-
-// freeze settles what an earlier run of the issue left, then takes the snapshot that this run works from. A reason
-// says that the issue does not qualify any more.
-func (w *worker) freeze(ctx context.Context, keys []string) (string, error) {
-	concluded, err := w.p.settleKey(ctx, w)
-	if err != nil {
-		return "", err
-	}
-	if !concluded {
-		concluded, err = w.p.onBehalf(ctx, w.rec.Key, w.claim)
-	}
-	if concluded || err != nil {
-		return "was finished from an earlier run that had died", err
-	}
-	if d, ok := w.claim.Decided(); ok {
-		return fmt.Sprintf("run %s has ended, and is still to be reported", d.Done.Run), nil
-	}
-	issue, err := w.p.cfg.Tracker.Get(ctx, w.rec.Key)
-	if errors.Is(err, tracker.ErrNotFound) {
-		return "is gone from the backlog", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	v := view{pool: w.p, keys: keys, now: time.Now(), done: map[string]worktree.Done{}}
-	if d, ok := w.claim.Done(); ok {
-		ours, err := w.p.cfg.Journal.has(ctx, d.Run)
-		if err != nil {
-			return "", err
-		}
-		if !ours {
-			v.done[w.rec.Key] = d
-		}
-	}
-	runs, err := w.p.cfg.Journal.Runs(ctx, w.rec.Key)
-	if err != nil {
-		return "", err
-	}
-	if last, ok := lastEnded(runs); ok {
-		v.last = map[string]Record{w.rec.Key: last}
-	}
-	if last, ok := lastEnded(runs); ok && last.Verdict.Final && w.follow == nil {
-		w.again = fmt.Sprintf("run `%s` had ended as %s", last.Run, last.Verdict.Outcome)
-	}
-	if w.follow != nil {
-		if !issue.Open {
-			return "closed", nil
-		}
-		if _, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok && !approvedText(issue, runs, w.claim) {
-			return fmt.Sprintf("its text is not what was approved; read it and put the label %s on again", w.p.cfg.Require[0]), nil
-		}
-		return "", w.take(ctx, issue, nextAttempt(runs), feedbackOf(*w.follow, w.p.cfg.Base))
-	}
-	if reason := v.whyNot(issue); reason != "" {
-		return reason, nil
-	}
-	if approver, ok := tracker.As[tracker.Approver](w.p.cfg.Tracker); ok {
-		_, unapproved := approver.Approved(ctx, issue, w.p.cfg.Require[0])
-		if isAway(unapproved) {
-			return "", unapproved
-		}
-		if unapproved != nil {
-			return unapproved.Error(), nil //nolint:nilerr // it is the reason, and no failure
-		}
-	}
-	return "", w.take(ctx, issue, nextAttempt(runs), earlier(runs))
-}
-
-// take freezes the issue as it is now, and shows people that it is being worked.
-func (w *worker) take(ctx context.Context, issue tracker.Issue, attempt int, feedback string) error {
-	w.issue = issue
-	w.rec.Title, w.rec.URL, w.rec.Hash = issue.Title, issue.URL, hash(issue)
-	w.rec.Attempt, w.feedback = attempt, feedback
-	var err error
-	if w.files, err = newRunFiles(w.rec.Dir, w.p.secrets); err != nil {
-		return err
-	}
-	if label := w.p.cfg.Labels.Claimed; label != "" {
-		return w.p.cfg.Tracker.Change(ctx, w.rec.Key, tracker.Change{AddLabels: []string{label}})
-	}
-	return nil
-}
-
-// givenUp ends a run that claimed an issue and did not start on it.
-func (w *worker) givenUp(ctx context.Context, reason string, err error) result {
-	err = errors.Join(err, w.claim.Release(ctx), w.p.cfg.Journal.forget(ctx, w.rec.Run))
-	if err != nil {
-		return w.broken(err)
-	}
-	return w.skipped(reason)
-}
-
-// broken is an issue that could not be worked, through no fault of its own or the agent's.
-func (w *worker) broken(err error) result {
-	r := w.skipped(strings.ReplaceAll(err.Error(), "\n", "; "))
-	r.err = err
-	if isAway(err) {
-		r.unavailable = err
-	}
-	return r
-}
-
-func (w *worker) skipped(reason string) result {
-	return result{issue: w.issue, rec: w.rec, skip: reason, finished: w.finished}
-}
-
-// execute does everything between the claim and its release. From here on the run is on record, whatever happens.
-func (w *worker) execute(ctx context.Context) {
-	w.emit(Event{Kind: EventStarted, Branch: w.rec.Branch})
-	s, err := w.open(ctx)
-	if s != nil {
-		defer s.disk.close()
-	}
-	var lr loop.Result
-	switch {
-	case err != nil:
-		w.rec.Verdict = Verdict{Outcome: Failed, Reason: err.Error()}
-		if unusable(err) { // such as a login that has ended during the sweep
-			w.rec.Verdict.Outcome, w.away = AgentUnavailable, err
-		}
-		if w.stop.cause() != nil || ctx.Err() != nil {
-			w.interrupted()
-		}
-	default:
-		lr = w.loop(ctx, s)
-		w.rec.Verdict = w.judge(lr)
-		w.rec.Verdict.Gated = w.gated
-	}
-	if w.follow != nil {
-		w.rec.Verdict.FollowUp = string(w.follow.Reason)
-		w.rec.Verdict.Request = Request{Number: w.follow.Request.Number, URL: w.follow.Request.URL, Draft: w.follow.Request.Draft}
-	}
-	w.conclude(ctx, s)
-}
-
-// unavailable tells the sweep to start nothing more.
-func (w *worker) unavailable() error {
-	if w.rec.Verdict.Outcome == AgentUnavailable && w.away == nil {
-		return fmt.Errorf("agent %s is unavailable: %s", w.rec.Agent, w.rec.Verdict.Reason)
-	}
-	return w.away
-}
-
-// step writes the next step to the journal.
-func (w *worker) step(ctx context.Context, s Step) error {
-	w.rec.Step = s
-	if err := w.p.cfg.Journal.save(context.WithoutCancel(ctx), &w.rec); err != nil {
-		return err
-	}
-	w.emit(Event{Kind: EventStep, Step: s})
-	return nil
-}
-
-func (w *worker) emit(e Event) {
-	e.Time = time.Now()
-	e.Run, e.Key, e.Title, e.Attempt = w.rec.Run, w.rec.Key, w.rec.Title, w.rec.Attempt
-	if w.files != nil {
-		w.files.event(e)
-	}
-	w.p.emit(e)
-}
+func (w *Worker) emit(e journal.Event) { w.bus.Emit(w.runner.Stamp(e)) }

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// withheld are the names of the host's environment that a command of an agent never gets by itself: what writes to a
-// tracker or pushes, and what points git at another repository than the worktree's. A trailing "*" stands for any rest.
-// Keys of model services stay: without them no agent works.
-func withheld() []string {
+// denied are the names of the host's environment that commands of an agent do not inherit: credentials that write to a
+// tracker or push, and variables that point git at another repository. A "*" stands for any characters. Keys of model
+// services stay: without them no agent works.
+func denied() []string {
 	return []string{
-		// Trackers and forges.
-		"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_PAT",
-		"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-		"GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT*",
-		"CI_REGISTRY_PASSWORD", "CI_DEPLOY_PASSWORD",
+		// Trackers and forges, also for a program that has no descriptors of its own.
+		"GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GITHUB_PAT",
+		"GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT*", "CI_REGISTRY_PASSWORD",
+		"CI_DEPLOY_PASSWORD", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 		"GITEA_TOKEN", "FORGEJO_TOKEN", "BITBUCKET_TOKEN", "LINEAR_API_KEY", "JIRA_API_TOKEN",
 		// Ralph's own, and those of the processes it marks.
 		"RALPH_*TOKEN", "RALPH_*SECRET", "RALPH_*PASSWORD", "RALPH_MARK", "RALPH_EXEC",
 		// The right to push, and programs that hand out passwords.
 		"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS*", "GIT_ASKPASS", "GIT_SSH*", "GIT_CREDENTIAL*", "GCM_*",
-		// Another repository, or other configuration, than the worktree's.
+		// Another repository than the worktree's, or another configuration.
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE", "GIT_PREFIX",
 		"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
@@ -30,7 +29,7 @@ func withheld() []string {
 	}
 }
 
-// inherit returns the host's environment less what is denied.
+// inherit returns the host's environment without the denied names.
 func inherit(host, deny []string) []string {
 	exact := make(map[string]bool, len(deny))
 	var patterns []string

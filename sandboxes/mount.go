@@ -14,14 +14,14 @@ type Mount struct {
 	Host     string // absolute; must exist
 	Inside   string // absolute
 	ReadOnly bool
-	// Own says that the host's folder is this run's alone. Only then a provider with Copy files may write to it: it makes
-	// the folder what the sandbox has, also after a crash.
+	// Own says that the host's folder belongs to this run alone. A provider with Copy files accepts only such a mount
+	// without ReadOnly; a caller gets the files by a Fetcher.
 	Own bool
 }
 
-// Source is the mount's host path with every link followed, and what is there. It refuses, with an error that does not
-// name the mount, what would open a sandbox: the root, the file systems of kernel and devices, the sockets of the machine's
-// services, and whatever is neither a file nor a folder. Every isolating provider asks it.
+// Source is the mount's host path with every link resolved, and its file info. It refuses, with an error that does not name
+// the mount, every host path that would break the isolation: the root, the file systems of kernel and devices, sockets, and
+// anything else that is neither a file nor a folder. Every isolating provider calls it.
 func (m Mount) Source() (string, fs.FileInfo, error) {
 	if !filepath.IsAbs(m.Host) {
 		return "", nil, errors.New("it is not an absolute path")
@@ -44,12 +44,12 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 	case 0, fs.ModeDir:
 		return host, info, nil
 	case fs.ModeSocket:
-		return "", nil, fmt.Errorf("%w: it is a socket: whoever listens there works for the agent, outside the sandbox", ErrUnsupported)
+		return "", nil, fmt.Errorf("%w: it is a socket: its server would work for the agent, outside the sandbox", ErrUnsupported)
 	}
 	return "", nil, fmt.Errorf("%w: it is neither a file nor a folder", ErrUnsupported)
 }
 
-// opens reports whether who sees a path sees more than files.
+// opens reports whether a path shows more than files.
 func opens(path string) bool {
 	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
 		if path == "/" || path == dir || strings.HasPrefix(path, dir+"/") {

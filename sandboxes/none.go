@@ -18,13 +18,13 @@ import (
 type NoneConfig struct {
 	// Env is the host's environment ("K=V") that commands start from; nil means that of this process.
 	Env []string
-	// Deny are names to withhold in addition to the built-in ones; one "*" stands for any characters. A Spec's or
-	// Command's Env that names one wins.
+	// Deny are names that are not inherited, in addition to the built-in ones, such as a tracker's token variables
+	// (tracker.Registry.SecretVars); one "*" stands for any characters. The Env of a Spec or Command may still set them.
 	Deny []string
 }
 
-// None is the provider "none": commands run on the host, as the user, in the worktree. It holds nothing back but the
-// host's tokens; it ends what it started.
+// None is the provider "none": commands run on the host, as the user, in the worktree. It only hides the host's tokens and ends
+// the processes that it started.
 type None struct {
 	env []string
 }
@@ -41,13 +41,13 @@ func NewNone(c NoneConfig) *None {
 	if host == nil {
 		host = os.Environ()
 	}
-	return &None{env: inherit(host, slices.Concat(withheld(), c.Deny))}
+	return &None{env: inherit(host, slices.Concat(denied(), c.Deny))}
 }
 
 // Name is "none".
 func (*None) Name() string { return "none" }
 
-// Capabilities says: the host's own files, and no wall.
+// Capabilities promise no isolation.
 func (*None) Capabilities() Capabilities {
 	return Capabilities{Files: InPlace, Isolation: NoIsolation}
 }
@@ -89,7 +89,7 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 	}, nil
 }
 
-// Reap ends the processes of a run that a crashed ralph left.
+// Reap ends the processes of a run that a crashed ralph left behind.
 func (*None) Reap(ctx context.Context, run string) error { return proc.KillMarked(ctx, run) }
 
 type noneSandbox struct {
@@ -98,7 +98,7 @@ type noneSandbox struct {
 
 	mu      sync.Mutex
 	closed  bool                    // guarded by mu
-	ended   bool                    // guarded by mu; Close has done its work
+	ended   bool                    // guarded by mu; Close has succeeded
 	running map[*execution]struct{} // guarded by mu
 }
 
@@ -159,7 +159,7 @@ func exitOf(e proc.Exit) Exit {
 	return exit
 }
 
-// Close kills what runs, waits for the Execs to return, and then for what else carries the run's mark. When ctx ends
+// Close kills the running commands, waits for their Execs, and then for every other process with the run's mark. When ctx ends
 // first it can be called again.
 func (s *noneSandbox) Close(ctx context.Context) error {
 	s.mu.Lock()

@@ -14,7 +14,7 @@ type Registry struct {
 	byName map[string]Provider
 }
 
-// NewRegistry returns a registry of the providers. It panics when two have the same name, or one has none: both are
+// NewRegistry returns a registry of the providers. It panics if two have the same name, or one has no name: both are
 // mistakes in the program.
 func NewRegistry(providers ...Provider) Registry {
 	r := Registry{byName: make(map[string]Provider, len(providers))}
@@ -38,7 +38,7 @@ func (r Registry) Lookup(name string) (Provider, error) {
 	}
 	names := r.Names()
 	if len(names) == 0 {
-		return nil, fmt.Errorf("sandbox %q is not known: there is none in this program", name)
+		return nil, fmt.Errorf("sandbox %q is not known: this program has no sandboxes", name)
 	}
 	hint := ""
 	if near := nearest.To(name, names); near != "" {

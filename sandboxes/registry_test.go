@@ -37,7 +37,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("Lookup(%q): %v, want %s", name, err, want)
 		}
 	}
-	if _, err := (sandboxes.Registry{}).Lookup("none"); err == nil || !strings.Contains(err.Error(), "there is none") {
+	if _, err := (sandboxes.Registry{}).Lookup("none"); err == nil || !strings.Contains(err.Error(), "has no sandboxes") {
 		t.Errorf("Lookup in an empty registry: %v", err)
 	}
 }

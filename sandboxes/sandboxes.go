@@ -1,12 +1,11 @@
 // Package sandboxes is the boundary in which every agent, setup and gate command runs.
 //
-// A [Provider] makes a [Sandbox] for one run; a sandbox executes commands and is closed once. The package starts no
-// agent and knows no git: it moves bytes and processes. Providers are values, looked up by name in a [Registry] that
-// the program composes; nothing here is global, and everything is safe for use by several goroutines unless said
-// otherwise.
+// A [Provider] opens a [Sandbox] for one run; a sandbox executes commands and is closed once. The package starts no agent
+// and knows no git: it moves bytes and processes. Providers are values, looked up by name in a [Registry] that the
+// program composes; nothing here is global, and everything is safe for concurrent use unless its comment says otherwise.
 //
-// Providers differ in how the worktree gets in ([Files]) and in what they hold back ([Isolation]). A caller says what
-// it needs in a [Spec]; a provider that cannot meet it fails with [ErrUnsupported]. Nothing is silently weaker.
+// Providers differ in how the worktree gets in ([Files]) and in how strongly they isolate ([Isolation]). A caller states
+// its needs in a [Spec]; a provider that cannot meet them fails with [ErrUnsupported]. Nothing is silently weaker.
 package sandboxes
 
 import (
@@ -16,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrUnsupported is wrapped by Open when the provider cannot meet the spec, and names what it cannot meet.
+// ErrUnsupported is wrapped by Open when the provider cannot meet the spec. The error names the part that it cannot meet.
 var ErrUnsupported = errors.New("sandbox cannot do this")
 
 // ErrClosed is returned by Exec after Close.
@@ -28,14 +27,15 @@ type Files string
 const (
 	// InPlace: commands run on the host's own worktree, at its own path, with its own git directory.
 	InPlace Files = "in-place"
-	// Bind: the worktree is mounted; what is written inside is on the host at once.
+	// Bind: the worktree is mounted. A file written inside is on the host at once.
 	Bind Files = "bind"
-	// Copy: the worktree and the private repository are copied in before a command, and back after it: what is written
-	// inside is on the host when Exec or Close returns. Git directories in the worktree stay on their own side.
+	// Copy: Open copies the worktree and the private repository to the sandbox's own disk (package sandboxes/copying).
+	// Nothing comes back by itself: commits leave as a git pack that a command writes to its standard output, and other
+	// files by a [Fetcher].
 	Copy Files = "copy"
 )
 
-// Isolation names the kind of wall between the agent and the host.
+// Isolation names the kind of boundary between the agent and the host.
 type Isolation string
 
 const (
@@ -51,51 +51,78 @@ type Capabilities struct {
 	Files     Files
 	Isolation Isolation
 	Egress    bool // outgoing connections are limited to an allow-list of domains
-	OwnEgress bool // they are limited by a policy of the provider's own; Spec.Egress has no part in it
+	OwnEgress bool // the provider limits them by a policy of its own and ignores Spec.Egress
 	Limits    bool // memory, CPU and process limits are enforced
-	Secrets   bool // credentials stay outside; the sandbox holds placeholders
-	// Weaker says in a few words, for people, what an isolating provider does not hold back and others do. Empty: nothing
+	Secrets   bool // credentials stay outside; the sandbox has placeholders
+	Disk      bool // Spec.Disk is supported
+	Home      bool // Spec.Home is supported
+	// Weaker says in a few words, for people, what an isolating provider does not stop although others do. Empty: nothing
 	// is known.
 	Weaker string
 }
 
-// Isolated reports whether the host is protected from what runs inside.
+// Isolated reports whether the host is protected from the commands inside.
 func (c Capabilities) Isolated() bool { return c.Isolation != "" && c.Isolation != NoIsolation }
 
-// Spec is what one run needs of its sandbox.
+// Spec states the needs of one run.
 type Spec struct {
-	// Run is the run's unique id. Every process, container or file a provider makes is marked with it, so that the
-	// remains of a crashed ralph are found without any other record.
+	// Run is the unique id of the run. A provider marks every process, container and file with it, so that the remains of
+	// a crashed ralph are found without any other record. At most one sandbox of a run is open at a time.
 	Run string
+	// Name is what the sandbox is called by people and by the engine's own program, for providers whose sandboxes have
+	// names. Open fails when the name is taken. Empty: the provider chooses a name.
+	Name string
 	// Worktree is the absolute host path of the run's worktree.
 	Worktree string
-	// GitDir is the absolute host path of the private repository. Isolating providers show it at the same path,
-	// writable, and put a .git file that points to it in the place of the worktree's own, so that the file can be
-	// neither removed nor replaced inside; those with Copy files make the repository itself the worktree's .git. Providers
-	// with InPlace files ignore it.
+	// GitDir is the absolute host path of the private repository. Isolating providers show it at the same path, writable,
+	// and cover the worktree's .git with a read-only file that points to it, or with the repository itself, so that
+	// commands can neither remove nor replace it. Providers with InPlace files ignore it.
 	GitDir string
-	// Env is the environment ("K=V") that commands see in addition to the provider's own base.
+	// Env is the environment ("K=V") that commands get in addition to the provider's own base.
 	Env []string
 	// RequireIsolation makes Open fail on a provider that does not isolate.
 	RequireIsolation bool
 
-	// The rest is for providers that isolate; those with InPlace files ignore it.
+	// The other fields are for providers that isolate; those with InPlace files ignore them.
 
 	// Objects are absolute host paths of object folders that the private repository borrows from. They are shown
-	// read-only at the same paths.
+	// read-only at the same paths. With Copy files the repository gets a copy of the objects instead.
 	Objects []string
-	// Pack is for providers with Copy files, in the place of Objects: the host path, without its suffix, of a git pack
-	// (".pack") and its index (".idx") with everything that the private repository borrows.
-	Pack string
-	// Egress is the host path of the unix socket of ralph's egress proxy for this run (package sandboxes/egress). The
-	// provider makes it the only way out. Empty: no network at all.
+	// Egress is the host path of the unix socket of the egress proxy for this run (package sandboxes/egress). No other
+	// connection leaves the sandbox. Empty: no network at all.
 	Egress string
+	// Lower is a host folder with files of the worktree; empty: Worktree has all of them. Commands see these files, and over
+	// them those of Worktree, where everything goes that they change: Lower stays as it is. The folder that Worktree is in is
+	// then the run's own and has nothing else. Only a Layerer can do this.
+	Lower string
 	// Mounts are the user's own.
 	Mounts []Mount
 	Limits Limits
+	// Home is a host folder with what commands find in their home; empty: nothing. With FillHome they write to the folder
+	// itself. Otherwise it never changes: what they change is on the scratch space, and gone at the end.
+	Home     string
+	FillHome bool
+	// Disk asks for folders on the sandbox's own disk in place of everything of the host. Nil: there are none.
+	Disk *Disk `json:"-"`
 }
 
-// Limits bound what one sandbox may use; zero means the provider's default, which is never "no limit".
+// Disk is a set of folders that belong to the sandbox and not to the host, for engines that cannot mount host folders. It
+// outlives a crash of ralph, and the Close of a sandbox that broke: the next Open with the same Run ends whatever still
+// runs and shows the same folders. Any other Close, and Reap, removes it.
+//
+// With a Disk the Spec's Worktree only names the working folder and its owner, and GitDir, Objects and Mounts are empty.
+type Disk struct {
+	// Folders maps an absolute path inside to a folder's name (letters and digits). Paths with the same name show the same
+	// folder. A new folder is empty; commands can write to it.
+	Folders map[string]string
+	// ReadOnly are those of the paths that commands can write to only until the folders are filled.
+	ReadOnly []string
+	// Fill is called by Open once the sandbox can run commands, if the folders are new. If it fails, or ralph dies
+	// meanwhile, the folders do not count: the next Open starts with new ones.
+	Fill func(ctx context.Context, s Sandbox) error
+}
+
+// Limits bound the resources of one sandbox; zero means the provider's default, which is never "no limit".
 type Limits struct {
 	Memory int64   // bytes; default 4 GiB
 	CPUs   float64 // default 2
@@ -103,76 +130,53 @@ type Limits struct {
 	Disk   int64   // bytes of scratch space (/tmp, home); default 2 GiB
 }
 
-// Provider makes sandboxes. Implementations are safe for concurrent use.
+// WithDefaults replaces zeros by the defaults.
+func (l Limits) WithDefaults() Limits {
+	if l.Memory <= 0 {
+		l.Memory = 4 << 30
+	}
+	if l.CPUs <= 0 {
+		l.CPUs = 2
+	}
+	if l.PIDs <= 0 {
+		l.PIDs = 1024
+	}
+	if l.Disk <= 0 {
+		l.Disk = 2 << 30
+	}
+	return l
+}
+
+// Provider opens sandboxes. Implementations are safe for concurrent use.
 type Provider interface {
-	// Name is the name users write in flags and configuration.
+	// Name is the name that users write in flags and configuration.
 	Name() string
 	// Capabilities is constant for one provider value.
 	Capabilities() Capabilities
-	// Check reports whether the provider can be used on this host now. The error is one line that says what is
-	// missing and the command that mends it.
+	// Check reports whether the provider can be used on this host now. The error is one line that names the missing part
+	// and the command that fixes it.
 	Check(ctx context.Context) error
-	// Open makes a sandbox. It returns only when commands can run in it, or with an error and nothing left behind.
+	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind.
 	Open(ctx context.Context, spec Spec) (Sandbox, error)
-}
-
-// Reaper is implemented by providers that can find and end what a crashed ralph left behind.
-type Reaper interface {
-	// Reap ends everything marked with the run id, and returns when it is gone. It is not an error if nothing is left.
-	Reap(ctx context.Context, run string) error
 }
 
 // Sandbox is one run's boundary. Exec may be called from several goroutines.
 type Sandbox interface {
-	// Workdir is the absolute path of the worktree as commands inside see it.
+	// Workdir is the absolute path of the worktree inside.
 	Workdir() string
-	// Exec runs one command to its end and kills everything it started.
+	// Exec runs one command to its end and kills every process it started.
 	//
-	// The two returns are different facts. A nil error means that the command ran and the Exit is how it ended,
-	// whatever that was. An error means that it is not known to have run to its end: it could not be started
-	// (*StartError), the sandbox is closed (ErrClosed) or broken, or ctx ended (context.Cause(ctx)).
+	// The two returns are different facts. A nil error means that the command ran, and the Exit says how it ended. An
+	// error means that it is not known to have run to its end: it could not be started (*StartError), the sandbox is
+	// closed (ErrClosed) or broken, or ctx ended (context.Cause(ctx)).
 	//
 	// When cmd.Interrupt closes, the command is asked to end (SIGTERM), and killed after cmd.Grace; Exec then returns
 	// the Exit. When ctx ends, the whole tree is killed at once. In every case Exec returns only when no process of
 	// the tree is left and no writer will be called again.
 	Exec(ctx context.Context, cmd Command) (Exit, error)
-	// Close ends everything still running and frees the sandbox. It is idempotent and safe during Exec, which then
+	// Close ends everything that still runs and frees the sandbox. It is idempotent and safe during Exec, which then
 	// returns. It never deletes the worktree.
 	Close(ctx context.Context) error
-}
-
-// Noticer is implemented by sandboxes that know what no [Exit] tells, such as that a limit has cost a process its life, and
-// its command has gone on without it.
-type Noticer interface {
-	// Notices says what happened, each in one line for people. It is complete after Close.
-	Notices() []string
-}
-
-// Refuser is implemented by sandboxes with OwnEgress that know what their policy has let nobody through to.
-type Refuser interface {
-	// Refused gives the refusals, the most frequent first, and how many there were besides. It is complete after Close.
-	Refused() (list []Refusal, more int)
-}
-
-// Refusal is a connection that was not let out, however often it was tried. All of it may be shown.
-type Refusal struct {
-	Where  string // the host, with its port where that is known
-	Reason string // a few words
-	Count  int
-}
-
-// Copier is implemented by sandboxes with Copy files.
-type Copier interface {
-	// Left says, in one line, what of the sandbox's files was refused when they were last copied back: what is too much, no
-	// plain file, or leads out of its folder. Empty: nothing was.
-	Left() string
-}
-
-// Keeper is implemented by sandboxes whose commands write to folders of this host that have no limit of their own, besides
-// the worktree and the private repository.
-type Keeper interface {
-	// Keeps are these folders.
-	Keeps() []string
 }
 
 // Command is one program to run inside.
@@ -185,8 +189,8 @@ type Command struct {
 	Env []string
 	// Stdin is read to its end; nil is empty. A command that ends without reading it is not an error.
 	Stdin io.Reader
-	// Stdout and Stderr receive what the command writes, each from one goroutine at a time; nil discards. A writer's
-	// error stops the copying, not the command.
+	// Stdout and Stderr receive the command's output, each from one goroutine at a time; nil discards. A writer's error
+	// stops the copying, not the command.
 	Stdout, Stderr io.Writer
 	// Interrupt, when closed, asks the command to end. Nil never does.
 	Interrupt <-chan struct{}
@@ -215,3 +219,14 @@ func (e *StartError) Error() string { return "start " + e.Argv0 + ": " + e.Err.E
 
 // Unwrap gives the cause, such as exec.ErrNotFound.
 func (e *StartError) Unwrap() error { return e.Err }
+
+// Weakness says where the sandbox protects less than others; empty where there is nothing to say.
+func (c Capabilities) Weakness() string {
+	switch {
+	case !c.Isolated():
+		return "the agent ran on the host, without isolation"
+	case c.Weaker != "":
+		return "weaker than others: " + c.Weaker
+	}
+	return ""
+}

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Clean removes from a tracker's text what a person who approved it could not see: control characters but tab and
-// newline, zero-width and bidirectional controls, tag characters, fillers and stray variation selectors. It returns
-// the text, valid UTF-8 with "\n" line ends, and how many characters were removed or replaced. Windows line ends are
-// ordinary and not counted. Text goes through Clean before it reaches a prompt or a terminal.
+// Clean removes characters from a tracker's text that the person who approved it could not see: control characters
+// except tab and newline, zero-width and bidirectional controls, tag characters, fillers and stray variation selectors.
+// It returns valid UTF-8 with "\n" line ends, and the number of characters that were removed or replaced. Windows line
+// ends are not counted. Call it on text before a prompt or a terminal shows it.
 func Clean(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -32,7 +32,7 @@ func Clean(text string) (string, int) {
 			}
 			count++
 			keep('\n')
-		case r == '\u2028', r == '\u2029', r == '\u0085': // line ends that most editors do not show as such
+		case r == '\u2028', r == '\u2029', r == '\u0085': // line ends that most editors do not show
 			count++
 			keep('\n')
 		case invisible(r, last):
@@ -44,14 +44,14 @@ func Clean(text string) (string, int) {
 	return b.String(), count
 }
 
-// invisible reports that a reader cannot see r where it follows prev.
+// invisible reports whether a reader cannot see r after prev.
 func invisible(r, prev rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
 	case r < 0x20 || 0x7f <= r && r <= 0x9f:
 		return true
-	case r == 0xfe0e || r == 0xfe0f: // text or emoji look: ordinary, once, after a symbol
+	case r == 0xfe0e || r == 0xfe0f: // text or emoji style: valid once after a symbol
 		return !unicode.In(prev, unicode.S, unicode.Po, unicode.Nd)
 	case 0xe0100 <= r && r <= 0xe01ef: // ideographic variants
 		return !unicode.Is(unicode.Han, prev)
@@ -60,7 +60,7 @@ func invisible(r, prev rune) bool {
 	case unicode.Is(unicode.Variation_Selector, r):
 		return true
 	case unicode.Is(unicode.Cf, r):
-		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r) // signs of Arabic and others, which are drawn
+		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r) // visible signs of Arabic and others
 	}
 	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Noncharacter_Code_Point, r)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Request asks for a pull or merge request. Title and Body are final text.
+// Request is a wanted pull or merge request. Title and Body are final text.
 type Request struct {
 	Key       string // of the issue it belongs to
 	Head      string // branch that has the commits
@@ -18,18 +18,25 @@ type Request struct {
 	Assignees []string
 }
 
-// RequestRef is a pull or merge request that exists.
+// RequestRef names an existing pull or merge request.
 type RequestRef struct {
 	Number int
 	URL    string
 	Draft  bool
 }
 
-// Requester is implemented by trackers that host the code too.
+// Requester is implemented by trackers that host the code, too.
 type Requester interface {
-	// OpenRequest makes the request, or updates the open one that has the same head branch: there is never a second
-	// one. It is idempotent. A request that a person has closed is not opened again; a new one is made.
+	// OpenRequest makes the request, or updates the open one with the same head branch: there is never a second one. It
+	// is idempotent. A request that a person has closed is not reopened; a new one is made.
 	OpenRequest(ctx context.Context, r Request) (RequestRef, error)
+}
+
+// Refuser is implemented by trackers on which people may close a request without merging it.
+type Refuser interface {
+	// Refused is the head commit and the address of the branch's latest request, if that was closed and not merged. Both are
+	// empty otherwise, as while a request is open.
+	Refused(ctx context.Context, head string) (commit, url string, err error)
 }
 
 // FollowUpReason says why a request needs another run.
@@ -39,6 +46,7 @@ const (
 	ChecksFailed     FollowUpReason = "checks-failed"
 	Conflict         FollowUpReason = "conflict"
 	ChangesRequested FollowUpReason = "changes-requested"
+	AskedFor         FollowUpReason = "asked" // by a command
 )
 
 // FollowUp is one of ralph's own open requests that needs another run.
@@ -48,19 +56,38 @@ type FollowUp struct {
 	Head     string // branch
 	Commit   string // head commit that the reason is about
 	Reason   FollowUpReason
-	Feedback string // failing log or review, by trusted people and required checks only; hostile text
-	At       time.Time
+	Feedback string    // failing log, or review by trusted people; untrusted text
+	Threads  []string  // of reviews, that the feedback has; see Commander
+	At       time.Time // of the newest of what the feedback is about, by the forge's clock
 }
 
-// Follower is implemented by trackers that can tell how ralph's requests fare.
+// FollowUpQuery says whose requests are looked at, and what of them needs no look any more.
+type FollowUpQuery struct {
+	Prefix string // of the head branches
+	// Answered is the time up to which commits that ralph itself has pushed since answer what people said on the request of
+	// an issue. Zero, and nil: it is not known; then what was said before the head commit was pushed counts as answered.
+	// Several goroutines call it.
+	Answered func(ctx context.Context, key string) (time.Time, error)
+}
+
+// AnsweredFor calls Answered.
+func (q FollowUpQuery) AnsweredFor(ctx context.Context, key string) (time.Time, error) {
+	if q.Answered == nil {
+		return time.Time{}, nil
+	}
+	return q.Answered(ctx, key)
+}
+
+// Follower is implemented by trackers that report the state of ralph's requests.
 type Follower interface {
-	// FollowUps lists the open requests of ralph's own identity whose head branch has the prefix and whose required
-	// checks have failed, whose base has moved into conflict, or where somebody with write permission asks for changes.
-	// Checks that still run are no reason.
-	FollowUps(ctx context.Context, prefix string) ([]FollowUp, error)
+	// FollowUps lists the open requests of ralph's own account whose head branch has the prefix and whose required
+	// checks have failed, whose base conflicts, or where somebody with write permission requests changes. Checks that
+	// are still running do not count. A request for changes stands until ralph has answered it, whoever else moves the
+	// head, such as by bringing the branch up to date with its base.
+	FollowUps(ctx context.Context, q FollowUpQuery) ([]FollowUp, error)
 }
 
-// Severity is how bad a Finding is.
+// Severity is how bad a finding is.
 type Severity string
 
 const (
@@ -69,30 +96,39 @@ const (
 	Fail Severity = "fail"
 )
 
-// Finding is one thing that an inspection found, good or bad.
+// FindingLabels is the What of a finding about labels. Inspector.CreateLabels fixes it.
+const FindingLabels = "labels"
+
+// Finding is one result of an inspection, good or bad.
 type Finding struct {
-	What     string // what was looked at
+	What     string // what was inspected
 	Severity Severity
-	Detail   string // what was found, in one line
-	Mend     string // the command or deed that mends it; empty when nothing has to be mended
+	Detail   string // one line
+	Fix      string // what a person can do; may be empty
 }
 
-// Expectation is what ralph is going to do with the tracker.
+// Expectation is what ralph will do with the tracker.
 type Expectation struct {
 	Labels []string // that will be read or set
 	Push   bool     // branches will be pushed and requests opened
 }
 
-// Inspector is implemented by trackers that can say whether they will be able to do their work.
+// Inspector is implemented by trackers that can check whether ralph has what it needs.
 type Inspector interface {
-	// Inspect looks at reachability, identity, permissions (too little and too much), labels and the clock. It changes
+	// Inspect checks reachability, identity, permissions (too few and too many), labels and the clock. It changes
 	// nothing.
 	Inspect(ctx context.Context, e Expectation) []Finding
 	// CreateLabels makes the labels that do not exist.
 	CreateLabels(ctx context.Context, names []string) error
 }
 
-// Credentials gives what git needs to talk to the project over HTTPS.
+// Committer is implemented by trackers on which ralph may have an account of its own.
+type Committer interface {
+	// Committer is the name and address that the forge shows as that account on commits; empty when ralph uses a person's.
+	Committer(ctx context.Context) (name, email string, err error)
+}
+
+// Credentials gives git a login for the project over HTTPS.
 type Credentials interface {
 	// GitCredentials returns user name and secret, fresh for each call. The secret must not be logged or stored.
 	GitCredentials(ctx context.Context) (user, secret string, err error)

@@ -10,16 +10,16 @@ const (
 	maxKey   = 100 // bytes; leaves room for prefixes and suffixes within a file name's 255
 	hashHex  = 16  // hex digits of the original's SHA-256 on a changed key
 	keyStem  = maxKey - hashHex - 1
-	noLetter = "issue" // stem of a key in whose name nothing was usable
+	noLetter = "issue" // stem of a key whose name has no usable character
 )
 
-// Key makes an issue's key from the tracker's own name for it. A name that already is a safe key is its own key. Any
-// other name gives what is readable of it, a dash and the start of its SHA-256, so that two names share a key only
-// when one of them was written to be the other's key.
+// Key makes an issue's key from the tracker's own name for it. A name that is a safe key is its own key. Any other name
+// becomes its readable characters, a dash and the start of its SHA-256, so two names share a key only when one of them
+// was chosen to be the other's key.
 //
 // A safe key is 1 to 100 bytes of [a-z0-9._-]. It starts with a letter or digit, is valid as the last part of a git
-// ref, is no device name on Windows, and, being in lower case, never meets another key on a file system that ignores
-// case. Key(Key(x)) == Key(x).
+// ref, is no device name on Windows, and is in lower case, so keys do not collide on a file system that ignores case.
+// Key(Key(x)) == Key(x).
 func Key(name string) string {
 	if safeKey(name) {
 		return name
@@ -52,7 +52,7 @@ func deviceName(s string) bool {
 	return len(base) == 4 && (base[:3] == "com" || base[:3] == "lpt") && '0' <= base[3] && base[3] <= '9'
 }
 
-// keyStemOf keeps what is readable of a name: runs of anything but letters and digits become one dash.
+// keyStemOf keeps the letters and digits of a name; runs of other characters become one dash.
 func keyStemOf(name string) string {
 	var b strings.Builder
 	dash := false

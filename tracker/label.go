@@ -2,8 +2,8 @@ package tracker
 
 import "strings"
 
-// SameLabel reports whether two labels are the same: trackers keep the case a person typed, but do not tell labels
-// apart by it.
+// SameLabel reports whether two labels are the same. Trackers keep the case that a person typed, but it does not
+// distinguish labels.
 func SameLabel(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ralph-pool/ralph/internal/inert"
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 const (
@@ -13,13 +13,13 @@ const (
 	quoteInfo = "text"
 )
 
-// Quote makes agent text fit for a report: a fenced block of at most limit bytes in which nothing acts. The fence
-// keeps Markdown, HTML, links and images from being rendered and cannot be closed from inside. Programs that read the
-// raw text, and squash commits that copy it, find no mention, no issue reference (and so no closing keyword), no HTML
-// comment and no quick action in it either: each is broken by one visible character. Text that does not fit is cut on
-// a rune boundary, and the block says by how much. A limit below 64 counts as 64; empty text gives "".
+// Quote makes agent text safe for a report: a fenced block of at most limit bytes that is neutralised. The fence
+// prevents Markdown, HTML, links and images from being rendered, and text inside cannot close it. Programs that read the
+// raw text, and squash commits that copy it, find no mention, issue reference, closing keyword, HTML comment or quick
+// action: each is broken by one visible character. Text that does not fit is cut on a rune boundary, and the block says
+// by how much. A limit below 64 counts as 64; empty text gives "".
 func Quote(text string, limit int) string {
-	body := harmless(text)
+	body := neutralised(text)
 	if strings.TrimSpace(body) == "" {
 		return ""
 	}
@@ -29,16 +29,16 @@ func Quote(text string, limit int) string {
 	limit = max(limit, minQuote)
 	if room := limit - len(head) - len(tail); len(body) > room {
 		note := func(n int) string { return fmt.Sprintf("\n… (%d more bytes)", n) }
-		kept := cut(body, max(0, room-len(note(len(body)))))
+		kept := Cut(body, max(0, room-len(note(len(body)))))
 		body = kept + note(len(body)-len(kept))
 	}
 	return head + body + tail
 }
 
-// QuoteLine makes agent text, such as a commit's subject, fit to stand inside a line of a report: a code span of at
-// most limit bytes in which nothing acts, by the rules of Quote. A limit below 64 counts as 64; empty text gives "".
+// QuoteLine makes agent text, such as a commit's subject, safe inside a line of a report: a neutralised code span of at
+// most limit bytes, by the rules of Quote. A limit below 64 counts as 64; empty text gives "".
 func QuoteLine(text string, limit int) string {
-	body := strings.Join(strings.Fields(harmless(text)), " ")
+	body := strings.Join(strings.Fields(neutralised(text)), " ")
 	if body == "" {
 		return ""
 	}
@@ -46,7 +46,7 @@ func QuoteLine(text string, limit int) string {
 	const ellipsis = "…"
 	limit = max(limit, minQuote)
 	if room := limit - 2*len(ticks) - 2; len(body) > room {
-		body = cut(body, room-len(ellipsis)) + ellipsis
+		body = Cut(body, room-len(ellipsis)) + ellipsis
 	}
 	if strings.HasPrefix(body, "`") || strings.HasSuffix(body, "`") {
 		body = " " + body + " "
@@ -54,7 +54,7 @@ func QuoteLine(text string, limit int) string {
 	return ticks + body + ticks
 }
 
-// Code makes a code span of a name that ralph knows to be one, such as a branch's: it can be copied as it is.
+// Code makes a code span of a name that ralph chose, such as a branch's, so that people can copy it unchanged.
 func Code(name string) string {
 	ticks := strings.Repeat("`", longestTicks(name)+1)
 	if strings.HasPrefix(name, "`") || strings.HasSuffix(name, "`") {
@@ -63,10 +63,10 @@ func Code(name string) string {
 	return ticks + name + ticks
 }
 
-// harmless breaks what acts in text, by one visible character each.
-func harmless(text string) string {
+// neutralised cleans and neutralises text.
+func neutralised(text string) string {
 	text, _ = Clean(text)
-	return inert.Text(text)
+	return neutral.Text(text)
 }
 
 func longestTicks(s string) int {
@@ -82,8 +82,8 @@ func longestTicks(s string) int {
 	return longest
 }
 
-// cut returns at most n bytes of s, ending at a rune's end.
-func cut(s string, n int) string {
+// Cut returns at most n bytes of s, ending at a rune's end.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -93,8 +93,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Plain makes text fit for a place that shows it as it is, such as a request's title: one line of at most limit bytes
-// in which nothing acts, by the rules of Quote.
+// Plain makes text safe for a place that shows it unformatted, such as a request's title: one neutralised line of at
+// most limit bytes, by the rules of Quote.
 func Plain(text string, limit int) string {
-	return cut(strings.Join(strings.Fields(harmless(text)), " "), limit)
+	return Cut(strings.Join(strings.Fields(neutralised(text)), " "), limit)
 }

@@ -63,7 +63,7 @@ func TestQuoteLine(t *testing.T) {
 	}
 }
 
-// What a reader of the raw text could act on.
+// Active text that a reader of the raw text would act on.
 var acts = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bgh-\d|/issues/\d|/merge_requests/\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)`)
 
 func FuzzQuote(f *testing.F) {
@@ -98,7 +98,7 @@ func FuzzQuote(f *testing.F) {
 	})
 }
 
-// Any name stays what it is, and ends where it ends.
+// A name stays unchanged inside its code span.
 func TestCode(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

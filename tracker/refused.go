@@ -1,7 +1,7 @@
 package tracker
 
 // RefusedError says that the tracker refuses ralph altogether: a bad token, no permission, a project that has moved.
-// Trying other issues is of no use until a person mends it; the error says how.
+// Other issues would fail too until a person changes something; the error says what.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return "tracker refuses: " + e.Err.Error() }

@@ -1,23 +1,24 @@
 // Package tracker is where issues live: the seam between ralph and a backlog.
 //
-// A [Tracker] lists issues, reads one again, and writes ralph's report and state on it. It knows no git, no agent and
-// no claim: labels and states show people what is going on, they are never a lock. What only some trackers can do is
-// an optional interface, found by type assertion through [As].
+// A [Tracker] lists issues, reads one of them, and writes ralph's report and state on it. It knows no git, no agent and
+// no claim: labels and states show people the progress, they are never a lock. Capabilities that only some trackers
+// have are optional interfaces, found through [As]. A [Registry] finds kinds of trackers by their [Descriptor].
 //
-// Trackers are safe for concurrent use.
+// Package pool calls trackers; they are safe for concurrent use.
 package tracker
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
 // ErrNotFound is returned for a key that names no issue.
 var ErrNotFound = errors.New("no such issue")
 
-// UnavailableError says that the tracker cannot be reached now; nothing is known about the issue. Until is when to
-// try again; zero when unknown.
+// UnavailableError says that the tracker cannot be reached now; nothing is known about the issue. Until is when to try
+// again; zero when unknown.
 type UnavailableError struct {
 	Until time.Time
 	Err   error
@@ -33,7 +34,7 @@ type Issue struct {
 	// Key is the stable, path-safe, collision-free name: it matches [A-Za-z0-9._-]+, is valid as the last part of a
 	// git ref and as a file name. Make one with [Key].
 	Key string
-	// ID is the tracker's own name for it, shown to people, such as "#42".
+	// ID is the tracker's own name for it, as people see it, such as "#42".
 	ID     string
 	Title  string
 	Body   string
@@ -48,9 +49,11 @@ type Issue struct {
 	Updated   time.Time
 	// Comments are in order of time, without ralph's own.
 	Comments []Comment
-	// Taken says why somebody else has the issue already, such as an open pull request of a person that closes it; empty
-	// when nobody has.
+	// Taken says why somebody else is working on the issue, such as a person's open pull request that closes it; empty
+	// when nobody is.
 	Taken string
+	// Reported is the run whose report the issue shows, empty without one; nil: the tracker does not tell.
+	Reported *string
 }
 
 // Blocker is an issue that has to be closed first.
@@ -59,19 +62,19 @@ type Blocker struct {
 	Open bool // also true when its state cannot be known
 }
 
-// Comment is something a person said on the issue.
+// Comment is a person's comment on the issue.
 type Comment struct {
 	Author  string
 	Body    string
 	Created time.Time
-	// Trusted says that the author may direct ralph. Text of others never reaches the prompt.
+	// Trusted says that the author may direct ralph. Comments of others never reach the prompt.
 	Trusted bool
 }
 
-// HasLabel reports whether the issue carries the label, whatever its case.
+// HasLabel reports whether the issue has the label, whatever its case.
 func (i Issue) HasLabel(name string) bool { return containsFold(i.Labels, name) }
 
-// Problem is an issue that could not be read; the others still are.
+// Problem is an issue that could not be read. The others are listed.
 type Problem struct {
 	Where string // file and line, or address
 	Err   error
@@ -82,72 +85,88 @@ func (p Problem) Error() string { return p.Where + ": " + p.Err.Error() }
 // Unwrap gives the cause.
 func (p Problem) Unwrap() error { return p.Err }
 
-// Listing is what a backlog holds.
+// Listing is the result of List.
 type Listing struct {
 	Issues   []Issue
 	Problems []Problem
 }
 
-// Query narrows a listing. It is an optimisation: a tracker may return more, never less.
+// Query narrows a listing. It is an optimisation: a tracker may return more issues, never fewer.
 type Query struct {
-	Labels []string // all of them, whatever their case; empty lists every open issue
+	Labels []string // the issue has all of them, whatever their case; empty lists every open issue
+	// Unworked are labels whose issues are not worked: what blocks those need not be found out.
+	Unworked []string
 }
 
-// Change edits an issue's visible state. The zero Change does nothing. Labels compare without case.
+// NeedsBlockers reports whether it is of use to know what blocks an issue with these labels.
+func (q Query) NeedsBlockers(labels []string) bool {
+	return !slices.ContainsFunc(q.Unworked, func(l string) bool { return containsFold(labels, l) })
+}
+
+// Change edits an issue's labels and state. The zero Change does nothing. Labels are compared without case.
 type Change struct {
 	AddLabels    []string
 	RemoveLabels []string
 	Close        bool
+	Reopen       bool // not together with Close
 }
 
-// Report is what ralph says on the issue about one run. Writing it again with the same Run replaces the earlier text.
+// Report is ralph's report on the issue. There is one: writing it replaces the earlier text, whichever run that was about.
 type Report struct {
-	Run  string // unique id of the run
-	Body string // Markdown, already neutralised
-	// Proof is that of another installation of ralph, whose run this was and which may have reported it already; see
-	// Prover. Empty: the run is this one's.
-	Proof string
+	Run  string // unique id of the run that it is about
+	Body string // Markdown, neutralised
+	// Mark is the mark of the issue's report, which another installation of ralph may have given it; see Marker. Empty: this
+	// installation's own.
+	Mark string
 }
 
-// Tracker is a backlog. All methods honour ctx and return *UnavailableError for what may pass.
+// Tracker is a backlog. All methods honour ctx and return *UnavailableError for failures that may pass.
 type Tracker interface {
 	// Name is the registered name, such as "local".
 	Name() string
-	// List returns all issues that match, every page of them, in a stable order.
+	// List returns all open issues that match, from every page, in a stable order.
 	List(ctx context.Context, q Query) (Listing, error)
 	// Get reads one issue as it is now, or ErrNotFound.
 	Get(ctx context.Context, key string) (Issue, error)
-	// Report writes or replaces the run's report on the issue. It is idempotent.
+	// Report writes or replaces the report on the issue. It is idempotent.
 	Report(ctx context.Context, key string, r Report) error
-	// Change edits labels and state. It is idempotent, and touches nothing that already is so.
+	// Change edits labels and state. It is idempotent, and writes only what differs.
 	Change(ctx context.Context, key string, c Change) error
 }
 
 // Approver is implemented by trackers that know who approved an issue. Others trust everyone who can write to them.
 type Approver interface {
-	// Approved says who put the label on, and why the issue may not be worked; nil reason means it may.
+	// Approved says who set the label. The reason is nil when the issue may be worked, else an [UnapprovedError], or an
+	// error of reading it.
 	Approved(ctx context.Context, issue Issue, label string) (by string, reason error)
 }
 
-// Prover is implemented by trackers whose reports carry a proof that only this installation of ralph can make.
-type Prover interface {
-	// Proof is the proof for the run's report on the issue, for an installation with other secrets that takes it over.
-	// It is no secret: it stands in the report.
-	Proof(key, run string) string
+// Marker is implemented by trackers whose reports carry a mark that only this installation of ralph can make.
+type Marker interface {
+	// Mark is the mark of the issue's report. An installation with other secrets needs it to find the report. It is not
+	// secret: the report shows it.
+	Mark(key string) string
 }
 
-// Namer is implemented by trackers in which people know issues by names that need not be safe as keys.
+// Retracter is implemented by trackers of which each clone of a repository may have a copy of its own.
+type Retracter interface {
+	// Retract corrects, without a claim, what a run has left on this copy: the report takes the place of the run's own, and
+	// the labels change. It does nothing where a later run has reported.
+	Retract(ctx context.Context, key string, r Report, c Change) error
+}
+
+// Namer is implemented by trackers in which people know issues by names that are not always safe as keys.
 type Namer interface {
-	// KeyOf is the key of the issue that a person named; ok is false where no issue, or more than one, is meant.
+	// KeyOf is the key of the issue that a person named; ok is false when no issue, or more than one, matches.
 	KeyOf(ctx context.Context, name string) (key string, ok bool)
-	// Names are the names, by which KeyOf finds them, of all issues that have another one than their key, by key.
+	// Names are the names of all issues whose name is not their key, by key. KeyOf finds them by these names.
 	Names(ctx context.Context) map[string]string
 }
 
 // Unwrapper is implemented by decorators.
 type Unwrapper interface{ Unwrap() Tracker }
 
-// As finds an optional interface on a tracker or on what it decorates.
+// As finds an optional interface on a tracker or on the one that it decorates.
 func As[T any](t Tracker) (T, bool) {
 	for t != nil {
 		if v, ok := t.(T); ok {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // BenchmarkIssue measures the git work of one issue, against the bare floor that nobody gets below with git's own
@@ -25,12 +26,12 @@ func BenchmarkIssue(b *testing.B) {
 	b.Run("ralph", func(b *testing.B) {
 		for b.Loop() {
 			key := "k" + benchNumber(b)
-			claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, claimLife)
+			claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, time.Minute)
 			must(b, err)
 			tree, err := r.Add(ctx, Spec{Run: key, Key: key, Branch: "ralph/" + key, Base: base})
 			must(b, err)
 			benchCommit(b, tree.Dir())
-			got, err := tree.HandBack(ctx)
+			got, err := tree.Import(ctx, boxed(tree))
 			must(b, err)
 			if got.New != 1 {
 				b.Fatalf("%+v", got)
@@ -42,14 +43,14 @@ func BenchmarkIssue(b *testing.B) {
 	b.Run("private", func(b *testing.B) {
 		for b.Loop() {
 			key := "p" + benchNumber(b)
-			claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, claimLife)
+			claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, time.Minute)
 			must(b, err)
-			tree, err := r.Add(ctx, Spec{Run: key, Key: key, Branch: "ralph/" + key, Base: base})
+			tree, err := r.Add(ctx, Spec{Run: key, Key: key, Branch: "ralph/" + key, Base: base, Private: true})
 			must(b, err)
-			p, err := tree.Private(ctx)
+			p, err := tree.Sandbox(ctx)
 			must(b, err)
-			run(b, tree.Dir(), "--git-dir="+p.Dir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "work")
-			got, err := tree.HandBack(ctx)
+			run(b, tree.Dir(), "--git-dir="+p.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "work")
+			got, err := tree.Import(ctx, boxed(tree))
 			must(b, err)
 			if got.New != 1 {
 				b.Fatalf("%+v", got)
@@ -107,50 +108,4 @@ func must(b *testing.B, err error) {
 	if err != nil {
 		b.Fatal(err)
 	}
-}
-
-// BenchmarkPrivate measures what a private repository adds: making it, and a hand-back of one commit of a file.
-func BenchmarkPrivate(b *testing.B) {
-	ctx := context.Background()
-	r, err := Open(ctx, newFixtureB(b), Options{StateDir: filepath.Join(realDir(b), "state")})
-	must(b, err)
-	base, err := r.Base(ctx, "main")
-	must(b, err)
-	tree, err := r.Add(ctx, Spec{Run: "r", Key: "k", Branch: "ralph/k", Base: base})
-	must(b, err)
-	work := func(b *testing.B, args ...string) {
-		b.Helper()
-		b.StopTimer()
-		must(b, os.WriteFile(filepath.Join(tree.Dir(), "file1"), []byte(benchNumber(b)), 0o600))
-		run(b, tree.Dir(), append(args, "commit", "-q", "-a", "-m", "work")...)
-		b.StartTimer()
-	}
-	back := func(b *testing.B) {
-		b.Helper()
-		got, err := tree.HandBack(ctx)
-		must(b, err)
-		if got.New != 1 {
-			b.Fatalf("%+v", got)
-		}
-	}
-	b.Run("hand-back-in-place", func(b *testing.B) {
-		for range b.N {
-			work(b)
-			back(b)
-		}
-	})
-	b.Run("make", func(b *testing.B) {
-		for range b.N {
-			_, err := tree.Private(ctx)
-			must(b, err)
-		}
-	})
-	p, err := tree.Private(ctx)
-	must(b, err)
-	b.Run("hand-back", func(b *testing.B) {
-		for range b.N {
-			work(b, "--git-dir="+p.Dir, "--work-tree="+tree.Dir())
-			back(b)
-		}
-	})
 }

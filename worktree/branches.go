@@ -2,29 +2,33 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Branch is what ralph left for one key.
 type Branch struct {
 	Key    string
 	Name   string // short branch name; empty when only saved commits are left
-	On     string // without a Name: another branch that has all of the saved commits, such as the one a job was told to work on
-	Tip    string // of the branch, or the last commit handed back
-	Ahead  int    // commits the base has not
-	Merged bool   // everything in it is contained in base
+	On     string // without a Name: another branch that contains the saved commits
+	Tip    string // of the branch, or the last imported commit
+	Ahead  int    // commits that the base does not have
+	Merged bool   // the base contains the branch
 	WIP    string
-	// Passed says that there are commits on top of what WIP was saved on: it is of before the latest work.
-	Passed bool
+	Stale  bool   // WIP was saved before the branch's latest commits
 	Tree   string // path of its worktree, if one exists
 }
 
-// Branches lists ralph's branches and saved changes against base, by key.
+// Branches lists ralph's branches and saved changes against base, by key. The branches are also returned with a
+// [*RecordsError].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
-	refs, err := r.git.readRefs(ctx, branchPrefix, "refs/ralph/work/", "refs/ralph/wip/")
+	refs, err := r.git.Refs(ctx, r.names.branches, r.names.works(), r.names.wips())
 	if err != nil {
 		return nil, fmt.Errorf("list branches: %w", err)
 	}
@@ -37,15 +41,15 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 		return byKey[key]
 	}
 	for ref, sha := range refs {
-		if key, ok := strings.CutPrefix(ref, branchPrefix); ok && checkKey(key) == nil {
-			of(key).Name, of(key).Tip = "ralph/"+key, sha
+		if key, ok := strings.CutPrefix(ref, r.names.branches); ok && checkKey(key) == nil {
+			of(key).Name, of(key).Tip = r.BranchName(key), sha
 		}
-		if key, ok := strings.CutPrefix(ref, "refs/ralph/wip/"); ok {
+		if key, ok := strings.CutPrefix(ref, r.names.wips()); ok {
 			of(key).WIP = sha
 		}
 	}
 	for ref, sha := range refs {
-		if key, ok := strings.CutPrefix(ref, workPrefix); ok && of(key).Tip == "" {
+		if key, ok := strings.CutPrefix(ref, r.names.works()); ok && of(key).Tip == "" {
 			of(key).Tip = sha
 		}
 	}
@@ -53,7 +57,7 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 		s := t.Spec()
 		b := of(s.Key)
 		b.Tree = t.Dir()
-		if b.Name == "" {
+		if b.Name == "" && strings.HasPrefix(branchRef(s.Branch), r.names.branches) { // a named branch is the user's own
 			b.Name = s.Branch
 		}
 	}
@@ -61,18 +65,19 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		all = append(all, *byKey[key])
 	}
-	if err := r.countAhead(ctx, base, all); err != nil {
-		return nil, fmt.Errorf("list branches: %w", err)
-	}
+	err = r.countAhead(ctx, base, all)
 	for i := range all {
-		if err := r.placeSaved(ctx, &all[i]); err != nil {
-			return nil, fmt.Errorf("list branches: %w", err)
+		if err == nil {
+			err = r.placeSaved(ctx, &all[i])
 		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list branches: %w", err)
 	}
 	return all, treesErr
 }
 
-// countAhead counts for all branches at once: one walk gives every commit that base has not, and its parents.
+// countAhead counts for all branches at once: one walk gives every commit that base does not have, and its parents.
 func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) error {
 	var in strings.Builder
 	for _, b := range branches {
@@ -83,7 +88,7 @@ func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) err
 	if in.Len() == 0 {
 		return nil
 	}
-	out, err := r.git.run(ctx, in.String()+"^"+base.Commit+"\n", "rev-list", "--parents", "--stdin")
+	out, err := r.git.Run(ctx, in.String()+"^"+base.Commit+"\n", "rev-list", "--parents", "--stdin")
 	if err != nil {
 		return err
 	}
@@ -101,17 +106,17 @@ func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) err
 	return nil
 }
 
-// placeSaved says where saved commits are too, and whether saved changes are of before the latest commits.
+// placeSaved fills in On and Stale.
 func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
 	if b.Name == "" && b.Ahead > 0 {
-		out, err := r.git.out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", "refs/heads/")
+		out, err := r.git.Out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
 		if err != nil {
 			return err
 		}
 		for ref := range strings.Lines(out) {
 			ref = strings.TrimSuffix(ref, "\n")
-			if !strings.HasPrefix(ref, branchPrefix) { // those go, too
-				b.On = strings.TrimPrefix(ref, "refs/heads/")
+			if !strings.HasPrefix(ref, r.names.branches) { // ralph's own branches are dropped later
+				b.On = strings.TrimPrefix(ref, git.Heads)
 				break
 			}
 		}
@@ -119,17 +124,16 @@ func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
 	if b.WIP == "" || b.Tip == "" {
 		return nil
 	}
-	on, err := r.git.out(ctx, "rev-parse", "--verify", b.WIP+"^1")
+	on, err := r.git.Out(ctx, "rev-parse", "--verify", b.WIP+"^1")
 	if err != nil || on == b.Tip {
 		return err
 	}
-	b.Passed, err = r.git.contains(ctx, b.Tip, on)
+	b.Stale, err = r.git.Contains(ctx, b.Tip, on)
 	return err
 }
 
-// Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, exactly if the branch
-// (without one, the last commit handed back) is still at tip. It fails with ErrMoved when it is not, and refuses while
-// the branch is checked out anywhere.
+// Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, if the branch (without one, the
+// last imported commit) is still at tip; otherwise it fails with ErrMoved. It refuses while the branch is checked out anywhere.
 func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 	if err := checkKey(key); err != nil {
 		return fmt.Errorf("drop: %w", err)
@@ -146,39 +150,48 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 }
 
 func (r *Repo) drop(ctx context.Context, key, tip string) error {
-	branch := branchPrefix + key
-	refs, err := r.git.readRefs(ctx, branch, workRef(key), wipRef(key), oldPrefix(key))
+	branch := r.names.branches + key
+	refs, err := r.git.Refs(ctx, branch, r.names.work(key), r.names.wip(key), r.names.olds(key))
 	if err != nil {
 		return err
 	}
 	at := refs[branch]
 	if at == "" {
-		at = refs[workRef(key)]
+		at = refs[r.names.work(key)]
 	}
 	if at != tip {
-		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, orNone(at), orNone(tip))
+		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
 	}
 	all, err := r.checkouts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		if c.branch == branch {
-			return fmt.Errorf("the branch is checked out in %s", c.dir)
+		if c.Branch == branch {
+			return fmt.Errorf("the branch is checked out in %s", c.Dir)
 		}
 	}
 	trees, err := r.Trees(ctx)
-	if err != nil {
+	broken, unreadable := errors.AsType[*RecordsError](err)
+	if err != nil && !unreadable {
 		return err
+	}
+	if unreadable { // those of other keys do not matter
+		for path, err := range broken.Records {
+			name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
+			if strings.HasPrefix(name, folderPrefix(key)) && len(name) == len(folderPrefix(key)+git.Digest()) {
+				return fmt.Errorf("%w: %w", ErrKept, err)
+			}
+		}
 	}
 	for _, t := range trees {
 		if t.Spec().Key == key {
 			return fmt.Errorf("%w: the worktree %s still exists", ErrKept, t.Dir())
 		}
 	}
-	var edits []refEdit
+	edits := make([]git.Edit, 0, len(refs))
 	for ref, sha := range refs {
-		edits = append(edits, refEdit{ref: ref, old: sha})
+		edits = append(edits, git.Edit{Ref: ref, Old: sha})
 	}
-	return r.git.moveRefs(ctx, "drop", edits...)
+	return r.git.MoveRefs(ctx, "drop", edits...)
 }

@@ -3,8 +3,8 @@ package worktree
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,13 +29,13 @@ func TestCrashRemains(t *testing.T) {
 			f.half(tree)
 			f.sh(tree.Dir(), "rm", "a.txt", filepath.Join(tree.rec.GitDir, "index"))
 		}},
-		"the record does not know yet that it was made": {crash: func(f *fixture, tree *Tree) { f.half(tree) }},
+		"the record does not know yet that it was made": {lost: true, crash: func(f *fixture, tree *Tree) { f.half(tree) }},
 		"removing: files are gone": {lost: true, crash: func(f *fixture, tree *Tree) {
-			f.handBack(tree)
+			f.imported(tree)
 			f.sh("", "rm", "-rf", tree.Dir())
 		}},
 		"removing: files and git's record are gone": {lost: true, crash: func(f *fixture, tree *Tree) {
-			f.handBack(tree)
+			f.imported(tree)
 			f.sh("", "rm", "-rf", tree.Dir(), tree.rec.GitDir)
 		}},
 	}
@@ -58,6 +58,7 @@ func TestCrashRemains(t *testing.T) {
 			if s := f.sh(next.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" {
 				t.Errorf("status: %s", s)
 			}
+			f.imported(next)
 			f.remove(next)
 			f.clean()
 		})
@@ -67,7 +68,7 @@ func TestCrashRemains(t *testing.T) {
 // half makes the record say that git has not finished.
 func (f *fixture) half(tree *Tree) {
 	f.Helper()
-	if err := tree.update(func(rec *record) { rec.Making = true }); err != nil {
+	if err := tree.update(func(rec *record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -76,7 +77,7 @@ func (f *fixture) half(tree *Tree) {
 func (f *fixture) clean() {
 	f.Helper()
 	for _, pattern := range []string{
-		filepath.Join(f.state, "worktrees", "*"), filepath.Join(f.state, "trash", "*"), filepath.Join(f.state, "tmp", "*"),
+		filepath.Join(f.state, "worktrees", "*"), filepath.Join(f.state, "trash", "*"), filepath.Join(f.state, "tmp", "*", "*", "*"),
 		filepath.Join(f.dir, ".git", "worktrees", "*"),
 	} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
@@ -97,6 +98,7 @@ func TestLostStateFolder(t *testing.T) {
 	if next.Start() != tip {
 		t.Errorf("start = %s, want %s", next.Start(), tip)
 	}
+	f.imported(next)
 	f.remove(next)
 	f.clean()
 }
@@ -106,14 +108,14 @@ func TestRemoveRefuses(t *testing.T) {
 	tests := map[string]func(f *fixture, d string){
 		"a commit":          func(f *fixture, d string) { f.commit(d, "b", "x", "work") },
 		"an untracked file": func(f *fixture, d string) { f.write(d, "b", "x") },
-		"a changed file":    func(f *fixture, d string) { f.write(d, "a.txt", "x") },
 		"a later change": func(f *fixture, d string) {
 			f.write(d, "a.txt", "x")
 			trees, err := f.repo.Trees(context.Background())
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.handBack(trees[0])
+			f.imported(trees[0])
+			f.use(trees[0])
 			f.write(d, "a.txt", "y")
 		},
 		"git's record is gone": func(f *fixture, d string) {
@@ -124,8 +126,12 @@ func TestRemoveRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			tree := f.add("k", "r1")
-			do(f, tree.Dir())
+			do(f, f.add("k", "r1").Dir())
+			trees, err := f.open(Options{}).Trees(t.Context()) // as the next process finds it
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree := trees[0]
 			if err := tree.Remove(context.Background()); !errors.Is(err, ErrKept) {
 				t.Errorf("removed: %v", err)
 			}
@@ -141,22 +147,9 @@ func TestRemoveReadOnlyFolders(t *testing.T) {
 	tree := f.add("k", "r1")
 	f.write(tree.Dir(), "ignored/cache/deep/file", "x")
 	f.sh(tree.Dir(), "chmod", "-R", "a-w", "ignored/cache")
-	f.handBack(tree)
+	f.imported(tree)
 	f.remove(tree)
 	f.clean()
-	// Deleting as root needs no rights; this is the part that others need.
-	dir := filepath.Join(f.state, "trash", "x")
-	f.write(dir, "a/b", "x")
-	f.sh("", "chmod", "-R", "a-w", dir)
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	openFolders(root, "x")
-	if info, err := os.Stat(filepath.Join(dir, "a")); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
 }
 
 // TestWhereARunStarts is the table of what earlier work a run continues.
@@ -194,7 +187,7 @@ func TestWhereARunStarts(t *testing.T) {
 			if kept := f.ref("refs/ralph/old/k/"+tip[:12]) == tip; kept != test.kept {
 				t.Errorf("kept = %v", kept)
 			}
-			f.handBack(tree)
+			f.imported(tree)
 			f.remove(tree)
 		})
 	}
@@ -212,6 +205,29 @@ func TestBranchInUse(t *testing.T) {
 	}
 	f.sh("", "git", "-C", f.dir, "switch", "-q", "--detach")
 	f.add("k", "r2")
+}
+
+// A copied repository has the entries of the original's worktrees. These stay in the original.
+func TestCopiedRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	run := f.add("k", "r1")
+	f.commit(run.Dir(), "b", "x", "work")
+	original := f.repo
+	f.dir, f.state = filepath.Join(realDir(t), "copy"), filepath.Join(realDir(t), "state")
+	f.sh("", "cp", "-R", original.top, f.dir)
+	f.open(Options{})
+	if tree := f.add("k", "r2"); f.show(tree.Start(), "b") != "x" {
+		t.Errorf("the run in the copy starts at %s", tree.Start())
+	}
+	if at := f.sh(run.Dir(), "git", "symbolic-ref", "HEAD"); at != "refs/heads/ralph/k" {
+		t.Errorf("the original's worktree is at %s", at)
+	}
+	again := f.spec("k", "r3") // another state folder of the same repository
+	f.state = filepath.Join(realDir(t), "state")
+	if _, err := f.open(Options{}).Add(t.Context(), again); err == nil || !strings.Contains(err.Error(), "is checked out in") {
+		t.Errorf("a worktree of the same repository: %v", err)
+	}
 }
 
 func TestMissingFilter(t *testing.T) {

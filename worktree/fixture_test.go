@@ -2,13 +2,16 @@ package worktree
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
 // fixture is a real repository with one commit on main and a state folder.
@@ -17,6 +20,18 @@ type fixture struct {
 	dir   string // the user's checkout
 	state string
 	repo  *Repo
+	// layered lays private trees over a checkout of the base.
+	layered bool
+}
+
+// newLayered is a fixture whose private trees are laid over a checkout of the base. Only Linux can show these.
+func newLayered(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.layered = true
+	f.open(Options{})
+	t.Cleanup(func() { _ = disk.RemoveAll(f.state) })
+	return f
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -48,7 +63,10 @@ func realDir(t testing.TB) string {
 
 func (f *fixture) open(o Options) *Repo {
 	f.Helper()
-	o.StateDir, o.Log = f.state, zerolog.New(zerolog.NewTestWriter(f.T))
+	if f.layered {
+		o.Layers, o.LayersFrom = 1<<30, 1
+	}
+	o.StateDir, o.Log = f.state, slog.New(slog.NewTextHandler(f.Output(), nil))
 	r, err := Open(context.Background(), f.dir, o)
 	if err != nil {
 		f.Fatal(err)
@@ -123,18 +141,64 @@ func (f *fixture) spec(key, run string) Spec {
 	return Spec{Run: run, Key: key, Branch: "ralph/" + key, Base: f.base()}
 }
 
+// add makes a tree that an agent works in.
 func (f *fixture) add(key, run string) *Tree {
 	f.Helper()
-	tree, err := f.repo.Add(context.Background(), f.spec(key, run))
+	return f.addSpec(f.spec(key, run))
+}
+
+func (f *fixture) addSpec(s Spec) *Tree {
+	f.Helper()
+	tree, err := f.repo.Add(context.Background(), s)
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.use(tree)
 	return tree
 }
 
-func (f *fixture) handBack(t *Tree) HandBack {
+// use opens the tree for an agent.
+func (f *fixture) use(t *Tree) Private {
 	f.Helper()
-	got, err := t.HandBack(context.Background())
+	p, err := t.Sandbox(context.Background())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return p
+}
+
+// boxed is the sandbox of a private tree: a shell on the host with an environment of its own. It is nil for other trees.
+func boxed(t *Tree) Inside {
+	if !t.Spec().Private {
+		return nil
+	}
+	return func(ctx context.Context, c Command) (int, error) {
+		argv := merged(t, c.Argv)
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env = t.Dir(), append([]string{"PATH=" + os.Getenv("PATH")}, c.Env...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+		err := cmd.Run()
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			err = nil
+		}
+		return cmd.ProcessState.ExitCode(), err
+	}
+}
+
+// merged is a command as it runs where the tree is mounted over its layer, if it has one.
+func merged(t *Tree, argv []string) []string {
+	name := t.record().Layer
+	if name == "" {
+		return argv
+	}
+	const mount = `mkdir -p "$3/work"; mount -t overlay overlay -o "userxattr,lowerdir=$1,upperdir=$2,workdir=$3/work" "$2"; cd "$2"; shift 3; exec "$@"`
+	return append([]string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", mount, "sh", t.repo.layers().Tree(name), t.Dir(), t.folder()}, argv...)
+}
+
+// imported imports the tree and opens it for the agent again.
+func (f *fixture) imported(t *Tree) Import {
+	f.Helper()
+	got, err := t.Import(context.Background(), boxed(t))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -166,4 +230,27 @@ func (f *fixture) none(marker string) {
 	if _, err := os.Lstat(marker); err == nil {
 		f.Fatalf("hostile code has run: %s exists", marker)
 	}
+}
+
+// claimTTL is the lease of the tests' claims.
+const claimTTL = time.Hour
+
+// withRemote gives the repository a bare remote called origin, and opens it with that.
+func (f *fixture) withRemote() (bare string) {
+	f.Helper()
+	bare = filepath.Join(realDir(f), "origin.git")
+	f.sh("", "git", "init", "-q", "--bare", "-b", "main", bare)
+	f.git("remote", "add", "origin", bare)
+	f.git("push", "-q", "origin", "main")
+	f.open(Options{Remote: "origin"})
+	return bare
+}
+
+// clone is another clone of the same remote.
+func (f *fixture) clone(bare string) *fixture {
+	f.Helper()
+	c := &fixture{T: f.T, dir: filepath.Join(realDir(f), "clone"), state: filepath.Join(realDir(f), "state")}
+	c.sh("", "git", "clone", "-q", bare, c.dir)
+	c.open(Options{Remote: "origin"})
+	return c
 }

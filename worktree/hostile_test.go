@@ -39,7 +39,7 @@ func (f *fixture) evilHooks(dir, marker string) {
 }
 
 // TestHostileWorktree lets an agent do its worst to its worktree. Nothing of it may run, and what it committed and
-// changed before is handed back all the same.
+// changed before is imported all the same.
 func TestHostileWorktree(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(f *fixture, d, marker string){
@@ -96,9 +96,9 @@ func TestHostileWorktree(t *testing.T) {
 			marker := filepath.Join(realDir(t), "marker")
 			attack(f, tree.Dir(), marker)
 			_ = os.Remove(marker) // the attack's own git may have run it
-			got := f.handBack(tree)
+			got := f.imported(tree)
 			if got.Tip != tip || len(got.Commits) != 1 {
-				t.Errorf("handed back %+v, want tip %s", got, tip)
+				t.Errorf("imported %+v, want tip %s", got, tip)
 			}
 			if got.WIP == "" || f.repoShow(got.WIP, "undone") != "y" {
 				t.Errorf("changes were not saved: %+v", got)
@@ -107,7 +107,7 @@ func TestHostileWorktree(t *testing.T) {
 			f.none(marker)
 			// The next issue starts in the repository that the agent has been at.
 			next := f.add("next", "r2")
-			f.handBack(next)
+			f.imported(next)
 			f.remove(next)
 			f.none(marker)
 		})
@@ -117,7 +117,7 @@ func TestHostileWorktree(t *testing.T) {
 // repoShow reads through the hardened git, for repositories whose configuration a test has made evil.
 func (f *fixture) repoShow(commit, path string) string {
 	f.Helper()
-	out, err := f.repo.git.out(context.Background(), "cat-file", "blob", commit+":"+path)
+	out, err := f.repo.git.Out(context.Background(), "cat-file", "blob", commit+":"+path)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAgentsWithGit(t *testing.T) {
 		do func(f *fixture, d string) (tip string) // after one commit "done"
 		// detached: HEAD is left as the agent put it
 		detached bool
-		old      bool // the first commit has to be kept under refs/ralph/old, once it had been handed back
+		old      bool // the first commit has to be kept under refs/ralph/old, once it had been imported
 	}{
 		"switches the branch": {do: func(f *fixture, d string) string {
 			f.sh(d, "git", "switch", "-q", "-c", "other")
@@ -186,9 +186,9 @@ func TestAgentsWithGit(t *testing.T) {
 			tree := f.add("k", "r1")
 			d := tree.Dir()
 			first := f.commit(d, "done", "x", "work")
-			f.handBack(tree)
+			f.imported(tree)
 			tip := test.do(f, d)
-			got := f.handBack(tree)
+			got := f.imported(tree)
 			if got.Tip != tip || f.ref("refs/heads/ralph/k") != tip || f.ref("refs/ralph/work/k") != tip {
 				t.Errorf("tip %s, branch %s, work %s; want %s", got.Tip, f.ref("refs/heads/ralph/k"), f.ref("refs/ralph/work/k"), tip)
 			}
@@ -211,7 +211,7 @@ func TestOrphanBranchKeepsWhatIsKnown(t *testing.T) {
 	tree := f.add("k", "r1")
 	tip := f.commit(tree.Dir(), "done", "x", "work")
 	f.sh(tree.Dir(), "git", "checkout", "-q", "--orphan", "fresh")
-	got, err := tree.HandBack(context.Background())
+	got, err := tree.Import(context.Background(), nil)
 	if got.Tip != tip {
 		t.Errorf("tip = %s, want %s (error %v)", got.Tip, tip, err)
 	}
@@ -230,7 +230,7 @@ func TestUnreadableFile(t *testing.T) {
 		f.write(tree.Dir(), name, name)
 	}
 	f.write(tree.Dir(), ".gitattributes", "a3 filter=bad\n")
-	got, err := tree.HandBack(context.Background())
+	got, err := tree.Import(context.Background(), nil)
 	if err == nil || got.WIP == "" {
 		t.Fatalf("got %+v, error %v", got, err)
 	}
@@ -243,6 +243,6 @@ func TestUnreadableFile(t *testing.T) {
 	if err := os.Remove(filepath.Join(tree.Dir(), "a3")); err != nil {
 		t.Fatal(err)
 	}
-	f.handBack(tree)
+	f.imported(tree)
 	f.remove(tree)
 }

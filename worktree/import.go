@@ -1,291 +1,295 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// inspectPrivate is inspect for a tree with a private repository: it brings the commit that HEAD is at, with all that
-// it needs, into the user's repository, and moves the worktree's own index there. No ref moves.
-func (t *Tree) inspectPrivate(ctx context.Context, files bool) (look, error) {
-	g, err := t.filesGit(ctx)
+// Import is what ralph's refs hold of a run's work.
+type Import struct {
+	Tip     string   // where the branch and refs/ralph/work/<key> now are
+	Commits []Commit // base..tip, oldest first, computed on the host
+	New     int      // how many of them this import brought
+	WIP     string   // commit with the uncommitted changes; empty when there are none
+	Others  []string // commits of other branches, tags and stashes in the private repository, kept under refs/ralph/old
+	// Gitlinks are the paths in Tip of repositories inside the repository that no .gitmodules names: their files are in no
+	// commit. WIP holds them.
+	Gitlinks []string
+	// Acting are the run's commits whose messages would act on a forge; see Tree.Finish.
+	Acting []Commit
+}
+
+// found is what a look at the worktree has found.
+type found struct {
+	tip     string   // the commit of HEAD, or the best there is
+	others  []string // commits that tip does not have
+	tree    string   // the files, when they differ from those of tip
+	partial bool     // the files have not been seen
+	links   bool     // a commit may name another repository
+}
+
+// Import brings the commits and the uncommitted changes of the worktree onto ralph's refs, and moves the branch. It changes
+// no file. It is idempotent, and also works on a tree whose process has died. No process of the agent's may be running.
+//
+// A private tree is imported through its sandbox: in runs git there, and the host reads what it prints as data (package
+// importer). Other trees are read in place, and in is nil.
+//
+// The tip is the commit at the worktree's HEAD, whatever branch the agent has put it on. Files that git ignores and the
+// history of repositories inside the worktree are not imported. Uncommitted changes that were saved earlier become a second
+// parent of new ones; a clean worktree leaves them unless the tip has all of them.
+//
+// On an error, what could be imported has been imported, and the Import says so. The tree then still counts as unsaved.
+func (t *Tree) Import(ctx context.Context, in Inside) (Import, error) {
+	s := t.Spec()
+	if s.Detached {
+		return Import{}, fmt.Errorf("import %s: %w", s.Key, errDetached)
+	}
+	unlock, err := t.repo.lock(ctx, s.Key)
 	if err != nil {
-		return look{}, err
+		return Import{}, fmt.Errorf("import %s: %w", s.Key, err)
 	}
-	head, trouble := t.bringIn(ctx)
-	if head == "" {
-		return look{}, trouble
-	}
-	l := look{head: head, branch: "(private)", partial: trouble != nil}
-	if !files {
-		return l, trouble
-	}
-	if err := t.moveIndex(ctx, g, head); err != nil {
-		return l, errors.Join(trouble, err)
-	}
-	seen, err := t.statusOfHostile(ctx, g)
+	defer unlock()
+	got, err := t.importWork(ctx, in)
 	if err != nil {
-		return l, errors.Join(trouble, err)
+		return got, fmt.Errorf("import %s: %w", s.Key, err)
 	}
-	for _, c := range seen.changes {
-		// The index is at the new commit and the branch may still be at the old one: what differs between these two is
-		// nobody's change.
-		if c.unsaved {
-			l.changes = append(l.changes, c)
+	return got, nil
+}
+
+// importWork is Import for who has the lock. It stores how it went.
+func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
+	got, err := t.tryImport(ctx, in)
+	// The user may have pruned objects that no ref had yet. After other errors git is not to be started: it opens a pipe.
+	if git.Failed(err) && ctx.Err() == nil {
+		if dropped, errDrop := t.repo.dropBroken(ctx, t.Spec()); dropped && errDrop == nil {
+			got, err = t.tryImport(ctx, in)
 		}
 	}
-	return l, trouble
+	rec := t.record()
+	switch {
+	case err == nil && (rec.InUse || rec.Failures > 0):
+		// Without a power loss in mind: a flag that stays set costs one more import.
+		err = t.store(func(rec *record) { rec.InUse, rec.Failure, rec.Failures = false, "", 0 }, false)
+	case err != nil && ctx.Err() == nil && !errors.Is(err, errNoSandbox):
+		switch {
+		case errors.Is(err, ErrLate):
+			rec.Failures = setAsideAfter
+		case rec.Failure != err.Error():
+			rec.Failures = 0
+		}
+		err = errors.Join(err, t.store(func(r *record) { r.Failure, r.Failures = err.Error(), rec.Failures+1 }, false))
+	}
+	return got, err
 }
 
-// filesGit is git for looking at files that an agent has written. Where the agent cannot write the configuration,
-// nothing that it names is run, and more is set.
-func (t *Tree) filesGit(ctx context.Context, more ...[2]string) (git, error) {
-	if !t.record().Private {
-		return t.git(), nil
+func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
+	if err := t.checkGitFiles(); err != nil {
+		return Import{}, err
 	}
-	config, err := t.userConfig(ctx)
-	if err != nil {
-		return git{}, err
+	if err := t.finishMove(ctx, false); err != nil {
+		return Import{}, err
 	}
-	return t.git().with(config.inert(more...)...), nil
-}
-
-// bringIn imports the commit that the private repository's HEAD is at. Where HEAD leads nowhere, the newest commit
-// that can be had is taken instead, at the least the last one handed back. The error says what could not be had.
-func (t *Tree) bringIn(ctx context.Context) (string, error) {
 	refs, err := t.readRefs(ctx)
 	if err != nil {
-		return "", err
+		return Import{}, err
 	}
-	last := refs.tip(t.Start())
-	root, err := os.OpenRoot(t.privateDir())
+	var f found
+	files, admin := t.exists()
+	rec := t.record()
+	switch {
+	case t.halfMade() || !admin && !files: // nobody has worked in it, or all of it is removed
+	case !admin:
+		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
+	case !rec.Spec.Private:
+		f, err = t.look(ctx)
+	case !rec.Used || in == nil && !rec.InUse: // nor here, since the last import
+	case in == nil:
+		err = errNoSandbox
+	default:
+		f, err = t.fetch(ctx, in, refs)
+	}
+	if err != nil && ctx.Err() != nil {
+		return Import{}, err
+	}
+	trouble := err
+	if f.tip == "" && f.tree == "" {
+		got := Import{Tip: cmp.Or(refs.branch, refs.tip(rec.Start))}
+		sp, err := t.readSpan(ctx, got.Tip)
+		got.Commits = sp.commits
+		return got, errors.Join(trouble, err)
+	}
+	if f.tip == "" || f.tip == rec.Replaced {
+		f.tip = cmp.Or(refs.branch, refs.tip(rec.Start))
+		f.partial = f.partial || f.tree == ""
+	}
+	got, err := t.moveTo(ctx, f, refs)
+	return got, errors.Join(trouble, err)
+}
+
+// moveTo puts what was found onto the key's refs: all of it or nothing.
+func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, error) {
+	s, rec := t.Spec(), t.record()
+	if !rec.Spec.Private && f.tip != "" {
+		// HEAD may be the branch, which the agent moves.
+		if now, err := t.readRefs(ctx); err != nil {
+			return Import{}, err
+		} else {
+			refs = now
+		}
+	}
+	sp, err := t.readSpan(ctx, f.tip)
 	if err != nil {
-		return last, fmt.Errorf("private repository of %s cannot be read: %w", t.Spec().Key, err)
+		return Import{}, err
 	}
-	defer root.Close()
-	tried := readHead(root, t.Spec().Branch).commits
-	if len(tried) == 0 {
-		return last, fmt.Errorf("HEAD of the private repository %s is at no commit", t.privateDir())
-	}
-	var trouble error
-	for i, commit := range tried {
-		err := t.bringCommit(ctx, root, commit, refs)
-		if err == nil {
-			if i > 0 && trouble != nil {
-				trouble = fmt.Errorf("what %s was at cannot be taken, %s is: %w", t.Spec().Branch, short(commit), trouble)
+	got := Import{Tip: f.tip, Commits: sp.commits, Others: f.others}
+	if f.links && len(sp.commits) > 0 {
+		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.base, sp.tip); err != nil {
+			return Import{}, err
+		}
+		if len(got.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.partial { // git status does not look into these
+			if f.tree, err = t.snapshot(ctx, f.tip); err != nil {
+				return Import{}, err
 			}
-			return commit, trouble
-		}
-		if ctx.Err() != nil {
-			return "", err
-		}
-		if trouble == nil {
-			trouble = fmt.Errorf("import commit %s: %w", short(commit), err)
 		}
 	}
-	return last, trouble
-}
-
-// bringCommit imports one commit and what it needs.
-func (t *Tree) bringCommit(ctx context.Context, root *os.Root, commit string, refs treeRefs) (err error) {
-	known := map[string]bool{t.Spec().Base.Commit: true, t.Start(): true}
-	for _, at := range []string{refs.branch, refs.work, refs.wip} {
-		if at != "" {
-			known[at] = true
-		}
-	}
-	if known[commit] {
-		return nil
-	}
-	if len(commit) != len(t.Start()) {
-		return fmt.Errorf("%s is not a name of this repository's format", printable(commit))
-	}
-	loose := &looseObjects{
-		root: root, caps: t.repo.capsNow(), nameSz: len(commit) / 2, known: known, fans: map[string]bool{}, seen: map[string]bool{},
-	}
-	if err := loose.collect(ctx, commit); err != nil {
-		return err
-	}
-	packs, err := packsOf(root, t.repo.capsNow())
+	edits, err := t.tipEdits(ctx, sp, refs)
 	if err != nil {
-		return err
+		return Import{}, err
 	}
-	if len(loose.found) == 0 && len(packs) == 0 {
-		return t.isCommit(ctx, t.repo.git, commit)
+	for _, c := range f.others {
+		edits = append(edits, git.Edit{Ref: t.repo.names.other(s.Key, c), New: c, Any: true})
 	}
-	q, err := t.openQuarantine()
-	if err != nil {
-		return fmt.Errorf("make the quarantine: %w", err)
+	if got.WIP, err = t.saveFiles(ctx, f, refs.wip); err != nil {
+		return Import{}, err
 	}
-	defer func() { err = errors.Join(err, q.close()) }()
-	if err := q.fill(ctx, root, loose, packs); err != nil {
-		return err
-	}
-	// A loose object that is a commit is the commit of that name, or git finds none of that name below.
-	if !loose.startsAt(commit) {
-		if err := t.isCommit(ctx, q.git, commit); err != nil {
-			return err
-		}
-	}
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	pack, objects, err := q.accept(ctx, []string{commit}, names, len(packs) > 0)
-	if err != nil {
-		return err
-	}
-	return q.move(ctx, pack, objects)
-}
-
-// isCommit makes sure that there is such an object and that it is a commit.
-func (t *Tree) isCommit(ctx context.Context, g git, name string) error {
-	kind, err := g.out(ctx, "cat-file", "-t", name)
-	if _, failed := errors.AsType[*GitError](err); failed {
-		return fmt.Errorf("commit %s is nowhere", short(name))
-	}
-	if err != nil {
-		return err
-	}
-	if kind != "commit" {
-		return fmt.Errorf("%s is a %s, not a commit", short(name), kind)
-	}
-	return nil
-}
-
-// fill brings loose objects and packs in. A pack that git refuses is left out: if anything in it is needed, that is
-// missed later.
-func (q *quarantine) fill(ctx context.Context, root *os.Root, loose *looseObjects, packs []string) error {
-	for _, name := range packs {
-		f, err := openWithin(root, name)
+	switch {
+	case got.WIP != "" && got.WIP != refs.wip:
+		edits = append(edits, git.Edit{Ref: t.repo.names.wip(s.Key), New: got.WIP, Old: refs.wip})
+	case got.WIP == "" && !f.partial && refs.wip != "":
+		same, err := t.repo.sameTree(ctx, refs.wip, f.tip)
 		if err != nil {
+			return Import{}, err
+		}
+		if same {
+			edits = append(edits, git.Edit{Ref: t.repo.names.wip(s.Key), Old: refs.wip})
+		}
+	}
+	if got.New, err = t.repo.countNew(ctx, sp, refs.tip(rec.Start)); err != nil {
+		return Import{}, err
+	}
+	if err := t.repo.git.MoveRefs(ctx, "import run "+s.Run, edits...); err != nil {
+		return Import{}, err
+	}
+	if !rec.Spec.Private && !f.partial {
+		if err := t.attach(ctx); err != nil {
+			return got, err
+		}
+	}
+	err = t.judge(ctx, sp, &got)
+	return got, err
+}
+
+// tipEdits moves the branch and the work ref to the span's tip, and keeps the tips that it does not contain.
+func (t *Tree) tipEdits(ctx context.Context, sp span, refs treeRefs) ([]git.Edit, error) {
+	s := t.Spec()
+	var edits []git.Edit
+	kept := ""
+	for _, move := range []git.Edit{{Ref: t.repo.names.work(s.Key), Old: refs.work}, {Ref: branchRef(s.Branch), Old: refs.branch}} {
+		if move.Old == sp.tip {
 			continue
 		}
-		err = q.addPack(ctx, f, false)
-		if err := errors.Join(err, f.Close()); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			q.tree.repo.opts.Log.Warn().Err(err).Str("pack", name).Msg("pack of an agent left out")
+		edits = append(edits, git.Edit{Ref: move.Ref, New: sp.tip, Old: move.Old})
+		if move.Old == "" || move.Old == kept {
+			continue
 		}
-	}
-	if len(loose.found) == 0 {
-		return nil
-	}
-	from, to := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := loose.writePack(to)
-		written <- err
-		_ = to.CloseWithError(err) // always nil
-	}()
-	err := q.addPack(ctx, from, len(packs) == 0)
-	_ = from.Close() // always nil; the writer ends
-	if werr := <-written; werr != nil && !errors.Is(werr, io.ErrClosedPipe) {
-		return werr
-	}
-	return err
-}
-
-// packsOf lists the packs of a private repository.
-func packsOf(root *os.Root, caps Caps) ([]string, error) {
-	dir, err := root.Open("objects/pack")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	var packs []string
-	var size int64
-	for {
-		entries, err := dir.ReadDir(1000)
-		for _, e := range entries {
-			if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".pack") {
-				continue
-			}
-			info, err := e.Info()
-			if err != nil {
-				continue
-			}
-			packs = append(packs, "objects/pack/"+e.Name())
-			if size += info.Size(); size > caps.Size || len(packs) > packLimit {
-				return nil, fmt.Errorf("%d packs of %d bytes so far: %w", len(packs), size, errTooBig)
-			}
-		}
-		if err == io.EOF {
-			return packs, nil
-		}
+		inside, err := t.repo.spanHas(ctx, sp, move.Old)
 		if err != nil {
 			return nil, err
 		}
-	}
-}
-
-// packLimit is how many packs an agent may leave: each costs a process.
-const packLimit = 200
-
-// moveIndex puts the worktree's index to the commit. Entries that stay keep what git knows of their files, so that only
-// what changed is read again. It is written beside the index: whatever dies here leaves no lock.
-func (t *Tree) moveIndex(ctx context.Context, g git, commit string) error {
-	gitDir := t.record().GitDir
-	index := filepath.Join(gitDir, "index")
-	next := index + ".ralph"
-	for _, path := range []string{next, next + ".lock"} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if !inside {
+			kept = move.Old
+			edits = append(edits, git.Edit{Ref: t.repo.names.old(s.Key, move.Old), New: move.Old, Any: true})
 		}
 	}
-	if err := copyIndex(index, next); err != nil {
-		return fmt.Errorf("copy the worktree's index: %w", err)
-	}
-	if _, err := g.with("GIT_INDEX_FILE="+next).out(ctx, "read-tree", "-m", "-i", commit); err != nil {
-		return fmt.Errorf("move the worktree's index: %w", err)
-	}
-	return os.Rename(next, index)
+	return edits, nil
 }
 
-// attachPrivate puts HEAD of the private repository on the branch, at the commit that was handed back, unless it is
-// there or a rebase or the like is under way. The next agent is told to work on that branch.
-func (t *Tree) attachPrivate(commit string) {
-	root, err := os.OpenRoot(t.privateDir())
+// saveFiles makes the commit of the uncommitted changes, unless the one before is the same. No ref has it yet.
+func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, error) {
+	if f.tree == "" {
+		return "", nil
+	}
+	parents := []string{f.tip}
+	if before != "" {
+		out, err := t.repo.git.Out(ctx, "rev-parse", before+"^{tree}", before+"^1")
+		if err != nil {
+			return "", fmt.Errorf("read saved changes: %w", err)
+		}
+		if out == f.tree+"\n"+f.tip {
+			return before, nil
+		}
+		parents = append(parents, before)
+	}
+	commit, err := t.repo.objects.Commit(f.tree, parents, "Uncommitted changes of run "+t.Spec().Run, t.repo.now())
 	if err != nil {
-		return // the next look says so
+		return "", fmt.Errorf("save uncommitted changes: %w", err)
 	}
-	defer root.Close()
-	ref := branchRef(t.Spec().Branch)
-	h := readHead(root, t.Spec().Branch)
-	if h.midway || h.onRef == ref && len(h.commits) > 0 && h.commits[0] == commit {
-		return
-	}
-	err = root.MkdirAll(filepath.FromSlash(filepath.Dir(ref)), 0o700)
-	if err == nil {
-		err = replaceFile(root, filepath.FromSlash(ref), []byte(commit+"\n"))
-	}
-	if err == nil {
-		err = replaceFile(root, "HEAD", []byte("ref: "+ref+"\n"))
-	}
-	if err != nil { // an agent can spoil what is its own
-		t.repo.opts.Log.Warn().Err(err).Str("repository", t.privateDir()).Msg("private repository left as it is")
-	}
+	return commit, nil
 }
 
-// reseatPrivate lets the private repository follow what the host has done to the worktree.
-func (t *Tree) reseatPrivate(ctx context.Context, base Base) error {
-	root, err := os.OpenRoot(t.privateDir())
+// judge fills in the commits whose messages an agent may have to correct.
+func (t *Tree) judge(ctx context.Context, sp span, got *Import) error {
+	own, err := t.own(ctx, sp, false)
 	if err != nil {
-		return fmt.Errorf("move the private repository: %w", err)
+		return err
 	}
-	defer root.Close()
-	if err := t.seatPrivate(ctx, root, base); err != nil {
-		return fmt.Errorf("move the private repository: %w", err)
+	mine := map[string]bool{}
+	for _, commit := range own {
+		mine[commit] = sp.acting[commit]
+	}
+	for _, c := range sp.commits {
+		if mine[c.SHA] {
+			got.Acting = append(got.Acting, c)
+		}
 	}
 	return nil
+}
+
+// Earlier is what the runs before this one have left between base and start. It does not look at the files, and is what
+// Import would return as long as nobody has touched them.
+func (t *Tree) Earlier(ctx context.Context) (Import, error) {
+	s, err := t.readSpan(ctx, t.Start())
+	if err != nil {
+		return Import{}, fmt.Errorf("commits of earlier runs of %s: %w", t.Spec().Key, err)
+	}
+	return Import{Tip: s.tip, Commits: s.commits}, nil
+}
+
+// sameTree reports whether two commits hold the same files.
+func (r *Repo) sameTree(ctx context.Context, a, b string) (bool, error) {
+	return r.git.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
+}
+
+// Imported is what ralph's refs hold of the run's work now. It does not look at the files.
+func (t *Tree) Imported(ctx context.Context) (Import, error) {
+	refs, err := t.readRefs(ctx)
+	if err != nil {
+		return Import{}, err
+	}
+	sp, err := t.readSpan(ctx, refs.tip(t.Start()))
+	if err != nil {
+		return Import{}, fmt.Errorf("imported commits of %s: %w", t.Spec().Key, err)
+	}
+	got := Import{Tip: sp.tip, Commits: sp.commits, WIP: refs.wip}
+	if len(sp.commits) > 0 {
+		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.base, sp.tip); err != nil {
+			return got, err
+		}
+	}
+	return got, t.judge(ctx, sp, &got)
 }

@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -20,10 +19,6 @@ func TestMain(m *testing.M) {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
-	}
-	// Every step writes real objects; a longer run is: go test -rapid.checks=1000
-	if err := flag.Set("rapid.checks", "40"); err != nil {
-		panic(err)
 	}
 	if job := os.Getenv(stressEnv); job != "" {
 		if err := stressChild(job); err != nil {

@@ -2,24 +2,26 @@ package worktree
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/ralph-pool/ralph/internal/inert"
+	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // LockMerges waits for the right to move base branches of this repository, across processes.
 func (r *Repo) LockMerges(ctx context.Context) (unlock func(), err error) {
-	return lockFile(ctx, r.path("locks", "merge"))
+	return git.LockFile(ctx, r.path("locks", "merge"))
 }
 
-// Merge brings tip into the base branch: by fast-forward where that is possible, else by a merge commit made without
-// touching any checkout, then moves the branch from exactly base.Commit and, where the branch is checked out, the
-// checkout with it. A dirty checkout that is in the way (ErrDirty), a conflict (ErrConflict) or a base that moved
-// (ErrMoved) leaves everything as it was. Callers hold LockMerges. The message names what others have written, and acts
-// on nothing. A tip that base contains already is not an error.
+// Merge merges tip into the base branch: by fast-forward, or by a merge commit that is made without a checkout. Then the
+// branch moves from exactly base.Commit, and the checkout of the branch with it, if there is one. A dirty checkout that is
+// in the way (ErrDirty), a changed file that goes through a filter there (ErrFiltered), a conflict (ErrConflict) or a base that
+// moved (ErrMoved) leaves everything as it was. Callers hold LockMerges. The message is neutralized, so that it does not act
+// on a forge. A tip that base already contains is not an error.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {
 	if commit, err = r.merge(ctx, base, tip, message); err != nil {
 		return "", fmt.Errorf("merge into %s: %w", base.Name, err)
@@ -29,27 +31,23 @@ func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commi
 
 func (r *Repo) merge(ctx context.Context, base Base, tip, message string) (string, error) {
 	if !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return "", errors.New("it is not a branch of this repository; name one with: --base BRANCH")
+		return "", fmt.Errorf("%w: it is not a branch of this repository", ErrNoBase)
 	}
-	if !isObjectName(tip) || !isObjectName(base.Commit) {
+	if !git.IsObject(tip) || !git.IsObject(base.Commit) {
 		return "", fmt.Errorf("%q and %q have to be full names of commits", base.Commit, tip)
 	}
-	at, err := r.git.readRefs(ctx, base.Ref)
-	if err != nil {
+	if _, err := r.baseAt(ctx, base, base.Commit); err != nil {
 		return "", err
-	}
-	if at[base.Ref] != base.Commit {
-		return "", fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, orNone(at[base.Ref]), short(base.Commit))
 	}
 	place, err := r.checkoutOf(ctx, base.Ref)
 	if err != nil {
 		return "", err
 	}
-	if merged, err := r.git.contains(ctx, base.Commit, tip); err != nil || merged {
+	if merged, err := r.git.Contains(ctx, base.Commit, tip); err != nil || merged {
 		return base.Commit, err
 	}
 	commit := tip
-	forward, err := r.git.contains(ctx, tip, base.Commit)
+	forward, err := r.git.Contains(ctx, tip, base.Commit)
 	if err != nil {
 		return "", err
 	}
@@ -59,9 +57,22 @@ func (r *Repo) merge(ctx context.Context, base Base, tip, message string) (strin
 		}
 	}
 	if place == "" {
-		return commit, r.git.moveRefs(ctx, "merge", refEdit{ref: base.Ref, new: commit, old: base.Commit})
+		return commit, r.git.MoveRefs(ctx, "merge", git.Edit{Ref: base.Ref, New: commit, Old: base.Commit})
 	}
 	return commit, r.advance(ctx, place, base, commit, tip)
+}
+
+// baseAt is the commit of the base branch; ErrMoved when it is none of the expected.
+func (r *Repo) baseAt(ctx context.Context, base Base, expected ...string) (string, error) {
+	refs, err := r.git.Refs(ctx, base.Ref)
+	if err != nil {
+		return "", err
+	}
+	at := refs[base.Ref]
+	if !slices.Contains(expected, at) {
+		return "", fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.Short(base.Commit))
+	}
+	return at, nil
 }
 
 // checkoutOf finds the one checkout that has the branch; empty: none.
@@ -73,74 +84,81 @@ func (r *Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
 	found := ""
 	for _, c := range all {
 		switch {
-		case c.branch != ref:
-		case filepath.Dir(c.dir) == r.path("worktrees"):
-			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach", c.dir, quote(c.dir))
+		case c.Branch != ref:
+		case filepath.Dir(c.Dir) == r.path("worktrees"):
+			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach", c.Dir, git.Quote(c.Dir))
 		case found != "":
-			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach", found, c.dir, quote(c.dir))
+			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach", found, c.Dir, git.Quote(c.Dir))
 		default:
-			found = c.dir
+			found = c.Dir
 		}
 	}
 	return found, nil
 }
 
-// mergeCommit makes the merge as objects only.
+// mergeCommit makes the merge commit without a checkout.
 func (r *Repo) mergeCommit(ctx context.Context, base Base, tip, message string) (string, error) {
-	if err := r.needGit("2.38", "merging"); err != nil {
-		return "", err
-	}
-	tree, names, err := r.git.mergeTree(ctx, base.Commit, tip)
+	tree, names, err := r.git.MergeTree(ctx, base.Commit, tip)
 	if err != nil {
 		return "", err
 	}
 	if names != "" {
-		by := fmt.Sprintf("git -C %s merge %s", quote(r.top), tip)
+		by := fmt.Sprintf("git -C %s merge %s", git.Quote(r.top), tip)
 		if place, err := r.checkoutOf(ctx, base.Ref); err == nil && place != "" {
-			by = fmt.Sprintf("git -C %s merge %s", quote(place), tip)
+			by = fmt.Sprintf("git -C %s merge %s", git.Quote(place), tip)
 		} else {
-			by = fmt.Sprintf("git -C %s switch %s && %s", quote(r.top), quote(base.Name), by)
+			by = fmt.Sprintf("git -C %s switch %s && %s", git.Quote(r.top), git.Quote(base.Name), by)
 		}
 		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict, names, by)
 	}
-	g, err := r.git.withIdent(ctx)
+	g, err := r.git.WithIdent(ctx)
 	if err != nil {
 		return "", err
 	}
-	return g.commitMerge(ctx, tree, base.Commit, tip, inert.Text(message))
+	return g.CommitTree(ctx, tree, neutral.Text(message), base.Commit, tip)
 }
 
-// advance moves the branch together with the checkout that has it. git refuses before it changes anything when a
-// changed or untracked file is in the way, and it moves the branch only after the files: a crash between leaves a
-// checkout ahead of its branch, never a branch whose checkout would undo it. It is not interrupted half-way.
+// advance moves the branch together with its checkout. Git refuses before it changes anything when a changed or untracked
+// file is in the way. It moves the branch after the files, so that a crash leaves a checkout ahead of its branch and not one
+// that would undo the branch. It is not interrupted half-way.
 func (r *Repo) advance(ctx context.Context, dir string, base Base, commit, tip string) error {
 	gitDir, err := r.gitDirOf(dir)
 	if err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	g, err := newGit(r.opts.StateDir, environ()).pin(gitDir, r.common, dir).withIdent(ctx)
+	g, err := git.New(r.opts.StateDir).Pin(gitDir, r.common, dir).WithIdent(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = g.out(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
+	config, err := g.Config(ctx)
+	if err != nil {
+		return err
+	}
+	safe, filters := g.OwnFilters(config, dir)
+	switch path, err := g.Filtered(ctx, filters, filepath.Join(r.temp, "index-"+rand.Text()), base.Commit, commit); {
+	case err != nil:
+		return fmt.Errorf("look for filters: %w", err)
+	case path != "":
+		return fmt.Errorf("%w would run on %s in %s; if its program is no file of the commits, type: git -C %s merge %s",
+			ErrFiltered, git.Printable(path), dir, git.Quote(dir), tip)
+	}
+	g = g.With(safe...)
+	_, err = g.Out(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
 		"--no-verify-signatures", commit)
 	if err == nil {
 		return nil
 	}
-	at, readErr := r.git.readRefs(ctx, base.Ref)
+	at, readErr := r.baseAt(ctx, base, base.Commit, commit)
 	if readErr != nil {
-		return errors.Join(err, readErr)
+		return readErr
 	}
-	if at[base.Ref] == commit {
+	if at == commit {
 		return nil
 	}
-	if at[base.Ref] != base.Commit {
-		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, orNone(at[base.Ref]), short(base.Commit))
-	}
-	if l, statusErr := g.status(ctx); statusErr == nil && len(l.changes) > 0 {
+	if path, lookErr := g.InTheWay(ctx, dir, commit); lookErr == nil && path != "" {
 		return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them, then: git -C %s merge %s",
-			ErrDirty, dir, printable(l.changes[0].path), quote(dir), tip)
+			ErrDirty, dir, path, git.Quote(dir), tip)
 	}
 	return err
 }

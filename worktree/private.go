@@ -8,221 +8,284 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/history"
+	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/layer"
 )
-
-// PrivateRepo is the throw-away git directory that a sandbox sees instead of the user's.
-type PrivateRepo struct {
-	// Dir is its absolute path. It belongs to the sandbox: whatever is in it from now on is hostile data.
-	Dir string
-	// Objects are the absolute paths of the object folders it borrows from; the sandbox may read them.
-	Objects []string
-}
-
-// Private makes the tree's private repository. From now on HandBack, Rebase and Remove take the agent's work from
-// there; what an earlier private repository of the tree holds is handed back first.
-//
-// The private repository has the branch at its present tip, the base under its own name, the worktree's index, the
-// user's name and those of the user's settings that decide what files look like. It has no remotes, no hooks and
-// nothing of other branches. Filters (such as Git LFS) keep their definition: a program that is missing inside then
-// fails a required filter instead of committing what should have been filtered. In a partial clone, objects that are
-// not here yet cannot be fetched from inside.
-func (t *Tree) Private(ctx context.Context) (PrivateRepo, error) {
-	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return PrivateRepo{}, fmt.Errorf("make private repository of %s: %w", s.Key, err)
-	}
-	defer unlock()
-	if err := t.dropPrivate(ctx); err != nil {
-		return PrivateRepo{}, fmt.Errorf("make private repository of %s: %w", s.Key, err)
-	}
-	p, err := t.makePrivate(ctx)
-	if err != nil {
-		return PrivateRepo{}, errors.Join(fmt.Errorf("make private repository of %s: %w", s.Key, err), t.discardPrivate())
-	}
-	return p, nil
-}
-
-// DropPrivate hands back what the private repository holds and removes it; agents then work in the worktree's own git
-// directory. Without a private repository it does nothing.
-func (t *Tree) DropPrivate(ctx context.Context) error {
-	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return fmt.Errorf("remove private repository of %s: %w", s.Key, err)
-	}
-	defer unlock()
-	if err := t.dropPrivate(ctx); err != nil {
-		return fmt.Errorf("remove private repository of %s: %w", s.Key, err)
-	}
-	return nil
-}
-
-func (t *Tree) dropPrivate(ctx context.Context) error {
-	if !t.record().Private {
-		return t.discardPrivate() // what a crash may have left of a half-made one
-	}
-	if _, err := t.handBack(ctx); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrKept, t.privateDir(), err)
-	}
-	if err := t.update(func(rec *record) { rec.Private, rec.Packed = false, nil }); err != nil {
-		return err
-	}
-	return t.discardPrivate()
-}
-
-// discardPrivate deletes the private repository, its pack and the quarantine, whatever is in them.
-func (t *Tree) discardPrivate() error {
-	for _, dir := range []string{t.privateDir(), t.quarantineDir(), t.packDir()} {
-		if err := removeTree(dir); err != nil {
-			return fmt.Errorf("remove %s: %w", dir, err)
-		}
-	}
-	return nil
-}
 
 func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
 
-// makePrivate builds it, and only then notes it: a record that says so is the promise that there is one.
-func (t *Tree) makePrivate(ctx context.Context) (PrivateRepo, error) {
-	objects, err := objectFolders(t.repo.objects.dir)
+// givenDir holds the objects of the run that the history store lacks: what the branch has beyond the base, and every
+// accepted import. The sandbox can read it; only the host writes it.
+func (t *Tree) givenDir() string { return t.repo.path("given", t.name) }
+
+// Sandbox returns what a sandbox on the tree may see of git, and stores that from now on something in the tree may be
+// unsaved. Call it before a sandbox opens, and again before each agent that starts after an Import. It also applies to
+// trees that are not private, and is zero for them.
+func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
 	if err != nil {
-		return PrivateRepo{}, err
+		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
 	}
-	config, err := t.userConfig(ctx)
-	if err != nil {
-		return PrivateRepo{}, err
-	}
-	dir := t.privateDir()
-	for _, sub := range []string{"hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return PrivateRepo{}, err
+	defer unlock()
+	if rec := t.record(); !rec.Used || !rec.InUse {
+		if err := t.sealOrRenew(ctx); err != nil {
+			return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
+		}
+		if err := t.update(func(rec *record) { rec.Used, rec.InUse = true, true }); err != nil {
+			return Private{}, err
 		}
 	}
-	root, err := os.OpenRoot(dir)
+	if !s.Private {
+		return Private{}, nil
+	}
+	lower, err := t.lower()
 	if err != nil {
-		return PrivateRepo{}, err
+		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
 	}
-	defer root.Close()
-	for name, content := range map[string]string{
-		"config":                  config.private(t.repo.format),
-		"description":             "private repository of run " + t.Spec().Run + "\n",
-		"objects/info/alternates": alternates(objects),
-		"info/exclude":            config.file("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
-		"info/attributes":         config.file("core.attributesfile", "git/attributes") + t.sharedFile("info/attributes"),
-	} {
-		if err := root.WriteFile(name, []byte(content), 0o600); err != nil {
-			return PrivateRepo{}, err
-		}
-	}
-	if shallow := t.sharedFile("shallow"); shallow != "" {
-		if err := root.WriteFile("shallow", []byte(shallow), 0o600); err != nil {
-			return PrivateRepo{}, err
-		}
-	}
-	if err := t.seatPrivate(ctx, root, t.Spec().Base); err != nil {
-		return PrivateRepo{}, err
-	}
-	return PrivateRepo{Dir: dir, Objects: objects}, t.update(func(rec *record) { rec.Private, rec.Packed = true, nil })
+	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower}, nil
 }
 
-// seatPrivate puts the private repository where the worktree stands: branch, base, HEAD, index.
-func (t *Tree) seatPrivate(ctx context.Context, root *os.Root, base Base) error {
+// lower is the folder that the tree is laid over. When somebody has removed it, the tree cannot be imported any more.
+func (t *Tree) lower() (string, error) {
+	name := t.record().Layer
+	if name == "" {
+		return "", nil
+	}
+	dir := t.repo.layers().Tree(name)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("the files that the worktree is laid over are gone: %w", err)
+		return "", errors.Join(err, t.update(func(rec *record) { rec.Failure, rec.Failures = err.Error(), setAsideAfter }))
+	}
+	return dir, nil
+}
+
+// sealOrRenew takes the git directory out of the files before they are an agent's. When the host has replaced the branch's
+// commits since, it makes both anew: it does not change what an agent could write.
+func (t *Tree) sealOrRenew(ctx context.Context) error {
+	rec := t.record()
+	if !rec.Spec.Private {
+		return nil
+	}
+	if rec.Replaced != "" && rec.Used {
+		if err := t.renewPrivate(ctx); err != nil {
+			return err
+		}
+	} else if rec.Used {
+		return nil
+	}
+	return t.writeGitFile(filepath.Join(t.repo.opts.StateDir, "none"))
+}
+
+// writeGitFile makes the worktree's .git file. A provider covers it with one that names the private repository.
+func (t *Tree) writeGitFile(gitDir string) error {
+	path := filepath.Join(t.Dir(), ".git")
+	if err := disk.RemoveAll(path); err != nil { // it may be an agent's
+		return err
+	}
+	return os.WriteFile(path, []byte("gitdir: "+gitDir+"\n"), 0o600)
+}
+
+// renewPrivate replaces files and private repository by new ones at the branch's tip.
+func (t *Tree) renewPrivate(ctx context.Context) error {
 	refs, err := t.readRefs(ctx)
 	if err != nil {
 		return err
 	}
-	if refs.branch == "" {
-		return fmt.Errorf("branch %s is gone", t.Spec().Branch)
-	}
-	packed := map[string]string{branchRef(t.Spec().Branch): refs.branch}
-	if base.Ref != "" && packed[base.Ref] == "" {
-		packed[base.Ref] = base.Commit
-	}
-	if err := replaceFile(root, "packed-refs", []byte(packedRefs(packed))); err != nil {
+	if err := t.discardFolders(); err != nil {
 		return err
 	}
-	for ref := range packed { // one of the agent's own would win
-		if err := root.RemoveAll(filepath.FromSlash(ref)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = t.update(func(rec *record) {
+		rec.At, rec.History, rec.Layer, rec.Replaced, rec.Used, rec.Making = refs.tip(rec.Start), rec.Spec.Base.Commit, "", "", false, true
+	})
+	if err == nil {
+		err = t.makePrivate(ctx)
+	}
+	if err == nil {
+		err = t.store(func(rec *record) { rec.Making = false }, false)
+	}
+	return err
+}
+
+// history are the stores of base commits. A tree's record is stored before its store is made.
+func (r *Repo) history() history.Stores {
+	return history.Stores{
+		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.common, Git: r.git,
+		Used: r.inUse(func(rec record) string { return rec.History }),
+	}
+}
+
+// layers are the checkouts of base commits that private trees are laid over. A tree's record is stored before it is laid.
+func (r *Repo) layers() layer.Stores {
+	return layer.Stores{
+		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
+		From: r.opts.LayersFrom, Log: r.log, Used: r.inUse(func(rec record) string { return rec.Layer }),
+	}
+}
+
+// inUse returns what the records of all trees name.
+func (r *Repo) inUse(of func(record) string) func() (map[string]bool, error) {
+	return func() (map[string]bool, error) {
+		trees, err := r.Trees(context.Background())
+		used := map[string]bool{}
+		for _, t := range trees {
+			used[of(t.rec)] = true
+		}
+		return used, err
+	}
+}
+
+// Temp is a folder for temporary files of this process, on the file system of the worktrees.
+func (r *Repo) Temp() string { return r.temp }
+
+// PruneLayers removes checkouts that no tree is laid over, until the rest takes no more than so many bytes.
+func (r *Repo) PruneLayers(ctx context.Context, most int64) error { return r.layers().Prune(ctx, most) }
+
+// given are the object folders that the private repository borrows from.
+func (t *Tree) given() []string {
+	return []string{t.repo.history().Of(t.record().History), t.givenDir()}
+}
+
+// makePrivate makes the checkout and its private repository: the branch at its tip, the base, HEAD, the index, the user's
+// name and the settings that decide what files look like. It has no remote, no hook and nothing of other branches. Filters
+// (such as Git LFS) keep their definition: a program that is missing inside then fails a required filter instead of
+// committing unfiltered content. In a partial clone, objects that are not here cannot be fetched from inside.
+func (t *Tree) makePrivate(ctx context.Context) error {
+	dir := t.privateDir()
+	for _, sub := range []string{"hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return err
 		}
 	}
-	if err := replaceFile(root, "HEAD", []byte("ref: "+branchRef(t.Spec().Branch)+"\n")); err != nil {
+	if err := errors.Join(os.Mkdir(t.folder(), 0o700), os.Mkdir(t.Dir(), 0o700)); err != nil {
 		return err
 	}
-	if err := t.packAlong(ctx, root, []string{refs.branch, base.Commit}); err != nil {
-		return err
-	}
-	return t.copyIndexes(root)
-}
-
-// copyIndexes gives the private repository the worktree's index, in all its parts, and what it leaves out of the files.
-// Times are kept: they say which entries git may trust.
-func (t *Tree) copyIndexes(root *os.Root) error {
-	gitDir := t.record().GitDir
-	shared, err := filepath.Glob(filepath.Join(escapeGlob(gitDir), "sharedindex.*"))
+	config, err := t.userConfig(ctx)
 	if err != nil {
 		return err
 	}
-	names := []string{"index", "info/sparse-checkout"}
-	for _, path := range shared {
-		names = append(names, filepath.Base(path))
+	if err := t.writeFiles(config); err != nil {
+		return err
 	}
-	for _, name := range names {
-		content, info, err := readRegular(filepath.Join(gitDir, name))
-		if errors.Is(err, fs.ErrNotExist) {
+	laid, err := t.lay(ctx, config)
+	if err == nil && !laid {
+		err = t.checkOut(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	// After the checkout: in a partial clone that is when the files are fetched.
+	partial := config.Get("extensions.partialclone") != ""
+	if err := t.repo.history().Make(ctx, t.record().History, partial); err != nil {
+		return err
+	}
+	if err := t.giveBranch(ctx, partial); err != nil {
+		return err
+	}
+	return t.writeGitFile(dir)
+}
+
+// lay makes files and index over a layer; false when a plain checkout is to be made.
+func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
+	rec := t.record()
+	if rec.Spec.Layers == nil || config.Get("core.sparsecheckout") == "true" {
+		return false, nil
+	}
+	return t.repo.layers().Lay(ctx, layer.Checkout{
+		Git: t.git(), Config: config, Looks: config.Private(t.repo.format).String() + t.attributes(config), Trusted: rec.Spec.trusted(),
+		Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
+		Can: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.temp) },
+		Use: func(name string) error { return t.update(func(rec *record) { rec.Layer = name }) },
+	})
+}
+
+func (t *Tree) attributes(config git.Config) string {
+	return config.File("core.attributesfile", "git/attributes") + t.sharedFile("info/attributes")
+}
+
+// writeFiles writes everything of the private repository but index and objects.
+func (t *Tree) writeFiles(config git.Config) error {
+	rec := t.record()
+	head := "ref: " + branchRef(rec.Spec.Branch) + "\n"
+	refs := map[string]string{branchRef(rec.Spec.Branch): rec.At}
+	if rec.Spec.Detached {
+		head, refs = rec.At+"\n", map[string]string{}
+	}
+	if base := rec.Spec.Base; base.Ref != "" && refs[base.Ref] == "" {
+		refs[base.Ref] = base.Commit
+	}
+	packed := "# pack-refs with: \n"
+	for ref, commit := range refs {
+		packed += commit + " " + ref + "\n"
+	}
+	for name, content := range map[string]string{
+		"HEAD":                    head,
+		"packed-refs":             packed,
+		"config":                  config.Private(t.repo.format, rec.Spec.Identity.Config(config)...).String(),
+		"description":             "private repository of run " + rec.Spec.Run + "\n",
+		"objects/info/alternates": importer.Alternates(t.given()),
+		"info/exclude":            config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
+		"info/attributes":         t.attributes(config),
+		"info/sparse-checkout":    t.sharedFile("info/sparse-checkout"),
+		"shallow":                 t.sharedFile("shallow"),
+	} {
+		if content == "" {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		if err := replaceFile(root, name, content); err != nil {
-			return err
-		}
-		if err := root.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		if err := os.WriteFile(filepath.Join(t.privateDir(), name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replaceFile gives the name to a new file, whatever an agent has put there.
-func replaceFile(root *os.Root, name string, content []byte) error {
-	temp := name + ".ralph"
-	if err := root.RemoveAll(temp); err != nil {
-		return err
-	}
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if info, err := root.Lstat(name); err == nil && info.IsDir() {
-		if err := root.RemoveAll(name); err != nil {
-			return err
-		}
-	}
-	return root.Rename(temp, name)
-}
-
-// packedRefs is the content of a packed-refs file.
-func packedRefs(refs map[string]string) string {
-	var b strings.Builder
-	b.WriteString("# pack-refs with: \n")
-	for ref, commit := range refs {
-		b.WriteString(commit + " " + ref + "\n")
-	}
-	return b.String()
-}
-
 // sharedFile is a file of the user's git directory; empty when there is none.
 func (t *Tree) sharedFile(name string) string {
-	content, err := os.ReadFile(filepath.Join(t.repo.common, name))
+	dir := t.repo.common
+	if name == "info/sparse-checkout" { // each worktree has its own
+		dir = t.repo.gitDir
+	}
+	content, err := git.ReadLinked(filepath.Join(dir, name))
 	if err != nil || len(content) == 0 {
 		return ""
 	}
 	return strings.TrimSuffix(string(content), "\n") + "\n"
 }
+
+// giveBranch packs what the branch has beyond the base.
+func (t *Tree) giveBranch(ctx context.Context, partial bool) error {
+	rec := t.record()
+	for _, sub := range []string{"info", "pack"} {
+		if err := os.MkdirAll(filepath.Join(t.givenDir(), sub), 0o700); err != nil {
+			return err
+		}
+	}
+	if rec.At == rec.History {
+		return nil
+	}
+	return t.repo.history().Pack(ctx, t.givenDir(), rec.At, rec.History, partial)
+}
+
+// discardFolders deletes the files, the private repository and what belongs to it. The files leave their place by one
+// rename, so that half of them is never taken for a worktree.
+func (t *Tree) discardFolders() error {
+	trash, err := t.trash(t.folder())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(disk.RemoveAll(t.privateDir()), disk.RemoveAll(t.quarantineDir()), disk.RemoveAll(t.givenDir())); err != nil {
+		return err
+	}
+	if err := disk.RemoveAll(trash); err != nil {
+		// Nothing depends on it any more. The next Open tries again.
+		t.repo.log.Warn("removed worktree is still on disk", "path", trash, "error", err)
+	}
+	return nil
+}
+
+// errNoSandbox: a private tree can only be imported through its sandbox.
+var errNoSandbox = errors.New("its sandbox has to be open")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -14,23 +13,25 @@ import (
 type inside struct {
 	*fixture
 	tree *Tree
-	repo PrivateRepo
+	repo Private
 }
 
 func (f *fixture) private(key, run string) inside {
 	f.Helper()
-	tree := f.add(key, run)
-	p, err := tree.Private(context.Background())
-	if err != nil {
-		f.Fatal(err)
+	s := f.spec(key, run)
+	s.Private = true
+	if f.layered {
+		s.Layers = func(context.Context, string) error { return nil }
 	}
-	return inside{f, tree, p}
+	tree := f.addSpec(s)
+	return inside{f, tree, f.use(tree)}
 }
 
 func (in inside) try(line string) (string, error) {
-	cmd := exec.Command("sh", "-ec", line)
+	argv := merged(in.tree, []string{"sh", "-ec", line})
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = in.tree.Dir()
-	cmd.Env = append(os.Environ(), "GIT_DIR="+in.repo.Dir, "GIT_WORK_TREE="+in.tree.Dir())
+	cmd.Env = append(os.Environ(), "GIT_DIR="+in.repo.GitDir, "GIT_WORK_TREE="+in.tree.Dir())
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSuffix(string(out), "\n"), err
 }
@@ -46,7 +47,11 @@ func (in inside) sh(line string) string {
 
 func TestPrivateRepository(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	privateRepository(newFixture(t))
+}
+
+func privateRepository(f *fixture) {
+	t := f.T
 	in := f.private("42", "r1")
 	if out := in.sh("git status --porcelain=v2 --branch; git log --oneline main..HEAD; git remote; git fsck --strict"); strings.Contains(out, "\n1 ") {
 		t.Errorf("not clean inside: %s", out)
@@ -59,32 +64,29 @@ func TestPrivateRepository(t *testing.T) {
 	if _, err := f.try(f.dir, "git", "cat-file", "-e", first); err == nil {
 		t.Error("the commit is in the user's repository already")
 	}
-	got := f.handBack(in.tree)
+	got := f.imported(in.tree)
 	if got.Tip != first || got.New != 1 || len(got.Commits) != 1 || got.WIP == "" {
-		t.Fatalf("handed back %+v", got)
+		t.Fatalf("imported %+v", got)
 	}
 	if names := f.git("diff", "--name-status", got.Tip, got.WIP); names != "D\t.gitignore\nM\ta.txt\nA\tdir/new\nA\tstaged" {
 		t.Errorf("saved changes: %s", names)
 	}
-	if again := f.handBack(in.tree); again.New != 0 || again.WIP != got.WIP {
-		t.Errorf("second hand-back %+v", again)
+	if again := f.imported(in.tree); again.New != 0 || again.WIP != got.WIP {
+		t.Errorf("second import %+v", again)
 	}
 	second := in.sh("git add -A; git commit -qm more; git gc -q --prune=now; git rev-parse HEAD")
-	got = f.handBack(in.tree)
+	got = f.imported(in.tree)
 	if got.Tip != second || got.New != 1 || len(got.Commits) != 2 || got.WIP != "" {
-		t.Errorf("packed hand-back %+v", got)
-	}
-	if out := f.sh(in.tree.Dir(), "git", "status", "--porcelain"); out != "" {
-		t.Errorf("the worktree's own index did not move: %s", out)
+		t.Errorf("packed import %+v", got)
 	}
 	if out := f.git("fsck", "--strict"); strings.Contains(out, "error") {
 		t.Error(out)
 	}
 	f.remove(in.tree)
-	if _, err := os.Stat(in.repo.Dir); !os.IsNotExist(err) {
+	if _, err := os.Stat(in.repo.GitDir); !os.IsNotExist(err) {
 		t.Errorf("private repository is left: %v", err)
 	}
-	left, err := os.ReadDir(filepath.Join(f.state, "tmp"))
+	left, err := os.ReadDir(f.repo.temp)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in tmp: %v %v", left, err)
 	}
@@ -93,6 +95,10 @@ func TestPrivateRepository(t *testing.T) {
 // TestAgentsWithPrivateGit is what agents do with git, without malice.
 func TestAgentsWithPrivateGit(t *testing.T) {
 	t.Parallel()
+	agentsWithPrivateGit(t, newFixture)
+}
+
+func agentsWithPrivateGit(t *testing.T, newFixture func(*testing.T) *fixture) {
 	tests := map[string]struct {
 		do       string
 		old      bool // the first commit is kept under refs/ralph/old
@@ -120,10 +126,10 @@ func TestAgentsWithPrivateGit(t *testing.T) {
 			f := newFixture(t)
 			in := f.private("k", "r1")
 			first := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD")
-			f.handBack(in.tree)
+			f.imported(in.tree)
 			in.sh(test.do)
 			tip := in.sh("git rev-parse HEAD")
-			got := f.handBack(in.tree)
+			got := f.imported(in.tree)
 			if got.Tip != tip || f.ref("refs/heads/ralph/k") != tip || f.ref("refs/ralph/work/k") != tip {
 				t.Errorf("tip %s, branch %s; want %s", got.Tip, f.ref("refs/heads/ralph/k"), tip)
 			}
@@ -136,4 +142,22 @@ func TestAgentsWithPrivateGit(t *testing.T) {
 			f.remove(in.tree)
 		})
 	}
+}
+
+// TestPrivateConfigRoundTrip lets git read what is written for it.
+func TestPrivateConfigRoundTrip(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	want := "printf \"a\\tb\" ; # \\ %f\n\tx"
+	f.git("config", `filter.a.B "c".clean`, want)
+	f.git("config", "core.abbrev", "9")
+	in := f.private("k", "r1")
+	if got := in.sh(`git config 'filter.a.B "c".clean'`); got != want {
+		t.Errorf("filter is %q, want %q", got, want)
+	}
+	if got := in.sh("git config core.abbrev; git config user.name; git config user.email"); got != "9\nAda\nada@example.com" {
+		t.Errorf("settings: %s", got)
+	}
+	f.imported(in.tree)
+	f.remove(in.tree)
 }

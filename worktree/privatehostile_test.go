@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +18,7 @@ func TestHostilePrivateRepository(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		do string // $M is the marker, $E a folder with hostile configuration and hooks
-		// lost: the commit cannot be had; the hand-back says so, the worktree stays, and the changes are saved
+		// lost: the commit cannot be had; the import says so, the worktree stays, and the changes are saved
 		lost bool
 	}{
 		"E1 .git of the worktree points to planted configuration": {do: `bare ignored/evil; cp -r "$E"/* ignored/evil; echo gitdir: ignored/evil > .git`},
@@ -68,14 +70,14 @@ func TestHostilePrivateRepository(t *testing.T) {
 			in.sh(fmt.Sprintf("bare() { env -u GIT_DIR -u GIT_WORK_TREE git init -q --bare \"$1\"; }\nM='%s' E='%s' X='%s'\n%s\n", marker, evilDir,
 				filepath.Join(f.dir, ".git", "objects", other[:2], other[2:]), test.do))
 			_ = os.Remove(marker) // the attack's own git may have run it
-			got, err := in.tree.HandBack(context.Background())
+			got, err := in.tree.Import(context.Background(), boxed(in.tree))
 			f.none(marker)
 			if got.WIP == "" || f.repoShow(got.WIP, "undone") != "y" {
 				t.Errorf("changes were not saved: %+v, %v", got, err)
 			}
 			if test.lost {
 				if err == nil || got.Tip != in.tree.Start() {
-					t.Errorf("handed back %+v, error %v", got, err)
+					t.Errorf("imported %+v, error %v", got, err)
 				}
 				if err := in.tree.Remove(context.Background()); !isErr(err, ErrKept) {
 					t.Errorf("remove: %v", err)
@@ -87,11 +89,11 @@ func TestHostilePrivateRepository(t *testing.T) {
 				return
 			}
 			if err != nil || got.Tip != tip || len(got.Commits) != 1 {
-				t.Errorf("handed back %+v, want tip %s, error %v", got, tip, err)
+				t.Errorf("imported %+v, want tip %s, error %v", got, tip, err)
 			}
 			f.remove(in.tree)
 			next := f.private("next", "r2")
-			f.handBack(next.tree)
+			f.imported(next.tree)
 			f.remove(next.tree)
 			f.none(marker)
 			if out, err := f.try(f.dir, "git", "fsck", "--strict"); err != nil {
@@ -107,9 +109,9 @@ func TestHugeFileThatGitReads(t *testing.T) {
 	f := newFixture(t)
 	in := f.private("k", "r1")
 	tip := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD; rm -f .gitignore; truncate -s 3G .gitignore")
-	got, err := in.tree.HandBack(context.Background())
+	got, err := in.tree.Import(context.Background(), boxed(in.tree))
 	if got.Tip != tip || err == nil || !strings.Contains(err.Error(), ".gitignore.too-big-for-git") {
-		t.Errorf("handed back %+v, error %v", got, err)
+		t.Errorf("imported %+v, error %v", got, err)
 	}
 }
 
@@ -128,15 +130,15 @@ func TestUnsoundObjects(t *testing.T) {
 		},
 		"a missing blob": {
 			`printf '100644 blob %s\tx\n' 1234567890123456789012345678901234567890 | git mktree --missing`,
-			"1234567890123456789012345678901234567890",
+			"objects are missing or broken",
 		},
 		"a blob that is too big": {
 			`b=$(head -c 3000000 /dev/zero | git hash-object -w --stdin); printf '100644 blob %s\tx\n' $b | git mktree`,
-			"too big to be handed back",
+			"too big to be imported",
 		},
 		"too many objects": {
 			`for i in $(seq 300); do echo $i > f$i; done; git add -A; git write-tree; rm f*; git read-tree HEAD`,
-			"too big to be handed back",
+			"too big to be imported",
 		},
 	}
 	for name, test := range tests {
@@ -144,14 +146,14 @@ func TestUnsoundObjects(t *testing.T) {
 			t.Run(name+packed, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t)
-				f.open(Options{Caps: Caps{Blob: 1 << 20, Objects: 200}})
+				f.open(Options{Caps: importer.Caps{Blob: 1 << 20, Objects: 200}})
 				in := f.private("k", "r1")
 				before := f.git("count-objects")
 				raw, err := hex.DecodeString(f.git("rev-parse", "main^{tree}"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				dotgit, err := objectStore{dir: filepath.Join(in.repo.Dir, "objects")}.write("tree", append([]byte("40000 .GIT\x00"), raw...))
+				dotgit, err := git.Store{Dir: filepath.Join(in.repo.GitDir, "objects")}.Write("tree", append([]byte("40000 .GIT\x00"), raw...))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,9 +162,9 @@ func TestUnsoundObjects(t *testing.T) {
 					_, _ = in.try("git repack -qad") // cannot pack what is missing
 				}
 				in.sh("git read-tree main")
-				got, err := in.tree.HandBack(context.Background())
+				got, err := in.tree.Import(context.Background(), boxed(in.tree))
 				if err == nil || got.Tip != in.tree.Start() || f.ref("refs/heads/ralph/k") == tip {
-					t.Errorf("handed back %+v, error %v", got, err)
+					t.Errorf("imported %+v, error %v", got, err)
 				}
 				if after := f.git("count-objects"); after != before {
 					t.Errorf("objects %s, before %s (%v)", after, before, err)
@@ -172,5 +174,21 @@ func TestUnsoundObjects(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Folders that are too deep are named, and everything else is imported.
+func TestImportWithoutDeepFolders(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	in.sh(`echo work >done; git add done; git commit -qm work; echo more >more
+		for i in $(seq 300); do mkdir d; cd d; done; echo x >lost`)
+	got, err := in.tree.Import(t.Context(), boxed(in.tree))
+	if !importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), "more than 250 folders are inside each other: ./d/d/") || len(err.Error()) > 600 {
+		t.Errorf("error %v", err)
+	}
+	if got.New != 1 || f.show(got.WIP, "more") != "more" {
+		t.Errorf("imported %+v", got)
 	}
 }

@@ -3,13 +3,11 @@ package worktree
 import (
 	"context"
 	"errors"
-	"os"
+	"github.com/ralph-pool/ralph/worktree/importer"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestPrivateInEveryKindOfRepository works one issue in repositories that are not plain.
@@ -84,9 +82,9 @@ func workOne(f *fixture, check string) {
 		in.sh(check)
 	}
 	tip := in.sh("echo more >> a.txt; git add a.txt 2>/dev/null; git commit -qm work; git rev-parse HEAD; echo undone > undone")
-	got := f.handBack(in.tree)
+	got := f.imported(in.tree)
 	if got.Tip != tip || got.New != 1 {
-		f.Errorf("handed back %+v, want %s", got, tip)
+		f.Errorf("imported %+v, want %s", got, tip)
 	}
 	if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "undone" {
 		f.Errorf("saved %s", names)
@@ -116,14 +114,6 @@ func TestPrivateOfABorrowingClone(t *testing.T) {
 	far.sh("", "git", "clone", "-q", "--shared", middle, dir)
 	f := &fixture{T: t, dir: dir, state: filepath.Join(realDir(t), "state")}
 	f.open(Options{})
-	folders, err := objectFolders(filepath.Join(dir, ".git", "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{filepath.Join(dir, ".git", "objects"), filepath.Join(middle, ".git", "objects"), filepath.Join(far.dir, ".git", "objects")}
-	if diff := cmp.Diff(want, folders); diff != "" {
-		t.Error(diff)
-	}
 	workOne(f, "")
 }
 
@@ -152,7 +142,7 @@ func TestPrivateFilters(t *testing.T) {
 	}
 	in.sh("echo hello > new.rot; git add new.rot; git commit -qm work; echo hello > undone.rot")
 	f.git("config", "filter.rot.clean", "touch "+marker+"; tr a-z n-za-m")
-	got := f.handBack(in.tree)
+	got := f.imported(in.tree)
 	f.none(marker)
 	if text := f.show(got.Tip, "new.rot"); text != "uryyb" {
 		t.Errorf("committed %q", text)
@@ -163,33 +153,52 @@ func TestPrivateFilters(t *testing.T) {
 	f.remove(in.tree)
 }
 
+// After a rebase the folders are made anew at the new tip.
 func TestPrivateRebase(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	in := f.private("k", "r1")
-	in.sh("echo b > b; git add b; git commit -qm work")
-	f.commit(f.dir, "c", "c", "on main")
-	tip, err := in.tree.Rebase(context.Background(), f.base())
-	if err != nil {
-		t.Fatal(err)
+	for name, work := range map[string]string{"replayed": "echo b > b; git add b; git commit -qm work", "merged": sideMerge} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			in := f.private("k", "r1")
+			in.sh(work + "; echo draft > draft")
+			if _, err := in.tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrKept) {
+				t.Errorf("rebased what is not imported: %v", err)
+			}
+			f.imported(in.tree)
+			f.commit(f.dir, "c", "c", "on main")
+			tip, err := in.tree.Rebase(t.Context(), f.base())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.show(tip, "c") != "c" || f.ref("refs/heads/ralph/k") != tip || in.tree.Spec().Base != f.base() {
+				t.Errorf("rebased to %s onto %+v", tip, in.tree.Spec().Base)
+			}
+			if got := f.imported(in.tree); got.Tip != tip { // the old commit is still inside
+				t.Errorf("the old tip came back: %+v", got)
+			}
+			in.repo = f.use(in.tree)
+			if out := in.sh("git status --porcelain; git rev-parse HEAD; cat c"); out != tip+"\nc" {
+				t.Errorf("inside after the rebase: %s", out)
+			}
+			in.sh("git commit -q --allow-empty -m more")
+			if got := f.imported(in.tree); got.New != 1 || got.Commits[len(got.Commits)-1].Subject != "more" {
+				t.Errorf("imported %+v", got)
+			}
+			f.use(in.tree)
+			before := in.sh("echo mine > c2; git add c2; git commit -qm c2; git rev-parse HEAD")
+			f.imported(in.tree)
+			f.commit(f.dir, "c2", "other", "conflicts")
+			if _, err := in.tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrConflict) {
+				t.Errorf("rebase: %v", err)
+			}
+			if got := f.imported(in.tree); got.Tip != before {
+				t.Errorf("after a conflict: %+v", got)
+			}
+			f.remove(in.tree)
+			f.clean()
+		})
 	}
-	if out := in.sh("git status --porcelain; git rev-parse HEAD; git log --format=%s main..; ls b c"); out != tip+"\nwork\nb\nc" {
-		t.Errorf("inside after the rebase: %s", out)
-	}
-	in.sh("git commit -q --allow-empty -m more")
-	if got := f.handBack(in.tree); got.New != 1 || len(got.Commits) != 2 {
-		t.Errorf("handed back %+v", got)
-	}
-	in.sh("echo conflict > c2; git add c2; git commit -qm c2")
-	f.commit(f.dir, "c2", "other", "conflicts")
-	before := in.sh("git rev-parse HEAD")
-	if _, err := in.tree.Rebase(context.Background(), f.base()); !errors.Is(err, ErrConflict) {
-		t.Errorf("rebase: %v", err)
-	}
-	if got := f.handBack(in.tree); got.Tip != before || got.WIP != "" {
-		t.Errorf("after a conflict: %+v", got)
-	}
-	f.remove(in.tree)
 }
 
 func TestPrivateOfManyFiles(t *testing.T) {
@@ -202,75 +211,76 @@ func TestPrivateOfManyFiles(t *testing.T) {
 	f.git("commit", "-qm", "many")
 	in := f.private("k", "r1")
 	in.sh("for d in d*; do for n in 1 2 3; do echo x > $d/new$n; done; done; git add .; git commit -qm work")
-	if got := f.handBack(in.tree); got.New != 1 || got.WIP != "" {
-		t.Errorf("handed back %+v", got)
+	if got := f.imported(in.tree); got.New != 1 || got.WIP != "" {
+		t.Errorf("imported %+v", got)
 	}
 	f.remove(in.tree)
 }
 
-// TestPrivateDropped goes back to the worktree's own git directory.
-func TestPrivateDropped(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	in := f.private("k", "r1")
-	in.sh("git commit -q --allow-empty -m inside")
-	again, err := in.tree.Private(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.repo = again
-	if out := in.sh("git log --format=%s main.."); out != "inside" {
-		t.Errorf("a new private repository has %q", out)
-	}
-	in.sh("git commit -q --allow-empty -m 'inside again'")
-	if err := in.tree.DropPrivate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(again.Dir); !os.IsNotExist(err) {
-		t.Errorf("still there: %v", err)
-	}
-	f.commit(in.tree.Dir(), "x", "x", "in place")
-	if got := f.handBack(in.tree); len(got.Commits) != 3 {
-		t.Errorf("handed back %+v", got)
-	}
-	f.remove(in.tree)
-}
-
-// TestPrivateInterrupted stops a hand-back in the middle and does it again, in another process's place.
+// TestPrivateInterrupted stops an import in the middle and does it again, in another process's place.
 func TestPrivateInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	in := f.private("k", "r1")
 	tip := in.sh("echo b > b; git add b; git commit -qm work; git rev-parse HEAD; echo undone > undone")
-	// Remains of one that was killed: a quarantine, and an index with its lock.
-	f.write(filepath.Join(f.state, "tmp", "quarantine-"+in.tree.name), "objects/pack/half.pack", "PACK")
-	f.write(in.tree.record().GitDir, "index.ralph", "half")
-	f.write(in.tree.record().GitDir, "index.ralph.lock", "")
+	// Remains of one that was killed, on the host and inside.
+	f.write(in.tree.quarantineDir(), "objects/pack/half.pack", "PACK")
+	f.write(filepath.Join(in.repo.GitDir, "import.old"), "git/index", "half")
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stopped)
-	if _, err := in.tree.HandBack(ctx); !errors.Is(err, stopped) {
+	if _, err := in.tree.Import(ctx, boxed(in.tree)); !errors.Is(err, stopped) {
 		t.Errorf("interrupted: %v", err)
 	}
 	trees, err := f.open(Options{}).Trees(context.Background())
 	if err != nil || len(trees) != 1 {
 		t.Fatalf("trees %v, %v", trees, err)
 	}
-	if got := f.handBack(trees[0]); got.Tip != tip || got.WIP == "" {
-		t.Errorf("handed back %+v", got)
+	if got := f.imported(trees[0]); got.Tip != tip || got.WIP == "" {
+		t.Errorf("imported %+v", got)
 	}
 	f.remove(trees[0])
+}
+
+// Of too many new files the first are saved, with all changes of others; the rest is named and stays.
+func TestManyNewFiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ do, saved, named string }{
+		"as many as allowed":     {"touch b c d", "b c d", ""},
+		"too many":               {"touch b c d e 'f\ng'; echo more >>a.txt; rm .gitignore", ".gitignore a.txt b c d", "2 of 5 new files, which are too many: e and others"},
+		"in a folder":            {"mkdir x; touch x/1 x/2 x/3 x/4; echo more >>a.txt", "a.txt x/1 x/2 x/3", "1 of 4 new files, which are too many: x/4 and"},
+		"in a repository inside": {"git init -q in; touch in/1 in/2 in/3 in/4", "", "1 of 4 new files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.open(Options{Caps: importer.Caps{Files: 3}})
+			in := f.private("k", "r1")
+			in.sh(c.do)
+			got, err := in.tree.Import(context.Background(), boxed(in.tree))
+			if c.named == "" && err != nil || c.named != "" && (!importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), c.named)) {
+				t.Errorf("error %v", err)
+			}
+			saved := strings.ReplaceAll(f.git("diff", "--name-only", got.Tip, got.WIP), "\n", " ")
+			if c.saved != "" && saved != c.saved || c.saved == "" && strings.Count(saved, "in/") != 3 {
+				t.Errorf("saved %s", saved)
+			}
+			if err := in.tree.Remove(context.Background()); (c.named != "") != errors.Is(err, ErrKept) {
+				t.Errorf("remove: %v", err)
+			}
+		})
+	}
 }
 
 func TestPrivateBigFile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.open(Options{Caps: Caps{Blob: 1 << 20}})
+	f.open(Options{Caps: importer.Caps{Blob: 1 << 20}})
 	in := f.private("k", "r1")
 	in.sh("head -c 2000000 /dev/zero > big; echo x > small")
-	got, err := in.tree.HandBack(context.Background())
+	got, err := in.tree.Import(context.Background(), boxed(in.tree))
 	if err == nil || !strings.Contains(err.Error(), "big") || got.WIP == "" {
-		t.Fatalf("handed back %+v, %v", got, err)
+		t.Fatalf("imported %+v, %v", got, err)
 	}
 	if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "small" {
 		t.Errorf("saved %s", names)
@@ -289,8 +299,8 @@ func TestPrivateBigCommit(t *testing.T) {
 			f := newFixture(t)
 			in := f.private("k", "r1")
 			in.sh("head -c 17000000 /dev/zero | tr '\\0' x | git commit -q --allow-empty -F -; " + packed)
-			if got, err := in.tree.HandBack(context.Background()); err == nil || !strings.Contains(err.Error(), "too big") || got.Tip != in.tree.Start() {
-				t.Errorf("handed back %+v, %v", got, err)
+			if got, err := in.tree.Import(context.Background(), boxed(in.tree)); err == nil || !strings.Contains(err.Error(), "too big") || got.Tip != in.tree.Start() {
+				t.Errorf("imported %+v, %v", got, err)
 			}
 		})
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +14,7 @@ func (f *fixture) branchWith(key, file, content string) (tip string) {
 	f.Helper()
 	tree := f.add(key, "run-"+key)
 	tip = f.commit(tree.Dir(), file, content, "work on "+key)
-	f.handBack(tree)
+	f.imported(tree)
 	f.remove(tree)
 	return tip
 }
@@ -80,6 +78,9 @@ func TestMergeRefuses(t *testing.T) {
 		if strings.Contains(err.Error(), "\n") {
 			f.Errorf("more than one line: %q", err)
 		}
+		if want == ErrDirty && !strings.Contains(err.Error(), "(a.txt)") && !strings.Contains(err.Error(), "(new)") {
+			f.Errorf("the file in the way is not named: %v", err)
+		}
 		_, command, _ := strings.Cut(err.Error(), ": git ")
 		return "git " + command
 	}
@@ -88,6 +89,7 @@ func TestMergeRefuses(t *testing.T) {
 		f := newFixture(t)
 		tip := f.branchWith("1", "a.txt", "theirs")
 		f.write(f.dir, "a.txt", "mine")
+		f.write(f.dir, "a-note", "mine") // which is in nobody's way
 		command := refuse(f, f.base(), tip, ErrDirty)
 		f.git("stash", "-q")
 		f.sh(f.dir, "sh", "-c", command)
@@ -171,124 +173,15 @@ func TestTenMergesAtOnce(t *testing.T) {
 	}
 }
 
-func TestRebase(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	ctx := context.Background()
-	f.git("config", "rebase.autoSquash", "true")
-	tree := f.add("k", "r")
-	old := f.commit(tree.Dir(), "b", "x", "fixup! work")
-	f.handBack(tree)
-	onto := f.commit(f.dir, "c", "x", "main moves")
-	tip, err := tree.Rebase(ctx, f.base())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := f.handBack(tree)
-	if got.Tip != tip || len(got.Commits) != 1 || f.git("rev-parse", tip+"^") != onto || f.ref("refs/heads/ralph/k") != tip {
-		t.Errorf("handed back %+v", got)
-	}
-	if f.ref("refs/ralph/old/k/"+old[:12]) != old {
-		t.Error("the old tip is lost")
-	}
-	f.commit(f.dir, "b", "conflict", "main conflicts")
-	_, err = tree.Rebase(ctx, f.base())
-	if !errors.Is(err, ErrConflict) || !strings.HasSuffix(err.Error(), "git -C "+f.dir+" rebase main ralph/k") {
-		t.Fatalf("conflict: %v", err)
-	}
-	if again := f.handBack(tree); again.Tip != tip || len(again.Commits) != 1 || again.New != 0 {
-		t.Errorf("after the conflict: %+v", again)
-	}
-	if s := f.sh(tree.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" {
-		t.Errorf("after the conflict: %s", s)
-	}
-	f.remove(tree)
-}
-
-// Uncommitted changes are saved and do not stand in the way, wherever the agent works and whether it has merged or not.
-func TestRebaseOfADirtyTree(t *testing.T) {
-	t.Parallel()
-	for _, private := range []bool{false, true} {
-		for _, merged := range []bool{false, true} {
-			t.Run(fmt.Sprintf("private %t, merged %t", private, merged), func(t *testing.T) {
-				t.Parallel()
-				f := newFixture(t)
-				tree := f.add("k", "r")
-				sh := func(line string) string { return f.sh(tree.Dir(), "sh", "-ec", line) }
-				if private {
-					p, err := tree.Private(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					sh = inside{f, tree, p}.sh
-				}
-				sh("echo work > b; git add b; git commit -qm work")
-				if merged {
-					sh("git switch -qc side HEAD~1; echo s > s; git add s; git commit -qm s; git switch -q -; git merge -q --no-edit side")
-				}
-				sh("echo more >> b; echo staged > a.txt; git add a.txt; echo new > untracked; echo mine > c")
-				f.commit(f.dir, "c", "x", "main moves")
-				tip, err := tree.Rebase(t.Context(), f.base())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if out := sh("git status --porcelain --branch; cat b a.txt c"); out != "## ralph/k\n?? untracked\nwork\none\nx" {
-					t.Errorf("the worktree: %s", out)
-				}
-				// What is still there was saved once more, on the new tip.
-				if got := f.show("refs/ralph/wip/k^2", "b") + f.show("refs/ralph/wip/k^2", "a.txt") + f.show("refs/ralph/wip/k^2", "c") + f.show("refs/ralph/wip/k", "untracked"); got != "work\nmorestagedminenew" {
-					t.Errorf("saved: %s", got)
-				}
-				if got := f.handBack(tree); got.Tip != tip || got.New != 0 {
-					t.Errorf("handed back %+v", got)
-				}
-				f.commit(f.dir, "b", "conflict", "main conflicts")
-				sh("echo again >> b")
-				if _, err := tree.Rebase(t.Context(), f.base()); !errors.Is(err, ErrConflict) {
-					t.Errorf("conflict: %v", err)
-				}
-				if out := sh("git status --porcelain --branch; git rev-parse HEAD"); out != "## ralph/k\n?? untracked\n"+tip {
-					t.Errorf("after the conflict: %s", out)
-				}
-				if got := f.show("refs/ralph/wip/k", "b"); got != "work\nagain" {
-					t.Errorf("saved before the conflict: %s", got)
-				}
-				f.handBack(tree)
-				f.remove(tree)
-			})
-		}
-	}
-}
-
-// TestRebaseCrash ends a rebase half-way, as a power loss would; the next run sees the branch as it was.
-func TestRebaseCrash(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	tree := f.add("k", "r")
-	tip := f.commit(tree.Dir(), "b", "x", "work")
-	f.handBack(tree)
-	f.commit(f.dir, "b", "conflict", "main conflicts")
-	onto := f.base()
-	if err := tree.update(func(rec *record) { rec.Rebasing = &onto }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.try(tree.Dir(), "git", "rebase", "-q", "main"); err == nil {
-		t.Fatal("no conflict")
-	}
-	next := f.add("k", "r2")
-	if next.Start() != tip {
-		t.Errorf("start = %s, want %s", next.Start(), tip)
-	}
-}
-
 func TestPush(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	bare := f.withRemote()
+	f.git("config", "remote.origin.mirror", "true") // ralph pushes single refs all the same
 	ctx := context.Background()
 	tree := f.add("k", "r1")
 	tip := f.commit(tree.Dir(), "b", "x", "work")
-	f.handBack(tree)
+	f.imported(tree)
 	for range 2 {
 		if err := tree.Push(ctx, tip); err != nil {
 			t.Fatal(err)
@@ -297,18 +190,18 @@ func TestPush(t *testing.T) {
 	if got := f.sh(bare, "git", "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/ralph", "refs/tags"); got != "refs/heads/ralph/k "+tip {
 		t.Errorf("the remote has %s", got)
 	}
-	other := f.clone(bare, "other")
+	other := f.clone(bare)
 	theirTree := other.add("k", "r2")
 	if theirTree.Start() != tip {
 		t.Errorf("the other machine starts at %s, want %s", theirTree.Start(), tip)
 	}
 	theirs := other.commit(theirTree.Dir(), "c", "x", "their work")
-	other.handBack(theirTree)
+	other.imported(theirTree)
 	if err := theirTree.Push(ctx, theirs); err != nil {
 		t.Fatal(err)
 	}
 	mine := f.commit(tree.Dir(), "d", "x", "my work")
-	f.handBack(tree)
+	f.imported(tree)
 	if err := tree.Push(ctx, mine); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
 		t.Errorf("push over theirs: %v", err)
 	}
@@ -333,7 +226,7 @@ func TestBranchesAndDrop(t *testing.T) {
 	}
 	tree := f.add("3", "r")
 	f.write(tree.Dir(), "x", "x")
-	wip := f.handBack(tree).WIP
+	wip := f.imported(tree).WIP
 	got, err := f.repo.Branches(ctx, f.base())
 	if err != nil {
 		t.Fatal(err)
@@ -360,45 +253,5 @@ func TestBranchesAndDrop(t *testing.T) {
 	}
 	if refs := f.git("for-each-ref", "refs/ralph", "refs/heads/ralph"); refs != "" {
 		t.Errorf("left: %s", refs)
-	}
-}
-
-func TestCopyIn(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	ctx := context.Background()
-	tree := f.add("k", "r")
-	outside := realDir(t)
-	f.write(outside, "secret", "s")
-	f.write(f.dir, "ignored/deep/file", "content")
-	f.write(f.dir, "ignored/run", "#!/bin/sh")
-	f.write(f.dir, ".env", "A=1")
-	f.sh(f.dir, "chmod", "755", "ignored/run")
-	f.sh(f.dir, "ln", "-s", "deep/file", "ignored/link")
-	f.sh(f.dir, "ln", "-s", outside, "out")
-	f.sh(f.dir, "mkfifo", "pipe")
-	// The agent's side may be hostile: what is in the way is replaced, not followed.
-	f.sh(tree.Dir(), "ln", "-s", filepath.Join(outside, "secret"), ".env")
-	if err := tree.CopyIn(ctx, []string{"ignored", ".env"}); err != nil {
-		t.Fatal(err)
-	}
-	if f.read(tree.Dir(), "ignored/link") != "content" || f.read(tree.Dir(), ".env") != "A=1" || f.read(outside, "secret") != "s" {
-		t.Error("not copied as it was")
-	}
-	if info, err := os.Lstat(filepath.Join(tree.Dir(), "ignored/run")); err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	for _, path := range []string{
-		"missing", "../x", "/etc/passwd", "out", "out/secret", "pipe", ".git", ".git/config", ".GIT/config", ".", "",
-	} {
-		if err := tree.CopyIn(ctx, []string{path}); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("copy of %q: %v", path, err)
-		}
-	}
-	f.sh(tree.Dir(), "ln", "-s", outside, "escape")
-	f.write(f.dir, "escape/secret", "changed")
-	_ = tree.CopyIn(ctx, []string{"escape/secret"})
-	if f.read(outside, "secret") != "s" {
-		t.Error("a link in the worktree was followed")
 	}
 }

@@ -1,21 +1,25 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/replay"
 )
 
-// Rebase replays the branch onto base, in the worktree; a branch with merge commits is merged with base instead: what
-// only they hold cannot be replayed. On ErrConflict everything is as before. The branch and the work ref move; an old
-// tip that the new one does not contain is kept under refs/ralph/old. Uncommitted changes of tracked files are saved, as
-// HandBack does, and taken out of the worktree, and so are untracked files whose place a file of onto takes; that stays so
-// on ErrConflict. Where they cannot be saved nothing is done.
+// Rebase replays the branch onto base. A branch with merge commits is merged with base instead: a replay would lose what
+// only they hold. All of it happens on objects, without the files. The branch and the work ref move; an old tip that the
+// new one does not contain is kept under refs/ralph/old. On ErrConflict nothing changes.
+//
+// Everything in the tree must be imported. In a linked worktree the files follow: uncommitted changes of tracked files are
+// saved first, as Import does, and taken out. The folders of a private tree do not follow; the next call of Sandbox makes
+// them anew.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)
@@ -31,162 +35,179 @@ func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 }
 
 func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
-	if !isObjectName(onto.Commit) {
+	s := t.Spec()
+	switch {
+	case s.Detached:
+		return "", errDetached
+	case !git.IsObject(onto.Commit):
 		return "", fmt.Errorf("%q is not a commit", onto.Commit)
+	case s.Private && t.Unsaved():
+		return "", fmt.Errorf("%w: %s", ErrKept, t.Dir())
+	case !s.Private && t.midOperation():
+		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), git.Quote(t.Dir()))
 	}
-	saved, err := t.handBack(ctx)
-	if err != nil {
-		return "", err
-	}
-	if t.midOperation() {
-		return "", fmt.Errorf("a rebase or merge is under way in %s; see: git -C %s status", t.Dir(), quote(t.Dir()))
-	}
-	l, err := t.inspect(ctx)
-	if err != nil {
-		return "", err
-	}
-	g, err := t.ownGit(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := t.takeOut(ctx, g, onto, l.changes, saved.WIP); err != nil {
-		return "", err
-	}
-	merges, err := t.needsMerge(ctx, onto.Commit, l.head)
-	if err != nil {
-		return "", err
-	}
-	if merges {
-		if err := t.mergeOnto(ctx, g, onto, l.head); err != nil {
+	if !s.Private {
+		if _, err := t.importWork(ctx, nil); err != nil {
 			return "", err
 		}
-		got, err := t.handBack(ctx) // which notes the base
-		return got.Tip, err
 	}
-	if err := t.update(func(rec *record) { rec.Rebasing = &onto }); err != nil {
+	refs, err := t.readRefs(ctx)
+	if err != nil {
 		return "", err
 	}
-	_, err = g.out(ctx, "rebase", "--quiet", "--no-stat", "--no-verify", "--no-gpg-sign", "--no-fork-point",
-		"--no-autostash", "--no-autosquash", "--no-rebase-merges", "--merge", "--end-of-options", onto.Commit)
+	was := refs.tip(t.Start())
+	m, err := t.onto(ctx, onto, was)
 	if err != nil {
-		after := context.WithoutCancel(ctx)
-		why := t.explainRebase(after, g, onto, err)
-		return "", errors.Join(why, t.undoRebase(after))
+		return "", err
 	}
-	got, err := t.handBack(ctx) // which ends the rebase
-	return got.Tip, err
-}
-
-// takeOut puts the tracked files back to HEAD, and removes untracked ones that are in the way of onto's. What differs has
-// been saved: nothing but that may be taken out.
-func (t *Tree) takeOut(ctx context.Context, g git, onto Base, changes []change, saved string) error {
-	tracked := slices.ContainsFunc(changes, func(c change) bool { return !c.untracked })
-	way, err := g.inTheWay(ctx, onto.Commit, changes)
-	if err != nil || !tracked && len(way) == 0 {
-		return err
+	if err := t.update(func(rec *record) { rec.Moving, rec.Replaced = &m, was }); err != nil {
+		return "", err
 	}
-	if saved == "" {
-		return fmt.Errorf("%w in %s (%s)", ErrDirty, t.Dir(), printable(changes[0].path))
-	}
-	if tracked {
-		if _, err := g.out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
-			return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
-		}
-	}
-	root, err := os.OpenRoot(t.Dir())
+	tip := m.Tip
+	sp, err := t.repo.readSpan(ctx, onto.Commit, tip)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer root.Close()
-	for _, path := range way {
-		if err := root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("take the uncommitted changes out, which are saved as %s: %w", short(saved), err)
-		}
-	}
-	return nil
-}
-
-// inTheWay names the untracked files that have the name of a file in the commit.
-func (g git) inTheWay(ctx context.Context, commit string, changes []change) ([]string, error) {
-	if !slices.ContainsFunc(changes, func(c change) bool { return c.untracked }) {
-		return nil, nil
-	}
-	out, err := g.out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--name-only", commit)
+	edits, err := t.tipEdits(ctx, sp, refs)
 	if err != nil {
-		return nil, fmt.Errorf("list the files of %s: %w", short(commit), err)
+		return "", err
 	}
-	there := map[string]bool{}
-	for name := range strings.SplitSeq(out, "\x00") {
-		there[name] = true
+	if err := t.repo.git.MoveRefs(ctx, "rebase run "+s.Run, edits...); err != nil {
+		return "", err
 	}
-	var way []string
-	for _, c := range changes {
-		if c.untracked && there[c.path] {
-			way = append(way, c.path)
-		}
-	}
-	return way, nil
+	return tip, t.finishMove(context.WithoutCancel(ctx), true)
 }
 
-// explainRebase tells a conflict, which git leaves in the index, from all else.
-func (t *Tree) explainRebase(ctx context.Context, g git, onto Base, err error) error {
-	if _, failed := errors.AsType[*GitError](err); !failed {
-		return err
-	}
-	out, lsErr := g.out(ctx, "diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff", "--no-textconv")
-	if lsErr != nil || out == "" {
-		return err
-	}
-	// The worktree may be gone when people read this; the branch stays.
-	return fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s", ErrConflict,
-		printable(strings.ReplaceAll(strings.Trim(out, "\x00"), "\x00", ", ")), quote(t.repo.top), quote(onto.Name), quote(t.Spec().Branch))
-}
-
-// undoRebase ends a rebase of ralph's own: one that stands is aborted, one that went through moves the base.
-func (t *Tree) undoRebase(ctx context.Context) error {
-	onto := t.record().Rebasing
-	if onto == nil {
+// finishMove lets base and files follow a rebase whose refs have moved, also one that a crash has cut short. saved: the
+// files are known to be saved.
+func (t *Tree) finishMove(ctx context.Context, saved bool) error {
+	rec := t.record()
+	m := rec.Moving
+	if m == nil {
 		return nil
 	}
-	if _, admin := t.exists(); !admin {
-		return t.update(func(rec *record) { rec.Rebasing, rec.Merging = nil, "" })
-	}
-	g, err := t.ownGit(ctx)
+	refs, err := t.readRefs(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(t.record().GitDir, "rebase-merge")); err == nil {
-		if _, err := g.out(ctx, "rebase", "--abort"); err != nil {
-			return fmt.Errorf("abort the rebase: %w", err)
-		}
-	}
-	if merging := t.record().Merging; merging != "" {
-		if err := t.finishMerge(ctx, g, merging); err != nil {
-			return err
-		}
-	}
-	done, err := g.contains(ctx, "HEAD", onto.Commit)
+	done, err := t.repo.git.Contains(ctx, refs.tip(rec.Start), m.Tip)
 	if err != nil {
-		return fmt.Errorf("look at the rebase: %w", err)
+		return err
 	}
-	if done && t.record().Private {
-		if err := t.reseatPrivate(ctx, *onto); err != nil {
+	if done && !rec.Spec.Private && m.Tip != rec.Replaced {
+		if err := t.follow(ctx, refs, saved); err != nil {
 			return err
 		}
 	}
 	return t.update(func(rec *record) {
 		if done {
-			rec.Spec.Base = *onto
+			rec.Spec.Base, rec.Start, rec.Earlier = m.Onto, m.Start, m.Earlier
 		}
-		rec.Rebasing, rec.Merging = nil, ""
+		if !done || !rec.Spec.Private || m.Tip == rec.Replaced {
+			rec.Replaced = ""
+		}
+		rec.Moving = nil
 	})
 }
 
-// ownGit is the worktree's git for commits of ralph's own.
-func (t *Tree) ownGit(ctx context.Context) (git, error) {
-	g, err := t.filesGit(ctx)
-	if err != nil {
-		return g, err
+// follow brings index and files to HEAD. After a crash, somebody may have changed files since: these changes are saved
+// first, as changes of the commit that the rebase has replaced.
+func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
+	files, admin := t.exists()
+	if !admin {
+		return nil
 	}
-	return g.withIdent(ctx)
+	if files && !saved {
+		// git reset writes the index last.
+		there, err := t.git().Yes(ctx, "diff-index", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--")
+		if there {
+			return nil
+		}
+		if err != nil && !git.Failed(err) {
+			return err
+		}
+		f := found{tip: t.record().Replaced}
+		if f.tree, err = t.snapshot(ctx, f.tip); err != nil && ctx.Err() != nil {
+			return err
+		}
+		if err != nil { // not wrapped: an importer.UnsavedError would say that all commits are imported
+			return fmt.Errorf("finish the rebase: files in %s have changed since and cannot be saved: %s", t.Dir(), err.Error())
+		}
+		wip, err := t.saveFiles(ctx, f, refs.wip)
+		if err != nil {
+			return err
+		}
+		if wip != "" && wip != refs.wip {
+			save := git.Edit{Ref: t.repo.names.wip(t.Spec().Key), New: wip, Old: refs.wip}
+			if err := t.repo.git.MoveRefs(ctx, "save files of run "+t.Spec().Run, save); err != nil {
+				return err
+			}
+		}
+	}
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return err
+	}
+	// The folder is the agent's, and so would be a program that is found from there.
+	g := t.git().With(config.WithoutPrograms()...)
+	if _, err := g.Out(ctx, "reset", "--hard", "--quiet", "--no-recurse-submodules", "HEAD"); err != nil {
+		return fmt.Errorf("check out the files: %w", err)
+	}
+	return nil
+}
+
+// onto makes the commits of tip on top of the new base.
+func (t *Tree) onto(ctx context.Context, base Base, tip string) (move, error) {
+	rec := t.record()
+	m := move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
+	sp, err := t.repo.readSpan(ctx, base.Commit, tip)
+	if err != nil {
+		return m, err
+	}
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return m, err
+	}
+	g := t.repo.git
+	if rec.Spec.Private { // which merge driver runs would be the agent's choice
+		g = g.With(config.WithoutPrograms()...)
+	}
+	for _, parents := range sp.parents {
+		if len(parents) > 1 {
+			m.Tip, err = t.mergeOnto(ctx, g, base, tip)
+			return m, err
+		}
+	}
+	scratch := filepath.Join(t.repo.temp, "rebase-"+rand.Text())
+	name, email := config.Ident()
+	tip, renamed, err := replay.Options{
+		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(),
+	}.Replay(ctx, base.Commit, sp.commitNames(), sp.parents)
+	if conflict := new(replay.ConflictError); errors.As(err, &conflict) {
+		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
+			ErrConflict, conflict.Paths, git.Quote(t.repo.top), git.Quote(base.Name), git.Quote(rec.Spec.Branch))
+	}
+	m.Tip, m.Start, m.Earlier = tip, cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]
+	return m, errors.Join(err, os.RemoveAll(scratch))
+}
+
+// mergeOnto merges the branch with the new base.
+func (t *Tree) mergeOnto(ctx context.Context, g git.Runner, base Base, tip string) (string, error) {
+	inside, err := g.Contains(ctx, tip, base.Commit)
+	if err != nil || inside {
+		return tip, err
+	}
+	tree, names, err := g.MergeTree(ctx, base.Commit, tip)
+	if err != nil {
+		return "", err
+	}
+	if names != "" {
+		top := git.Quote(t.repo.top)
+		return "", fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s",
+			ErrConflict, names, top, git.Quote(t.Spec().Branch), top, git.Quote(base.Name))
+	}
+	if g, err = g.WithIdent(ctx); err != nil {
+		return "", err
+	}
+	return g.CommitTree(ctx, tree, fmt.Sprintf("Merge %s into %s\n", t.Spec().Branch, base.Name), base.Commit, tip)
 }

@@ -4,83 +4,120 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
 // Repo is the user's repository. It is safe for concurrent use.
 type Repo struct {
 	place
 	opts    Options
-	git     git      // pinned to the checkout that the user stands in
-	net     []string // what commands that talk to a remote get in addition
-	auth    func(ctx context.Context) ([]string, error)
-	objects objectStore
-	refs    refFiles
-	claims  claimStore
-	caps    Caps
-
-	// Who this process is and what time it is; tests replace them.
-	version string // of git, as it says it
-	self    self
-	now     func() time.Time
-	alive   func(pid int, started string) bool
+	log     *slog.Logger
+	git     git.Runner // pinned to the checkout that the user stands in
+	remote  git.Runner // may talk to the remote
+	objects git.Store
+	names   names
+	claims  *claim.Store
+	temp    string // temporary files of this process
+	self    claim.Process
+	// statusTime is how long git status may look at files of an agent's.
+	statusTime time.Duration
+	now        func() time.Time
 }
 
-// The oldest git that has all of what is used: `worktree list -z` is the newest of it. Merging needs 2.38.
-const oldestGit = "2.36"
+// place is where the repository and the checkout that the user stands in are; see [git.Place].
+type place struct{ top, gitDir, common, format string }
+
+// Place is a repository and the checkout that the user stands in.
+type Place = git.Place
+
+// Locate finds the repository that dir is in, before anything is opened.
+func Locate(ctx context.Context, dir string) (Place, error) { return git.Locate(ctx, dir) }
+
+// StateDir is the repository's folder below root, the folder with the state of all repositories; see [statedir.Find].
+func StateDir(ctx context.Context, root string, p Place) (string, error) {
+	return statedir.Find(ctx, root, p)
+}
+
+// oldestGit has `merge-tree --write-tree`, the newest of what is used.
+const oldestGit = "2.38"
+
+// staleLock is the age from which a lock file on one of ralph's refs is left over from a killed git. A lease is over by
+// then, too.
+const staleLock = 15 * time.Minute
+
+// statusTime is the default of Repo.statusTime. After it the files are looked at as those of a sandbox are.
+const statusTime = time.Minute
 
 // Open opens the repository whose checkout top is at dir.
 func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if o.StateDir == "" {
 		return nil, errors.New("open repository: StateDir is required")
 	}
-	if strings.HasPrefix(o.Remote, "-") || o.Remote != "" && !validRef("refs/remotes/"+o.Remote) {
+	if strings.HasPrefix(o.Remote, "-") || o.Remote != "" && !git.ValidRef("refs/remotes/"+o.Remote) {
 		return nil, fmt.Errorf("remote %q is not a valid name of a remote; list them with: git remote", o.Remote)
 	}
-	p, err := locate(ctx, dir)
+	refs, err := newNames(o.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	state, err := makeState(o.StateDir)
+	p, err := git.Locate(ctx, dir)
 	if err != nil {
+		return nil, err
+	}
+	if o.StateDir, err = makeState(o.StateDir, o.Namespace); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	o.StateDir = state
 	r := &Repo{
-		place: p, opts: o, caps: o.Caps.withDefaults(), now: time.Now, alive: proc.Alive,
-		git:     newGit(state, environ()).pin(p.gitDir, p.common, p.top),
-		objects: objectStore{dir: filepath.Join(p.common, "objects"), sha256: p.format == "sha256"},
-		refs:    newRefFiles(p.common),
+		place: place{p.Top, p.GitDir, p.Common, p.Format}, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
+		git:     git.New(o.StateDir).Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, ownPrefix, refs.branches),
+		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
+	}
+	if r.self, err = claim.Self(); err != nil {
+		return nil, err
+	}
+	r.temp = leftover.TempDir(r.path("."), r.self)
+	if err := os.MkdirAll(r.temp, 0o700); err != nil {
+		return nil, err
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
 	}
 	if err := r.checkVersion(ctx); err != nil {
 		return nil, err
 	}
-	r.emptyTrash()
-	if r.self, err = identify(); err != nil {
-		return nil, err
-	}
-	r.claims = localClaims{r.git}
+	leftover.EmptyTrash(r.path("trash"), func(path string, err error) {
+		r.log.Warn("removed worktree is still on disk", "path", path, "error", err)
+	})
+	claims := r.git
 	if o.Remote != "" {
 		if err := r.useRemote(ctx); err != nil {
 			return nil, err
 		}
+		claims = r.remote
 	}
-	return r, nil
+	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.claims(), Left: o.HostDir})
+	return r, err
 }
 
-// makeState makes ralph's folders for this repository and returns the canonical path, the one git will print.
-func makeState(dir string) (string, error) {
+// makeState makes ralph's folders for this repository and returns the canonical path, the one that git prints.
+func makeState(dir, namespace string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	for _, sub := range []string{"worktrees", "repos", "locks", "trash", "tmp"} {
+	for _, sub := range []string{"worktrees", "repos", "history", "given", "locks", "trash"} {
+		if sub != "locks" {
+			sub = filepath.Join(namespaceDir(namespace), sub)
+		}
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return "", err
 		}
@@ -88,91 +125,47 @@ func makeState(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
+func namespaceDir(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return filepath.Join("namespaces", namespace)
+}
+
+// path joins below the state folder. All namespaces share the locks, because they share the repository.
+func (r *Repo) path(elem ...string) string {
+	if elem[0] == "locks" {
+		return filepath.Join(r.opts.StateDir, filepath.Join(elem...))
+	}
+	return filepath.Join(r.opts.StateDir, namespaceDir(r.opts.Namespace), filepath.Join(elem...))
+}
+
 func (r *Repo) checkVersion(ctx context.Context) error {
-	out, err := r.git.out(ctx, "version")
+	out, err := r.git.Out(ctx, "version")
 	if err != nil {
 		return err
 	}
-	r.version = strings.TrimPrefix(out, "git version ")
-	return r.needGit(oldestGit, "ralph")
-}
-
-// needGit refuses a git that is too old for what is to be done.
-func (r *Repo) needGit(oldest, what string) error {
-	if olderVersion(r.version, oldest) {
-		return fmt.Errorf("%s needs git %s or newer; this is git %s", what, oldest, printable(r.version))
+	if version := strings.TrimPrefix(out, "git version "); git.OlderVersion(version, oldestGit) {
+		return fmt.Errorf("ralph needs git %s or newer; this is git %s", oldestGit, git.Printable(version))
 	}
 	return nil
-}
-
-// olderVersion compares major and minor numbers. What cannot be read is not older.
-func olderVersion(have, need string) bool {
-	h, n := strings.SplitN(have, ".", 3), strings.SplitN(need, ".", 3)
-	for i := range min(len(h), len(n), 2) {
-		a, errA := strconv.Atoi(h[i])
-		b, errB := strconv.Atoi(n[i])
-		if errA != nil || errB != nil {
-			return false
-		}
-		if a != b {
-			return a < b
-		}
-	}
-	return false
-}
-
-// useRemote makes the remote the place of claims.
-func (r *Repo) useRemote(ctx context.Context) error {
-	ok, err := r.HasRemote(ctx, r.opts.Remote)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("there is no remote %q; add it with: git remote add %s URL", r.opts.Remote, r.opts.Remote)
-	}
-	ssh, err := r.git.out(ctx, "config", "--get", "core.sshCommand")
-	if failed, isGit := errors.AsType[*GitError](err); err != nil && (!isGit || failed.ExitCode != 1) {
-		return fmt.Errorf("read core.sshCommand: %w", err)
-	}
-	r.net = netEnv(environ(), ssh)
-	if r.opts.Credentials != nil {
-		url, err := r.RemoteURL(ctx, r.opts.Remote)
-		if err != nil {
-			return err
-		}
-		if r.auth, err = credentialEnv(url, r.opts.Credentials); err != nil {
-			return err
-		}
-	}
-	r.claims = remoteClaims{git: r.remoteGit(), remote: r.opts.Remote}
-	return nil
-}
-
-// remoteGit is a git that may talk to the remote. It runs in the checkout: a remote's relative path starts there.
-func (r *Repo) remoteGit() git {
-	g := r.git.with(r.net...)
-	g.dir, g.auth = r.top, r.auth
-	return g
 }
 
 // Dir is the top of the user's checkout.
 func (r *Repo) Dir() string { return r.top }
 
-// HasRemote reports whether the repository has a remote of that name.
-func (r *Repo) HasRemote(ctx context.Context, name string) (bool, error) {
-	out, err := r.git.out(ctx, "remote")
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(out) {
-		if strings.TrimSuffix(line, "\n") == name {
-			return true, nil
-		}
-	}
-	return false, nil
+// BranchName is the short name of the branch for a key.
+func (r *Repo) BranchName(key string) string {
+	return strings.TrimPrefix(r.names.branches, git.Heads) + key
 }
 
-// path joins below the state folder.
-func (r *Repo) path(elem ...string) string {
-	return filepath.Join(append([]string{r.opts.StateDir}, elem...)...)
+// Contains reports whether commit is outer, or an ancestor of it.
+func (r *Repo) Contains(ctx context.Context, outer, commit string) (bool, error) {
+	return r.git.Contains(ctx, outer, commit)
+}
+
+// Has reports whether the commit has a file or folder at the path from the top.
+func (r *Repo) Has(ctx context.Context, commit, path string) (bool, error) {
+	out, err := r.git.Out(ctx, "ls-tree", "--name-only", "-z", commit, "--", path)
+	return out != "", err
 }

@@ -82,7 +82,7 @@ func TestKindsOfRepository(t *testing.T) {
 			t.Parallel()
 			f := make(t)
 			ctx := context.Background()
-			c, err := f.repo.Claim(ctx, "k", Holder{Owner: "o", Run: "r1"}, claimLife)
+			c, err := f.repo.Claim(ctx, "k", Holder{Owner: "o", Run: "r1"}, claimTTL)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,9 +92,9 @@ func TestKindsOfRepository(t *testing.T) {
 			}
 			tip := f.commit(tree.Dir(), "in/new.rot", "hello", "work")
 			f.write(tree.Dir(), "in/wip.rot", "hello")
-			got := f.handBack(tree)
+			got := f.imported(tree)
 			if got.Tip != tip || len(got.Commits) != 1 || got.WIP == "" {
-				t.Errorf("handed back %+v", got)
+				t.Errorf("imported %+v", got)
 			}
 			if blob := f.show(got.WIP, "in/wip.rot"); blob != f.show(tip, "in/new.rot") {
 				t.Errorf("saved as %q, committed as %q", blob, f.show(tip, "in/new.rot"))
@@ -103,7 +103,8 @@ func TestKindsOfRepository(t *testing.T) {
 			if err := c.Release(ctx); err != nil {
 				t.Error(err)
 			}
-			if _, err := f.repo.Merge(ctx, f.base(), tip, "merge"); err != nil {
+			_, err = f.repo.Merge(ctx, f.base(), tip, "merge")
+			if filtered := name == "clean and smudge filters"; errors.Is(err, ErrFiltered) != filtered || err != nil && !filtered {
 				t.Error(err)
 			}
 			f.git("fsck", "--strict")
@@ -124,18 +125,52 @@ func TestLocate(t *testing.T) {
 	if err := os.Symlink(f.dir, link); err != nil {
 		t.Fatal(err)
 	}
-	_, want, err := Locate(ctx, f.dir)
+	root := realDir(t)
+	state := func(p Place) string {
+		dir, err := StateDir(ctx, root, p)
+		if err != nil {
+			t.Error(err)
+		}
+		return dir
+	}
+	place, err := Locate(ctx, f.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(want, "project-") {
-		t.Errorf("id = %s", want)
+	want := state(place)
+	if !strings.HasPrefix(want, root+"/project-") {
+		t.Errorf("state folder is %s", want)
 	}
 	for dir, wantTop := range map[string]string{filepath.Join(f.dir, "deep", "er"): f.dir, linked: linked, link: f.dir} {
-		top, id, err := Locate(ctx, dir)
-		if err != nil || top != wantTop || id != want {
-			t.Errorf("Locate(%s) = %s, %s, %v", dir, top, id, err)
+		if p, err := Locate(ctx, dir); err != nil || p.Top != wantTop || state(p) != want {
+			t.Errorf("Locate(%s) = %+v, %v", dir, p, err)
 		}
+	}
+}
+
+// A repository that was moved while runs were on goes on with what they left.
+func TestMovedRepository(t *testing.T) {
+	t.Parallel()
+	for _, private := range []bool{false, true} {
+		f := newFixture(t)
+		tree := f.workIn("k", "r1", private, "echo x >done; git add done; git commit -qm work; echo y >draft")
+		moved := filepath.Join(realDir(t), "moved")
+		f.sh("", "mv", f.dir, moved)
+		f.dir = moved
+		f.open(Options{})
+		trees, err := f.repo.Trees(t.Context())
+		if err != nil || len(trees) != 1 {
+			t.Fatal(trees, err)
+		}
+		got := f.imported(trees[0])
+		if f.show(got.Tip, "done") != "x" || f.show(got.WIP, "draft") != "y" {
+			t.Errorf("private %v: imported %+v from %s", private, got, tree.Dir())
+		}
+		f.remove(trees[0])
+		next := f.workIn("k", "r2", private, "cat done")
+		f.imported(next)
+		f.remove(next)
+		f.clean()
 	}
 }
 
@@ -151,7 +186,7 @@ func TestNoRepository(t *testing.T) {
 		filepath.Join(f.dir, ".git"):  fmt.Sprintf("%s/.git is inside a git directory, not a checkout; use its parent: %s", f.dir, f.dir),
 		filepath.Join(empty, "never"): fmt.Sprintf("repository: stat %s/never: no such file or directory", empty),
 	} {
-		if _, _, err := Locate(context.Background(), dir); err == nil || err.Error() != want {
+		if _, err := Locate(context.Background(), dir); err == nil || err.Error() != want {
 			t.Errorf("Locate(%s):\n got %v\nwant %s", dir, err, want)
 		}
 	}
@@ -166,7 +201,7 @@ func TestForeignOwner(t *testing.T) {
 	f := newFixture(t)
 	f.sh("", "chown", "-R", "12345", f.dir)
 	want := fmt.Sprintf("%s belongs to another user; to trust it: git config --global --add safe.directory %s", f.dir, f.dir)
-	if _, _, err := Locate(context.Background(), f.dir); err == nil || err.Error() != want {
+	if _, err := Locate(context.Background(), f.dir); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
@@ -198,7 +233,7 @@ func TestBase(t *testing.T) {
 		}
 	}
 	f.git("checkout", "-q", "--detach")
-	if _, err := f.repo.Base(ctx, ""); err == nil || !strings.HasSuffix(err.Error(), "name one with: --base BRANCH") {
+	if _, err := f.repo.Base(ctx, ""); !errors.Is(err, ErrNoBase) {
 		t.Errorf("detached: %v", err)
 	}
 }
@@ -214,16 +249,5 @@ func TestUnborn(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	f.git("commit", "--allow-empty", "-q", "-m", "init")
-	f.handBack(f.add("k", "r1"))
-}
-
-func TestOlderVersion(t *testing.T) {
-	t.Parallel()
-	for have, want := range map[string]bool{
-		"2.35.9": true, "1.99": true, "2.36.0": false, "2.39.5 (Apple Git-154)": false, "3.0": false, "2.100.1": false, "weird": false,
-	} {
-		if got := olderVersion(have, "2.36"); got != want {
-			t.Errorf("olderVersion(%q) = %v", have, got)
-		}
-	}
+	f.imported(f.add("k", "r1"))
 }

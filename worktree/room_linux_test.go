@@ -3,12 +3,15 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // onSmallDisk gives the fixture a state folder on a file system of its own; resize changes how big that is.
@@ -37,7 +40,7 @@ func onSmallDisk(t *testing.T, f *fixture) (resize func(mib string)) {
 }
 
 // On a disk that is nearly full what is small is saved, and what would fill it stays where it is until there is room.
-func TestHandBackOnAFullDisk(t *testing.T) {
+func TestImportOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	const junk = "head -c 20000000 /dev/urandom >a-junk; truncate -s 1T b-hole; echo draft >draft; echo more >>a.txt"
 	for _, private := range []bool{true, false} {
@@ -55,10 +58,12 @@ func TestHandBackOnAFullDisk(t *testing.T) {
 				tree = f.add("k", "r1")
 				f.sh(tree.Dir(), "sh", "-ec", junk)
 			}
-			got, err := tree.Close(context.Background())
-			if !errors.Is(err, errTooBig) || !strings.Contains(err.Error(), "2 of the uncommitted files") ||
-				!strings.Contains(err.Error(), "(half of what is free in "+f.state+", ") {
+			got, err := tree.Import(t.Context(), boxed(tree))
+			if err == nil || !strings.Contains(err.Error(), "too big") {
 				t.Errorf("error %v", err)
+			}
+			if err := tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+				t.Errorf("removed: %v", err)
 			}
 			if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "a.txt\ndraft" {
 				t.Errorf("saved %q", names)
@@ -70,9 +75,7 @@ func TestHandBackOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			resize("256")
-			if got, err = tree.Close(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			got = f.imported(tree)
 			if names := f.git("diff", "--name-only", got.Tip, got.WIP); names != "a-junk\na.txt\ndraft" {
 				t.Errorf("saved %q", names)
 			}
@@ -87,15 +90,33 @@ func TestCommitsOnAFullDisk(t *testing.T) {
 	resize := onSmallDisk(t, f)
 	in := f.private("k", "r1")
 	in.sh("head -c 12000000 /dev/urandom >big; git add big; git commit -qm big")
-	got, err := in.tree.HandBack(context.Background())
-	if !errors.Is(err, errTooBig) || !strings.Contains(err.Error(), "half of what is free") || got.Tip != in.tree.Start() {
+	got, err := in.tree.Import(context.Background(), boxed(in.tree))
+	if err == nil || !strings.Contains(err.Error(), "no space is left") && !errors.Is(err, importer.ErrTooBig) || got.Tip != in.tree.Start() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := in.tree.Close(context.Background()); err == nil {
-		t.Error("the worktree is gone")
+	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+		t.Errorf("removed: %v", err)
 	}
 	resize("256")
-	if got, err := in.tree.Close(context.Background()); err != nil || len(got.Commits) != 1 {
-		t.Errorf("%+v, %v", got, err)
+	if got := f.imported(in.tree); len(got.Commits) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A commit is imported however many files beside it there is no room for.
+func TestCommitBesideManyFilesOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, mib := range []int{6, 9, 12, 15, 18, 21, 24, 27} {
+		t.Run(fmt.Sprint(mib), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			onSmallDisk(t, f)
+			in := f.private("k", "r1")
+			in.sh(fmt.Sprintf("echo good >good; git add good; git commit -qm good; for i in $(seq %d); do head -c 1048576 /dev/urandom >junk-$i; done", mib))
+			got, err := in.tree.Import(t.Context(), boxed(in.tree))
+			if len(got.Commits) != 1 {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }

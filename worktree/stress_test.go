@@ -45,7 +45,7 @@ func stressChild(job string) error {
 }
 
 func stressIssue(ctx context.Context, r *Repo, base Base, key string) error {
-	claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, claimLife)
+	claim, err := r.Claim(ctx, key, Holder{Owner: "o", Run: key}, claimTTL)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func stressIssue(ctx context.Context, r *Repo, base Base, key string) error {
 	if err := os.WriteFile(filepath.Join(tree.Dir(), "new"), []byte(key), 0o600); err != nil {
 		return err
 	}
-	got, err := tree.HandBack(ctx)
+	got, err := tree.Import(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,19 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Spec is one run's worktree.
@@ -17,9 +22,26 @@ type Spec struct {
 	Key    string `json:"key"`    // path-safe key of the issue; names the worktree's folder and the refs
 	Branch string `json:"branch"` // short branch name; "ralph/<key>" for issues
 	Base   Base   `json:"base"`
-	// Fresh starts at Base even where earlier work exists (which is kept under refs/ralph/old).
-	Fresh bool `json:"fresh,omitempty"`
+	// Fresh starts at Base even when earlier work exists (which is kept under refs/ralph/old).
+	Fresh    bool     `json:"fresh,omitempty"`
+	Without  string   `json:"without,omitempty"` // like Fresh, where the earlier work has this commit
+	Identity Identity `json:"identity,omitzero"` // of the run's commits
+	// Private: an isolating sandbox works here. The run gets a repository of its own, with the history of base and branch,
+	// and after the first call of Sandbox the host reads nothing in its folders.
+	Private bool `json:"private,omitempty"`
+	// Detached: a throw-away checkout of Base.Commit. It has no branch and nothing is imported from it.
+	Detached bool `json:"detached,omitempty"`
+	// Of is the run that a detached tree serves, if Run is a name of the tree's own.
+	Of string `json:"of,omitempty"`
+	// Layers tries whether the sandbox can show a private tree over a layer, with temporary files in a folder. Nil, or an error:
+	// the tree is a plain checkout.
+	Layers func(ctx context.Context, dir string) error `json:"-"`
+	// From is the commit of the base that a detached tree is of, or builds on: what it has besides may be an agent's. Empty: no
+	// filter runs.
+	From string `json:"from,omitempty"`
 }
+
+var errDetached = errors.New("the tree is a throw-away checkout without a branch")
 
 func (s Spec) check() error {
 	if s.Run == "" || s.Base.Commit == "" {
@@ -28,41 +50,81 @@ func (s Spec) check() error {
 	if err := checkKey(s.Key); err != nil {
 		return err
 	}
-	return checkBranch(s.Branch)
+	if s.Detached && s.Branch == "" {
+		return nil
+	}
+	if s.Detached {
+		return errors.New("a detached tree has no branch")
+	}
+	return git.CheckBranch(s.Branch)
 }
 
 // folder is unique for key, branch and run, and starts with what people look for.
 func (s Spec) folder() string {
-	return s.Key[:min(len(s.Key), 80)] + "-" + digest(s.Key, s.Branch, s.Run)
+	unique := ""
+	if s.Detached { // a run can have several
+		unique = rand.Text()
+	}
+	return folderPrefix(s.Key) + git.Digest(s.Key, s.Branch, s.Run, unique)
 }
 
-// Tree is the linked, locked worktree of one run. It is safe for concurrent use; what changes refs or files is done
-// one at a time for one key, across processes.
+// folderPrefix begins the names of a key's worktrees. A digest follows.
+func folderPrefix(key string) string { return key[:min(len(key), 80)] + "-" }
+
+// Private is what a sandbox may see of git: the run's private repository, writable, and object folders, read-only.
+type Private struct {
+	GitDir  string
+	Objects []string
+	Lower   string // the folder with the files that the worktree is laid over; empty: it has all of them
+}
+
+// Inside runs a command in the run's sandbox, in the worktree's folder. An error means that the command is not known to
+// have run to its end.
+type Inside func(ctx context.Context, c Command) (exitCode int, err error)
+
+// Command is one command for Inside. Env is added to the sandbox's environment.
+type Command struct {
+	Argv, Env      []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Tree is the worktree of one run. It is safe for concurrent use. Changes of refs and files are made one at a time for one
+// key, across processes.
 type Tree struct {
 	repo *Repo
 	name string // of its folder and of its record
 
 	mu     sync.Mutex
 	rec    record     // guarded by mu
-	refs   *treeRefs  // guarded by mu; nil: not known
-	config userConfig // guarded by mu; nil: not known
-	span   span       // guarded by mu; the latest that was read, which never changes
+	config git.Config // guarded by mu; nil: not read yet
+	span   span       // guarded by mu; the last one that was read
 }
-
-// treeRefs are where a key's refs stand; an empty one does not exist.
-type treeRefs struct{ branch, work, wip string }
 
 // Spec is what the tree was made for. After Rebase its Base is the new one.
 func (t *Tree) Spec() Spec { return t.record().Spec }
 
-// Dir is the absolute path of the worktree.
-func (t *Tree) Dir() string { return t.repo.path("worktrees", t.name) }
+// Dir is the absolute path of the worktree. Laid over a layer, it has only what differs. It is in a folder of its own then.
+func (t *Tree) Dir() string {
+	if t.record().Spec.Private {
+		return filepath.Join(t.folder(), "files")
+	}
+	return t.folder()
+}
 
-// Folders are what runs in the worktree may write: the worktree, and the private repository, which need not be there.
+// Layered reports that the tree is laid over a layer: only a sandbox that can show layers shows all of its files.
+func (t *Tree) Layered() bool { return t.record().Layer != "" }
+
+func (t *Tree) folder() string { return t.repo.path("worktrees", t.name) }
+
+// Folders are what runs in the worktree may write: the worktree, and the private repository, which need not exist.
 func (t *Tree) Folders() []string { return []string{t.Dir(), t.privateDir()} }
 
 // Start is the commit the run began at; it differs from Base when the run continued earlier work.
 func (t *Tree) Start() string { return t.record().Start }
+
+// Unsaved reports whether something in the tree may be on no ref of ralph's.
+func (t *Tree) Unsaved() bool { return t.record().InUse && !t.record().Spec.Detached }
 
 func (t *Tree) record() record {
 	t.mu.Lock()
@@ -70,13 +132,8 @@ func (t *Tree) record() record {
 	return t.rec
 }
 
-// update changes the record in memory and, for good, on disk.
+// update changes the record in memory and, durably, on disk.
 func (t *Tree) update(change func(*record)) error { return t.store(change, true) }
-
-// made notes that git has finished. It need not survive a power loss: an index says the same.
-func (t *Tree) made() error {
-	return t.store(func(rec *record) { rec.Making = false }, false)
-}
 
 func (t *Tree) store(change func(*record), durable bool) error {
 	t.mu.Lock()
@@ -90,32 +147,19 @@ func (t *Tree) store(change func(*record), durable bool) error {
 	return nil
 }
 
-func (t *Tree) setRefs(refs *treeRefs) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.refs = refs
-}
+// treeRefs are where a key's refs are; an empty one does not exist.
+type treeRefs struct{ branch, work, wip string }
 
-// knownRefs are where the key's refs stand, as far as this process knows; every move compares and swaps.
-func (t *Tree) knownRefs(ctx context.Context) (treeRefs, error) {
-	t.mu.Lock()
-	known := t.refs
-	t.mu.Unlock()
-	if known != nil {
-		return *known, nil
-	}
-	return t.readRefs(ctx)
-}
+// tip is the last commit that is known to be imported.
+func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.branch, start) }
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
-	s := t.Spec()
-	all, err := t.repo.readRefs(ctx, branchRef(s.Branch), workRef(s.Key), wipRef(s.Key))
+	s, n := t.Spec(), t.repo.names
+	all, err := t.repo.git.Refs(ctx, branchRef(s.Branch), n.work(s.Key), n.wip(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
-	refs := treeRefs{branch: all[branchRef(s.Branch)], work: all[workRef(s.Key)], wip: all[wipRef(s.Key)]}
-	t.setRefs(&refs)
-	return refs, nil
+	return treeRefs{branch: all[branchRef(s.Branch)], work: all[n.work(s.Key)], wip: all[n.wip(s.Key)]}, nil
 }
 
 // readSpan lists the commits from the base to tip.
@@ -137,18 +181,13 @@ func (t *Tree) readSpan(ctx context.Context, tip string) (span, error) {
 	return s, nil
 }
 
-// git is pinned to the worktree through ralph's own record; the worktree's .git file is never read.
-func (t *Tree) git() git {
-	return newGit(t.repo.opts.StateDir, environ()).pin(t.record().GitDir, t.repo.common, t.Dir())
-}
-
 // lock serialises what is done for one key.
 func (r *Repo) lock(ctx context.Context, key string) (unlock func(), err error) {
-	return lockFile(ctx, r.path("locks", "key-"+key))
+	return git.LockFile(ctx, r.path("locks", "key-"+key))
 }
 
-// Trees lists the worktrees ralph has made here, those of crashed runs included. A record that cannot be read is an
-// error; the other trees are still returned.
+// Trees lists the worktrees ralph has made here, those of crashed runs included. The trees are
+// also returned with a [*RecordsError].
 func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -158,7 +197,7 @@ func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 		return nil, fmt.Errorf("list worktrees: %w", err)
 	}
 	var trees []*Tree
-	var broken []error
+	broken := map[string]error{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), recordSuffix)
 		if !ok {
@@ -168,25 +207,57 @@ func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 		case err != nil:
-			broken = append(broken, err)
+			broken[r.recordPath(name)] = err
 		default:
 			trees = append(trees, &Tree{repo: r, name: name, rec: rec})
 		}
 	}
-	return trees, errors.Join(broken...)
+	if len(broken) > 0 {
+		return trees, &RecordsError{Records: broken}
+	}
+	return trees, nil
 }
 
-// exists reports whether the worktree's files and git's own record of it are there.
+// exists reports whether the worktree's files, and git's record of a linked one, are there.
 func (t *Tree) exists() (files, admin bool) {
 	_, errFiles := os.Lstat(t.Dir())
+	if t.record().Spec.Private {
+		return errFiles == nil, errFiles == nil
+	}
 	_, errAdmin := os.Lstat(filepath.Join(t.record().GitDir, "HEAD"))
 	return errFiles == nil, errAdmin == nil
 }
 
-// halfMade reports that git never finished making the worktree: it writes the index last. An index overrules the
-// record, whose last change a power loss may have taken.
+// halfMade reports that the worktree was never finished: git writes the index last. An index overrules the record, whose
+// last change a power loss may have undone.
 func (t *Tree) halfMade() bool {
 	rec := t.record()
-	_, err := os.Lstat(filepath.Join(rec.GitDir, "index"))
-	return rec.Making && errors.Is(err, fs.ErrNotExist)
+	_, err := os.Lstat(filepath.Join(t.adminDir(), "index"))
+	return rec.Making && !rec.Used && errors.Is(err, fs.ErrNotExist)
+}
+
+// adminDir is the git directory of the tree.
+func (t *Tree) adminDir() string {
+	if gitDir := t.record().GitDir; gitDir != "" {
+		return gitDir
+	}
+	return t.privateDir()
+}
+
+// userConfig is the user's git configuration as it applies in the worktree, read once for each Tree.
+func (t *Tree) userConfig(ctx context.Context) (git.Config, error) {
+	t.mu.Lock()
+	known := t.config
+	t.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	config, err := t.git().Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.config = config
+	t.mu.Unlock()
+	return config, nil
 }

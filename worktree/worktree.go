@@ -1,71 +1,86 @@
-// Package worktree is all of ralph's git: the repository it works for, the linked worktree of each run, the hand-back
-// of what an agent committed, the claims that keep two ralphs off one issue, and publishing. Its callers are the
-// worker in package pool and the commands in internal/cli.
+// Package worktree is all of ralph's git: the repository it works for, the worktree of each run, the import of what an
+// agent committed, the claims that keep two ralphs off one issue, and publishing. Its callers are package pool and the
+// commands in internal/cli.
 //
-// The git program does all that writes, but for claim commits (see object.go); it is started hardened (see git.go) and
-// never discovers a repository in a folder that an agent can write, runs a hook or prompts. Everything here is safe
-// for concurrent use, by several goroutines and by several ralph processes on one repository.
+// The git program does all writing (except small objects, see package git). It is started hardened, never discovers a
+// repository in a folder that an agent can write, runs no hook and never prompts. Everything here is safe for concurrent
+// use, by goroutines and by several ralph processes on one repository.
 //
-// # What an agent in a sandbox has made
+// Refs that ralph owns, in the user's repository; a namespace comes after "refs/ralph/" and "refs/heads/ralph-":
 //
-// A sandboxed agent works in a private repository (see [Tree.Private]), and what comes back from there is data. On the
-// host, no git program ever runs with the private repository as its own: its configuration, hooks, indexes, alternates,
-// commit graphs, grafts and replacements are never read. Ralph reads HEAD and the refs as plain files; it
-// walks the loose objects that the commits need, and gives them, like the packs that an agent has made, to
-// `git index-pack` in a quarantine, which computes every name from the content and checks every object. From there only
-// what is new, complete and within [Caps] gets into the user's repository, and only then does a ref move. Nothing has
-// to be alive for it, so that a crash changes nothing.
-//
-// Uncommitted changes are read from the worktree's files, by git pinned to the worktree's own git directory, which the
-// sandbox cannot see, with every filter and driver of the user's configuration switched off: .gitattributes is the
-// agent's. A saved change of a filtered file (Git LFS) therefore holds the file as it was on disk.
-//
-// Refs that ralph owns, in the user's repository:
-//
-//	refs/heads/ralph/<key>      the branch people look at
-//	refs/ralph/work/<key>       the last commit handed back
+//	refs/heads/ralph/<key>      the branch that people look at
+//	refs/ralph/work/<key>       the last imported commit
 //	refs/ralph/wip/<key>        uncommitted changes, saved as a commit
 //	refs/ralph/old/<key>/<sha>  a tip that a later one does not contain
+//	refs/ralph/old/<key>/other-<sha>  what an agent has committed outside of its branch
 //	refs/ralph/claims/<key>     the claim; on the remote where there is one
 package worktree
 
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// Errors that callers act on; each is wrapped with what and where.
+// Errors that callers act on; each is wrapped with details.
 var (
-	// ErrTaken: somebody else holds the claim; see *TakenError.
-	ErrTaken = errors.New("issue is claimed")
+	// ErrTaken: somebody else holds the claim; see [*TakenError].
+	ErrTaken = claim.ErrTaken
 	// ErrLost: the claim is not ours any more. Stop at once, write nothing outward.
-	ErrLost = errors.New("claim is lost")
+	ErrLost = claim.ErrLost
+	// ErrVersion: a newer version of ralph wrote the claim, or the record of a worktree.
+	ErrVersion = claim.ErrVersion
+	// ErrNoBase: no branch with commits is named or checked out.
+	ErrNoBase = errors.New("no base branch")
 	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
 	ErrDirty = errors.New("uncommitted changes")
+	// ErrUnended: a merge, a rebase or the like has not ended in the user's checkout.
+	ErrUnended = git.ErrUnended
+	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
+	ErrFiltered = errors.New("a filter of your git configuration")
 	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
 	ErrConflict = errors.New("conflict")
+	// ErrLate: an import did not end in time. Such a tree is set aside when it is removed.
+	ErrLate = importer.ErrLate
 	// ErrMoved: a ref is not at the expected commit any more.
-	ErrMoved = errors.New("ref has moved")
-	// ErrKept: removing would destroy commits or changes that are on no ref of ralph's.
-	ErrKept = errors.New("not handed back")
-	// ErrRemote: the remote cannot be reached or refuses; local work is not affected.
-	ErrRemote = errors.New("remote is not available")
-	// ErrDeclined: the remote is there, and does not take this push.
-	ErrDeclined = errors.New("declined")
+	ErrMoved = git.ErrMoved
+	// ErrKept: removing would destroy commits or changes that are not imported.
+	ErrKept = errors.New("not imported")
+	// ErrRemote: the remote cannot be reached, or refuses; local work is not affected.
+	ErrRemote = git.ErrRemote
+	// ErrAway: it does not answer, or has a fault of its own, however often it was tried. It is an ErrRemote.
+	ErrAway = git.ErrAway
+	// ErrDeclined: the remote was reached and does not accept this push.
+	ErrDeclined = git.ErrDeclined
 )
 
 // Options configures a Repo. StateDir is required.
 type Options struct {
-	// StateDir is ralph's state folder for this repository (mode 0700): worktrees/, repos/ and locks/ are below it.
-	StateDir string
+	StateDir string // ralph's state folder for this repository (mode 0700)
+	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there.
+	// It need not exist; empty: there is none.
+	HostDir string
+	// Namespace keeps the refs and worktrees of two trackers on one repository apart; it may be empty.
+	Namespace string
 	// Remote is the name of the remote that holds claims and gets branches; empty: this repository only.
 	Remote string
-	// Credentials give user name and secret for the remote's host over HTTPS, fresh for each command; nil leaves that to
-	// the user's own credential helpers. They reach git through its environment only.
+	// Credentials give user name and secret for the remote's host over HTTPS, afresh for each command; nil leaves that to
+	// the user's own credential helpers. Git gets them in its environment only.
 	Credentials func(ctx context.Context) (user, secret string, err error)
-	// Caps bound a hand-back from a private repository.
-	Caps Caps
-	Log  zerolog.Logger
+	// Private are files of the user's checkout, relative to its top, that are never copied into a worktree.
+	Private []string
+	// Sleep waits between two tries of a remote that does not answer; nil: the real time.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Layers is how many bytes checkouts of base commits may take that private trees are laid over; 0: there are none.
+	// They are made for repositories with LayersFrom files or more; 0: 2,000.
+	Layers     int64
+	LayersFrom int
+	Caps       importer.Caps // limit one import from a private repository
+	// Log gets what nobody has to act on; nil discards it.
+	Log *slog.Logger
 }

@@ -80,7 +80,7 @@ func (s Subject) commandLine(t *testing.T) {
 
 func (s Subject) refusals(t *testing.T) {
 	t.Parallel()
-	if err := s.Agent.Check(s.Options); err != nil {
+	if err := agents.Check(s.Agent, s.Options); err != nil {
 		t.Errorf("Check refuses the least options: %v", err)
 	}
 	refused := map[string]agents.Options{}
@@ -90,9 +90,9 @@ func (s Subject) refusals(t *testing.T) {
 	withEnv, withArgs := s.Options, s.Options
 	withEnv.Env = []string{"NOVALUE"}
 	withArgs.Args = []string{"a\x00b"}
-	refused["--agent-env"], refused["--agent-args"] = withEnv, withArgs
+	refused["environment"], refused["argument"] = withEnv, withArgs
 	for named, o := range refused {
-		err := s.Agent.Check(o)
+		err := agents.Check(s.Agent, o)
 		if err == nil {
 			t.Errorf("Check accepts what it must refuse: %s", named)
 			continue
@@ -118,7 +118,7 @@ func (s Subject) environment(t *testing.T) {
 	r.Options.Env = []string{"RALPH_BRANCH=forged", "MINE=1"}
 	for _, setting := range plain.Env { // the user's settings win over the agent's own
 		name, _, _ := strings.Cut(setting, "=")
-		r.Options.Env = append(r.Options.Env, name+"=theirs")
+		r.Options.Env = append(r.Options.Env, name+"=mine")
 	}
 	r.Vars = []string{"RALPH_BRANCH=ralph/7", "RALPH_ISSUE_TITLE=a=b\x00c", "RALPH_BIG=" + strings.Repeat("x", 1<<20)}
 	inv, err := s.Agent.Invocation(r)
@@ -137,7 +137,7 @@ func (s Subject) environment(t *testing.T) {
 		t.Errorf("environment is %.300q", inv.Env)
 	}
 	for _, setting := range plain.Env {
-		if name, _, _ := strings.Cut(setting, "="); env[name] != "theirs" {
+		if name, _, _ := strings.Cut(setting, "="); env[name] != "mine" {
 			t.Errorf("the user's %s lost to the agent's %q", name, setting)
 		}
 	}
@@ -174,16 +174,16 @@ func (s Subject) sessions(t *testing.T) {
 	}
 
 	d := s.Agent.NewDecoder()
-	var told string
+	var session string
 	for _, line := range s.Stream {
 		for _, e := range d.Line([]byte(line)) {
 			if e.Kind == agents.EventSession {
-				told = e.Session
+				session = e.Session
 			}
 		}
 	}
-	if report := d.Finish(agents.Ending{}); told != s.Session || report.Session != s.Session {
-		t.Errorf("session: event %q, report %q, want %q", told, report.Session, s.Session)
+	if report := d.Finish(agents.Ending{}); session != s.Session || report.Session != s.Session {
+		t.Errorf("session: event %q, report %q, want %q", session, report.Session, s.Session)
 	}
 }
 

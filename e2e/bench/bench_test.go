@@ -43,7 +43,7 @@ not measured here  -          -        -         -        -          -
 func TestFloor(t *testing.T) {
 	t.Parallel()
 	b := &bench{dir: t.TempDir(), notes: io.Discard}
-	s, err := b.newScene(t.Context(), 3)
+	s, err := b.newScene(t.Context(), 3, usual)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.wall <= 0 || c.cpu <= 0 {
+	if c.elapsed <= 0 || c.cpu <= 0 {
 		t.Errorf("it cost %+v", c)
 	}
 	if err := s.expect(t.Context(), "floor/", 3); err != nil {

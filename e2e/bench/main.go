@@ -56,9 +56,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	rounds := flags.Int("rounds", 5, "how often each measurement is made; at least 1")
 	few := flags.Int("issues", 60, "issues of the small backlog")
 	many := flags.Int("grow", 1000, "issues of the large backlog")
+	large := flags.Int("files", 100_000, "files of the large repository")
 	agents := flags.Int("agents", 64, "agents at the same time, for memory")
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, agents, stream, start); empty: all")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -78,6 +79,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	sections := []section{
 		{"issues", func(ctx context.Context) error { return b.issues(ctx, *few) }},
 		{"growth", func(ctx context.Context) error { return b.growth(ctx, *few, *many) }},
+		{"files", func(ctx context.Context) error {
+			return errors.Join(b.files(ctx, 200, "2.5"), b.files(ctx, *large, "0.25"))
+		}},
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
 		{"start", b.start},

@@ -12,8 +12,8 @@ import (
 
 // cost is what one command took: the CPU time of all that it started and waited for, the memory of the process itself.
 type cost struct {
-	wall, cpu time.Duration
-	memory    int64 // bytes, at its highest; 0: this system does not say
+	elapsed, cpu time.Duration
+	memory       int64 // bytes, at its highest; 0: this system does not say
 }
 
 // memoryPoll is how often the high-water mark is looked at; it only ever rises, so that little of it is missed.
@@ -40,7 +40,7 @@ func measure(cmd *exec.Cmd) (cost, error) {
 		case <-poll.C:
 			c.memory = max(c.memory, highWater(cmd.Process.Pid))
 		case err := <-ended:
-			c.wall = time.Since(began)
+			c.elapsed = time.Since(began)
 			c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 			if err != nil {
 				err = fmt.Errorf("%s: %w: %s", cmd.Args[0], err, strings.TrimSpace(out.String()))

@@ -13,16 +13,16 @@ import (
 // scene is a repository with a backlog, and a home, of its own.
 type scene struct{ dir, repo string }
 
-// files of the repository: enough that a checkout is work, few enough that it is not all of it.
-const files = 50
+// usual is how many files the repository has: enough that a checkout is work, few enough that it is not all of it.
+const usual = 50
 
 // newScene makes a scene with issues ready to be worked.
-func (b *bench) newScene(ctx context.Context, issues int) (scene, error) {
+func (b *bench) newScene(ctx context.Context, issues, files int) (scene, error) {
 	b.made++
 	s := scene{dir: filepath.Join(b.dir, fmt.Sprint(b.made))}
 	s.repo = filepath.Join(s.dir, "project")
 	for i := range files {
-		if err := s.write(fmt.Sprintf("part%d/file%d.txt", i%8, i), fmt.Sprintf("This is file %d.\n", i)); err != nil {
+		if err := s.write(fmt.Sprintf("part%d/file%d.txt", i%max(8, files/100), i), fmt.Sprintf("This is file %d.\n", i)); err != nil {
 			return s, err
 		}
 	}
@@ -65,9 +65,9 @@ func (s scene) command(ctx context.Context, name string, args ...string) *exec.C
 }
 
 // work is a sweep of ralph over the backlog with this agent, a shell line.
-func (s scene) work(ctx context.Context, ralph, agent string, args ...string) *exec.Cmd {
+func (s scene) work(ctx context.Context, ralph, sandbox, agent string, args ...string) *exec.Cmd {
 	return s.command(ctx, ralph, append([]string{
-		"work", "--agent=command", "--sandbox=none", "--agent-command=sh -c " + quote(agent),
+		"work", "--agent=command", "--sandbox=" + sandbox, "--agent-command=sh -c " + quote(agent),
 	}, args...)...)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 const (
 	parallel = 4
 	done     = `echo "<promise>COMPLETE</promise>"`
-	// commits is the agent that only commits.
-	commits = `git commit --quiet --allow-empty --message=work && ` + done
+	// commits is the agent that only commits a file.
+	commits = `echo x >work && git add work && git commit --quiet --message=work && ` + done
 )
 
 // issues measures a small backlog: time and CPU for each issue.
@@ -25,9 +26,38 @@ func (b *bench) issues(ctx context.Context, n int) error {
 		}
 	}
 	name := fmt.Sprintf("%d issues, %d at a time", n, parallel)
-	b.out.add(name+": wall per issue", ours.wall.per(n), bare.wall.per(n), "1.5")
+	b.out.add(name+": time per issue", ours.elapsed.per(n), bare.elapsed.per(n), "1.5")
 	b.out.add(name+": CPU per issue", ours.cpu.per(n), bare.cpu.per(n), "")
 	return nil
+}
+
+// files measures one issue after the other in an isolated worktree of a repository with so many files, from the second on.
+func (b *bench) files(ctx context.Context, n int, aim string) error {
+	var ours, bare samples
+	rounds := b.few() + 1
+	s, err := b.newScene(ctx, rounds, n)
+	if err != nil {
+		return err
+	}
+	for round := range rounds {
+		b.note("%d files, round %d of %d", n, round, rounds-1)
+		c, err := measure(s.work(ctx, b.ralph, "native", commits, "--gate=test -e work || test -e part0", fmt.Sprintf("issue-%04d", round)))
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			ours.add(c)
+		}
+		if c, err = measure(s.floor(ctx, 1, 1, commits)); err != nil {
+			return err
+		}
+		if round > 0 {
+			bare.add(c)
+		}
+	}
+	b.out.add(fmt.Sprintf("native, %d files: time per issue", n), ours.elapsed, bare.elapsed, aim)
+	b.out.add(fmt.Sprintf("native, %d files: CPU per issue", n), ours.cpu, bare.cpu, "")
+	return errors.Join(s.expect(ctx, "ralph/", rounds), os.RemoveAll(s.dir))
 }
 
 // growth measures a large backlog against a small one, both of ralph's: time for each issue must not grow.
@@ -42,9 +72,9 @@ func (b *bench) growth(ctx context.Context, few, many int) error {
 			return err
 		}
 	}
-	b.out.add(fmt.Sprintf("%d issues: wall per issue", many), large.wall.per(many), bare.wall.per(many), "1.5")
+	b.out.add(fmt.Sprintf("%d issues: time per issue", many), large.elapsed.per(many), bare.elapsed.per(many), "1.5")
 	b.out.add(fmt.Sprintf("%d issues: CPU per issue", many), large.cpu.per(many), bare.cpu.per(many), "")
-	b.out.add(fmt.Sprintf("%d issues beside %d: wall per issue", many, few), large.wall.per(many), small.wall.per(few), "1.0")
+	b.out.add(fmt.Sprintf("%d issues beside %d: time per issue", many, few), large.elapsed.per(many), small.elapsed.per(few), "1.0")
 	return nil
 }
 
@@ -53,11 +83,11 @@ func (b *bench) few() int { return max(1, b.rounds/3) }
 
 // pair measures ralph and the floor once, each in a scene of its own.
 func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
-	s, err := b.newScene(ctx, n)
+	s, err := b.newScene(ctx, n, usual)
 	if err != nil {
 		return err
 	}
-	c, err := measure(s.work(ctx, b.ralph, commits, fmt.Sprintf("--parallel=%d", parallel)))
+	c, err := measure(s.work(ctx, b.ralph, "none", commits, fmt.Sprintf("--parallel=%d", parallel)))
 	if err != nil {
 		return err
 	}
@@ -65,7 +95,7 @@ func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
 	if err := s.expect(ctx, "ralph/", n); err != nil {
 		return err
 	}
-	if s, err = b.newScene(ctx, n); err != nil {
+	if s, err = b.newScene(ctx, n, usual); err != nil {
 		return err
 	}
 	if c, err = measure(s.floor(ctx, n, parallel, commits)); err != nil {
@@ -89,7 +119,7 @@ func (b *bench) agents(ctx context.Context, n int) error {
 	var ours samples
 	for round := range b.rounds {
 		b.note("%d agents, round %d of %d", n, round+1, b.rounds)
-		s, err := b.newScene(ctx, n)
+		s, err := b.newScene(ctx, n, usual)
 		if err != nil {
 			return err
 		}
@@ -99,7 +129,7 @@ func (b *bench) agents(ctx context.Context, n int) error {
 		}
 		agent := fmt.Sprintf(`: >%[1]s/$RALPH_ISSUE_KEY; until [ $(ls %[1]s | wc -l) -ge %[2]d ]; do sleep 0.5; done; %[3]s`,
 			present, n, commits)
-		c, err := measure(s.work(ctx, b.ralph, agent, fmt.Sprintf("--parallel=%d", n)))
+		c, err := measure(s.work(ctx, b.ralph, "none", agent, fmt.Sprintf("--parallel=%d", n)))
 		if err != nil {
 			return err
 		}
@@ -118,11 +148,11 @@ func (b *bench) stream(ctx context.Context, size int64) error {
 	talk := fmt.Sprintf(`yes "All work and no play makes an agent say the same thing over and over, line after line after line." | head -c %d`, size)
 	for round := range b.few() {
 		b.note("stream of %d MiB, round %d of %d", size>>20, round+1, b.few())
-		s, err := b.newScene(ctx, 1)
+		s, err := b.newScene(ctx, 1, usual)
 		if err != nil {
 			return err
 		}
-		c, err := measure(s.work(ctx, b.ralph, talk+"; echo; "+commits))
+		c, err := measure(s.work(ctx, b.ralph, "none", talk+"; echo; "+commits))
 		if err != nil {
 			return err
 		}
@@ -140,13 +170,13 @@ func (b *bench) stream(ctx context.Context, size int64) error {
 	}
 	name := fmt.Sprintf("agent that writes %d MiB: ", size>>20)
 	b.out.add(name+"memory", ours.memory, nil, "60 MB")
-	b.out.add(name+"wall", ours.wall, bare.wall, "")
+	b.out.add(name+"time", ours.elapsed, bare.elapsed, "")
 	return nil
 }
 
 // start measures a command that does nothing, beside git's.
 func (b *bench) start(ctx context.Context) error {
-	s, err := b.newScene(ctx, 0)
+	s, err := b.newScene(ctx, 0, usual)
 	if err != nil {
 		return err
 	}
@@ -164,6 +194,6 @@ func (b *bench) start(ctx context.Context) error {
 		bare.add(c)
 	}
 	b.note("start measured in %s", time.Since(began).Round(time.Millisecond))
-	b.out.add("ralph version beside git version: wall", ours.wall, bare.wall, "")
+	b.out.add("ralph version beside git version: time", ours.elapsed, bare.elapsed, "")
 	return nil
 }

@@ -13,8 +13,8 @@ type values []float64
 
 // samples are the costs of several runs of one command.
 type samples struct {
-	wall, cpu durations
-	memory    sizes
+	elapsed, cpu durations
+	memory       sizes
 }
 
 type (
@@ -23,7 +23,7 @@ type (
 )
 
 func (s *samples) add(c cost) {
-	s.wall = append(s.wall, float64(c.wall))
+	s.elapsed = append(s.elapsed, float64(c.elapsed))
 	s.cpu = append(s.cpu, float64(c.cpu))
 	if c.memory > 0 {
 		s.memory = append(s.memory, float64(c.memory))

@@ -97,7 +97,7 @@ func (s *Server) Listen(addr string) (url string, err error) {
 	s.http, s.served = h, served
 	go func() {
 		defer close(served)
-		_ = h.Serve(l) // always ends with an error; Close is the only way out
+		_ = h.Serve(l) // always ends with an error; only Close ends it
 	}()
 	return "http://" + l.Addr().String(), nil
 }

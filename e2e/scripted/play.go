@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 )
 
@@ -54,6 +55,8 @@ func (a *agent) do(act Action) error {
 		return os.WriteFile(a.expand(act.Touch), nil, 0o600)
 	case act.Wait != "":
 		return waitFor(a.expand(act.Wait))
+	case act.Alone != "":
+		return a.lock(a.expand(act.Alone))
 	default:
 		return a.misbehave(act)
 	}
@@ -89,9 +92,11 @@ func (a *agent) shell(line string) error {
 	return a.command("sh", "-c", line)
 }
 
-// commit commits all changes, also when there are none, as an agent of its own where the user has no identity.
+// commit commits all changes, as an agent of its own where the user has no identity. The first commit of an issue changes a
+// file in any case.
 func (a *agent) commit(message string) error {
-	if err := a.command("git", "add", "--all"); err != nil {
+	const something = `git add --all && if git diff --quiet --cached "${RALPH_BASE:-HEAD}"; then echo x >"work-$RALPH_ISSUE_KEY" && git add --all; fi`
+	if err := a.command("sh", "-c", something); err != nil {
 		return err
 	}
 	args := []string{"commit", "--quiet", "--allow-empty", "--message", message}
@@ -127,4 +132,20 @@ func waitFor(path string) error {
 		}
 		<-tick.C
 	}
+}
+
+// lock locks the file until the program ends, however it ends. If another agent has the lock, the file gets a line and the
+// program ends.
+func (a *agent) lock(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		_, err = fmt.Fprintf(f, "%d works on %s beside another agent\n", a.facts.PID, a.facts.Key)
+		return errors.Join(exitError(8), err, f.Close())
+	}
+	a.locked = append(a.locked, f) // a closed file, even one that was only collected, is unlocked
+	return err
 }

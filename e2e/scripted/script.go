@@ -40,6 +40,7 @@ type Action struct {
 	Prompt string `yaml:"prompt,omitempty"` // path of a file that gets the prompt
 	Touch  string `yaml:"touch,omitempty"`  // path of a file to make: an event for whoever waits
 	Wait   string `yaml:"wait,omitempty"`   // path of a file to wait for
+	Alone  string `yaml:"alone,omitempty"`  // path of a file to lock until the end; if another agent has it, exit 8
 
 	// Misbehaving.
 
@@ -61,8 +62,12 @@ type File struct {
 }
 
 // Parse reads a script. Unknown keys, an action that does not say exactly one thing, and a bad expression are errors.
-func Parse(r io.Reader) (Script, error) {
-	var s Script
+func Parse(r io.Reader) (s Script, err error) {
+	defer func() { // the YAML package panics on some input
+		if p := recover(); p != nil {
+			s, err = Script{}, fmt.Errorf("parse script: %v", p)
+		}
+	}()
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return Script{}, err

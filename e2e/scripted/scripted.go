@@ -86,6 +86,7 @@ type agent struct {
 	prompt         string
 	facts          Start
 	entry          int // which of the entries to play, from 1
+	locked         []*os.File
 }
 
 // start reads the prompt and the facts, and writes the log line.

@@ -247,6 +247,35 @@ func TestHoldsOut(t *testing.T) {
 	}
 }
 
+// The lock lasts as long as the agent that has it.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	dir := repository(t)
+	lock, ready := filepath.Join(dir, "lock"), filepath.Join(dir, "ready")
+	const script = "issues: {fix-it: [[{alone: LOCK}, {touch: READY}, {hang: true}]], other: [[{alone: LOCK}, {say: alone}]]}"
+	text := strings.NewReplacer("LOCK", "'"+lock+"'", "READY", "'"+ready+"'").Replace(script)
+	first, _, _ := command(t, dir, text, "", nil)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ready)
+	second, out, _ := run(t, dir, text, "", []string{"RALPH_ISSUE_KEY=other"})
+	if second.ProcessState.ExitCode() != 8 || strings.Contains(out, "alone\n") {
+		t.Errorf("beside another agent: %s, %q", second.ProcessState, out)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	third, out, _ := run(t, dir, text, "", []string{"RALPH_ISSUE_KEY=other"})
+	if third.ProcessState.ExitCode() != 0 || !strings.Contains(out, "alone\n") {
+		t.Errorf("after the other agent: %s, %q", third.ProcessState, out)
+	}
+	if b, err := os.ReadFile(lock); err != nil || strings.Count(string(b), "\n") != 1 || !strings.Contains(string(b), "works on other") {
+		t.Errorf("the file says %q, %v", b, err)
+	}
+}
+
 // await returns when the file exists.
 func await(t *testing.T, path string) {
 	t.Helper()

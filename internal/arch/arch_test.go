@@ -17,58 +17,92 @@ import (
 const module = "github.com/ralph-pool/ralph"
 
 // composer is the floor from which on packages are the program ralph; what is below is a library.
-const composer = 4
+const composer = 9
+
+// reexec works in processes of its own, before the program does any work.
+const reexec = "sandboxes/reexec"
 
 // house is the folder of the composing packages.
 const house = "internal/cli"
 
 // floors says on which floor each package stands. It imports only from floors below its own, and its parent folder's
-// package. The packages of internal/cli are one house and may import each other; so may a forge's tracker and what all
-// forges share, an isolating sandbox and the proxy that is its way out, and landlock and containers native's filter.
+// package. The packages of internal/cli may import each other, those of worktree too; internal/ecosystem what is below it, a
+// forge's tracker what all forges share, GitHub's tracker its API, an isolating sandbox its egress proxy, and native and
+// landlock their supervisor.
 var floors = map[string]int{
-	"cmd/ralph": 5,
+	"cmd/ralph": 10,
 
 	"internal/cli":          composer,
 	"internal/cli/config":   composer,
 	"internal/cli/scaffold": composer,
+	"internal/cli/trust":    composer,
 
-	"pool": 3,
+	"pool":                     8,
+	"pool/run":                 7,
+	"pool/checks":              6,
+	"pool/workspace":           5,
+	"pool/feedback":            5,
+	"pool/review":              5,
+	"pool/gateway":             4,
+	"pool/decide":              4,
+	"pool/halt":                4,
+	"pool/publish":             4,
+	"pool/report":              4,
+	"pool/journal":             3,
+	"pool/journal/sqlite":      3,
+	"pool/journal/journaltest": 3,
+	"pool/ledger":              3,
+	"pool/redact":              3,
 
 	"loop": 2,
 
-	"agents":                    1,
-	"agents/agenttest":          1,
-	"sandboxes":                 1,
-	"sandboxes/container":       1,
-	"sandboxes/egress":          1,
-	"sandboxes/escapetest":      1,
-	"sandboxes/image":           1,
-	"sandboxes/landlock":        1,
-	"sandboxes/native":          1,
-	"sandboxes/runner":          1,
-	"sandboxes/sandboxtest":     1,
-	"sandboxes/sbx":             1,
-	"sandboxes/session":         1,
-	"tracker":                   1,
-	"tracker/forge":             1,
-	"tracker/github":            1,
-	"tracker/github/githubtest": 1,
-	"tracker/gitlab":            1,
-	"tracker/gitlab/gitlabtest": 1,
-	"tracker/local":             1,
-	"tracker/trackertest":       1,
-	"worktree":                  1,
+	"agents":           1,
+	"agents/agenttest": 1,
+	"sandboxes":        1,
+	"sandboxes/runner": 2,
+	"tracker":          1,
+	"worktree":         1,
 
-	"sandboxes/mirror": 0,
+	"sandboxes/reexec": 0,
 
-	"internal/arch":    0,
-	"internal/cgroup":  0,
-	"internal/disk":    0,
-	"internal/inert":   0,
-	"internal/leak":    0,
-	"internal/nearest": 0,
-	"internal/proc":    0,
-	"internal/tempdir": 0,
+	"internal/attack": 5,
+
+	"internal/arch":             0,
+	"internal/cgroup":           0,
+	"internal/disk":             0,
+	"internal/ecosystem":        0,
+	"internal/ecosystem/growth": 0,
+	"internal/ecosystem/match":  0,
+	"internal/ecosystem/script": 0,
+	"internal/neutral":          0,
+	"internal/leak":             0,
+	"internal/meter":            2,
+	"internal/nearest":          0,
+	"internal/pattern":          -1, // below the other floors: all may use it
+	"internal/proc":             0,
+	"internal/reach":            0,
+	"internal/retry":            0,
+	"internal/seccomp":          0,
+	"internal/servertools":      0,
+	"internal/tempdir":          0,
+	"internal/toolchain":        1,
+}
+
+// families are folders whose packages stand on the folder's floor unless the table says otherwise, so that a sandbox or a
+// tracker is added without a change here.
+var families = []string{"sandboxes", "tracker", "worktree"}
+
+// floorOf returns the floor of a package.
+func floorOf(name string) (floor int, known bool) {
+	if floor, known = floors[name]; known {
+		return floor, true
+	}
+	for _, family := range families {
+		if within(name, family) {
+			return floors[family], true
+		}
+	}
+	return 0, false
 }
 
 // exempt are folders that hold only tests and their programs.
@@ -77,17 +111,21 @@ var exempt = []string{"e2e"}
 // homes says which packages may import a third-party library (by the beginning of its path), so that replacing it
 // touches nothing else.
 var homes = map[string][]string{
-	"github.com/google/go-github":           {"tracker/github"},
-	"github.com/xanzy/go-gitlab":            {"tracker/gitlab"},
-	"gitlab.com/gitlab-org/api/client-go":   {"tracker/gitlab"},
-	"github.com/spf13/":                     {"internal/cli"},
-	"charm.land/":                           {"internal/cli", "internal/tui"},
-	"github.com/riverqueue/":                {"pool/fleet"},
-	"github.com/jackc/":                     {"pool/fleet"},
-	"modernc.org/":                          {"pool"},
-	"github.com/go-git/":                    {"worktree"},
-	"github.com/santhosh-tekuri/jsonschema": {"loop", "internal/cli"},
-	"golang.org/x/text":                     {"worktree", "tracker/local", "pool"},
+	"github.com/google/go-github":         {"tracker/github"},
+	"github.com/xanzy/go-gitlab":          {"tracker/gitlab"},
+	"gitlab.com/gitlab-org/api/client-go": {"tracker/gitlab"},
+	"github.com/spf13/":                   {"internal/cli"},
+	"charm.land/":                         {"internal/cli", "internal/tui"},
+	"github.com/riverqueue/":              {"pool/fleet"},
+	"github.com/jackc/":                   {"pool/fleet"},
+	"modernc.org/":                        {"pool/journal/sqlite"},
+	"github.com/go-git/":                  {"worktree/commits"},
+	"github.com/google/jsonschema-go":     {"loop"},
+	"github.com/aws/":                     {"internal/meter"},
+	"golang.org/x/text":                   {"worktree/message", "tracker/local", "pool/publish", "sandboxes/session"},
+	"github.com/landlock-lsm/":            {"sandboxes/landlock"},
+	"kernel.org/pub/":                     {"sandboxes/native"},
+	"github.com/xtaci/smux":               {"sandboxes/container"},
 }
 
 // programOnly are imports of the program: a library that uses them cannot be embedded twice, or at all.
@@ -122,17 +160,17 @@ func judge(p listed) (problems []string) {
 	if !ours || isExempt(name) {
 		return nil
 	}
-	floor, known := floors[name]
+	floor, known := floorOf(name)
 	if !known {
 		return []string{fmt.Sprintf("%s stands on no floor: add it to the table in internal/arch/arch_test.go", name)}
 	}
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	for _, path := range p.Imports {
-		if slices.Contains(programOnly, path) && floor < composer {
+		if slices.Contains(programOnly, path) && floor < composer && name != reexec {
 			say("%s imports %q, which only the program may: internal/cli and above", name, path)
 		}
 		if other, ours := strings.CutPrefix(path, module+"/"); ours {
-			below, known := floors[other]
+			below, known := floorOf(other)
 			if known && below >= floor && !within(name, other) && !neighbours(name, other) {
 				say("%s (floor %d) imports %s (floor %d); only floors below are allowed", name, floor, other, below)
 			}
@@ -153,9 +191,14 @@ func judge(p listed) (problems []string) {
 // neighbours reports packages that may import each other although they are on one floor.
 func neighbours(name, other string) bool {
 	return within(name, house) && within(other, house) ||
-		other == "tracker/forge" && within(name, "tracker") ||
-		other == "sandboxes/egress" && within(name, "sandboxes") ||
-		other == "sandboxes/native" && (name == "sandboxes/landlock" || name == "sandboxes/container")
+		within(name, "worktree") && within(other, "worktree") ||
+		name == "internal/ecosystem" && within(other, name) ||
+		other == "tracker/github/api" && name == "tracker/github" ||
+		(other == "tracker/forge" || other == "tracker/token") && within(name, "tracker") ||
+		(other == "sandboxes/egress" || other == "sandboxes/engine") && within(name, "sandboxes") ||
+		other == "sandboxes/supervisor" &&
+			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/inside") ||
+		name == "sandboxes/container" && within(other, name)
 }
 
 func isExempt(name string) bool {
@@ -198,6 +241,26 @@ func list(t *testing.T, system string) []listed {
 	return all
 }
 
+// A program that embeds the pool links only what it needs.
+func TestPoolLinks(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	exit, err := proc.Run(t.Context(), proc.Spec{
+		Argv: []string{"go", "list", "-deps", "./pool"}, Dir: "../..", Stdout: &out, Stderr: &errs,
+		Env: append(os.Environ(), "CGO_ENABLED=0"),
+	})
+	if err != nil || exit.Code != 0 {
+		t.Fatalf("go list: %+v, %v\n%s", exit, err, &errs)
+	}
+	for path := range strings.FieldsSeq(out.String()) {
+		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/"} {
+			if strings.HasPrefix(path, heavy) {
+				t.Errorf("pool links %s", path)
+			}
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -210,7 +273,7 @@ func TestJudge(t *testing.T) {
 		{"internal/cli", "os/signal", ""},
 		{"internal/cli", module + "/internal/cli/config", ""},
 		{"internal/cli/config", "github.com/spf13/viper", ""},
-		{"worktree", "github.com/go-git/go-git/v5/plumbing", ""},
+		{"worktree/commits", "github.com/go-git/go-git/v5/plumbing", ""},
 		{"loop", "fmt", ""},
 		{"e2e", module + "/pool", ""},
 		{"sandboxes", module + "/loop", "only floors below"},
@@ -222,6 +285,8 @@ func TestJudge(t *testing.T) {
 		{"pool", "github.com/spf13/viper", "belongs in internal/cli"},
 		{"tracker/local", "github.com/google/go-github/v62/github", "belongs in tracker/github"},
 		{"somewhere/new", "fmt", "stands on no floor"},
+		{"tracker/new", module + "/tracker", ""},
+		{"tracker/new", module + "/worktree", "only floors below"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+" imports "+tt.imports, func(t *testing.T) {

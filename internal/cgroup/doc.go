@@ -1,4 +1,5 @@
-// Package cgroup bounds what a sandbox uses of the machine, by the control groups of Linux. Which can be used differs:
-// version 1 has one hierarchy a controller, version 2 one for all, of which a part must have been given to this user. A
-// sandbox gets a group below the one ralph is in, or beside it, so that what bounds ralph bounds its sandboxes too.
+// Package cgroup limits the resources of sandboxes with the control groups of Linux. The providers native and landlock use
+// it. Version 1 has one hierarchy for each controller; version 2 has one for all, a part of which must have been delegated
+// to this user. A sandbox's group is below ralph's own, or beside it, so that ralph's limits are limits of its sandboxes
+// too. Places and groups do not change once they are made; the functions are safe for concurrent use.
 package cgroup

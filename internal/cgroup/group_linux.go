@@ -18,26 +18,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are what a group bounds.
+// Limits are the limits of a group.
 type Limits struct {
 	Memory int64 // bytes
 	CPUs   float64
 	PIDs   int // processes and threads; the group allows [Spare] more
 }
 
-// Spare are processes and threads that a group allows beyond the limit, for the first process of a sandbox to go on
-// working while the commands are at theirs.
+// Spare are processes and threads that a group allows beyond the limit, so that the supervisor of a sandbox can work
+// while its commands are at theirs.
 const Spare = 48
 
-// Group is the control groups of one sandbox. Nil is one that holds nothing.
+// Group is the control groups of one sandbox. A nil Group limits nothing.
 type Group struct {
 	dirs   []string
-	held   map[string]bool // controllers that bound it
-	events string          // the file that counts what the memory limit has cost; empty without one
+	limits map[string]bool // by controller
+	events string          // the file that counts processes killed by the memory limit; empty without one
 }
 
-// Holds reports whether the group bounds what a controller is for.
-func (g *Group) Holds(controller string) bool { return g != nil && g.held[controller] }
+// Limits reports whether the group has the limit of a controller.
+func (g *Group) Limits(controller string) bool { return g != nil && g.limits[controller] }
 
 // Dirs are the group's folders, for [Enter].
 func (g *Group) Dirs() []string {
@@ -65,17 +65,17 @@ func (g *Group) Killed() int {
 	return 0
 }
 
-// Prefix begins the names of a run's groups. The id itself may not be fit for a folder's name.
+// Prefix begins the names of a run's groups. The id itself may be unfit for a folder's name.
 func Prefix(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return "ralph-" + hex.EncodeToString(sum[:8]) + "-"
 }
 
-// Make makes the groups of a sandbox, with its limits. What cannot be held is left out. With an error too, what was made
-// is returned.
+// Make makes the groups of a sandbox, with the limits for which there is a place. It returns what it has made even with
+// an error.
 func (p Places) Make(run string, l Limits) (*Group, error) {
 	name := Prefix(run) + strings.ToLower(rand.Text()[:8])
-	g := &Group{held: make(map[string]bool)}
+	g := &Group{limits: make(map[string]bool)}
 	for _, c := range controllers() {
 		at, ok := p[c]
 		if !ok {
@@ -87,10 +87,10 @@ func (p Places) Make(run string, l Limits) (*Group, error) {
 		} else if !errors.Is(err, fs.ErrExist) {
 			return g, fmt.Errorf("make a control group: %w", err)
 		}
-		if err := bound(dir, c, at.V2, l); err != nil {
+		if err := writeLimit(dir, c, at.V2, l); err != nil {
 			return g, fmt.Errorf("limit %s: %w", c, err)
 		}
-		g.held[c] = true
+		g.limits[c] = true
 		if c == "memory" {
 			g.events = filepath.Join(dir, "memory.oom_control")
 			if at.V2 {
@@ -111,8 +111,8 @@ func Enter(dirs []string, pid int) error {
 	return nil
 }
 
-// bound writes a controller's limit.
-func bound(dir, controller string, v2 bool, l Limits) error {
+// writeLimit writes a controller's limit.
+func writeLimit(dir, controller string, v2 bool, l Limits) error {
 	const period = 100_000 // microseconds
 	quota := max(int64(l.CPUs*period), 1000)
 	file := controllerFile(controller, v2)
@@ -159,7 +159,7 @@ func (g *Group) Remove(ctx context.Context) error {
 	return all
 }
 
-// removeGroup removes one group. The kernel lets go of ended processes a moment after their end.
+// removeGroup removes one group. The kernel counts processes for a moment after their end.
 func removeGroup(ctx context.Context, dir string) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		err := unix.Rmdir(dir)
@@ -179,13 +179,13 @@ func removeGroup(ctx context.Context, dir string) error {
 	}
 }
 
-// Reap removes the groups that sandboxes of a run have left, wherever ralph was then.
+// Reap removes the groups that sandboxes of a run have left, whichever group ralph was in then.
 func Reap(ctx context.Context, run string) error {
 	prefix := Prefix(run)
 	var all error
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil //nolint:nilerr // what cannot be read was not made by us
+			return nil //nolint:nilerr // ralph's own groups are readable
 		}
 		if strings.HasPrefix(entry.Name(), prefix) {
 			all = errors.Join(all, removeGroup(ctx, path))

@@ -13,7 +13,7 @@ import (
 // Places are the folders in which groups can be made, by controller: memory, cpu, pids.
 type Places map[string]Folder
 
-// Folder is one of them.
+// Folder is one of the places.
 type Folder struct {
 	Dir string
 	V2  bool // of control groups version 2
@@ -21,7 +21,7 @@ type Folder struct {
 
 func controllers() []string { return []string{"memory", "cpu", "pids"} }
 
-// Find tries out where this process may make groups that bound something.
+// Find tries where this process may make groups with limits.
 func Find() Places {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -51,7 +51,7 @@ func Find() Places {
 	return found
 }
 
-// parsePlaces says in which folder's group this process is, by controller; "" is version 2.
+// parsePlaces finds the folder of this process's group, by controller; "" is version 2.
 func parsePlaces(groups, mounts []byte) Places {
 	found := make(Places)
 	paths := make(map[string]string)
@@ -93,17 +93,17 @@ func parsePlaces(groups, mounts []byte) Places {
 	return found
 }
 
-// usable reports whether a group can be made in dir, and then has the file.
+// usable reports whether a group can be made in dir, and has the file.
 func usable(dir, file string) bool {
-	trial, err := os.MkdirTemp(dir, "ralph-trial-")
+	probe, err := os.MkdirTemp(dir, "ralph-probe-")
 	if err != nil {
 		return false
 	}
-	defer func() { _ = unix.Rmdir(trial) }()
-	return unix.Access(filepath.Join(trial, file), unix.W_OK) == nil
+	defer func() { _ = unix.Rmdir(probe) }()
+	return unix.Access(filepath.Join(probe, file), unix.W_OK) == nil
 }
 
-// delegated finds the nearest group above own whose groups are bound by the controller and may be made by us.
+// delegated finds the nearest group above own in which this process may make groups that the controller limits.
 func delegated(own, controller string) string {
 	for dir := filepath.Dir(own); strings.HasPrefix(dir, "/sys/fs/cgroup"); dir = filepath.Dir(dir) {
 		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))

@@ -9,14 +9,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/trust"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // app is what the commands of one command line share.
 type app struct {
-	host Host
-	ui   *printer
+	host     Host
+	ui       *printer
+	trackers tracker.Registry
 	// hard ends only when everything has to stop at once; a command's own context ends at the first Ctrl-C.
 	hard context.Context //nolint:containedctx // it spans the command line, like app itself
 
@@ -25,12 +29,15 @@ type app struct {
 	color   string
 	quiet   bool
 	verbose bool
+	helpAll bool
 	// Set by --json of the commands that have it.
 	json bool
+
+	choose map[string][]string // by choices
 }
 
 func newApp(h Host) *app {
-	return &app{host: h, ui: newPrinter(h), color: "auto"}
+	return &app{host: h, ui: newPrinter(h), trackers: tracker.NewRegistry(append(trackerKinds(), h.Trackers...)...), color: "auto"}
 }
 
 // softly returns the context commands run under by default.
@@ -131,9 +138,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 }
 
 func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
-	loaded, err := config.Load(config.Sources{
-		Flags: cmd.Flags(), Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(),
-	})
+	loaded, err := config.Load(a.sources(cmd.Flags(), top))
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +146,20 @@ func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 		a.ui.warn(w)
 	}
 	return loaded, nil
+}
+
+// sources are the places that the configuration of the checkout at top is read from.
+func (a *app) sources(flags *pflag.FlagSet, top string) config.Sources {
+	return config.Sources{
+		Flags: flags, Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(), Commanded: a.commanded(),
+		Trusted: func() (trust.Values, error) {
+			store, err := a.trustStore()
+			if err != nil {
+				return nil, err
+			}
+			return store.Trusted(top)
+		},
+	}
 }
 
 // getenv looks a variable up in the host's environment; the last of several wins.
@@ -158,11 +177,19 @@ func (a *app) stateDir(c config.Config) (string, error) {
 	if c.StateDir != "" {
 		return c.StateDir, nil
 	}
-	if dir := a.host.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "ralph"), nil
-	}
-	if home := a.host.getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "ralph"), nil
+	if dir := a.stateHome(); dir != "" {
+		return dir, nil
 	}
 	return "", fmt.Errorf("no place for ralph's state: HOME is not set; set it, or give --state-dir")
+}
+
+// stateHome is the usual place of ralph's state, whatever the configuration says; empty when there is no home.
+func (a *app) stateHome() string {
+	if dir := a.host.getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ralph")
+	}
+	if home := a.host.getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "ralph")
+	}
+	return ""
 }

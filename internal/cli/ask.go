@@ -97,6 +97,22 @@ func (a *asker) text(ctx context.Context, question, note, byDefault string) (str
 	return answer, err
 }
 
+// shellLine asks for one shell line; nothing typed is the proposed ones.
+func (a *asker) shellLine(ctx context.Context, question string, proposed []string) ([]string, error) {
+	note, byDefault := "Enter: as shown", strings.Join(proposed, " && ")
+	if byDefault == "" {
+		note = "Enter: none, for now"
+	}
+	line, err := a.text(ctx, question, note, byDefault)
+	switch {
+	case err != nil || line == "":
+		return nil, err
+	case line == byDefault:
+		return proposed, nil
+	}
+	return []string{line}, nil
+}
+
 // words asks for a command line until it is one.
 func (a *asker) words(ctx context.Context, question, note string) ([]string, error) {
 	for {

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -17,9 +20,32 @@ func isAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// claimsMend is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
+// initFix is for a repository without a backlog.
+const initFix = "set the repository up with: ralph init"
+
+// trackerFix is what to do about an error of a kind of tracker; empty when the error is enough.
+func trackerFix(kind tracker.Descriptor, err error) string {
+	var f *forge.Failure
+	switch {
+	case errors.Is(err, local.ErrNoFolder):
+		return initFix
+	case !errors.As(err, &f):
+		return ""
+	case errors.Is(err, token.ErrNone):
+		return kind.LoginHint + "; set it in one of these variables, or name another source: token-env, token-file or token-command"
+	case f.Reason == forge.TokenRefused:
+		return kind.LoginHint
+	case f.Reason == forge.Untrusted:
+		return "name the authority's certificates: --ca-file FILE"
+	case f.Reason == forge.NoConnection, f.Reason == forge.Unexpected:
+		return "check the network, and the API's address: --forge-url URL"
+	}
+	return ""
+}
+
+// claimsFix is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
 // they are others the advice is the general one.
-func claimsMend(err error) string {
+func claimsFix(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) {
 		return ""
 	}

@@ -33,8 +33,8 @@ func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
 			m.remote(t, c.remote)
 			got := m.run(t, nil, "doctor", "--tracker", c.tracker, "--sandbox=none", "--agent-command=true")
 			_, claims, _ := strings.Cut(got.stdout, "fail  claims")
-			_, mend, _ := strings.Cut(claims, "mend: ")
-			if !strings.HasPrefix(mend, c.want) {
+			_, fix, _ := strings.Cut(claims, "fix: ")
+			if !strings.HasPrefix(fix, c.want) {
 				t.Errorf("want %q in\n%s", c.want, got.stdout)
 			}
 		})
@@ -86,9 +86,9 @@ func TestProjectByName(t *testing.T) {
 		args   []string
 		want   string // part of the output
 	}{
-		"path":               {"BARE", []string{"--tracker=github"}, "tracker github: the remote is a local path, which tells no project; name it: --project OWNER/NAME"},
-		"no remote":          {"", []string{"--tracker=gitlab"}, "tracker gitlab: this repository has no remote that tells the project; add one: git remote add origin URL, or name"},
-		"remote none":        {"", []string{"--tracker=github", "--remote=none"}, "with --remote none nothing tells the project"},
+		"path":               {"BARE", []string{"--tracker=github"}, "tracker github: the remote is a local path, which names no project; name it: --project OWNER/NAME"},
+		"no remote":          {"", []string{"--tracker=gitlab"}, "tracker gitlab: this repository has no remote that names the project; add one: git remote add origin URL, or name"},
+		"remote none":        {"", []string{"--tracker=github", "--remote=none"}, "with --remote none the project is unknown"},
 		"name, path":         {"BARE", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
 		"name, no remote":    {"", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
 		"group, its service": {"", []string{"--tracker=gitlab", "--project=a/b/c"}, "a/b/c"},

@@ -6,7 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
 )
+
+// threeAgents are the agents that the expected lines name, whichever else are built in.
+func threeAgents() []agents.Agent {
+	return []agents.Agent{agents.Claude{}, agents.Codex{}, agents.Command{}}
+}
 
 // TestBadInput is what people see when they mistype: the exact line, on standard error, and the exit status.
 func TestBadInput(t *testing.T) {
@@ -43,7 +50,9 @@ func TestBadInput(t *testing.T) {
 		{name: "too little memory", args: []string{"config", "--memory-mb=1"}, status: 2, want: `--memory-mb: 1 is too little; give 32 or more, or 0 for the default`},
 		{name: "too little memory in the file", args: []string{"config"}, file: "memory-mb: 31\n", status: 2, want: `ROOT/repo/.ralph/config.yaml:1: memory-mb: 31 is too little; give 32 or more, or 0 for the default`},
 		{name: "boolean", args: []string{"version", "--json=maybe"}, status: 2, want: `--json: "maybe" is neither true nor false`},
-		{name: "duration", args: []string{"config", "--run-timeout=90"}, status: 2, want: `--run-timeout: "90" has no unit; write 90s for seconds`},
+		{name: "duration", args: []string{"config", "--run-timeout=90"}, status: 2, want: `--run-timeout: "90" has no unit; write 90s or 90m`},
+		{name: "short duration", args: []string{"config", "--idle-timeout", "5"}, status: 2, want: `--idle-timeout: "5" has no unit; write 5s or 5m`},
+		{name: "duration in a variable", args: []string{"config"}, env: "RALPH_COMPLETION_TIMEOUT=5", status: 2, want: `RALPH_COMPLETION_TIMEOUT: "5" has no unit; write 5s or 5m`},
 		{name: "agent", args: []string{"config", "--agent=cdex"}, status: 2, want: `--agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
 		{name: "sandbox", args: []string{"config", "--sandbox=nono"}, status: 2, want: `--sandbox: "nono" is not one of auto, native, docker, podman, sbx, landlock, none; did you mean none?`},
 		{name: "agent command", args: []string{"config", "--agent-command", "a | b"}, status: 2, want: `--agent-command: '|' needs a shell; quote it, or write sh -c '…'`},
@@ -56,11 +65,21 @@ func TestBadInput(t *testing.T) {
 		{name: "file", args: []string{"config"}, file: "labels: [a]\nparalel: 3\n", status: 2, want: `ROOT/repo/.ralph/config.yaml:2: unknown key "paralel"; did you mean parallel?`},
 		{name: "repo does not exist", args: []string{"config", "--repo=nowhere"}, status: 2, want: `--repo: ROOT/repo/nowhere does not exist`},
 		{name: "repo is a file", args: []string{"config", "--repo=file"}, status: 2, want: `--repo: ROOT/repo/file is not a folder`},
-		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, command) and --sandbox (auto, native, docker, podman, sbx, landlock, none)`},
-		{name: "init without sandbox", args: []string{"init", "--agent=codex"}, status: 2, want: `there is no terminal to ask on; give --sandbox (auto, native, docker, podman, sbx, landlock, none)`},
+		{name: "cost by what is no group", args: []string{"cost", "--by=week"}, status: 2, want: `--by: "week" is not one of day, issue, agent, model, outcome`},
+		{
+			name: "cost since no time", args: []string{"cost", "--since=yesterday"}, status: 2,
+			want: `--since: "yesterday" is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01`,
+		},
+		{name: "remote", args: []string{"status", "--remote=nowhere"}, status: 2, want: `there is no remote "nowhere"; add it with: git remote add nowhere URL`},
+		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, command) and --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
+		{name: "init without sandbox", args: []string{"init", "--agent=codex"}, status: 2, want: `there is no terminal to ask on; give --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
 		{
 			name: "init without program", args: []string{"init", "--agent=command", "--sandbox=none"}, status: 2,
-			want: `there is no terminal to ask on; give --agent-command ('PROGRAM ARG…')`,
+			want: `there is no terminal to ask on; give --agent-command ('PROGRAM ARG…'), or --yes to take what is proposed`,
+		},
+		{
+			name: "init without a program to propose", args: []string{"init", "--yes", "--agent=command"}, status: 2,
+			want: `--yes finds no agent in PATH to propose; give --agent-command ('PROGRAM ARG…')`,
 		},
 		{
 			name: "init with a program for another agent", args: []string{"init", "--agent=codex", "--agent-command=x"}, status: 2,
@@ -78,7 +97,7 @@ func TestBadInput(t *testing.T) {
 			if c.file != "" {
 				m.write(t, ".ralph/config.yaml", c.file)
 			}
-			got := m.run(t, func(h *Host) { h.Env = append(h.Env, c.env) }, c.args...)
+			got := m.run(t, func(h *Host) { h.Env, h.Agents = append(h.Env, c.env), threeAgents() }, c.args...)
 			if diff := cmp.Diff(ran{status: c.status, stderr: "ralph: " + c.want + "\n"}, got, cmp.AllowUnexported(ran{})); diff != "" {
 				t.Error(diff)
 			}

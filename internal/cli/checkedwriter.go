@@ -14,6 +14,7 @@ type checkedWriter struct {
 	mu     sync.Mutex
 	w      io.Writer // guarded by mu; nil when nobody reads any more
 	first  error     // guarded by mu
+	below  []string  // guarded by mu; the block of lines that stands below all others
 }
 
 func newCheckedWriter(w io.Writer) *checkedWriter {
@@ -26,7 +27,8 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 	if c.w == nil {
 		return len(b), nil
 	}
-	n, err := c.w.Write(b)
+	n := len(b)
+	_, err := c.w.Write(c.above(b))
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		c.w = nil
@@ -34,6 +36,9 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 		return len(b), nil
 	case err != nil && c.first == nil:
 		c.first = err
+	}
+	if err != nil {
+		n = 0
 	}
 	return n, err
 }

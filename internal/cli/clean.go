@@ -4,29 +4,36 @@ import (
 	"context"
 	"errors"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base (or a branch of yours)
-contains, and worktrees of runs that have ended. Changes that a run saved go with its branch once later commits of
-the same issue were merged. What holds work that is nowhere else stays, and is listed with the reason.
+contains, and worktrees of runs that have ended. An issue in review whose branch you have merged is closed. Changes that a run
+saved go with its branch once later commits of the same issue were merged. What holds work that is nowhere else stays, and is
+listed with the reason. Checkouts and homes that runs share stay warm; --caches removes those that none uses now.
 
 With KEYs only these are looked at; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
-work that is nowhere else.`
+work that is nowhere else.
+
+--repair removes what killed processes, lost folders and damage have left: stale locks and broken refs of ralph's,
+worktree entries without a folder, unreadable records, temporary files, and processes of dead runs. Files that may hold work
+are put aside, and it says where.`
 
 const cleanExample = `  ralph clean --dry-run
   ralph clean
+  ralph clean --caches
   ralph clean --discard fix-login
-  ralph clean --discard 'run-shell-*'`
+  ralph clean --discard 'run-shell-*'
+  ralph clean --repair`
 
 func newCleanCommand(a *app) *cobra.Command {
-	var dry, discard bool
+	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
 		Example: cleanExample,
@@ -35,11 +42,22 @@ func newCleanCommand(a *app) *cobra.Command {
 			if discard && len(args) == 0 {
 				return usagef("--discard loses work, so it needs the KEYs; `ralph clean --dry-run` lists them")
 			}
-			return runClean(cmd, a, args, dry, discard)
+			if repair && (discard || caches || len(args) > 0) {
+				return usagef("--repair looks at the whole repository; leave out --discard, --caches and the KEYs")
+			}
+			if caches && len(args) > 0 {
+				return usagef("--caches removes what all issues share; leave out the KEYs")
+			}
+			if repair {
+				return runRepair(cmd, a, dry)
+			}
+			return runClean(cmd, a, args, dry, discard, caches)
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed; change nothing")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed; change nothing")
 	cmd.Flags().BoolVar(&discard, "discard", false, "remove what the KEYs name, with the work that is nowhere else")
+	cmd.Flags().BoolVar(&caches, "caches", false, "also remove checkouts and homes that runs share and none uses now")
+	cmd.Flags().BoolVar(&repair, "repair", false, "remove what killed processes and damage have left")
 	a.addJSON(cmd)
 	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
 	return cmd
@@ -51,9 +69,10 @@ type cleaned struct {
 	Branch  string `json:"branch"`
 	Removed bool   `json:"removed"`
 	Why     string `json:"why"`
+	drop    bool   // --discard removes what is kept
 }
 
-func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err error) {
+func runClean(cmd *cobra.Command, a *app, args []string, dry, discard, caches bool) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
@@ -64,7 +83,15 @@ func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err
 	if c.base, err = p.base(ctx); err != nil {
 		return err
 	}
-	if c.jobs, err = worktree.Open(ctx, p.top, worktree.Options{StateDir: filepath.Join(p.state, "jobs"), Log: p.log}); err != nil {
+	if c.local, err = worktree.Open(ctx, p.top, p.repository()); err != nil {
+		return err
+	}
+	if !dry && !discard {
+		if err := a.recoverJobs(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := a.closeMerged(ctx, p, c.base, args, dry); err != nil {
 		return err
 	}
 	// What is there comes first: whoever has made it since then holds its claim by now.
@@ -82,7 +109,36 @@ func runClean(cmd *cobra.Command, a *app, args []string, dry, discard bool) (err
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}
-	return a.printCleaned(results, p.names(ctx), dry)
+	if caches {
+		err = c.layers(ctx, a.ui)
+	}
+	return errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
+}
+
+// closeMerged closes the issues whose branches a person has merged: the branches are about to go.
+func (a *app) closeMerged(ctx context.Context, p *parts, base worktree.Base, args []string, dry bool) error {
+	b := review.Backlog{Repo: p.repo, Tracker: p.tracker, Store: p.journal, Labels: p.labels(), Claims: p.repo.Claims}
+	if len(p.Labels) > 0 {
+		b.PickUp = p.Labels[0]
+	}
+	for _, arg := range args {
+		b.Keys = append(b.Keys, p.key(ctx, arg))
+	}
+	merged, err := b.Merged(ctx, base)
+	if err != nil {
+		return err
+	}
+	name := p.names(ctx)
+	for _, i := range merged {
+		what := "closed"
+		if dry {
+			what = "would be closed"
+		} else if err := p.tracker.Change(ctx, i.Key, b.Change()); err != nil {
+			return err
+		}
+		a.ui.note("%s %s: its commits are in %s", cleanLine(name(i.Key)), what, cleanLine(base.Name))
+	}
+	return nil
 }
 
 // named keeps what the arguments name: by key, by the name of its issue or branch, or by a pattern.
@@ -124,7 +180,7 @@ func (a *app) printCleaned(results []cleaned, name func(key string) string, dry 
 		a.ui.printf("Nothing to clean.\n")
 		return nil
 	}
-	rows := [][]string{{"ISSUE", "BRANCH", "STATE", "WHY"}}
+	rows := [][]string{{"ISSUE", "STATE", "WHY"}}
 	for _, r := range results {
 		what := "kept"
 		switch {
@@ -133,8 +189,11 @@ func (a *app) printCleaned(results []cleaned, name func(key string) string, dry 
 		case r.Removed:
 			what = "removed"
 		}
-		rows = append(rows, []string{name(r.Issue), r.Branch, what, r.Why})
+		rows = append(rows, []string{name(r.Issue), what, r.Why})
 	}
 	a.ui.table(rows)
+	if slices.ContainsFunc(results, func(r cleaned) bool { return r.drop }) {
+		a.ui.printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
+	}
 	return nil
 }

@@ -6,25 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 // leftover is all that ralph has left for one key.
 type leftover struct {
 	key    string
-	trees  []leftTree
+	trees  []*worktree.Tree
 	branch worktree.Branch // the zero Branch: no ref
-}
-
-// leftTree is a worktree, of an issue's run or of a job's.
-type leftTree struct {
-	*worktree.Tree
-	job bool
 }
 
 // name is the branch that people know it by.
@@ -38,11 +36,43 @@ func (l leftover) name() string {
 // cleaner removes what is left. Whatever a dry one says, the other does.
 type cleaner struct {
 	p            *parts
-	jobs         *worktree.Repo
+	local        *worktree.Repo // for the claims of jobs, which are on this machine only
 	base         worktree.Base
 	dry, discard bool
 	held         map[string]worktree.ClaimState
-	unsettled    map[string]bool // runs of issues that have not come to their end
+	open         map[string]journal.Record // runs that have not come to their end, by id
+	broken       error                     // worktree records that cannot be read
+}
+
+// unreadable notes records that cannot be read: they keep their own worktrees, and no others. Other errors are returned.
+func (c *cleaner) unreadable(err error) error {
+	if _, ok := errors.AsType[*worktree.RecordsError](err); !ok {
+		return err
+	}
+	c.broken = err
+	return nil
+}
+
+// layers removes what runs share and none uses now. The next run makes it anew.
+func (c *cleaner) layers(ctx context.Context, ui *printer) error {
+	homes := workspace.Homes{Dir: filepath.Join(c.p.state, "homes"), Log: c.p.log}
+	size := func() int64 {
+		return disk.Measure(ctx, c.p.state, homes.Dir, filepath.Join(c.p.state, "layers")).Bytes
+	}
+	before, what := size(), "removed"
+	if c.dry {
+		what = "would remove, as far as no run uses it,"
+	} else {
+		homes.Prune(ctx, 0)
+		if err := c.p.repo.PruneLayers(ctx, 0); err != nil {
+			return err
+		}
+		before -= size()
+	}
+	if before > 1<<20 {
+		ui.note("%s %s of checkouts and homes that runs share", what, disk.Size(before))
+	}
+	return nil
 }
 
 // find lists what there is, by key.
@@ -54,18 +84,16 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 		}
 		return byKey[key]
 	}
-	for _, repo := range []*worktree.Repo{c.p.repo, c.jobs} {
-		trees, err := repo.Trees(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range trees {
-			l := of(t.Spec().Key)
-			l.trees = append(l.trees, leftTree{t, repo == c.jobs})
-		}
+	trees, err := c.p.repo.Trees(ctx)
+	if err := c.unreadable(err); err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		l := of(t.Spec().Key)
+		l.trees = append(l.trees, t)
 	}
 	branches, err := c.p.repo.Branches(ctx, c.base)
-	if err != nil {
+	if err := c.unreadable(err); err != nil {
 		return nil, err
 	}
 	for _, b := range branches {
@@ -80,13 +108,13 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 	return all, nil
 }
 
-// look finds out what is being worked. The claims of jobs are on this machine only.
+// look finds out what is being worked.
 func (c *cleaner) look(ctx context.Context) error {
 	var err error
-	if c.held, _, err = c.p.repo.Claims(ctx); err != nil {
+	if c.held, err = c.p.repo.Claims(ctx); err != nil {
 		return err
 	}
-	jobs, _, err := c.jobs.Claims(ctx)
+	jobs, err := c.local.Claims(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,34 +123,39 @@ func (c *cleaner) look(ctx context.Context) error {
 			c.held[key] = state
 		}
 	}
-	open, err := c.p.journal.Open(ctx)
+	open, err := c.p.journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err
 	}
-	c.unsettled = map[string]bool{}
+	c.open = map[string]journal.Record{}
 	for _, r := range open {
-		c.unsettled[r.Run] = true
+		c.open[r.ID] = r
 	}
 	return nil
 }
 
 // clean removes what is left for one key, as far as it may go.
 func (c *cleaner) clean(ctx context.Context, l leftover) []cleaned {
-	keep := func(why string) []cleaned { return []cleaned{{l.key, l.name(), false, why}} }
-	if held, claimed := c.held[l.key]; claimed && !held.Gone {
-		return keep("it is being worked")
+	keep := func(why string, drop bool) []cleaned { return []cleaned{{l.key, l.name(), false, why, drop}} }
+	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "") {
+		return keep("it is being worked", false)
 	}
 	for _, t := range l.trees {
-		if c.unsettled[t.Spec().Run] { // its agent may still be at work
-			return keep("its run has not come to its end; `ralph work` goes on with it")
+		r, open := c.open[t.Spec().Run]
+		switch {
+		case !open:
+		case r.Kind == journal.KindIssue:
+			return keep("not finished; `ralph work` continues it", false)
+		case !c.discard:
+			return keep("its run died; `ralph clean` imports its work", true)
 		}
 	}
 	var results []cleaned
 	for _, t := range l.trees {
 		if why := c.tree(ctx, t); why != "" {
-			return append(results, keep(why)...)
+			return append(results, keep(why, t.Unsaved())...)
 		}
-		results = append(results, cleaned{l.key, t.Spec().Branch, true, "worktree of a run that has ended"})
+		results = append(results, cleaned{l.key, t.Spec().Branch, true, "worktree of a run that has ended", false})
 	}
 	if l.branch.Key == "" {
 		return results
@@ -135,63 +168,52 @@ func (c *cleaner) clean(ctx context.Context, l leftover) []cleaned {
 }
 
 // tree removes a worktree, and says why it has not.
-func (c *cleaner) tree(ctx context.Context, t leftTree) (why string) {
+func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	s := t.Spec()
-	died := ""
-	if t.job {
-		died = c.held[s.Key].Holder.Run
-	}
-	if !c.discard {
-		left, err := t.Untaken(ctx)
-		switch {
-		case err != nil:
-			return err.Error()
-		case left != "" && died != "":
-			return fmt.Sprintf("its run died and left %s in %s; the next `ralph run` takes that back and says where it is; "+
-				"to have it now: `ralph sandbox exec -- true`; %s", left, t.Dir(), dropWith(s.Key))
-		case left != "":
-			return fmt.Sprintf("%s has %s, which ralph has not taken back; save it from there; %s", t.Dir(), left, dropWith(s.Key))
-		}
+	if t.Unsaved() && !c.discard {
+		return t.Dir() + " may have work that is not imported"
 	}
 	if c.dry {
 		return ""
 	}
-	remove := t.Remove
-	if c.discard {
-		remove = t.Discard
+	r, open := c.open[s.Run]
+	if !open {
+		remove := t.Remove
+		if c.discard {
+			remove = t.Discard
+		}
+		return reasonText(errors.Join(remove(ctx), tempdir.RemoveRun(s.Run)))
 	}
-	if t.job {
-		held := cmp.Or(died, s.Run)
-		claim, err := c.jobs.Claim(ctx, s.Key, worktree.Holder{Owner: "clean", Run: held}, time.Minute)
-		if errors.Is(err, worktree.ErrTaken) {
-			return "it is being worked"
-		}
-		if err == nil && died != "" { // its agent may still be at work
-			err = errors.Join(proc.KillMarked(ctx, died), tempdir.RemoveRun(died))
-		}
-		if err == nil {
-			err = remove(ctx)
-		}
-		if err == nil || died == "" { // else the claim is what a later job finds it by
-			err = errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
-		}
-		if err != nil {
-			return err.Error()
-		}
-	} else if err := remove(ctx); err != nil {
+	claim, err := c.local.Claim(ctx, s.Key, worktree.Holder{Owner: "clean", Run: s.Run}, time.Minute)
+	if errors.Is(err, worktree.ErrTaken) {
+		return "it is being worked"
+	}
+	if err != nil {
 		return err.Error()
 	}
-	if err := tempdir.RemoveRun(s.Run); err != nil { // nothing else leads to it any more
-		return err.Error()
+	err = proc.KillMarked(ctx, s.Run) // its agent may still be at work
+	if err == nil {
+		err = errors.Join(tempdir.RemoveRun(s.Run), t.Discard(ctx))
 	}
-	return ""
+	if err == nil {
+		r.Ended = time.Now()
+		err = c.p.journal.Save(ctx, r)
+	}
+	return reasonText(errors.Join(err, claim.Release(context.WithoutCancel(ctx))))
+}
+
+func reasonText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // branch removes the refs of a key.
 func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 	b := l.branch
 	keep := func(format string, args ...any) cleaned {
-		return cleaned{l.key, l.name(), false, fmt.Sprintf(format, args...)}
+		return cleaned{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
 	}
 	why := "contained in " + c.base.Name
 	switch nowhere := b.Tip != "" && !b.Merged; {
@@ -201,18 +223,17 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 			why += "; it was at " + shortSHA(b.Tip)
 		}
 	case nowhere && b.Name != "":
-		return keep("%s not in %s; merge it, or %s", plural(b.Ahead, "commit"), c.base.Name, dropWith(l.key))
+		return keep("%s not in %s: %s", plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip))
 	case nowhere && b.On == "":
-		return keep("%s not in %s and on no branch; keep it with `git branch NAME %s`; %s",
-			plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip), dropWith(l.key))
-	case b.WIP != "" && !b.Passed:
-		return keep("it has uncommitted changes saved; look with `git show %s`; %s", shortSHA(b.WIP), dropWith(l.key))
+		return keep("%s not in %s, on no branch: %s", plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip))
+	case b.WIP != "" && !b.Stale:
+		return keep("uncommitted changes saved: %s", shortSHA(b.WIP))
 	case nowhere:
 		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records go", b.On)
 	}
 	switch {
 	case b.WIP == "":
-	case b.Passed:
+	case b.Stale:
 		why += "; changes saved before its last commits were " + shortSHA(b.WIP)
 	default:
 		why += "; its saved changes were " + shortSHA(b.WIP)
@@ -222,7 +243,7 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 			return keep("%v", err)
 		}
 	}
-	return cleaned{l.key, l.name(), true, why}
+	return cleaned{l.key, l.name(), true, why, false}
 }
 
 // dropWith is how to be rid of it all the same.

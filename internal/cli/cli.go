@@ -12,7 +12,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Host is what the command sees of the process it runs in.
@@ -24,16 +27,19 @@ type Host struct {
 	Interactive    bool     // a person at a terminal can answer on Stdin what is asked on Stderr
 	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as nothing is lost.
 	Interrupt <-chan struct{}
-	// Observe, when set, gets every event of a sweep as it happens.
-	Observe func(pool.Event)
+	// Agents are the agents to choose from; nil means those that ralph knows.
+	Agents []agents.Agent
+	// Observe, when set, gets every event of a run at the very moment it happens. It must not block.
+	Observe func(journal.Event)
+	// Trackers are kinds of trackers besides the built-in ones.
+	Trackers []tracker.Descriptor
 }
 
-// Main runs the command in this process and returns its exit status. Each change may adapt the Host first; programs that
+// Main runs the command in this process and returns its exit status; in a process that ralph has started for a sandbox it
+// does that work instead, and exits. Each change may adapt the Host first; programs that
 // are not ralph itself, such as its tests, need that.
 func Main(changes ...func(*Host)) int {
-	if status, inside := SandboxInit(); inside {
-		return status
-	}
+	reexec.Main()
 	surviveClosedPipes()
 	dir, err := os.Getwd()
 	if err != nil {

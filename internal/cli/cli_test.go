@@ -38,6 +38,7 @@ func TestConfigCommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "gate:\n  - go vet ./...\n  - go test ./...\nagent-env: [KEY=sk-secret]\n")
+	m.trust(t)
 	columns := regexp.MustCompile(" +")
 	all := m.run(t, nil, "config", "--parallel", "8")
 	for _, want := range []string{
@@ -138,7 +139,7 @@ func TestCompletion(t *testing.T) {
 		{"help ver", "version\n"},
 		{"version --color ", "auto\nalways\nnever\n"},
 	} {
-		got := m.run(t, nil, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)
+		got := m.run(t, func(h *Host) { h.Agents = threeAgents() }, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)
 		list, _, _ := strings.Cut(got.stdout, ":")
 		var matching strings.Builder // the shell filters by prefix
 		for word := range strings.Lines(list) {

@@ -20,9 +20,9 @@ func (a *app) bind(cmd *cobra.Command, keys ...string) {
 		case k.Kind == config.Path:
 			continue // the shell's own
 		case k.Registered:
-			complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return a.choices()[k.Name], cobra.ShellCompDirectiveNoFileComp
-			}
+			choices := a.choices()[k.Name]
+			complete = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
+			cmd.Flags().Lookup(k.Flag()).Usage += " (" + strings.Join(choices, ", ") + ")"
 		case len(k.Choices) > 0:
 			complete = cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp)
 		}
@@ -37,6 +37,7 @@ func refineCompletion(root *cobra.Command) {
 	if err != nil || completion == root {
 		return
 	}
+	completion.Long = strings.TrimSpace(completion.Long) + "\n\nIn bash it needs the package bash-completion."
 	completion.Args = cobra.ArbitraryArgs
 	completion.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -55,7 +56,14 @@ func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([
 	if err != nil {
 		return nil, none
 	}
-	backlog, err := backlog(loaded.Config, "")
+	folder, _ := a.trackers.Folder() // completion asks no server
+	if folder.Open == nil {
+		return nil, none
+	}
+	if loaded.Inside("local.dir", loaded.Config.Local.Dir) != nil {
+		return nil, none
+	}
+	backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.Local.Dir})
 	if err != nil {
 		return nil, none
 	}

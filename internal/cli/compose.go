@@ -1,16 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,16 +18,17 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
-// This file is the one place where the parts of ralph are put together. A new agent or sandbox is one line here.
-
-func agentRegistry() agents.Registry {
-	return agents.NewRegistry(agents.Claude{}, agents.Codex{}, agents.Command{})
-}
+// This file is the one place where the parts of ralph are put together.
 
 // parts is what a command that works on a repository needs. It belongs to one command; close ends it.
 type parts struct {
@@ -37,21 +36,23 @@ type parts struct {
 	loaded     *config.Loaded
 	top, state string
 	repo       *worktree.Repo
-	journal    *pool.Journal
+	journal    *sqlite.Store
 	tracker    tracker.Tracker
-	log        zerolog.Logger
-	secrets    *pool.Secrets // of this host: what is obtained on the way is added
-	passedOver string        // the forge that the tracker "auto" could have taken, too; empty: there is none
+	log        *slog.Logger
+	secrets    *redact.Secrets // of this host: what is obtained on the way is added
+	passedOver string          // the forge that the tracker "auto" could have taken, too; empty: there is none
+	taken      string          // the tracker that it took instead
+	looks      bool            // nothing is run in the sandbox
 }
 
 // open loads the configuration and opens the repository, its journal and its backlog.
 func (a *app) open(cmd *cobra.Command) (*parts, error) {
-	p, err := a.openRepo(cmd, "")
+	p, err := a.openRepo(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if p.journal, err = pool.OpenJournal(cmd.Context(), filepath.Join(p.state, "state.db")); err != nil {
-		return nil, err
+	if err := p.useRemote(cmd.Context()); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	if p.tracker, err = a.tracker(cmd.Context(), p); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -59,16 +60,17 @@ func (a *app) open(cmd *cobra.Command) (*parts, error) {
 	return p, a.authorize(cmd.Context(), p)
 }
 
-// openRepo loads the configuration and opens the repository with its state in a folder below the usual one.
-func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
+// openRepo loads the configuration and opens the repository and its journal. Claims are this machine's own.
+func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if err := a.checkRepo(); err != nil {
 		return nil, err
 	}
 	ctx := cmd.Context()
-	top, id, err := worktree.Locate(ctx, a.dir())
+	place, err := worktree.Locate(ctx, a.dir())
 	if err != nil {
 		return nil, &exitError{status: exitUsage, err: err}
 	}
+	top := place.Top
 	loaded, err := a.load(cmd, top)
 	if err != nil {
 		return nil, err
@@ -77,32 +79,51 @@ func (a *app) openRepo(cmd *cobra.Command, folder string) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, top: top, state: filepath.Join(state, id), secrets: pool.NewSecrets()}
-	p.log = a.logger(loaded.Config, p.secrets.Log(a.ui.err))
-	options := worktree.Options{StateDir: filepath.Join(p.state, folder), Log: p.log}
-	p.repo, err = worktree.Open(ctx, top, options)
-	if err != nil {
+	p := &parts{Config: loaded.Config, loaded: loaded, top: top, secrets: redact.New()}
+	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
-	if folder != "" {
-		if err := p.startable(ctx); err != nil {
-			return nil, err
-		}
+	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, p.secrets.Log(a.ui.err))))
+	if p.repo, err = worktree.Open(ctx, top, p.repository()); err != nil {
+		return nil, err
 	}
-	switch {
-	case p.Remote == "none" || folder != "": // jobs without a tracker are this machine's own
-		return p, nil
-	case p.Remote == "auto":
+	if err := a.dotEnv(ctx, top, p.repo, p.Config); err != nil {
+		return nil, err
+	}
+	if p.journal, err = sqlite.Open(ctx, filepath.Join(p.state, "state.db"), p.log); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// hostDir is shared by all clones of this user.
+func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "left") }
+
+// repository is how the repository is opened for this machine alone.
+func (p *parts) repository() worktree.Options {
+	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config)}
+}
+
+// useRemote opens the repository again with the remote that holds claims, where there is one.
+func (p *parts) useRemote(ctx context.Context) error {
+	options := p.repository()
+	options.HostDir, options.Remote = p.hostDir(), p.Remote
+	switch p.Remote {
+	case "none":
+		return nil
+	case "auto":
 		options.Remote = "origin"
 		has, err := p.repo.HasRemote(ctx, options.Remote)
 		if err != nil || !has {
-			return p, err
+			return err
 		}
-	default:
-		options.Remote = p.Remote
 	}
-	p.repo, err = worktree.Open(ctx, top, options)
-	return p, err
+	repo, err := worktree.Open(ctx, p.top, options)
+	if err != nil {
+		return err
+	}
+	p.repo = repo
+	return nil
 }
 
 // wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
@@ -159,32 +180,56 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
-	prompt, err := p.prompt()
+	prompt, err := p.prompt(ctx)
 	if err != nil {
 		return pool.Config{}, err
 	}
-	requests, err := p.requests()
+	requests, err := p.requests(ctx)
 	if err != nil {
 		return pool.Config{}, err
 	}
 	p.secrets.Add(a.secrets(env, network.User)...)
+	own, err := p.canaries()
+	if err != nil {
+		return pool.Config{}, err
+	}
 	return pool.Config{
-		Repo: p.repo, Tracker: p.tracker, Journal: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
-		Options: options, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit,
-		Base: p.Base, Publish: publish(p.Publish), BranchPrefix: p.BranchPrefix, Protected: p.ProtectedPaths,
-		Requests: requests,
-		Prompt:   prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
-		Gate: lines(p.Gate, p.GateTimeout), Signals: p.CompletionSignal, MaxIterations: p.MaxIterations,
-		NoProgress: p.NoProgress, Timers: timers(p.Config),
-		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env,
-		Retry: pool.Retry{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
-		Labels: pool.Labels{
-			NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel,
-			Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
+		Run: run.Config{
+			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
+			Options: options, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests,
+			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
+			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
+			NoCanary: !p.GateCanary, Canaries: own, Signals: p.CompletionSignal,
+			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Timers: timers(p.Config),
+			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env, Network: network, Mounts: mounts,
+			Limits: limits(p.Config), Homes: layerBytes(p.Config), SetupInputs: p.SetupInputs, Secrets: p.secrets, Count: p.count,
+			Retry:  journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
+			Labels: p.labels(), ClaimTTL: p.ClaimTTL, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
 		},
-		ClaimLife: p.ClaimLife, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, MinFree: minFree(p.Config), Log: p.log,
-		Secrets: p.secrets, Network: network, Mounts: mounts, Limits: limits(p.Config),
+		Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
+		MinFree: minFree(p.Config),
 	}, nil
+}
+
+// labels are those that show an issue's state.
+func (p *parts) labels() run.Labels {
+	return run.Labels{
+		NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel, Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
+	}
+}
+
+// count counts what commits change.
+func (p *parts) count(ctx context.Context, base, tip string) (journal.Changed, error) {
+	r, err := commits.Open(p.top)
+	if err != nil {
+		return journal.Changed{}, err
+	}
+	s, err := r.Stat(ctx, base, tip)
+	c := journal.Changed{Files: len(s.Files), Insertions: s.Insertions, Deletions: s.Deletions}
+	for _, f := range s.Files[:min(len(s.Files), 50)] {
+		c.List = append(c.List, journal.ChangedFile{Path: f.Path, Insertions: f.Insertions, Deletions: f.Deletions})
+	}
+	return c, err
 }
 
 // secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
@@ -200,14 +245,7 @@ func (a *app) secrets(passed []string, user agents.User) []string {
 			}
 		}
 	}
-	registry := agentRegistry()
-	for _, name := range registry.Names() {
-		agent, _ := registry.Lookup(name) // it has just named it
-		if holder, ok := agent.(agents.Holder); ok {
-			values = append(values, holder.Secrets(user)...)
-		}
-	}
-	return values
+	return append(values, agents.Secrets(user, a.agents().All()...)...)
 }
 
 // zeroIsNone says a zero of the configuration, where it means none, in the words of the library, where it means the
@@ -217,6 +255,14 @@ func zeroIsNone(d time.Duration) time.Duration {
 		return -1
 	}
 	return d
+}
+
+// layerBytes is the most that warm homes may take, and as much again checkouts of the base, in the words of the library.
+func layerBytes(c config.Config) int64 {
+	if c.LayerMaxMB == 0 {
+		return -1
+	}
+	return int64(min(c.LayerMaxMB, 1<<40)) << 20
 }
 
 // minFree is the floor of free disk space in bytes, in the words of the library.
@@ -229,7 +275,7 @@ func minFree(c config.Config) int64 {
 
 // agent is the agent that the configuration names, its options, and the environment for the sandbox.
 func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
-	agent, err := agentRegistry().Lookup(c.Agent)
+	agent, err := a.agents().Lookup(c.Agent)
 	if err != nil {
 		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
 	}
@@ -248,7 +294,7 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
 	}
 	if provider.Name() == "sbx" {
-		options.Env = append(agents.Conceal(env), sbxPlaceholders(c.Agent)...)
+		options.Env = append(agents.Conceal(env, agent), sbxPlaceholders(agent)...)
 	}
 	return agent, options, sandboxEnv, err
 }
@@ -270,50 +316,7 @@ func (a *app) passed(list []string) ([]string, error) {
 }
 
 // assumeNone chooses a sandbox for a command that only looks.
-func (p *parts) assumeNone() { p.Sandbox = "none" }
-
-// prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
-func (p *parts) prompt() (loop.Prompt, error) {
-	path := p.PromptFile
-	if path == "" {
-		path = filepath.Join(p.top, ".ralph", "prompt.md")
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return loop.Prompt{}, nil
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return loop.Prompt{}, p.wrong("prompt-file", err)
-	}
-	return loop.Prompt{Template: string(text), Name: path}, nil
-}
-
-// publish says auto in the words of the library, where an empty value lets the tracker decide.
-func publish(s string) pool.Publish {
-	if s == "auto" {
-		return ""
-	}
-	return pool.Publish(s)
-}
-
-func (p *parts) requests() (pool.Requests, error) {
-	r := pool.Requests{
-		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
-		MaxRounds: p.MaxRounds,
-	}
-	if r.MaxRounds == 0 {
-		r.MaxRounds = -1
-	}
-	if p.RequestTemplate == "" {
-		return r, nil
-	}
-	text, err := os.ReadFile(p.RequestTemplate)
-	if err != nil {
-		return r, p.wrong("request-template", err)
-	}
-	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
-	return r, nil
-}
+func (p *parts) assumeNone() { p.Sandbox, p.looks = "none", true }
 
 func timers(c config.Config) loop.Timers {
 	return loop.Timers{
@@ -336,29 +339,37 @@ func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
-	if c.LogFormat == "json" || c.LogFormat == "auto" && !isTerminal(a.host.Stderr) {
-		return zerolog.New(to).Level(level).With().Timestamp().Logger()
+	if c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(a.host.Stderr) {
+		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
 	}
-	text := zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
-	return zerolog.New(text).Level(level).With().Timestamp().Logger()
+	return zerolog.New(to).Level(level)
 }
 
 // top is the top of the checkout the command works on.
 func (a *app) top(ctx context.Context) (string, error) {
-	top, _, err := worktree.Locate(ctx, a.dir())
+	place, err := worktree.Locate(ctx, a.dir())
 	if err != nil {
 		err = &exitError{status: exitUsage, err: err}
 	}
-	return top, err
+	return place.Top, err
 }
 
 // choices are the names that the registries know, by configuration key.
 func (a *app) choices() map[string][]string {
-	return map[string][]string{
-		"tracker": {"auto", "local", "github", "gitlab"},
-		"agent":   agentRegistry().Names(),
-		"sandbox": append([]string{"auto"}, sandboxNames()...),
+	if a.choose != nil {
+		return a.choose
 	}
+	var efforts, modes []string
+	for _, agent := range a.agents().All() {
+		d := agent.Describe()
+		efforts, modes = merged(efforts, d.Efforts), merged(modes, d.Modes)
+	}
+	a.choose = map[string][]string{
+		"tracker": append([]string{"auto"}, a.trackers.Names()...),
+		"sandbox": append([]string{"auto"}, sandboxNames()...),
+		"agent":   a.agents().Names(), "effort": efforts, "permission-mode": modes,
+	}
+	return a.choose
 }
 
 // isolates reports whether the sandbox of that name protects the host.
@@ -366,48 +377,3 @@ func (a *app) isolates(sandbox string) bool { return sandbox != "none" }
 
 // defaultPrompt is the built-in prompt template.
 func defaultPrompt() string { return loop.DefaultTemplate }
-
-// known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
-func known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
-
-// key is the key of the issue that a person typed, where there is such an issue.
-func (p *parts) key(ctx context.Context, typed string) string {
-	if n, ok := tracker.As[tracker.Namer](p.tracker); ok {
-		if key, ok := n.KeyOf(ctx, typed); ok {
-			return key
-		}
-	}
-	return known(typed)
-}
-
-// names gives what people call an issue; typed, it finds it. The backlog is looked at once.
-func (p *parts) names(ctx context.Context) func(key string) string {
-	known := sync.OnceValue(func() map[string]string {
-		n, ok := tracker.As[tracker.Namer](p.tracker)
-		if !ok {
-			return nil
-		}
-		return n.Names(context.WithoutCancel(ctx))
-	})
-	return func(key string) string { return cmp.Or(known()[key], key) }
-}
-
-var errNoRuns = errors.New("no runs on record")
-
-// runsOf are the runs of an issue, oldest first; never none.
-func (p *parts) runsOf(ctx context.Context, key string) ([]pool.Record, error) {
-	runs, err := p.journal.Runs(ctx, p.key(ctx, key))
-	if err == nil && len(runs) == 0 { // the issue may be gone
-		runs, err = p.journal.Runs(ctx, tracker.Key(key))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) == 0 {
-		if _, err := p.tracker.Get(ctx, p.key(ctx, key)); errors.Is(err, tracker.ErrNotFound) {
-			return nil, usagef("no issue %q in the backlog, and no runs of it on record; `ralph work --dry-run` lists the backlog", key)
-		}
-		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
-	}
-	return runs, nil
-}

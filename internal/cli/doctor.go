@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 const doctorLong = `Look at everything a sweep needs, and say of each thing whether it is there: ok, warn or fail, with the command that
-mends it. It changes nothing but one claim, which it takes and gives back, and, with --create-labels, missing labels.
+fixes it. It changes nothing but one claim, which it takes and releases, and, with --create-labels, missing labels.
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
@@ -36,6 +37,9 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d := &doctor{app: a}
 	d.ok("ralph", buildVersion().line())
 	p, err := a.open(cmd)
+	if untrusted := (*config.UntrustedError)(nil); errors.As(err, &untrusted) {
+		return err // nothing was looked at
+	}
 	if err != nil {
 		d.fail("repository", err.Error(), "")
 		return d.tell()
@@ -44,11 +48,13 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	ctx := cmd.Context()
 	d.ok("repository", p.top)
 	d.base(ctx, p)
+	d.identity(ctx, p)
 	d.claims(ctx, p)
+	d.leftovers(ctx, p)
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)
 	d.sandboxes(ctx, p)
-	d.prompt(p)
+	d.prompt(ctx, p)
 	d.gate(ctx, p)
 	d.disk(p)
 	return d.tell()
@@ -60,13 +66,13 @@ type doctor struct {
 	findings []tracker.Finding
 }
 
-func (d *doctor) add(what string, s tracker.Severity, detail, mend string) {
-	d.findings = append(d.findings, tracker.Finding{What: what, Severity: s, Detail: detail, Mend: mend})
+func (d *doctor) add(what string, s tracker.Severity, detail, fix string) {
+	d.findings = append(d.findings, tracker.Finding{What: what, Severity: s, Detail: detail, Fix: fix})
 }
 
-func (d *doctor) ok(what, detail string)         { d.add(what, tracker.OK, detail, "") }
-func (d *doctor) warn(what, detail, mend string) { d.add(what, tracker.Warn, detail, mend) }
-func (d *doctor) fail(what, detail, mend string) { d.add(what, tracker.Fail, detail, mend) }
+func (d *doctor) ok(what, detail string)        { d.add(what, tracker.OK, detail, "") }
+func (d *doctor) warn(what, detail, fix string) { d.add(what, tracker.Warn, detail, fix) }
+func (d *doctor) fail(what, detail, fix string) { d.add(what, tracker.Fail, detail, fix) }
 
 // tell prints the findings. That something fails is the command's result, and its exit status.
 func (d *doctor) tell() error {
@@ -83,9 +89,10 @@ func (d *doctor) tell() error {
 	} else {
 		colours := map[tracker.Severity]style{tracker.OK: green, tracker.Warn: yellow, tracker.Fail: red}
 		for _, f := range d.findings {
-			ui.printf("%s  %-12s  %s\n", ui.paint(colours[f.Severity], fmt.Sprintf("%-4s", f.Severity)), cleanLine(f.What), cleanLine(f.Detail))
-			if f.Mend != "" {
-				ui.printf("                    %s %s\n", ui.paint(dim, "mend:"), cleanLine(f.Mend))
+			line := ui.wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, cleanLine(f.What), cleanLine(f.Detail)), 20)
+			ui.printf("%s%s\n", ui.paint(colours[f.Severity], line[:4]), line[4:])
+			if f.Fix != "" {
+				ui.printf("                    %s %s\n", ui.paint(dim, "fix:"), cleanLine(f.Fix))
 			}
 		}
 	}
@@ -115,15 +122,16 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 		err = claim.Release(ctx)
 	}
 	if err != nil {
-		d.fail("claims", where+": "+err.Error(), claimsMend(err))
+		d.fail("claims", where+": "+err.Error(), claimsFix(err))
 		return
 	}
 	d.ok("claims", "taken and released "+where)
 }
 
 func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
+	kind, _ := d.app.trackers.Lookup(p.tracker.Name()) // the registry opened it
 	if both := p.passing(); both != "" {
-		d.warn("tracker", both, p.passingMend())
+		d.warn("tracker", both, p.passingFix())
 	}
 	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
 		labels := append([]string{}, p.Labels...)
@@ -134,11 +142,16 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 			}
 		}
 		expect := tracker.Expectation{Labels: labels, Push: p.Publish != "none"}
-		d.findings = append(d.findings, inspector.Inspect(ctx, expect)...)
+		for _, f := range inspector.Inspect(ctx, expect) {
+			if f.What == tracker.FindingLabels && f.Severity == tracker.Warn && f.Fix == "" {
+				f.Fix = "ralph doctor --create-labels"
+			}
+			d.findings = append(d.findings, f)
+		}
 	}
 	list, err := p.tracker.List(ctx, tracker.Query{Labels: p.Labels})
 	if err != nil {
-		d.fail("backlog", err.Error(), "")
+		d.fail("backlog", err.Error(), trackerFix(kind, err))
 		return
 	}
 	ready := 0
@@ -158,12 +171,14 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 }
 
 func (d *doctor) gate(ctx context.Context, p *parts) {
-	if p.Agent == "command" && len(p.AgentCommand) > 0 {
+	if len(p.AgentCommand) > 0 {
 		d.programs(ctx, p, "agent-command", p.AgentCommand[:1])
 	}
 	d.programs(ctx, p, "setup", p.Setup)
 	d.programs(ctx, p, "gate", p.Gate)
 	d.submodules(ctx, p)
+	d.tools(p)
+	d.sources(ctx, p)
 	if len(p.Gate) == 0 {
 		d.warn("gate", "no gate: nothing but the agent's word stands behind its work", "gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
 		return
@@ -175,13 +190,13 @@ type findingData struct {
 	What   string           `json:"what"`
 	Status tracker.Severity `json:"status"`
 	Detail string           `json:"detail"`
-	Mend   string           `json:"mend,omitempty"`
+	Fix    string           `json:"fix,omitempty"`
 }
 
 func findingsJSON(list []tracker.Finding) []findingData {
 	out := []findingData{}
 	for _, f := range list {
-		out = append(out, findingData{f.What, f.Severity, f.Detail, f.Mend})
+		out = append(out, findingData{f.What, f.Severity, f.Detail, f.Fix})
 	}
 	return out
 }

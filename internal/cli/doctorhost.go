@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,15 +19,18 @@ import (
 // versionTime is how long a CLI may take to tell its version.
 const versionTime = 20 * time.Second
 
+// agentFix is what to do about a program that is missing, in the words of a run.
+const agentFix = agents.InstallHint + ", or choose another with --agent or --agent-command"
+
 // agent looks whether the agent's program is there, and whether it seems to be logged in.
 func (d *doctor) agent(ctx context.Context, p *parts) {
 	provider, err := d.app.sandbox(ctx, p)
 	if err != nil {
-		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.host.Env}) // its own line says what is wrong
+		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.host.Env, Deny: d.app.trackers.SecretVars()}) // its own line says what is wrong
 	}
 	agent, options, _, err := d.app.agent(p.Config, provider)
 	if err == nil {
-		err = agent.Check(options)
+		err = agents.Check(agent, options)
 	}
 	if err != nil {
 		d.fail("agent", err.Error(), "")
@@ -39,17 +41,21 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		d.fail("agent", err.Error(), "")
 		return
 	}
-	if agent.Name() == "command" {
+	if agent.Describe().Program == "" {
 		program := options.Command[0]
 		if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
-			d.fail("agent", "command: "+program+" is not in PATH", "install it, or name another: --agent-command")
+			d.fail("agent", agents.NotFound(program), agentFix)
 			return
 		}
 		if _, err := os.Stat(d.app.expand(p.top, program)); err != nil && strings.Contains(program, "/") {
-			d.fail("agent", "command: "+err.Error(), "commit it, or name it with its whole path: --agent-command")
+			d.fail("agent", agent.Name()+": "+err.Error(), "commit it, or name it with its whole path: --agent-command")
 			return
 		}
-		d.ok("agent", "command "+strings.Join(options.Command, " "))
+		d.ok("agent", agent.Name()+" "+strings.Join(options.Command, " "))
+		return
+	}
+	if d.app.lookPath(inv.Argv[0]) == "" {
+		d.fail("agent", agents.NotFound(inv.Argv[0]), agentFix)
 		return
 	}
 	out := proc.NewTail(1 << 10)
@@ -60,36 +66,50 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 	})
 	switch {
 	case err != nil:
-		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), "install it, choose another with --agent, or name a program: --agent-command")
+		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), agentFix)
 	case exit.Code != 0:
 		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
 	default:
 		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
-		d.login(agent.Name())
+		d.login(agent)
 	}
 	if !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
 }
 
-// login looks for what the CLIs log in with. Only a call could tell whether it is good.
-func (d *doctor) login(agent string) {
-	home := d.app.host.getenv("HOME")
-	vars, file, mend := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, ".claude/.credentials.json", "run `claude` once and log in, or set ANTHROPIC_API_KEY"
-	if agent == "codex" {
-		vars, file, mend = []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, ".codex/auth.json", "run `codex login`, or set OPENAI_API_KEY"
+// login looks for a key and for the agent's own login. Only a call could tell whether it is good.
+func (d *doctor) login(agent agents.Agent) {
+	found, trouble := d.app.agentLogin(agent)
+	switch {
+	case trouble != "":
+		d.warn("login", trouble, agent.Describe().Login.Hint)
+	case found != "":
+		d.ok("login", agent.Name()+": "+found)
 	}
-	for _, v := range vars {
-		if d.app.host.getenv(v) != "" {
-			d.ok("login", agent+": "+v+" is set")
-			return
+}
+
+// agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
+// that needs none that ralph knows of.
+func (a *app) agentLogin(agent agents.Agent) (found, trouble string) {
+	login := agent.Describe().Login
+	for _, key := range login.Keys {
+		if a.host.getenv(key.Env) != "" {
+			return key.Env + " is set", ""
 		}
 	}
-	if _, err := os.Stat(filepath.Join(home, file)); err == nil {
-		d.ok("login", agent+": ~/"+file)
-		return
+	path := login.Path(a.user())
+	if path == "" && len(login.Keys) == 0 {
+		return "", ""
 	}
-	d.warn("login", agent+": neither a key nor a login was found", mend)
+	err := errors.New("no login")
+	if login.Read != nil {
+		_, err = login.Read(path)
+	}
+	if err != nil {
+		return "", fmt.Sprintf("agent %s: %v", agent.Name(), err)
+	}
+	return path, ""
 }
 
 func (d *doctor) sandboxes(ctx context.Context, p *parts) {
@@ -100,7 +120,7 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	}
 	provider, err := reg.Lookup(chosenName)
 	if err == nil {
-		err = d.app.trial(ctx, p, provider)
+		err = d.app.preflight(ctx, p, provider)
 	}
 	switch {
 	case err != nil:
@@ -111,10 +131,30 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+strongerThan(chosenName)+", where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
-		if s, ok := provider.(*sbx.Provider); ok {
-			d.sbxLogin(ctx, s, p.Agent)
-		}
 	}
+	if err == nil && provider.Capabilities().Isolated() {
+		d.worktrees(ctx, p, provider)
+	}
+	if s, ok := provider.(*sbx.Provider); ok && err == nil {
+		d.sbxLogin(ctx, s, d.app.about(p.Agent).Sbx)
+	}
+}
+
+// worktrees says how the files of a run are made.
+func (d *doctor) worktrees(ctx context.Context, p *parts, provider sandboxes.Provider) {
+	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
+	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())
+	switch {
+	case ok && p.LayerMaxMB == 0:
+		why = errors.New("layer-max-mb is 0")
+	case ok:
+		why = layers.Layers(ctx, p.repo.Temp())
+	}
+	if why != nil {
+		d.ok("worktrees", "each is a checkout of its own: "+strings.ReplaceAll(why.Error(), "\n", "; "))
+		return
+	}
+	d.ok("worktrees", "from 2,000 files on laid over a checkout of the base that all runs share (overlayfs)")
 }
 
 // strongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
@@ -134,12 +174,12 @@ func (d *doctor) disk(p *parts) {
 	guard := disk.Guard{Place: p.state, Floor: minFree(p.Config)}
 	twice := disk.Guard{Place: p.state, Floor: 2 * minFree(p.Config)}
 	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.state, p.MinFreeMB)
-	const mend = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
+	const hint = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
 	switch {
 	case guard.Short() != nil:
-		d.fail("disk", guard.Short().Error(), mend)
+		d.fail("disk", guard.Short().Error(), hint)
 	case twice.Short() != nil:
-		d.warn("disk", text, mend)
+		d.warn("disk", text, hint)
 	case p.MinFreeMB == 0:
 		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.state+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
 	default:

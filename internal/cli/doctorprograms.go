@@ -8,6 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/toolchain"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // programs looks for the scripts of the repository that commands start with: a worktree has what is committed, and what
@@ -27,14 +34,71 @@ func (d *doctor) programs(ctx context.Context, p *parts, what string, commands [
 		switch {
 		case err != nil:
 			d.warn(what, err.Error(), "")
-		case there:
+		case there || what != "setup" && namedIn(p.Setup, script):
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
-				fmt.Sprintf("git add %s && git commit, or copy: [%s] in .ralph/config.yaml", script, script))
+				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), config.YAML([]string{script})))
 		case what == "agent-command": // the agent's own check says so
 		case what != "setup" && len(p.Setup) > 0: // which may make it
 		default:
 			d.warn(what, fmt.Sprintf("%s does not exist", script), "correct the command, or commit the file")
+		}
+	}
+}
+
+// tools looks for the programs that setup and gate begin with. What is in an image only the gate itself can tell.
+func (d *doctor) tools(p *parts) {
+	provider, err := d.app.sandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+	if err != nil || provider.Capabilities().Isolated() && !showsHost(provider) {
+		return
+	}
+	lines := slices.Concat(p.Setup, p.Gate)
+	for _, program := range toolchain.Programs(lines) {
+		if d.app.lookPath(program) != "" {
+			continue
+		}
+		severity := tracker.Fail
+		if len(p.Setup) > 0 { // which may install it
+			severity = tracker.Warn
+		}
+		d.add("tools", severity, program+" is not in PATH, and setup or gate needs it", "install it, or correct the command")
+	}
+	if !showsHost(provider) {
+		return
+	}
+	if hidden := d.app.hiddenTools(p.Config, lines); len(hidden) > 0 {
+		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
+	}
+}
+
+// sources looks whether the project's tools may fetch from where they are configured to.
+func (d *doctor) sources(ctx context.Context, p *parts) {
+	proposals, err := toolchain.Propose(p.top)
+	network, bad := d.app.network(p.Config)
+	provider, unknown := d.app.sandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+	if err != nil || bad != nil || unknown != nil || len(p.Setup) == 0 || !provider.Capabilities().Egress && !provider.Capabilities().OwnEgress {
+		return
+	}
+	for _, proposal := range proposals {
+		if len(proposal.Setup) == 0 {
+			continue
+		}
+		source, err := proposal.Source(ctx, d.app.host.Env)
+		if err != nil {
+			d.warn("network", err.Error(), "")
+			continue
+		}
+		for _, address := range source.Hosts {
+			host, port := address, 443
+			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
+				host, port = r.Host, r.Ports[0]
+			}
+			private := privateHost(ctx, address)
+			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
+			key := map[bool]string{false: "allow", true: "allow-private"}[private]
+			if !allowed {
+				d.warn("network", proposal.Tool+" fetches from "+address+", which runs may not reach", "--"+key+" "+address+", or "+key+": ["+address+"] in your configuration")
+			}
 		}
 	}
 }
@@ -57,6 +121,13 @@ func (d *doctor) submodules(ctx context.Context, p *parts) {
 		d.warn("submodules", "their folders are empty in worktrees: neither setup nor before brings them",
 			`setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`)
 	}
+}
+
+// namedIn reports that a line of the setup names the folder at the top that a script is in, such as .venv: it makes it.
+func namedIn(setup []string, script string) bool {
+	folder, _, below := strings.Cut(script, "/")
+	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("/;&", r) }
+	return below && slices.ContainsFunc(setup, func(line string) bool { return slices.Contains(strings.FieldsFunc(line, edge), folder) })
 }
 
 // scriptOf is the file in the repository that a command line runs, as far as its first words tell; empty for others.

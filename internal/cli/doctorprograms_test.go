@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +34,47 @@ func TestScriptOf(t *testing.T) {
 	} {
 		if got := scriptOf(in); got != want {
 			t.Errorf("scriptOf(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestDoctorSeesTools: programs of setup and gate that are missing, or in folders that the sandbox does not show, and
+// hosts that their tools need.
+func TestDoctorSeesTools(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	m.write(t, "go.mod", "module x\n")
+	m.write(t, "go.sum", "x\n")
+	m.commit(t)
+	bin := t.TempDir()
+	script := "#!/bin/sh\n[ \"$2\" = GOPROXY ] && echo https://goproxy.invalid,http://127.0.0.1:8081\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	path := func(h *Host) { h.Env = append(slices.Clone(h.Env), "PATH="+bin+":/usr/bin:/bin") }
+	args := []string{"doctor", "--sandbox=native", "--agent-command=true", "--setup", "go mod download", "--gate", "no-such-program --all"}
+	lines := []string{
+		"warn  tools         no-such-program is not in PATH, and setup or gate needs it",
+		"sandbox-show: [\"" + bin + "\"] in your configuration",
+		"warn  network       go fetches from goproxy.invalid, which runs may not reach",
+		"--allow goproxy.invalid, or allow: [goproxy.invalid] in your configuration",
+		"--allow-private 127.0.0.1:8081",
+	}
+	if got := m.run(t, path, "doctor", "--sandbox=none", "--agent-command=true", "--gate", "no-such-program --all"); got.status != exitFailed ||
+		!strings.Contains(got.stdout, "fail  tools         no-such-program is not in PATH") {
+		t.Errorf("without a setup that may install it: %+v", got)
+	}
+	got := m.run(t, path, args...)
+	for _, line := range lines {
+		if !strings.Contains(got.stdout, line) {
+			t.Errorf("no %q in:\n%s", line, got.stdout)
+		}
+	}
+	got = m.run(t, path, append(args, "--sandbox-show", bin, "--allow", "*.goproxy.invalid", "--allow", "goproxy.invalid", "--allow-private", "127.0.0.1:8081")...)
+	for _, line := range lines[1:] {
+		if strings.Contains(got.stdout, line) {
+			t.Errorf("%q still in:\n%s", line, got.stdout)
 		}
 	}
 }

@@ -1,21 +1,22 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/feedback"
 )
 
 // prompt looks whether the template can be filled in, and tells the agent what it has to know.
-func (d *doctor) prompt(p *parts) {
-	prompt, err := p.prompt()
+func (d *doctor) prompt(ctx context.Context, p *parts) {
+	prompt, err := p.prompt(ctx)
 	if err == nil && prompt.Template == "" {
 		d.ok("prompt", "the built-in one; your own would be .ralph/prompt.md")
 		return
 	}
 	if err == nil {
-		err = prompt.Check(pool.PromptKeys())
+		err = prompt.Check(feedback.PromptKeys())
 	}
 	if err != nil {
 		d.fail("prompt", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the template, or move it away for the built-in one; `ralph prompt KEY` shows what comes of it")

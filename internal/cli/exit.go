@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // The exit statuses. They are part of the interface, and stand in the help of ralph.
@@ -20,7 +24,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitIncomplete  = 3 // some issues did not succeed
-	exitParked      = 4 // nothing could be done: agent or tracker unavailable
+	exitParked      = 4 // nothing could be done: agent, sandbox or tracker unavailable
 	exitInterrupted = 130
 )
 
@@ -49,6 +53,9 @@ type problem struct {
 	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, each a line of Message
 }
 
+// remoteHint is the way around a remote that is away or takes nothing.
+const remoteHint = "to work on this machine only, without the remote: --remote none"
+
 // asProblem is the one place where an error becomes an exit status and a hint.
 func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	if err == nil {
@@ -63,19 +70,33 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 		return &problem{Status: exitInterrupted, Message: message}
 	}
 	var (
-		decided *exitError
-		invalid config.Problems
+		decided   *exitError
+		invalid   config.Problems
+		untrusted *config.UntrustedError
 	)
+	hint := identityHint(err)
+	if errors.Is(err, worktree.ErrNoBase) {
+		hint = "check a branch out with: git switch BRANCH"
+	}
+	if errors.Is(err, worktree.ErrRemote) {
+		hint = remoteHint
+	}
+	if errors.Is(err, local.ErrNoFolder) {
+		hint = initFix
+	}
 	switch {
 	case errors.As(err, &decided):
-		return &problem{Status: decided.status, Message: err.Error(), Hint: decided.hint}
+		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hint)}
 	case errors.As(err, &invalid):
 		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
+	}
+	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) {
+		return &problem{Status: exitUsage, Message: err.Error()}
 	}
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &problem{Status: exitUsage, Message: message}
 	}
-	return &problem{Status: exitFailed, Message: err.Error()}
+	return &problem{Status: exitFailed, Message: err.Error(), Hint: hint}
 }
 
 // unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.

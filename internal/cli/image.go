@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/sandboxes/image"
@@ -59,18 +60,13 @@ func newEngineCommand(a *app, engine string) *cobra.Command {
 func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
-		Long: "Build the image from the Dockerfile (Containerfile for podman) at the repository's top, or else the one in .ralph. The tag\n" +
-			"tells the repository and what the image was built from. The engine's output and exit status are passed on.",
-		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --image my-agent:1 --build-arg NODE=24",
+		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
+			"copy the files of that folder, but none that git ignores. The tag tells the repository and what the image was built\n" +
+			"from. The engine's output and exit status are passed on.",
+		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, file, tag, top string, args []string) error {
-				if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: top, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
-					return err
-				}
-				a.ui.printf("Built %s from %s\n", cleanLine(tag), cleanLine(file))
-				return nil
-			})
+			return a.buildImage(cmd, *f)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,11 +78,26 @@ func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
 	return cmd
 }
 
+func (a *app) buildImage(cmd *cobra.Command, f imageFlags) error {
+	return runImage(cmd, a, f, func(ctx context.Context, e image.Engine, file, tag string, args []string) error {
+		files, remove, err := buildContext(ctx, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		defer remove()
+		if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: files, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
+			return err
+		}
+		a.ui.printf("Built %s from %s\n", cleanLine(tag), cleanLine(file))
+		return nil
+	})
+}
+
 func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, _, tag, _ string, _ []string) error {
+			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, _, tag string, _ []string) error {
 				if err := e.Remove(ctx, tag); err != nil {
 					return err
 				}
@@ -102,17 +113,18 @@ func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 }
 
 func runImage(
-	cmd *cobra.Command, a *app, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag, top string, args []string) error,
+	cmd *cobra.Command, a *app, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
 ) error {
 	if err := a.checkRepo(); err != nil {
 		return err
 	}
 	top, err := a.top(cmd.Context())
-	if err != nil {
-		top = a.dir() // an image needs no repository
-	}
+	outside := err != nil
 	if f.engine, err = a.engine(cmd, f.engine, top); err != nil {
 		return err
+	}
+	if outside {
+		top = a.dir() // an image needs no repository
 	}
 	args, err := image.Args(f.args)
 	if err != nil {
@@ -121,7 +133,7 @@ func runImage(
 	file, tag := f.file, f.tag
 	if file == "" {
 		if file, err = image.File(top, f.engine); err != nil && tag == "" {
-			return &exitError{status: exitUsage, err: err}
+			return &exitError{status: exitUsage, err: err, hint: "write one with: ralph init --sandbox " + f.engine + "; or name yours with --file"}
 		}
 	} else {
 		file = a.path(file)
@@ -133,11 +145,13 @@ func runImage(
 	}
 	err = do(cmd.Context(), image.Engine{
 		Name: f.engine, Env: a.host.Env, Stdout: a.ui.out, Stderr: a.ui.err, Interrupt: a.host.Interrupt,
-	}, file, tag, top, args)
+	}, file, tag, args)
 	var exit *image.ExitError
 	switch {
 	case errors.As(err, &exit):
 		return &exitError{status: exit.Code, err: err}
+	case errors.Is(err, exec.ErrNotFound):
+		return &exitError{status: exitFailed, err: err, hint: "install it, or name another engine with --engine"}
 	case errors.Is(err, image.ErrNoImage):
 		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.engine, tag)
 	}
@@ -152,9 +166,7 @@ func (a *app) engine(cmd *cobra.Command, named, top string) (string, error) {
 		}
 		return named, nil
 	}
-	loaded, err := config.Load(config.Sources{
-		Flags: pflag.NewFlagSet("", pflag.ContinueOnError), Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(),
-	})
+	loaded, err := config.Load(a.sources(nil, top))
 	switch {
 	case err != nil:
 		return "", err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,101 @@ func TestImageRemovedTwice(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %+v", engine, got)
 		}
+	}
+}
+
+// TestImageHints: what is missing for a build comes with the command that helps.
+func TestImageHints(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, want string }{
+		"no build file": {"Dockerfile", "no Dockerfile in .ralph\nralph: write one with: ralph init --sandbox docker; or name yours with --file\n"},
+		"no engine":     {".ralph/Dockerfile", "docker is not installed: "},
+	} {
+		m := newMachine(t)
+		m.write(t, c.file, "FROM scratch\n")
+		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + m.root} }, "image", "build", "--engine=docker")
+		if got.status == exitOK || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestImageContext: what the build can copy is the build file's folder, without what git ignores.
+func TestImageContext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"own":   {nil, ".ralph/.gitignore .ralph/Dockerfile .ralph/tools/x"},
+		"named": {[]string{"--file", "Dockerfile"}, ".gitignore .ralph/.gitignore .ralph/Dockerfile .ralph/tools/x Dockerfile README ign link"},
+	} {
+		m := newMachine(t)
+		for path, text := range map[string]string{
+			"Dockerfile": "FROM project\n", ".env": "KEY=1\n", ".ralph/.env": "KEY=2\n", ".ralph/Dockerfile": "FROM scratch\n", "README": "x",
+			".ralph/tools/x": "x", ".gitignore": "ignored\n", ".ralph/.gitignore": "/other.env\n", "ignored": "x", ".ralph/other.env": "KEY=3\n", "ign": "x",
+		} {
+			m.write(t, path, text)
+		}
+		if err := os.Symlink("/etc/passwd", m.repo+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		seen := filepath.Join(m.home, "seen")
+		bin := m.program(t, "docker", `for dir; do :; done; cd "$dir" && find . -type f -o -type l | sort | tr '\n' ' ' >'`+seen+`'; pwd >>'`+seen+"'\n")
+		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+			append([]string{"image", "build", "--engine=docker"}, c.args...)...)
+		text, err := os.ReadFile(seen)
+		if err != nil || got.status != exitOK {
+			t.Fatalf("%s: %v, %+v", name, err, got)
+		}
+		files, dir, _ := strings.Cut(string(text), " /")
+		if files = strings.ReplaceAll(files, "./", ""); name == "own" {
+			c.want = strings.ReplaceAll(c.want, ".ralph/", "")
+		}
+		if files != c.want {
+			t.Errorf("%s: the build sees %q, want %q", name, files, c.want)
+		}
+		if _, err := os.Stat("/" + strings.TrimSpace(dir)); !os.IsNotExist(err) {
+			t.Errorf("%s: the copy is still there: %v", name, err)
+		}
+	}
+}
+
+// TestInitBuildsTheImage at the end, when that is wanted; else it says how.
+func TestInitBuildsTheImage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args   []string
+		answer string // on a terminal; empty: there is none
+		built  bool
+	}{
+		"yes":      {[]string{"--yes"}, "", true},
+		"agreed":   {[]string{"--model="}, "\ntrue\nyes\n", true},
+		"declined": {[]string{"--model="}, "\ntrue\nno\n", false},
+		"no one":   {nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, "go.mod", "module x\n")
+			m.write(t, "go.sum", "")
+			bin := m.program(t, "docker", "echo docker $1\n")
+			got := m.run(t, func(h *Host) {
+				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")}
+				if c.answer != "" {
+					h.Interactive, h.Stdin = true, strings.NewReader(c.answer)
+				}
+			}, append([]string{"init", "--agent=codex", "--sandbox=docker"}, c.args...)...)
+			if got.status != 0 || strings.Contains(got.stdout, "\nBuilt ralph:") != c.built || strings.Contains(got.stdout, "ralph image build") == c.built {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	m := newMachine(t)
+	bin := m.program(t, "docker", "exit 3\n")
+	got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+		"init", "--agent=codex", "--sandbox=docker", "--yes")
+	if got.status == 0 || !strings.Contains(got.stderr, "the files are written, and the image is not built") || !strings.Contains(got.stderr, "ralph image build") {
+		t.Errorf("a build that fails: %+v", got)
 	}
 }

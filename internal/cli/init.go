@@ -6,20 +6,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 const initLong = `Set a repository up for ralph: write .ralph/ with a configuration, a prompt, an image for the agent and a backlog with an
 example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required. In a clone
-of a project on GitHub or GitLab the issues are those of the project, and no backlog is written, unless --tracker local
-says so.
+of a project on %s the issues are those of the project, and no backlog is written, unless --tracker local
+says so. For docker and podman init ends with the build of the image, when you agree to it.
 
 Nothing is ever overwritten: where .ralph exists, init does nothing and exits with status 1.`
+
+// forgeTitles names the trackers that keep issues on a server.
+func (a *app) forgeTitles() string {
+	var titles []string
+	for _, d := range a.trackers.All() {
+		if d.Takes(tracker.OptionProject) {
+			titles = append(titles, d.Title)
+		}
+	}
+	return strings.Join(titles, " or ")
+}
 
 // initOptions are the choices given as flags; a nil one is asked for.
 type initOptions struct {
@@ -27,27 +41,34 @@ type initOptions struct {
 	tracker               *string
 	command               []string
 	skip                  *bool
-	gate                  []string
-	gateGiven             bool
+	gate, setup           []string
+	gateGiven, setupGiven bool
+	allow, private        []string
+	allowGiven            bool
+	yes                   bool  // nothing is asked
+	build                 *bool // set to whether the image is to be built
 }
 
 func newInitCommand(a *app) *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Set a repository up for ralph",
-		Long:  initLong,
+		Long:  fmt.Sprintf(initLong, a.forgeTitles()),
 		Example: "  ralph init\n" +
+			"  ralph init --yes\n" +
 			"  ralph init --agent claude-code --sandbox none --gate 'go test ./...'\n" +
 			"  ralph init --agent command --agent-command 'my-agent --quiet' --sandbox none",
 		GroupID: groupSetUp,
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
-	a.bind(cmd, "agent", "model", "agent-command", "skip-permissions", "sandbox", "gate", "tracker")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
+	a.bind(cmd, "agent", "model", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
 }
 
-func runInit(cmd *cobra.Command, a *app) error {
+func runInit(cmd *cobra.Command, a *app, yes bool) error {
 	ctx := cmd.Context()
 	if err := a.checkRepo(); err != nil {
 		return err
@@ -63,6 +84,7 @@ func runInit(cmd *cobra.Command, a *app) error {
 	if err != nil {
 		return err
 	}
+	given.yes, given.build = yes, new(bool)
 	choices, err := a.decide(ctx, top, given)
 	if err != nil {
 		if errors.Is(err, errInterrupted) {
@@ -70,7 +92,7 @@ func runInit(cmd *cobra.Command, a *app) error {
 		}
 		return err
 	}
-	choices.Prompt = defaultPrompt()
+	choices.Prompt, choices.About = defaultPrompt(), a.about(choices.Agent)
 	files, err := scaffold.Files(choices)
 	if err != nil {
 		return err
@@ -81,7 +103,17 @@ func runInit(cmd *cobra.Command, a *app) error {
 		}
 		return err
 	}
-	a.printScaffold(top, choices, files)
+	if err := a.trustOwn(top); err != nil {
+		a.ui.warn(err.Error())
+	}
+	a.printScaffold(top, choices, files, *given.build)
+	if !*given.build {
+		return nil
+	}
+	a.ui.printf("\n")
+	if err := a.buildImage(cmd, imageFlags{engine: choices.Sandbox}); err != nil {
+		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
+	}
 	return nil
 }
 
@@ -92,15 +124,15 @@ func existsAlready(dir string) error {
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
 func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
-	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.host.Dir, Choices: a.choices(), Partial: true})
+	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.host.Dir, Choices: a.choices(), Commanded: a.commanded(), Partial: true})
 	if err != nil {
 		return initOptions{}, err
 	}
 	c := loaded.Config
-	if c.Agent != "command" && len(c.AgentCommand) > 0 {
-		return initOptions{}, usagef("--agent-command needs --agent command, not %s", c.Agent)
+	if program := a.about(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
+		return initOptions{}, usagef("--agent-command needs --agent %s, not %s", strings.Join(a.commanded(), " or "), c.Agent)
 	}
-	o := initOptions{command: c.AgentCommand, gate: c.Gate}
+	o := initOptions{command: c.AgentCommand, gate: c.Gate, setup: c.Setup}
 	if loaded.Origin("agent").Source == config.FromFlag {
 		o.agent = &c.Agent
 	}
@@ -117,12 +149,17 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 		o.tracker = &c.Tracker
 	}
 	o.gateGiven = loaded.Origin("gate").Source == config.FromFlag
+	o.setupGiven = loaded.Origin("setup").Source == config.FromFlag
+	for _, key := range []string{"allow", "allow-private"} {
+		o.allowGiven = o.allowGiven || loaded.Origin(key).Source == config.FromFlag
+	}
+	o.allow, o.private = c.Allow, c.AllowPrivate
 	return o, nil
 }
 
 // decide fills in what the flags leave open, by asking or by refusing.
 func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.Choices, error) {
-	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Gate: o.gate}
+	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Setup: o.setup, Gate: o.gate, Allow: o.allow, AllowPrivate: o.private}
 	if o.agent != nil {
 		c.Agent = *o.agent
 	}
@@ -135,16 +172,23 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 	if o.skip != nil {
 		c.SkipPermissions = *o.skip
 	}
-	forge, err := o.place(ctx, top, &c)
+	forge, err := a.place(ctx, o, top, &c)
 	if err != nil {
 		return c, err
 	}
-	if !a.host.Interactive {
-		return c, missing(c, a.choices())
+	if o.yes {
+		a.assume(&c)
+		*o.build = slices.Contains(engines(), c.Sandbox)
+	}
+	if !a.host.Interactive || o.yes {
+		if err := a.missing(c, o.yes); err != nil {
+			return c, err
+		}
+		return c, a.propose(ctx, top, o, &c)
 	}
 	ask := newAsker(ctx, a.ui, a.host.Stdin)
-	if forge != "" {
-		if err := ask.place(ctx, forge, &c); err != nil {
+	if folder, has := a.trackers.Folder(); has && forge != nil {
+		if err := ask.place(ctx, *forge, folder, &c); err != nil {
 			return c, err
 		}
 	}
@@ -153,12 +197,13 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 			return c, err
 		}
 	}
-	if c.Agent == "command" && len(c.Command) == 0 {
+	named := a.about(c.Agent).Program == "" // by the user
+	if named && len(c.Command) == 0 {
 		if c.Command, err = ask.words(ctx, "Which program is it?", "it reads the prompt on standard input"); err != nil {
 			return c, err
 		}
 	}
-	if o.model == nil && c.Agent != "command" {
+	if o.model == nil && a.about(c.Agent).Models {
 		if c.Model, err = ask.text(ctx, "Which model?", "Enter: the agent's own default", ""); err != nil {
 			return c, err
 		}
@@ -168,60 +213,51 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 			return c, err
 		}
 	}
-	if o.skip == nil && c.Agent != "command" && !a.isolates(c.Sandbox) {
+	if o.skip == nil && !named && !a.isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
 		if c.SkipPermissions, err = ask.yes(ctx, question, "it can do little unattended otherwise"); err != nil {
 			return c, err
 		}
 	}
-	if !o.gateGiven {
-		guess, note := guessGate(top), "Enter: as shown"
-		if guess == "" {
-			note = "Enter: none, for now"
-		}
-		line, err := ask.text(ctx, "Which command must pass before work counts as done?", note, guess)
-		if err != nil {
+	if err := a.propose(ctx, top, o, &c); err != nil {
+		return c, err
+	}
+	if len(c.Setup) > 0 && !o.setupGiven {
+		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds what the project depends on?", c.Setup); err != nil {
 			return c, err
 		}
-		if line != "" {
-			c.Gate = []string{line}
+	}
+	if !o.gateGiven {
+		if c.Gate, err = ask.shellLine(ctx, "Which command must pass before work counts as done?", c.Gate); err != nil {
+			return c, err
 		}
 	}
-	return c, nil
+	if slices.Contains(engines(), c.Sandbox) {
+		*o.build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
+	}
+	return c, err
 }
 
 // missing names the flags that have no default and were not given.
-func missing(c scaffold.Choices, choices map[string][]string) error {
+func (a *app) missing(c scaffold.Choices, yes bool) error {
 	var flags []string
+	choices := a.choices()
 	if c.Agent == "" {
 		flags = append(flags, "--agent ("+strings.Join(choices["agent"], ", ")+")")
 	}
-	if c.Agent == "command" && len(c.Command) == 0 {
+	if c.Agent != "" && a.about(c.Agent).Program == "" && len(c.Command) == 0 {
 		flags = append(flags, "--agent-command ('PROGRAM ARG…')")
 	}
 	if c.Sandbox == "" {
 		flags = append(flags, "--sandbox ("+strings.Join(choices["sandbox"], ", ")+")")
 	}
-	if len(flags) == 0 {
+	switch {
+	case len(flags) == 0:
 		return nil
+	case yes:
+		return usagef("--yes finds no agent in PATH to propose; give %s", strings.Join(flags, " and "))
 	}
-	return usagef("there is no terminal to ask on; give %s", strings.Join(flags, " and "))
-}
-
-// guessGate is the usual test command of the kind of project that stands at top; empty when there is no telling.
-func guessGate(top string) string {
-	for _, g := range []struct{ file, line string }{
-		{"go.mod", "go vet ./... && go test ./..."},
-		{"Cargo.toml", "cargo test"},
-		{"package.json", "npm test"},
-		{"pyproject.toml", "python -m pytest"},
-		{"Makefile", "make test"},
-	} {
-		if info, err := os.Lstat(filepath.Join(top, g.file)); err == nil && info.Mode().IsRegular() {
-			return g.line
-		}
-	}
-	return ""
+	return usagef("there is no terminal to ask on; give %s, or --yes to take what is proposed", strings.Join(flags, " and "))
 }
 
 func (a *app) agentOptions() []option {
@@ -236,10 +272,19 @@ func (a *app) sandboxOptions() []option {
 	var out []option
 	for _, name := range a.choices()["sandbox"] {
 		o := option{name: name}
-		if !a.isolates(name) {
-			o.note = "on this host, without isolation"
-		} else if name == "landlock" {
+		switch {
+		case name == "auto":
+			o.note = "native; nothing falls back to less"
+		case name == "native":
+			o.note = "on this host, in namespaces: needs no engine and no image"
+		case name == "docker", name == "podman":
+			o.note = "a container: needs " + name + " and an image"
+		case name == "sbx":
+			o.note = "a microVM of Docker Sandboxes: needs a Docker login"
+		case name == "landlock":
 			o.note = "on this host, below access rules: weaker than the others"
+		case !a.isolates(name):
+			o.note = "on this host, without isolation"
 		}
 		out = append(out, o)
 	}
@@ -252,21 +297,31 @@ func defaultLabel() string {
 	return labels[0]
 }
 
-func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.File) {
+func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.File, build bool) {
 	a.ui.printf("Wrote %s:\n", cleanLine(filepath.Join(top, scaffold.Dir)))
 	for _, f := range files {
 		a.ui.printf("  %s\n", f.Path)
 	}
+	a.printChecks(c)
 	a.ui.printf("\nNext:\n")
 	step := 0
 	next := func(format string, args ...any) {
 		step++
-		a.ui.printf("  %d. "+format+"\n", append([]any{step}, args...)...)
+		a.ui.printf("%s\n", a.ui.wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
+	}
+	inside := slices.Contains(engines(), c.Sandbox) // and so is the agent
+	if p := c.About.Program; p != "" && !inside && a.lookPath(p) == "" {
+		next("%s; %s.", agents.NotFound(p), agentFix)
+	}
+	if agent, err := a.agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
+		if _, trouble := a.agentLogin(agent); trouble != "" {
+			next("%s; %s.", cleanLine(trouble), c.About.Login.Hint)
+		}
 	}
 	if len(c.Gate) == 0 {
 		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself.")
 	}
-	if !c.SkipPermissions && c.Agent != "command" && !a.isolates(c.Sandbox) {
+	if !c.SkipPermissions && c.About.Program != "" && !a.isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	if c.Backlog {
@@ -274,6 +329,10 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	} else {
 		next("Put the label %s on an issue of the project; for a backlog of files start anew with --tracker local.", c.Label)
 	}
+	if inside && !build {
+		next("ralph image build       makes the image that agents and checks run in.")
+	}
+	next("Commit .ralph, so that other clones have it; here it works uncommitted, too.")
 	next("ralph doctor            says what is still missing.")
 	next("ralph work --dry-run    shows what would be worked.")
 	next("ralph work              works it.")

@@ -6,19 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/tracker/local"
 )
 
 func TestInit(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "init", "--agent", "claude-code", "--sandbox", "none", "--model", "some: model", "--gate", "go test ./... # all")
-	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "Wrote ROOT/repo/.ralph:\n") || !strings.Contains(got.stdout, "Next:\n") {
+	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "Wrote ROOT/repo/.ralph:\n") || !strings.Contains(got.stdout, "Next:\n") || !strings.Contains(got.stdout, ". Commit .ralph, ") {
 		t.Errorf("got %+v", got)
 	}
 	var names []string
@@ -52,7 +53,7 @@ func TestInitImage(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
 		"claude-code": "npm install --global @anthropic-ai/claude-code@", "codex": "npm install --global @openai/codex@",
-		"command": "# Install the program that `agent-command` names here.",
+		"command": "# Install the agent's program here.",
 	} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +86,7 @@ func TestInitWizard(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, "go.mod", "module x\n")
-	answers := "cdex\n2\n\nnone\nmaybe\nyes\n\n"
+	answers := "cdex\n2\n\nnone\nmaybe\nyes\n\n\n"
 	got := m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, strings.NewReader(answers) }, "init")
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)
@@ -165,7 +166,7 @@ func TestExampleIssueIsNotPickedUp(t *testing.T) {
 	if got := m.run(t, nil, "init", "--agent=codex", "--sandbox=none"); got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	backlog, err := backlog(config.Config{Local: config.Local{Dir: filepath.Join(m.repo, ".ralph/backlog")}}, t.TempDir())
+	backlog, err := local.New(local.Config{Dir: filepath.Join(m.repo, ".ralph/backlog"), LockDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +179,57 @@ func TestExampleIssueIsNotPickedUp(t *testing.T) {
 	}
 }
 
-func TestGuessGate(t *testing.T) {
+// TestInitProposes what the project's tools need: their programs stand in a folder that the sandbox does not show.
+func TestInitProposes(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]string{"go.mod": "go vet ./... && go test ./...", "package.json": "npm test", "README": ""} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := guessGate(dir); got != want {
-			t.Errorf("%s: %q", file, got)
-		}
+	for name, c := range map[string]struct {
+		args []string
+		want map[string]string
+	}{
+		"yes": {[]string{"--yes"}, map[string]string{
+			"agent": "codex", "sandbox": "auto", "setup": "go mod download && (go vet ./... || true)", "gate": "go vet ./... && go test ./...", "allow": "goproxy.invalid\nsum.invalid",
+			"allow-private": "127.0.0.1:8081", "agent-env": "GOPROXY=(hidden)\nGOSUMDB=(hidden)",
+			"sandbox-show": "BIN",
+		}},
+		"nothing isolated": {[]string{"--agent=codex", "--sandbox=none"}, map[string]string{"setup": "go mod download && (go vet ./... || true)", "allow": "", "agent-env": "", "sandbox-show": ""}},
+		"docker":           {[]string{"--agent=codex", "--sandbox=docker"}, map[string]string{"allow": "goproxy.invalid\nsum.invalid", "sandbox-show": ""}},
+		"given": {[]string{"--yes", "--setup=a", "--setup=b", "--gate=c", "--allow=d.invalid"}, map[string]string{
+			"setup": "a\nb", "gate": "c", "allow": "d.invalid", "allow-private": "", "agent-env": "", "sandbox-show": "",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, "go.mod", "module x\n")
+			m.write(t, "go.sum", "x\n")
+			bin := t.TempDir()
+			for program, script := range map[string]string{
+				"agents/codex": "", "BIN/go": `if [ "$GOENV" = off ]; then echo built-in; elif [ "$2" = GOPROXY ]; then echo https://goproxy.invalid,direct
+					else echo "sum.invalid http://127.0.0.1:8081"; fi`,
+			} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(bin, program)), 0o755); err != nil { //nolint:gosec // programs
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
+					t.Fatal(err)
+				}
+			}
+			path := func(h *Host) {
+				h.Env = append(slices.DeleteFunc(slices.Clone(h.Env), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+bin+"/BIN:"+bin+"/agents:/usr/bin:/bin")
+			}
+			got := m.run(t, path, append([]string{"init"}, c.args...)...)
+			if got.status != 0 {
+				t.Fatalf("got %+v", got)
+			}
+			for key, want := range c.want {
+				now := m.run(t, path, "config", key)
+				if now.status != 0 || strings.TrimSpace(strings.ReplaceAll(now.stdout, bin+"/", "")) != want {
+					t.Errorf("%s: got %+v, want %q", key, now, want)
+				}
+				if line, _, _ := strings.Cut(strings.TrimSuffix(want, "(hidden)"), "\n"); want != "" && key != "agent" && key != "sandbox" && key != "agent-env" && !strings.Contains(got.stdout, line) {
+					t.Errorf("%s is not shown:\n%s", key, got.stdout)
+				}
+			}
+		})
 	}
 }

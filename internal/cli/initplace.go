@@ -4,34 +4,38 @@ import (
 	"context"
 
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// place decides where the issues are: where the flag says, else on the forge that the remote is on, else in a folder. A
-// folder beside a forge would hide the project's own issues. It returns the forge that nobody has named.
-func (o initOptions) place(ctx context.Context, top string, c *scaffold.Choices) (forge string, err error) {
+// place decides where the issues are: where the flag says, else on the forge of the remote, else in a folder. A folder
+// beside a forge would hide the project's own issues. It returns the forge when no flag decided.
+func (a *app) place(ctx context.Context, o initOptions, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
 	if o.tracker != nil {
-		c.Tracker, c.Backlog = *o.tracker, *o.tracker == "local"
-		return "", nil
+		kind, err := a.trackers.Lookup(*o.tracker)
+		c.Tracker, c.Backlog = kind.Name, kind.Takes(tracker.OptionFolder)
+		return nil, err
 	}
 	remote, err := worktree.RemoteURL(ctx, top, "origin")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	forge = forgeOf(remote)
-	c.Backlog = forge == ""
-	return forge, nil
+	if kind, found := a.trackers.ForRemote(remote); found {
+		return &kind, nil
+	}
+	c.Backlog = true
+	return nil, nil
 }
 
 // place asks where the issues are, in a clone of a forge's project.
-func (a *asker) place(ctx context.Context, forge string, c *scaffold.Choices) error {
+func (a *asker) place(ctx context.Context, forge, folder tracker.Descriptor, c *scaffold.Choices) error {
 	answer, err := a.choose(ctx, "Where are the issues?", []option{
-		{name: forge, note: "those of the project that this is a clone of"},
-		{name: "local", note: "files in .ralph/backlog"},
+		{name: forge.Name, note: forge.Summary + ", the one that this is a clone of"},
+		{name: folder.Name, note: folder.Summary},
 	})
 	if err != nil {
 		return err
 	}
-	c.Tracker, c.Backlog = answer, answer == "local"
+	c.Tracker, c.Backlog = answer, answer == folder.Name
 	return nil
 }

@@ -57,7 +57,7 @@ func TestAutoSaysWhatItPassesOver(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
 	m.commit(t)
 	args := []string{"--sandbox=none", "--agent-command=true", "--project=https://github.com/acme/widgets"}
-	const want = "tracker auto: local, because ROOT/repo/.ralph/backlog is there; the issues on github are not looked at"
+	const want = "tracker auto: local, because ROOT/repo/.ralph/backlog exists; the issues on github are ignored"
 	if got := m.run(t, nil, append([]string{"doctor"}, args...)...); !strings.Contains(got.stdout, "warn  tracker       "+want) || !strings.Contains(got.stdout, "--tracker github") {
 		t.Errorf("doctor: %+v", got)
 	}
@@ -66,7 +66,7 @@ func TestAutoSaysWhatItPassesOver(t *testing.T) {
 	}
 	for _, said := range [][]string{{"--tracker=local"}, {"--project="}} {
 		got := m.run(t, nil, append(append([]string{"doctor"}, args...), said...)...)
-		if strings.Contains(got.stdout, "are not looked at") {
+		if strings.Contains(got.stdout, "are ignored") {
 			t.Errorf("%v: %+v", said, got)
 		}
 	}

@@ -3,30 +3,29 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file, and keeps its raw streams.
+// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
 type jobLog struct {
-	ui   *printer
-	name string
-	dir  string   // of the raw streams
-	file *os.File // --log-file; nil: the terminal
+	ui      *printer
+	secrets *redact.Secrets
+	name    string
+	file    *os.File // --log-file; nil: the terminal
 }
 
 // jobLog opens the log of one run.
-func (a *app) jobLog(p *parts, f runFlags) (*jobLog, error) {
-	l := &jobLog{ui: a.ui, name: f.name, dir: filepath.Join(p.state, "jobs", "runs", time.Now().UTC().Format("20060102-150405.000000000"))}
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
-	}
+func (a *app) jobLog(f runFlags, secrets *redact.Secrets) (*jobLog, error) {
+	l := &jobLog{ui: a.ui, secrets: secrets, name: f.name}
 	if f.logFile == "" {
 		return l, nil
 	}
@@ -45,16 +44,8 @@ func (l *jobLog) close() {
 	}
 }
 
-func (l *jobLog) stream(name string) (io.WriteCloser, error) {
-	f, err := os.OpenFile(filepath.Join(l.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
-	}
-	return pool.Capped(f), nil
-}
-
 func (l *jobLog) say(format string, args ...any) {
-	text := clean(fmt.Sprintf(format, args...))
+	text := l.secrets.Mask(clean(fmt.Sprintf(format, args...)))
 	if l.name != "" {
 		text = "[" + cleanLine(l.name) + "] " + text
 	}
@@ -82,6 +73,9 @@ func (l *jobLog) event(e loop.Event) {
 	case loop.EventEnded:
 		if e.Result != nil && e.Result.Failure != nil {
 			l.say("agent failed: %s", e.Result.Failure)
+			if e.Result.Stderr != "" {
+				l.say("the end of its standard error:\n%s", e.Result.Stderr)
+			}
 		}
 	}
 }
@@ -93,6 +87,8 @@ func (l *jobLog) agent(e *agents.Event) {
 		l.say("%s", e.Text)
 	case e.Kind == agents.EventTool:
 		l.say("  %s %s", e.Name, e.Detail)
+	case e.Kind == agents.EventDenied:
+		l.say("  permission denied: %s %s", e.Name, e.Detail)
 	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.verbose:
 		l.say("  %s: %s", e.Kind, e.Text)
 	}
@@ -100,23 +96,12 @@ func (l *jobLog) agent(e *agents.Event) {
 
 // jobData is what `ralph run --json` prints. Fields are only ever added.
 type jobData struct {
-	End        loop.End          `json:"end"`
-	Error      string            `json:"error,omitempty"`
-	Signal     string            `json:"completion_signal,omitempty"`
-	Iterations []loop.Iteration  `json:"iterations"`
-	Branch     string            `json:"branch"`
-	Target     string            `json:"target"`
-	Commits    []commitData      `json:"commits"`
-	Merged     string            `json:"merged,omitempty"`
-	Worktree   string            `json:"worktree,omitempty"`
-	WIP        string            `json:"uncommitted,omitempty"`
-	Gate       []loop.Check      `json:"gate"`
-	Usage      agents.Usage      `json:"usage"`
-	Message    string            `json:"message"`
-	Output     *loop.OutputValue `json:"output,omitempty"`
-	Result     json.RawMessage   `json:"result,omitempty"` // the validated output
-	Warnings   []string          `json:"warnings"`
-	Logs       string            `json:"logs"`
+	journal.Record
+	Signal  string          `json:"completion_signal,omitempty"`
+	Commits []commitData    `json:"commit_list"`
+	Merged  string          `json:"merged,omitempty"` // the commit that the base is at now
+	Output  string          `json:"output,omitempty"` // the text between the tags
+	Result  json.RawMessage `json:"result,omitempty"` // the same as JSON, when a schema was given
 }
 
 type commitData struct {
@@ -124,20 +109,31 @@ type commitData struct {
 	Subject string `json:"subject"`
 }
 
-func jobJSON(r pool.JobResult, l *jobLog) jobData {
-	d := jobData{
-		End: r.End, Signal: r.Signal, Iterations: r.Iterations, Branch: r.Branch, Target: r.Target, Commits: []commitData{},
-		Merged: r.Merged, Worktree: r.Tree, WIP: r.WIP, Gate: r.Gate, Usage: r.Usage, Message: r.Message,
-		Output: r.Output, Warnings: r.Warnings, Logs: l.dir,
+func jobJSON(res run.Result) jobData {
+	r := res.Record
+	d := jobData{Record: r, Commits: []commitData{}, Merged: res.Merged}
+	if n := len(r.Facts.Iterations); n > 0 {
+		d.Signal = r.Facts.Iterations[n-1].Signal
 	}
-	if r.Err != nil {
-		d.Error = r.Err.Error()
+	if res.Output != nil {
+		d.Output, d.Result = res.Output.Raw, res.Output.JSON
 	}
-	if r.Output != nil {
-		d.Result = r.Output.JSON
-	}
-	for _, c := range r.Commits {
+	for _, c := range res.Commits {
 		d.Commits = append(d.Commits, commitData{c.SHA, c.Subject})
 	}
 	return d
+}
+
+// redactedResult returns a copy of the result in which no text for people carries a secret. The agent's output stays what
+// it is but for known values, because programs read it.
+func redactedResult(res run.Result, s *redact.Secrets) run.Result {
+	res.Record = report.Redacted(res.Record, s)
+	res.Commits = slices.Clone(res.Commits)
+	for i := range res.Commits {
+		res.Commits[i].Subject = s.Clean(res.Commits[i].Subject)
+	}
+	if res.Output != nil {
+		res.Output = &loop.OutputValue{Raw: s.Mask(res.Output.Raw), JSON: s.Finder().Replace(res.Output.JSON, redact.Value)}
+	}
+	return res
 }

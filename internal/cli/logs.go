@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 func newLogsCommand(a *app) *cobra.Command {
@@ -44,8 +45,9 @@ func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err erro
 	if err != nil {
 		return err
 	}
-	if !all {
-		runs = runs[len(runs)-1:]
+	if n := len(runs); n > 1 && !all {
+		runs = runs[n-1:]
+		a.ui.note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
 	}
 	for i, r := range runs {
 		if err := a.logRun(cmd.Context(), r, follow && i == len(runs)-1); err != nil {
@@ -59,10 +61,18 @@ func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err erro
 const logPoll = 200 * time.Millisecond
 
 // logRun prints a run's events, and waits for more until the run has ended when it is to be followed.
-func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
-	f, err := os.Open(filepath.Join(r.Dir, "events.jsonl"))
+func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
+	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, "events.jsonl")) }
+	f, err := open()
+	for follow && errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" && a.logWait(ctx) {
+		f, err = open()
+	}
+	if errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" {
+		a.ui.note("run %s has just been claimed and has no log yet", r.ID)
+		return nil
+	}
 	if errors.Is(err, os.ErrNotExist) {
-		a.ui.note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.Run)
+		a.ui.note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
 		return nil
 	}
 	if err != nil {
@@ -86,46 +96,72 @@ func (a *app) logRun(ctx context.Context, r pool.Record, follow bool) error {
 		case !follow || stateOf(r).State != "running":
 			return nil
 		default:
-			select {
-			case <-ctx.Done():
+			if !a.logWait(ctx) {
 				return context.Cause(ctx)
-			case <-a.ui.out.unread:
-				return nil
-			case <-time.After(logPoll):
 			}
 		}
 	}
 }
 
+// logWait waits until there may be more to print. It is false when nobody wants more.
+func (a *app) logWait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-a.ui.out.unread:
+		return false
+	case <-time.After(logPoll):
+		return true
+	}
+}
+
+// reasonOf is why the run of an event ended as it did.
+func reasonOf(e journal.Event) string {
+	if e.Reason == nil {
+		return ""
+	}
+	return report.Reason(*e.Reason)
+}
+
+// skipText is why the issue of an event is not worked, or what else the event says.
+func skipText(e journal.Event) string {
+	if e.Skip == nil {
+		return e.Text
+	}
+	return report.Skip(e.Key, *e.Skip)
+}
+
 // logLine prints one event; ended says that it is the run's last.
 func (a *app) logLine(line []byte) (ended bool, err error) {
 	if a.json {
-		_, err := a.ui.out.Write(line)
+		_, err := a.ui.out.Write(escapeJSON(line))
 		return false, err
 	}
-	var e pool.Event
+	var e journal.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return false, nil //nolint:nilerr // written by a later ralph, or cut off by a crash
 	}
 	text := e.Text
 	switch e.Kind {
-	case pool.EventStep:
+	case journal.EventStage:
 		if !a.ui.verbose {
 			return false, nil
 		}
-		text = string(e.Step)
-	case pool.EventStarted:
+		text = string(e.Stage)
+	case journal.EventStarted:
 		text = fmt.Sprintf("%s%s on %s", attempt(e.Attempt), e.Title, e.Branch)
-	case pool.EventCommits:
+	case journal.EventCommits:
 		text = plural(e.Commits, "new commit")
-	case pool.EventIteration:
+	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
-	case pool.EventGate, pool.EventSetup:
+	case journal.EventGate, journal.EventSetup:
 		if e.Check != nil {
 			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
 		}
-	case pool.EventEnded:
-		text, ended = fmt.Sprintf("%s %s", e.Outcome, e.Text), true
+	case journal.EventEnded:
+		text, ended = fmt.Sprintf("%s %s", e.Outcome, reasonOf(e)), true
+	case journal.EventSkipped, journal.EventProblem:
+		text = skipText(e)
 	}
 	kind := string(e.Kind)
 	if e.Source != "" {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // No line ends in a blank, whatever an event lacks.
@@ -13,8 +13,8 @@ func TestLogLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	a := newApp(Host{Stdout: &out, Stderr: &bytes.Buffer{}})
-	for _, e := range []pool.Event{
-		{Kind: pool.EventEnded, Outcome: pool.Succeeded}, {Kind: pool.EventEnded, Outcome: pool.Failed, Text: "why"}, {Kind: pool.EventAgent},
+	for _, e := range []journal.Event{
+		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {

@@ -3,16 +3,24 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	reexec.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // machine is a folder that stands for a user's machine: a home and an empty repository.
 type machine struct {
@@ -50,6 +58,14 @@ func (m machine) write(t *testing.T, name, text string) {
 	}
 }
 
+// trust accepts what the repository's file sets.
+func (m machine) trust(t *testing.T) {
+	t.Helper()
+	if got := m.run(t, nil, "trust", "--yes"); got.status != 0 {
+		t.Fatalf("ralph trust: %+v", got)
+	}
+}
+
 func (m machine) host(stdout, stderr *bytes.Buffer) Host {
 	return Host{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: m.repo,
@@ -71,8 +87,53 @@ func (m machine) run(t *testing.T, change func(*Host), args ...string) ran {
 		change(&h)
 	}
 	status := Run(t.Context(), args, h)
+	checkHints(t, args, stderr.String()+stdout.String())
 	cut := func(b bytes.Buffer) string { return strings.ReplaceAll(b.String(), m.root, "ROOT") }
 	return ran{status: status, stdout: cut(stdout), stderr: cut(stderr)}
+}
+
+// flagIn is a flag in a line for people, with what stands before it up to a colon, a semicolon or a backquote.
+var (
+	flagIn = regexp.MustCompile("([^:;`\n]*?)--([a-z][a-z0-9-]+)")
+	others = regexp.MustCompile(`\b(git|docker|podman|codex|claude|npm|sbx|gh)\b`) // programs with flags of their own
+)
+
+// checkHints fails the test when ralph tells people to give a flag that the command does not have: the one that was run, or
+// the one that the line names.
+func checkHints(t *testing.T, args []string, said string) {
+	t.Helper()
+	root := newRoot(newApp(Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}))
+	ran, _, err := root.Find(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") }))
+	if err != nil || ran == root {
+		return
+	}
+	for line := range strings.Lines(said) {
+		if !strings.HasPrefix(line, "ralph: ") && !strings.Contains(line, " fix: ") || strings.Contains(line, "unknown flag") {
+			continue
+		}
+		for sentence := range strings.SplitSeq(line, "; ") {
+			before := ""
+			for _, found := range flagIn.FindAllStringSubmatch(sentence, -1) {
+				before += " " + found[1]
+				if strings.HasSuffix(before, ", or ") { // as: git merge --continue, or --sandbox
+					before = ""
+				}
+				on := ran
+				if others.MatchString(before) || slices.Contains(args, "--"+found[2]) {
+					continue
+				}
+				if i := strings.LastIndex(before, " ralph "); i >= 0 {
+					if named, _, err := root.Find(strings.Fields(before[i+7:])); err == nil && named != root {
+						on = named
+					}
+				}
+				on.InheritedFlags()
+				if on.Flags().Lookup(found[2]) == nil {
+					t.Errorf("ralph %s: %s has no flag --%s: %s", strings.Join(args, " "), on.CommandPath(), found[2], line)
+				}
+			}
+		}
+	}
 }
 
 // canceled is a context that has ended.

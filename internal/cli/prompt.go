@@ -17,7 +17,8 @@ func newPromptCommand(a *app) *cobra.Command {
 		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPrompt(cmd, a, known(args[0])) },
 	}
-	a.bind(cmd, workKeys()...)
+	a.bind(cmd, append(trackerKeys(), "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
+		"commit-author", "committer", "sign-off", "co-authors")...)
 	return cmd
 }
 
@@ -40,7 +41,7 @@ func runPrompt(cmd *cobra.Command, a *app, key string) (err error) {
 	}
 	text, err := workers.Prompt(cmd.Context(), p.key(cmd.Context(), key))
 	if errors.Is(err, tracker.ErrNotFound) {
-		return usagef("no issue %q in the backlog; `ralph work --dry-run` lists them", key)
+		return asUsage(&pool.UnknownKeyError{Key: key})
 	}
 	if err != nil {
 		return err

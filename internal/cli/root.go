@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The groups of the help.
@@ -17,15 +18,19 @@ const (
 const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
 coding agent in its own git worktree until the checks you name pass, and hands you the commits.`
 
-const rootExample = `  ralph init                                # set a repository up
-  ralph work --dry-run                      # what would be worked, and why the rest would not
-  ralph work --parallel 4                   # empty the backlog
-  ralph run --prompt 'Fix the flaky test'   # one prompt, no backlog`
+const rootExample = `  ralph init                               # set a repository up
+  ralph work -n                            # what would be worked, what not, why
+  ralph work -p 4                          # empty the backlog
+  ralph run --prompt 'Fix the flaky test'  # one prompt, no backlog`
 
 const exitHelp = `
 Exit status:
-  0 all done, or nothing to do    1 ralph failed    2 wrong usage or configuration
-  3 some issues did not succeed   4 agent or tracker unavailable   130 interrupted
+  0    all done, or nothing to do
+  1    ralph failed
+  2    wrong usage or configuration
+  3    some issues did not succeed, or KEYs were left out
+  4    agent, sandbox or tracker unavailable
+  130  interrupted
 `
 
 // newRoot builds the tree of commands. A command added here is all there is to adding one.
@@ -43,10 +48,13 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.ui.out)
 	root.SetErr(a.ui.err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	// A command that only has others is run to refuse those it has not; that is no way to use it.
-	usage := strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1)
-	root.SetUsageTemplate(usage + "{{if not .HasParent}}" + exitHelp + "{{end}}")
-	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.ui.printf("%s", a.help(cmd)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if a.helpAll {
+			return pflag.ErrHelp
+		}
+		return flagError(cmd, err)
+	})
 	root.AddGroup(
 		&cobra.Group{ID: groupWork, Title: "Work:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -60,11 +68,13 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.color, "color", a.color, "colour the output `when`: auto, always, never")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more of what goes on")
+	flags.BoolP("help", "h", false, "explain the command")
+	flags.VarPF(allHelp{a}, "help-all", "", "explain the command and every flag it has").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
-	root.AddCommand(newWorkCommand(a), newRunCommand(a), newStopCommand(a), newCleanCommand(a),
-		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newLogsCommand(a), newPromptCommand(a),
-		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newVersionCommand(a))
+	root.AddCommand(newWorkCommand(a), newRunCommand(a), newNewCommand(a), newEditCommand(a), newStopCommand(a), newMergeCommand(a), newRetryCommand(a), newCloseCommand(a), newReopenCommand(a), newCleanCommand(a),
+		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newCostCommand(a), newDiffCommand(a), newTreeCommand(a), newOpenCommand(a), newLogsCommand(a), newPromptCommand(a),
+		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newTrustCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() {
@@ -120,7 +130,6 @@ func newHelpCommand() *cobra.Command {
 			if len(rest) > 0 {
 				return unknownSubcommand(target, rest[0])
 			}
-			target.InitDefaultHelpFlag()
 			return target.Help()
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

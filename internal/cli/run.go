@@ -11,8 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
 )
 
 const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
@@ -22,14 +26,18 @@ holds the completion signal and the gate passes. Commits are yours on the branch
   merge-to-head  on a scratch branch in a worktree, merged back into the branch you are on; the default otherwise
   branch         on the branch --branch, in a worktree that stays for the next run
 
+While a merge, a rebase or the like has not ended in your checkout, nothing is run.
+
 An inline prompt is sent as it is. In a prompt file, of which - is standard input, {{KEY}} is replaced by --prompt-arg
 KEY=VALUE and by the built-ins branch, source_branch, base, iteration, max_iterations, feedback, gate and signal, and
 !` + "`command`" + ` by what the command prints.`
 
 const runExample = `  ralph run --sandbox none --prompt 'Fix the flaky test in pool/'
-  ralph run --prompt-file refactor.md --prompt-arg area=auth --max-iterations 5 --branch-strategy merge-to-head
+  ralph run --prompt-file refactor.md --prompt-arg area=auth \
+    --max-iterations 5 --branch-strategy merge-to-head
   ralph run --agent codex --model gpt-5.5 --effort high --prompt 'Say hi'
-  ralph run --prompt 'List the packages in <out>JSON</out>' --output-tag out --output-schema schema.json`
+  ralph run --prompt 'List the packages in <out>JSON</out>' \
+    --output-tag out --output-schema schema.json`
 
 // runFlags are the flags of `ralph run` that are no settings.
 type runFlags struct {
@@ -67,18 +75,21 @@ func newRunCommand(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.addJSON(cmd)
 	a.bind(cmd, "agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
-		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
-		"scratch-mb", "container-user", "container-runtime", "container-files", "container-unbounded", "container-args", "copy", "setup", "gate", "completion-signal", "idle-timeout",
+		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
+		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
-		"stop-grace", "budget-tokens", "budget-usd", "state-dir", "log-level", "log-format")
+		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd", "prices", "state-dir", "log-level", "log-format")
 	return cmd
 }
 
-func strategies() []string {
-	return []string{string(pool.StrategyHead), string(pool.StrategyMerge), string(pool.StrategyBranch)}
+func strategies() (names []string) {
+	for _, s := range pool.Strategies() {
+		names = append(names, string(s))
+	}
+	return names
 }
 
-func runRun(cmd *cobra.Command, a *app, f runFlags) error {
+func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	prompt, err := f.promptOf(cmd)
 	if err != nil {
 		return err
@@ -87,27 +98,23 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.openRepo(cmd, "jobs")
+	p, err := a.openRepo(cmd)
 	if err != nil {
 		return err
 	}
-	provider, err := a.sandbox(cmd.Context(), p)
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.startable(cmd.Context()); err != nil {
+		return err
+	}
+	c, err := a.runConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}
-	agent, options, env, err := a.agent(p.Config, provider)
+	agent, options, env, err := a.agent(p.Config, c.Sandboxes)
 	if err != nil {
 		return err
 	}
-	network, err := a.network(p.Config)
-	if err != nil {
-		return err
-	}
-	mounts, err := a.mounts(p)
-	if err != nil {
-		return err
-	}
-	log, err := a.jobLog(p, f)
+	log, err := a.jobLog(f, p.secrets)
 	if err != nil {
 		return err
 	}
@@ -117,34 +124,76 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) error {
 			return err
 		}
 	}
+	c.Agent, c.Options, c.Env, c.Prompt = agent, options, env, prompt
+	c.Copy, c.Setup, c.Gate = given(cmd, "copy", p.Copy), lines(p.Setup, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
+	if c.Canaries, err = p.canaries(); err != nil {
+		return err
+	}
+	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
+	c.Signals, c.MaxIterations = p.CompletionSignal, f.iterations
+	c.Timers, c.Budget = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}
+	p.secrets.Add(a.secrets(env, c.Network.User)...)
+	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	job := pool.Job{
-		Repo: p.repo, Agent: agent, Options: options, Sandboxes: provider, Name: f.name,
-		Strategy: pool.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, Copy: given(cmd, "copy", p.Copy),
-		Prompt: prompt, Setup: lines(p.Setup, p.SetupTimeout), Gate: lines(p.Gate, p.GateTimeout),
-		Signals: p.CompletionSignal, MaxIterations: f.iterations, Timers: timers(p.Config),
-		Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Output: output, Env: env,
-		Network: network, Mounts: mounts, Limits: limits(p.Config),
-		Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered, Stream: log.stream,
+		Run: c, Name: f.name, Strategy: pool.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
+		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered,
 	}
 	if err := job.Check(); err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return jobUsage(err)
 	}
-	defer a.sayStopping(cmd.Context(), job.Timers.Interrupt)()
-	res, err := job.Run(cmd.Context())
-	if res.End != "" {
-		if perr := a.printJob(res, f, log); perr != nil {
-			return perr
-		}
-	}
-	var unusable *pool.AgentError
-	if errors.As(err, &unusable) {
-		return &exitError{status: exitParked, err: err}
-	}
+	defer a.sayStopping(cmd.Context(), p.StopGrace)()
+	res, err := job.Do(cmd.Context())
 	if err != nil {
 		return err
 	}
-	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
-	return jobVerdict(res, asked)
+	res = redactedResult(res, p.secrets)
+	if perr := a.printJob(res, f); perr != nil {
+		return perr
+	}
+	return jobVerdict(res.Record)
+}
+
+// runConfig is how jobs without a tracker are run.
+func (a *app) runConfig(ctx context.Context, p *parts) (run.Config, error) {
+	provider, err := a.sandbox(ctx, p)
+	if err != nil {
+		return run.Config{}, err
+	}
+	network, err := a.network(p.Config)
+	if err != nil {
+		return run.Config{}, err
+	}
+	mounts, err := a.mounts(p)
+	if err != nil {
+		return run.Config{}, err
+	}
+	return run.Config{
+		Repo: p.repo, Store: p.journal, Sandboxes: provider, StateDir: p.state, Network: network, Mounts: mounts,
+		Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets, Protected: p.ProtectedPaths, Identity: p.identity(),
+		StopGrace: p.StopGrace, Log: p.log,
+		Disk: &disk.Guard{Place: p.state, Floor: minFree(p.Config)},
+	}, nil
+}
+
+// jobUsage says what does not fit together, with the flag that fixes it.
+func jobUsage(err error) error {
+	var s *pool.StrategyError
+	if !errors.As(err, &s) {
+		return &exitError{status: exitUsage, err: err}
+	}
+	switch s.Problem {
+	case pool.StrategyUnknown:
+		return usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
+	case pool.StrategyNeedsNone:
+		return usagef("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", s.Sandbox)
+	case pool.StrategyNoBranch:
+		return usagef("branch strategy branch needs the name of a branch: --branch NAME")
+	case pool.StrategyHasBranch:
+		return usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
+	case pool.StrategyCopy:
+		return usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
+	}
+	return &exitError{status: exitUsage, err: err}
 }
 
 // path is a file named on the command line.
@@ -198,7 +247,12 @@ func (f runFlags) promptOf(cmd *cobra.Command) (loop.Prompt, error) {
 // template reads the prompt file; "-" is standard input.
 func (a *app) template(ctx context.Context, p *parts, prompt loop.Prompt) (loop.Prompt, error) {
 	name := p.PromptFile
-	read := func() ([]byte, error) { return os.ReadFile(name) }
+	read := func() ([]byte, error) {
+		if p.showsKeys(name) {
+			return nil, noTemplate(name)
+		}
+		return os.ReadFile(name)
+	}
 	if name == a.path("-") {
 		name = "standard input"
 		read = func() ([]byte, error) { return a.input(ctx) }
@@ -250,40 +304,51 @@ func (f runFlags) output(a *app) (*loop.Output, error) {
 }
 
 // jobVerdict is the exit status of a run.
-func jobVerdict(r pool.JobResult, signalAsked bool) error {
-	switch r.End {
-	case loop.EndDone, loop.EndNoChange:
+func jobVerdict(r journal.Record) error {
+	why := errors.New(report.Reason(r.Verdict.Reason))
+	switch r.Verdict.Outcome {
+	case journal.Succeeded, journal.NoChange:
 		return nil
-	case loop.EndInterrupted:
+	case journal.Interrupted:
 		return errInterrupted
-	case loop.EndUnavailable:
-		return &exitError{status: exitParked, err: r.Err}
-	case loop.EndPrompt:
-		return &exitError{status: exitUsage, err: r.Err}
-	case loop.EndMaxed:
-		failed := r.Failure != nil || r.GateRan && !r.GatePassed()
-		if !failed && !signalAsked {
-			return nil // one iteration was asked for, and it has ended well
-		}
+	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
+		return &exitError{status: exitParked, err: why}
 	}
-	err := r.Err
-	if err == nil {
-		err = fmt.Errorf("the run ended: %s", r.End)
+	if r.Facts.End == loop.EndPrompt {
+		return &exitError{status: exitUsage, err: why}
 	}
-	return &exitError{status: exitIncomplete, err: err}
+	if r.Verdict.Reason.Code == "" {
+		why = fmt.Errorf("the run ended: %s", r.Verdict.Outcome)
+	}
+	hint := ""
+	if r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultDirty {
+		hint = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, or remove the worktree with: ralph clean " + r.Key
+	}
+	if r.Verdict.Reason.Code == journal.ReasonConflict {
+		hint = fmt.Sprintf("the work is kept on %s; get it with: %s", r.Branch, report.GitCommand("merge", r.Branch))
+	}
+	return &exitError{status: exitIncomplete, err: why, hint: hint}
 }
 
 // printJob prints what the run came to.
-func (a *app) printJob(r pool.JobResult, f runFlags, log *jobLog) error {
+func (a *app) printJob(res run.Result, f runFlags) error {
 	if a.json {
-		return a.ui.json(jobJSON(r, log))
+		return a.ui.json(jobJSON(res))
 	}
+	r := res.Record
 	row := func(name, format string, args ...any) {
+		if a.quiet && f.outputTag != "" { // only the output was asked for
+			return
+		}
 		a.ui.printf("%-18s %s\n", name+":", cleanLine(fmt.Sprintf(format, args...)))
 	}
-	row("Iterations", "%d of %d", len(r.Iterations), f.iterations)
-	row("Completion signal", "%s", orNone(r.Signal))
-	for _, c := range r.Gate {
+	row("Iterations", "%d of %d", len(r.Facts.Iterations), f.iterations)
+	signal := ""
+	if n := len(r.Facts.Iterations); n > 0 {
+		signal = r.Facts.Iterations[n-1].Signal
+	}
+	row("Completion signal", "%s", orNone(signal))
+	for _, c := range r.Facts.Gate {
 		state := "passed"
 		if !c.Passed() {
 			state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
@@ -291,17 +356,17 @@ func (a *app) printJob(r pool.JobResult, f runFlags, log *jobLog) error {
 		row("Gate", "%s: %s", c.Command, state)
 	}
 	branch := r.Branch
-	if r.Merged != "" {
-		branch = r.Target // the scratch branch is gone
+	if res.Merged != "" {
+		branch = r.Base // the scratch branch is gone
 	}
 	row("Branch", "%s", branch)
 	var shas []string
-	for _, c := range r.Commits {
+	for _, c := range res.Commits {
 		shas = append(shas, shortSHA(c.SHA))
 	}
 	row("Commits", "%s", orNone(strings.Join(shas, ", ")))
-	if r.Merged != "" {
-		row("Merged", "into %s as %s", r.Target, shortSHA(r.Merged))
+	if res.Merged != "" {
+		row("Merged", "into %s as %s", r.Base, shortSHA(res.Merged))
 	}
 	if r.WIP != "" {
 		row("Uncommitted", "saved as %s", shortSHA(r.WIP))
@@ -309,32 +374,21 @@ func (a *app) printJob(r pool.JobResult, f runFlags, log *jobLog) error {
 	if r.Tree != "" {
 		row("Worktree", "%s", r.Tree)
 	}
-	if u := r.Usage; u.Input+u.Output > 0 {
+	u := r.Facts.Usage
+	if u.Input+u.Output > 0 {
 		row("Tokens", "in %d, out %d, cache read %d, cache written %d", u.Input, u.Output, u.CacheRead, u.CacheWrite)
 	} else {
 		row("Tokens", "not reported")
 	}
-	row("Logs", "%s", log.dir)
+	if u.CostUSD > 0 {
+		row("Cost", "%s", usd(u.CostUSD))
+	}
+	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {
 		a.ui.warn(w)
 	}
-	if r.Output != nil {
-		a.ui.printf("%s\n", clean(outputText(r.Output)))
+	if res.Output != nil {
+		a.ui.printf("%s\n", clean(outputText(res.Output)))
 	}
 	return nil
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
-}
-
-// outputText is the validated JSON, or the text between the tags.
-func outputText(o *loop.OutputValue) string {
-	if o.JSON != nil {
-		return string(o.JSON)
-	}
-	return o.Raw
 }

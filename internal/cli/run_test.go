@@ -2,6 +2,8 @@ package cli
 
 import (
 	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +33,20 @@ func TestInterruptWhileThePromptIsRead(t *testing.T) {
 	}
 	if err := keyboard.Close(); err != nil { // the reader ends here, as it would with the process
 		t.Error(err)
+	}
+}
+
+// A failed agent's standard error is shown, the last 50 lines of it, without what a terminal would obey.
+func TestRunShowsStandardError(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	script := m.program(t, "agent", "seq 60 >&2; printf 'no \\033[31mquota' >&2; exit 3\n")
+	got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent=command", "--agent-command="+filepath.Join(script, "agent"))
+	_, end, found := strings.Cut(got.stderr, "the end of its standard error:\n")
+	lines := strings.Split(end, "\n")
+	if !found || got.status == exitOK || len(lines) < 50 || lines[0] != "12" || lines[48] != "60" || !strings.HasPrefix(lines[49], "no ") || strings.Contains(end, "\x1b") {
+		t.Errorf("status %d, it shows %q", got.status, got.stderr)
 	}
 }

@@ -8,21 +8,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // sandboxKeys are the settings of commands that only need a sandbox.
 func sandboxKeys() []string {
 	return []string{
-		"sandbox", "allow", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user",
-		"container-runtime", "container-files", "container-unbounded", "container-args", "agent", "agent-command", "agent-env", "stop-grace", "state-dir",
+		"sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-*",
+		"agent", "agent-command", "agent-env", "stop-grace", "state-dir",
 	}
 }
 
 func newSandboxCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
-		Example: "  ralph sandbox check\n  ralph sandbox exec --allow proxy.golang.org -- go test ./...",
+		Example: "  ralph sandbox check\n  ralph sandbox exec --allow goproxy.example.com -- go test ./...",
 		GroupID: groupLook,
 	}
 	cmd.AddCommand(newSandboxCheckCommand(a), newSandboxExecCommand(a), newSandboxLoginCommand(a))
@@ -48,57 +51,60 @@ func newSandboxExecCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func runSandboxExec(cmd *cobra.Command, a *app, args []string) error {
-	p, err := a.openRepo(cmd, "jobs")
+func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
+	p, err := a.openRepo(cmd)
 	if err != nil {
 		return err
 	}
-	provider, err := a.sandbox(cmd.Context(), p)
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.startable(cmd.Context()); err != nil {
+		return err
+	}
+	c, err := a.runConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}
-	network, err := a.network(p.Config)
-	if err != nil {
+	if c.Env, err = a.passed(p.AgentEnv); err != nil {
 		return err
 	}
-	mounts, err := a.mounts(p)
-	if err != nil {
-		return err
-	}
-	env, err := a.passed(p.AgentEnv)
-	if err != nil {
-		return err
-	}
-	if showsHost(provider) {
-		env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, env...)
+	if showsHost(c.Sandboxes) {
+		c.Env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, c.Env...)
 	}
 	ctx, cancel := a.whileRead(cmd.Context())
 	defer cancel()
-	res, err := pool.Shell{
-		Repo: p.repo, Sandboxes: provider, Network: network, Env: env, Limits: limits(p.Config), Mounts: mounts,
-		Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace, Kill: a.hard.Done(),
-		Recovered: a.sayRecovered,
-	}.Run(ctx)
+	res, err := pool.Job{
+		Run: c, Kill: a.hard.Done(), Recovered: a.sayRecovered,
+		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace},
+	}.Do(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range append(res.Notices, res.Refused...) {
-		a.ui.note("ralph: %s", cleanLine(r))
+	r := res.Record
+	for _, w := range r.Warnings {
+		a.ui.note("ralph: %s", cleanLine(w))
 	}
-	if res.Key != "" {
-		a.ui.note("ralph: %s; %s", keptWork(len(res.Commits), res.Branch, res.WIP), dropWith(res.Key))
+	if kept := keptWork(r.Commits, r.Branch, r.WIP); kept != "" {
+		a.ui.note("ralph: %s; %s", kept, dropWith(r.Key))
 	}
-	if !res.Exit.OK() {
-		return &exitError{status: res.Exit.Code, err: errors.New(strings.TrimSpace(fmt.Sprintf("the command ended with status %d %s", res.Exit.Code, res.Exit.Signal)))}
+	switch {
+	case r.Facts.Exit != nil && *r.Facts.Exit == 0:
+		return nil
+	case r.Facts.Exit != nil && r.Facts.EndDetail != "":
+		return &exitError{status: *r.Facts.Exit, err: errors.New(r.Facts.EndDetail)}
+	case r.Facts.Exit != nil:
+		return &exitError{status: *r.Facts.Exit, err: fmt.Errorf("the command ended with status %d", *r.Facts.Exit)}
+	case r.Verdict.Outcome == journal.Interrupted:
+		return errInterrupted
 	}
-	return nil
+	return errors.New(report.Reason(r.Verdict.Reason))
 }
 
 func newSandboxCheckCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "Say which sandboxes work here, what they hold back, and attack the chosen one",
-		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to mend it, and what it isolates.\n" +
-			"Then try, inside the chosen one, what must not be possible. Exit status 1 when an attack succeeds.",
+		Use: "check", Short: "Say which sandboxes work here and what they prevent, and attack the chosen one",
+		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to fix it, and what it isolates.\n" +
+			"Then try, inside the chosen one and with what comes out of it, what must not be possible. Exit status 1 when an attack\n" +
+			"succeeds, or cannot be made.",
 		Example: "  ralph sandbox check\n  ralph sandbox check --sandbox docker --image ralph:app --json",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
@@ -143,8 +149,8 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	}
 	provider, err := a.sandbox(cmd.Context(), p)
 	var probes []probe
-	if err == nil {
-		if probes, err = attack(cmd.Context(), provider, a.sandboxPath(p.Config)); err != nil && len(probes) == 0 {
+	if err == nil && provider.Capabilities().Isolated() {
+		if probes, err = attackSandbox(cmd.Context(), provider); err != nil {
 			unusable(list, provider.Name(), err)
 		}
 	}
@@ -194,33 +200,49 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 	}
 	a.ui.printf("\nAttacks from inside %s:\n", provider.Name())
 	for _, pr := range probes {
-		mark := a.ui.paint(green, "held  ")
+		mark, detail := a.ui.paint(green, "stopped"), ""
 		switch {
+		case pr.Breach != "":
+			mark, detail = a.ui.paint(red, "BROKEN "), pr.Breach
+			if pr.More > 0 {
+				detail += fmt.Sprintf(" (and %d more)", pr.More)
+			}
+		case pr.Untried != "":
+			mark, detail = a.ui.paint(red, "UNTRIED"), pr.Untried
 		case pr.Known:
-			mark = a.ui.paint(yellow, "WEAK  ")
-		case !pr.Held:
-			mark = a.ui.paint(red, "BROKEN")
+			mark = a.ui.paint(yellow, "WEAK   ")
 		}
-		a.ui.printf("  %s  %s\n", mark, pr.What)
+		line := pr.What
+		if detail != "" {
+			line += ": " + detail
+		}
+		a.ui.printf("  %s  %s\n", mark, line)
 	}
 	return nil
 }
 
 func verdictOf(provider sandboxes.Provider, probes []probe) error {
-	broken := 0
-	for _, pr := range probes {
-		if !pr.Held && !pr.Known {
-			broken++
+	if !provider.Capabilities().Isolated() {
+		return &exitError{
+			status: exitFailed, err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
+			hint: "choose " + strongerThan(provider.Name()),
 		}
 	}
-	if broken == 0 {
-		return nil
+	var broken, untried []string
+	for _, pr := range probes {
+		if pr.Breach != "" {
+			broken = append(broken, pr.What)
+		} else if pr.Untried != "" {
+			untried = append(untried, pr.What)
+		}
 	}
-	hint := ""
-	if provider.Name() == "none" {
-		hint = "none isolates nothing: choose " + strongerThan("none")
+	switch {
+	case len(broken) > 0:
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded: %s", plural(len(broken), "attack"), strings.Join(broken, "; "))}
+	case len(untried) > 0:
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s could not be made: %s", plural(len(untried), "attack"), strings.Join(untried, "; "))}
 	}
-	return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded", plural(broken, "attack")), hint: hint}
+	return nil
 }
 
 // networkWord says what holds outgoing connections.

@@ -8,19 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/copying"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
-
-// insideWord is the hidden first argument by which ralph's own program works inside a container.
-const insideWord = "sandbox-inside"
 
 // sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
 func sandboxNames() []string {
@@ -32,12 +30,16 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	c := p.Config
 	in := func(e container.Engine) sandboxes.Provider {
 		config := container.Config{
-			Image: imageOf(c, p.top, e.Name), Helper: container.Helper{Args: []string{insideWord}}, Base: a.host.Dir,
-			User: c.ContainerUser, Runtime: c.ContainerRuntime, Files: sandboxes.Files(c.ContainerFiles), Args: c.ContainerArgs, HostEnv: a.host.Env,
-			Unbounded: c.ContainerUnbounded,
+			Image: imageOf(c, p.top, e.Name), Base: a.host.Dir,
+			User: c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+			Unbounded: c.ContainerUnbounded, Network: c.ContainerNetwork, UserNamespace: c.ContainerUserns, SELinux: c.ContainerSELinux,
+			Groups: c.ContainerGroups, Devices: c.ContainerDevices, Workdir: c.ContainerWorkdir, Keep: c.ContainerKeep,
 		}
 		if p.state != "" {
 			config.StateDir = filepath.Join(p.state, "containers")
+		}
+		if c.ContainerFiles == string(sandboxes.Copy) {
+			return copying.Wrap(container.New(e, config))
 		}
 		return container.New(e, config)
 	}
@@ -48,9 +50,9 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
-		sbx.New(sbxConfig(c, a.host.Env)),
+		sbx.New(sbxConfig(c, a.about(c.Agent), a.host.Env)),
 		landlock.New(rules),
-		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env}),
+		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: a.trackers.SecretVars()}),
 	)
 }
 
@@ -70,7 +72,17 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 			if _, err := os.Stat(path); err != nil {
 				return nil, p.wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
 			}
+			if p.showsKeys(path) {
+				return nil, p.wrong("sandbox-show", fmt.Errorf("%q would show your keys in %s to agents", path, dotEnvFile))
+			}
 		}
+	}
+	warnings, err := p.unmet(provider)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		a.ui.warn(w)
 	}
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
@@ -82,13 +94,18 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 }
 
 // network is what isolated runs may reach.
-func (a *app) network(c config.Config) (pool.Network, error) {
-	n := pool.Network{User: agents.User{Env: a.host.Env, Home: a.host.getenv("HOME")}, Upstream: c.AgentUpstream}
-	for _, s := range c.Allow {
+func (a *app) network(c config.Config) (gateway.Network, error) {
+	prices, err := ledger.ParseOwn(c.Prices)
+	if err != nil {
+		return gateway.Network{}, &exitError{status: exitUsage, err: fmt.Errorf("prices: %w", err)}
+	}
+	n := gateway.Network{User: a.user(), Upstream: c.AgentUpstream, Prices: prices}
+	for i, s := range slices.Concat(c.Allow, c.AllowPrivate) {
 		r, err := egress.ParseRule(s)
 		if err != nil {
 			return n, &exitError{status: exitUsage, err: fmt.Errorf("allow: %w", err)}
 		}
+		r.AllowPrivate = i >= len(c.Allow)
 		n.Allow = append(n.Allow, r)
 	}
 	return n, nil
@@ -113,8 +130,14 @@ func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
 		if m.Inside == "" {
 			m.Inside = m.Host
 		}
+		if err := p.loaded.Inside("mounts", m.Host); err != nil {
+			return nil, err
+		}
 		if _, err := os.Stat(m.Host); err != nil {
 			return nil, p.wrong("mounts", fmt.Errorf("%q: %w", s, err))
+		}
+		if p.showsKeys(m.Host) {
+			return nil, p.wrong("mounts", fmt.Errorf("%q would show your keys in %s to agents", s, dotEnvFile))
 		}
 		out = append(out, m)
 	}
@@ -140,11 +163,10 @@ func limits(c config.Config) sandboxes.Limits {
 // showsHost reports whether a sandbox shows programs of this host, and so has its PATH.
 func showsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
-// agentPlaces are the folders that the agent's program needs and that a native sandbox does not show by itself: where
-// it was found in PATH, and what that leads to.
+// agentPlaces are the folders that the agent's program needs and that a native sandbox does not show by itself.
 func (a *app) agentPlaces(c config.Config) []string {
-	program := map[string]string{"claude-code": "claude", "codex": "codex"}[c.Agent]
-	if c.Agent == "command" && len(c.AgentCommand) > 0 {
+	program := a.about(c.Agent).Program
+	if program == "" && len(c.AgentCommand) > 0 {
 		program = c.AgentCommand[0]
 	}
 	if program == "" {
@@ -156,6 +178,11 @@ func (a *app) agentPlaces(c config.Config) []string {
 			return nil
 		}
 	}
+	return a.places(found)
+}
+
+// places are the folders that a program needs: where it was found in PATH, and what that leads to.
+func (a *app) places(found string) (places []string) {
 	home := a.host.getenv("HOME")
 	// A folder that holds your work or your home is not shown for the sake of one program in it: the program alone is.
 	show := func(dir, file string) string {
@@ -169,17 +196,32 @@ func (a *app) agentPlaces(c config.Config) []string {
 	if !filepath.IsAbs(found) {
 		found = filepath.Join(a.dir(), found)
 	}
-	places := []string{show(filepath.Dir(found), found)}
-	real, err := filepath.EvalSymlinks(found)
-	if err != nil {
-		return places
+	add := func(at string) {
+		root := show(filepath.Dir(at), at)
+		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // a package of npm needs its neighbours too
+			root = at[:i+len("/node_modules")]
+		}
+		if !slices.Contains(places, root) {
+			places = append(places, root)
+		}
 	}
-	root := show(filepath.Dir(real), real)
-	// A package of npm needs its neighbours too.
-	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
-		root = real[:i+len("/node_modules")]
+	add(found)
+	// Each link leads on from where it stands, and that may itself be below a link.
+	for at, links := found, 0; links < 10; links++ {
+		next, err := os.Readlink(at)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(filepath.Dir(at), next)
+		}
+		at = next
+		add(at)
 	}
-	return append(places, root)
+	if real, err := filepath.EvalSymlinks(found); err == nil {
+		add(real)
+	}
+	return places
 }
 
 func (a *app) lookPath(program string) string {
@@ -194,12 +236,17 @@ func (a *app) lookPath(program string) string {
 
 // sandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
 func (a *app) sandboxPath(c config.Config) string {
-	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
 	var dirs []string
 	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
-		if slices.ContainsFunc(shown, func(s string) bool { return dir == s || strings.HasPrefix(dir, s+"/") }) && !slices.Contains(dirs, dir) {
+		if a.shown(c, dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return strings.Join(dirs, ":")
+}
+
+// shown reports whether a native sandbox shows the path.
+func (a *app) shown(c config.Config, path string) bool {
+	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
+	return slices.ContainsFunc(shown, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }

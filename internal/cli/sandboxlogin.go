@@ -41,18 +41,17 @@ func runSandboxLogin(cmd *cobra.Command, a *app, f loginFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	own, known := sbxServiceOf(loaded.Config.Agent)
-	service := own.name
+	service := a.about(loaded.Config.Agent).Sbx.Service
 	switch {
 	case len(args) == 1:
 		service = args[0]
-	case !known:
+	case service == "":
 		return usagef("the agent %q has no service that sbx knows: name one, as in: ralph sandbox login openai", loaded.Config.Agent)
 	}
 	need := sbx.Need{Service: service, OAuth: f.oauth, Refresh: f.refresh}
-	for _, agent := range []string{"claude-code", "codex"} {
-		if s, ok := sbxServiceOf(agent); ok && s.name == service {
-			need.Env = s.variable
+	for _, agent := range a.agents().All() {
+		if s := agent.Describe().Sbx; s.Service == service {
+			need.Env = s.Key
 		}
 	}
 	if f.stdin {

@@ -29,7 +29,7 @@ func TestSandboxLogin(t *testing.T) {
 		"both":              {args: []string{"--stdin", "--oauth"}, stderr: "oauth stdin"},
 		"no service":        {args: []string{"--agent", "command", "--agent-command", "x"}, stderr: `the agent "command" has no service that sbx knows: name one, as in: ralph sandbox login openai`},
 		"two services":      {args: []string{"a", "b"}, stderr: "b"},
-		"not a service":     {args: []string{"--", "--global"}, stderr: `"--global" is no service of sbx`},
+		"not a service":     {args: []string{"--", "--global"}, stderr: `"--global" is not a service of sbx`},
 		"sbx does not want": {args: []string{"--oauth", "refused"}, stderr: "no such login"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -15,10 +16,10 @@ import (
 func TestSbxConfig(t *testing.T) {
 	t.Parallel()
 	got := sbxConfig(config.Config{
-		Agent: "claude-code", Image: "example/app:1", Allow: []string{"proxy.golang.org", "*.example.com:8443,443", "[2001:db8::1]:22", "not a rule:x"},
-	}, nil)
+		Agent: "claude-code", Image: "example/app:1", Allow: []string{"goproxy.example.com", "*.example.com:8443,443", "[2001:db8::1]:22", "not a rule:x"},
+	}, agents.Claude{}.Describe(), nil)
 	want := []string{
-		"api.anthropic.com:443", "proxy.golang.org:443", "proxy.golang.org:80", "**.example.com:8443", "**.example.com:443", "[2001:db8::1]:22",
+		"api.anthropic.com:443", "goproxy.example.com:443", "goproxy.example.com:80", "**.example.com:8443", "**.example.com:443", "[2001:db8::1]:22",
 	}
 	if diff := cmp.Diff(want, got.Allow); diff != "" {
 		t.Error(diff)
@@ -29,7 +30,7 @@ func TestSbxConfig(t *testing.T) {
 	if got.Agent != "claude" || got.Template != "example/app:1" {
 		t.Errorf("it is a sandbox of %q, of %q", got.Agent, got.Template)
 	}
-	if got := sbxConfig(config.Config{Agent: "command"}, nil); len(got.Allow) != 0 || len(got.SecretEnv) != 0 || got.Agent != "" {
+	if got := sbxConfig(config.Config{Agent: "command"}, agents.Command{}.Describe(), nil); len(got.Allow) != 0 || len(got.SecretEnv) != 0 || got.Agent != "" {
 		t.Errorf("an agent without a service gets %+v", got)
 	}
 }

@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 func newShowCommand(a *app) *cobra.Command {
@@ -37,6 +45,9 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 	for _, r := range runs {
 		states = append(states, stateOf(r))
 	}
+	p.merged(cmd.Context(), states)
+	passed, _ := a.passed(p.AgentEnv) // a variable that is missing is no secret
+	p.secrets.Add(a.secrets(passed, a.user())...)
 	now, err := p.work(cmd.Context(), states[len(states)-1])
 	if a.json {
 		shown := make([]shownRun, len(states))
@@ -63,45 +74,103 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 
 // showRun prints one run.
 func (a *app) showRun(s runState, name string) {
-	v := s.Verdict
+	v, f := s.Verdict, s.Facts
 	line := func(name, format string, args ...any) {
-		a.ui.printf("  %-11s %s\n", name, cleanLine(fmt.Sprintf(format, args...)))
+		a.ui.printf("%s\n", a.ui.wrapped(fmt.Sprintf("  %-11s %s", name, cleanLine(fmt.Sprintf(format, args...))), 14))
 	}
-	a.ui.printf("%s  %s\n", a.ui.paint(bold, cleanLine(name)), cleanLine(s.Title))
-	line("run", "%s, attempt %d, %s", s.Run, s.Attempt, s.State)
-	if v.Reason != "" {
-		line("reason", "%s", v.Reason)
+	title := a.ui.wrapped(cleanLine(name)+"  "+cleanLine(s.Title), 2)
+	a.ui.printf("%s%s\n", a.ui.paint(bold, cleanLine(name)), strings.TrimPrefix(title, cleanLine(name)))
+	line("run", "%s, attempt %d, %s", s.ID, s.Attempt, s.State)
+	if s.State == "running" {
+		line("now", "%s", doing(s.Record, time.Now()))
+	}
+	if why := report.Reason(v.Reason); why != "" {
+		line("reason", "%s", why)
+	}
+	for _, text := range s.lastWords() {
+		line("stderr", "%s", text)
 	}
 	took := time.Since(s.Started)
 	if !s.Ended.IsZero() {
 		took = s.Ended.Sub(s.Started)
 	}
-	line("time", "%s, took %s", s.Started.Local().Format(time.DateTime), age(took))
-	line("agent", "%s, sandbox %s", strings.TrimSpace(s.Agent+" "+s.Model), s.Sandbox)
-	for _, it := range v.Iterations {
+	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), ago(s.Started, time.Now()), age(took))
+	line("agent", "%s, sandbox %s", cmp.Or(strings.TrimSpace(s.Agent+" "+s.Model), "none"), s.Sandbox)
+	for _, it := range f.Iterations {
 		line(fmt.Sprintf("iteration %d", it.Number), "%s, %s, %s%s", it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure(it.Failure))
 	}
-	for _, c := range v.Gate {
-		state := "passed"
-		if !c.Passed() {
-			state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
+	gate := func(name string, checks []loop.Check) {
+		for _, c := range checks {
+			state := "passed"
+			if !c.Passed() {
+				state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
+			}
+			line(name, "%s: %s in %s", c.Command, state, age(c.Duration))
 		}
-		line("gate", "%s: %s in %s", c.Command, state, age(c.Duration))
 	}
-	if u := v.Usage; u.Input+u.Output > 0 {
-		line("usage", "%d tokens in, %d from cache, %d out, %.4f USD", u.Input+u.CacheWrite, u.CacheRead, u.Output, u.CostUSD)
+	gate("gate", f.Gate)
+	if f.Verify != nil {
+		gate("verify", f.Verify.Checks)
 	}
-	line("commits", "%d on %s, from %s%s", v.Commits, s.Branch, s.Base, s.soFar())
-	if v.Published != "" {
-		line("published", "%s", v.Published)
+	if f.Usage != (agents.Usage{}) {
+		line("usage", "%s", used(f.Usage))
 	}
-	if v.Question != "" {
-		line("question", "%s", v.Question)
+	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, s.soFar())
+	if s.Published != "" {
+		line("published", "%s", s.Published)
 	}
-	for _, w := range v.Warnings {
+	if f.Question != "" {
+		line("question", "%s", f.Question)
+	}
+	for _, w := range s.Warnings {
 		line("warning", "%s", w)
 	}
 	line("logs", "%s", s.Dir)
+}
+
+// doing is what a run is at and for how long, by its log.
+func doing(r journal.Record, now time.Time) string {
+	text, since := string(r.Stage), r.Started
+	err := journal.ReadEvents(r.Dir, func(e journal.Event) error {
+		at := text
+		switch {
+		case e.Kind == journal.EventStage:
+			at = string(e.Stage)
+		case e.Kind == journal.EventIteration:
+			at = fmt.Sprintf("iteration %d", e.Iteration)
+		case (e.Kind == journal.EventSetup || e.Kind == journal.EventGate) && e.Check == nil:
+			before, _, _ := strings.Cut(text, ": ")
+			at = fmt.Sprintf("%s: %s", before, e.Text)
+		}
+		if at != text {
+			text, since = at, e.Time
+		}
+		return nil
+	})
+	if err != nil {
+		return string(r.Stage)
+	}
+	return fmt.Sprintf("%s, for %s", text, age(now.Sub(since)))
+}
+
+// lastWords are the last lines on standard error of an agent that failed; one line is in the reason.
+func (s runState) lastWords() []string {
+	n := len(s.Facts.Iterations)
+	if s.Facts.Failure == nil || n == 0 {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(s.Dir, fmt.Sprintf("agent-%d.stderr", s.Facts.Iterations[n-1].Number)))
+	if err != nil {
+		return nil // only the latest runs are kept
+	}
+	defer f.Close()
+	tail := proc.NewTail(2 << 10)
+	_, _ = io.Copy(tail, f)
+	all := strings.Split(strings.TrimSpace(clean(tail.String())), "\n")
+	if len(all) == 1 {
+		return nil
+	}
+	return all[max(0, len(all)-8):]
 }
 
 // soFar says of a run's commits that more may be there than ralph has seen.

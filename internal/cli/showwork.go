@@ -1,23 +1,28 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/commits"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // workData is where the work on an issue is now, and what to type next. Fields are only ever added.
 type workData struct {
-	Branch      string   `json:"branch"` // empty when no branch of ralph's is left
-	Base        string   `json:"base"`
-	Ahead       int      `json:"ahead"` // commits that the base has not
-	Merged      bool     `json:"merged"`
-	Uncommitted string   `json:"uncommitted,omitempty"` // the commit that holds saved changes
-	Worktree    string   `json:"worktree,omitempty"`
-	Next        []string `json:"next"`
-	tip         string
+	Branch      string           `json:"branch"` // empty when no branch of ralph's is left
+	Base        string           `json:"base"`
+	Ahead       int              `json:"ahead"`             // commits that the base has not
+	Commits     []commits.Commit `json:"commits"`           // those, oldest first; null where they cannot be read
+	Changes     *commits.Stat    `json:"changes,omitempty"` // what they change
+	Merged      bool             `json:"merged"`
+	Uncommitted string           `json:"uncommitted,omitempty"` // the commit that holds saved changes
+	Worktree    string           `json:"worktree,omitempty"`
+	Next        []string         `json:"next"`
+	tip, base   string           // commits
 	running     bool
 }
 
@@ -43,24 +48,69 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 			at = b
 		}
 	}
-	return workData{
+	if at.Name == "" && at.Tip != "" && s.Branch != "" { // it has another prefix, or was deleted
+		has, err := p.repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+s.Branch)
+		if err != nil {
+			return workData{}, err
+		}
+		if has {
+			at.Name = s.Branch
+		}
+	}
+	w := workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, base), tip: at.Tip, running: s.State == "running",
-	}, nil
+		Next: nextSteps(s, at), tip: at.Tip, base: base.Commit, running: s.State == "running",
+	}
+	p.read(ctx, base, &w)
+	return w, nil
+}
+
+// unimported reports a run that is on and has left nothing to look at yet.
+func (w workData) unimported() bool { return w.running && (w.tip == "" || w.Merged) }
+
+// read fills in the commits and what they change. What go-git cannot read is left out.
+func (p *parts) read(ctx context.Context, base worktree.Base, w *workData) {
+	if w.tip == "" || w.Ahead == 0 {
+		return
+	}
+	r, err := commits.Open(p.top)
+	if err == nil {
+		w.Commits, err = r.Commits(ctx, base.Commit, w.tip)
+	}
+	for i := range w.Commits {
+		c := &w.Commits[i]
+		c.Subject, c.Author = p.secrets.Clean(c.Subject), p.secrets.Clean(c.Author)
+	}
+	if err == nil {
+		var s commits.Stat
+		if s, err = r.Stat(ctx, base.Commit, w.tip); err == nil {
+			w.Changes = &s
+		}
+	}
+	if err != nil {
+		p.log.Debug("commits not read", "error", err)
+	}
 }
 
 // showWork prints where the work is and what to do with it.
 func (a *app) showWork(w workData) {
 	a.ui.printf("\n%s\n", a.ui.paint(bold, "Now"))
+	name := cleanLine(cmp.Or(w.Branch, shortSHA(w.tip)))
 	switch {
-	case w.running && (w.tip == "" || w.Merged):
-		a.ui.printf("  the run is on; none of its commits has been taken back yet\n")
+	case w.unimported():
+		a.ui.printf("  the run is on; none of its commits has been imported yet\n")
 	case w.tip == "":
 		a.ui.printf("  no branch of ralph's is left\n")
 	case w.Merged:
-		a.ui.printf("  %s is contained in %s\n", cleanLine(w.Branch), cleanLine(w.Base))
+		a.ui.printf("  %s is contained in %s\n", name, cleanLine(w.Base))
 	default:
-		a.ui.printf("  %s has %s that %s has not\n", cleanLine(w.Branch), plural(w.Ahead, "commit"), cleanLine(w.Base))
+		a.ui.printf("  %s has %s that %s has not\n", name, plural(w.Ahead, "commit"), cleanLine(w.Base))
+	}
+	for _, c := range w.Commits {
+		a.ui.printf("  %s  %s\n", shortSHA(c.SHA), cleanLine(c.Subject))
+	}
+	if c := w.Changes; c != nil {
+		a.ui.printf("  %s changed, %s added, %s removed\n", plural(len(c.Files), "file"), plural(c.Insertions, "line"), plural(c.Deletions, "line"))
 	}
 	if w.Uncommitted != "" {
 		a.ui.printf("  uncommitted changes are saved: git show %s\n", shortSHA(w.Uncommitted))
@@ -73,20 +123,34 @@ func (a *app) showWork(w workData) {
 	}
 }
 
-func nextSteps(s runState, b worktree.Branch, base worktree.Base) []string {
+func nextSteps(s runState, b worktree.Branch) []string {
 	var next []string
 	if b.Tip != "" && !b.Merged {
-		next = append(next, fmt.Sprintf("git diff %s...%s", base.Name, b.Name))
+		next = append(next, "ralph diff "+s.Key)
 	}
 	switch {
 	case s.State == "running":
 		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
 	case s.State == "unfinished":
 		return append(next, "ralph work") // goes on from there
-	case s.Verdict.Outcome == pool.Succeeded && b.Tip != "" && !b.Merged:
-		return append(next, "git merge "+b.Name)
-	case s.Verdict.Outcome == pool.Succeeded:
+	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
+		if s.Kind == journal.KindIssue {
+			return append(next, "ralph merge "+s.Key)
+		}
+		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip)))
+	case s.Verdict.Outcome == journal.Succeeded:
 		return append(next, "ralph clean")
 	}
-	return append(next, "ralph logs "+s.Key, "ralph work "+s.Key)
+	again, why := "ralph work "+s.Key, s.Verdict.Reason
+	switch {
+	case s.Verdict.Outcome == journal.NeedsInfo:
+		return append(next, "ralph edit "+s.Key+"  # answer there", again)
+	case why.Code == journal.ReasonPolicy: // whose detail names files of the agent's: nothing to type
+		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
+			"ralph retry --fresh "+s.Key+"  # if not, with a word in the issue on what to leave alone")
+	case why.Code == journal.ReasonConflict && s.Kind == journal.KindIssue && b.Name != "":
+		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // which leaves you on that branch
+			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
+	}
+	return append(next, "ralph logs "+s.Key, again)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,15 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say what is being worked, and how the latest runs ended",
-		Example: "  ralph status\n  ralph status --json",
-		GroupID: groupLook, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runStatus(cmd, a) },
+		Use: "status [KEY]", Short: "Say what is being worked, and how the latest runs ended",
+		Long:    "Say what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.",
+		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
+		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return runIssueStatus(cmd, a, args[0])
+			}
+			return runStatus(cmd, a)
+		},
 	}
 	a.addJSON(cmd)
 	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
@@ -27,11 +34,38 @@ func newStatusCommand(a *app) *cobra.Command {
 
 // runState is where a run stands, as people see it.
 type runState struct {
-	pool.Record
-	State string `json:"state"` // "running", "died", "unfinished" or the outcome
+	journal.Record
+	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-func stateOf(r pool.Record) runState {
+// merged marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
+func (p *parts) merged(ctx context.Context, states []runState) {
+	base, err := p.base(ctx)
+	if err != nil {
+		return // there is none, so nothing is merged
+	}
+	done := func(s runState) bool { return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base == base.Name }
+	var tips []string
+	for _, s := range states {
+		if done(s) {
+			tips = append(tips, s.Tip)
+		}
+	}
+	if len(tips) == 0 {
+		return
+	}
+	absorbed, err := p.repo.Git().Absorbed(ctx, base.Commit, tips)
+	if err != nil {
+		p.log.Debug("commits not compared with the base", "error", err)
+	}
+	for i, s := range states {
+		if done(s) && absorbed[s.Tip] {
+			states[i].State = "merged"
+		}
+	}
+}
+
+func stateOf(r journal.Record) runState {
 	switch {
 	case !r.Ended.IsZero():
 		return runState{r, string(r.Verdict.Outcome)}
@@ -49,22 +83,26 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	open, err := p.journal.Open(cmd.Context())
+	open, err := p.journal.Find(cmd.Context(), journal.Query{Open: true})
 	if err != nil {
 		return err
 	}
-	last, err := p.journal.Last(cmd.Context())
+	last, err := p.journal.Find(cmd.Context(), journal.Query{Latest: true})
 	if err != nil {
 		return err
 	}
 	states := []runState{}
+	on := map[string]bool{}
 	for _, r := range open {
 		states = append(states, stateOf(r))
-		delete(last, r.Key)
+		on[r.Key] = true
 	}
 	for _, r := range last {
-		states = append(states, stateOf(r))
+		if !on[r.Key] {
+			states = append(states, stateOf(r))
+		}
 	}
+	p.merged(cmd.Context(), states)
 	slices.SortStableFunc(states, func(x, y runState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
 			if xo {
@@ -81,15 +119,23 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		a.ui.printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
 		return nil
 	}
-	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "BRANCH", "STARTED", "TOOK", "TITLE"}}
+	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
 	name := p.names(cmd.Context())
 	for _, s := range states {
 		row := s.row()
 		row[0] = name(s.Key)
 		rows = append(rows, row)
 	}
-	a.ui.table(rows)
+	a.ui.table(withoutUnknown(rows, "COST"))
+	a.sayLeft(states)
 	return nil
+}
+
+// sayLeft says what becomes of runs that have not come to their end.
+func (a *app) sayLeft(states []runState) {
+	if slices.ContainsFunc(states, func(s runState) bool { return s.State == "died" || s.State == "unfinished" }) {
+		a.ui.printf("The next `ralph work` brings what died or is not finished to its end.\n")
+	}
 }
 
 func (s runState) row() []string {
@@ -99,20 +145,22 @@ func (s runState) row() []string {
 	case !s.Ended.IsZero():
 		took = age(s.Ended.Sub(s.Started))
 	case state == "running":
-		state = fmt.Sprintf("running (%s)", s.Step)
+		state = fmt.Sprintf("running (%s)", s.Stage)
 	case state == "unfinished":
-		state, took = fmt.Sprintf("%s, not %s yet (the next sweep does it)", s.Verdict.Outcome, undone(s.Step)), "-"
+		state, took = undone(s.Record), "-"
 	default:
-		state, took = "died (the next sweep recovers it)", "-"
+		took = "-"
 	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Verdict.Commits), s.Branch,
-		s.Started.Local().Format(time.DateTime), took, s.Title}
+	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), ago(s.Started, time.Now()), took, cost(s.Facts.Usage), s.Title}
 }
 
-// undone is what a run that was left at the step has still to be.
-func undone(s pool.Step) string {
-	if s == pool.StepPublish {
-		return "published"
+// undone is what a run that was left has still to be.
+func undone(r journal.Record) string {
+	switch {
+	case r.Verdict.Outcome == "":
+		return outcomeOf(r)
+	case r.Stage.Before(journal.StageReport):
+		return fmt.Sprintf("%s, not published", r.Verdict.Outcome)
 	}
-	return "reported"
+	return fmt.Sprintf("%s, not reported", r.Verdict.Outcome)
 }

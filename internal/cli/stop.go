@@ -3,13 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-const stopLong = `Ask the ralph that works an issue to end its run. The agent gets time to end, its commits are taken back, and the claim
+const stopLong = `Ask the ralph that works an issue to end its run. The agent gets time to end, its commits are imported, and the claim
 is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away.`
 
 func newStopCommand(a *app) *cobra.Command {
@@ -35,10 +36,13 @@ func runStop(cmd *cobra.Command, a *app, key string) (err error) {
 	}
 	for _, r := range runs {
 		if stateOf(r).State == "running" {
-			if err := pool.RequestStop(r); err != nil {
+			if err := journal.RequestStop(r); err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", r.ID, key)
+				}
 				return err
 			}
-			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", r.Run, cleanLine(key))
+			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", r.ID, cleanLine(key))
 			return nil
 		}
 	}

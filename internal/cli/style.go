@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -80,6 +81,48 @@ func age(d time.Duration) string {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// ago is a time for people, seen from now. Programs get it as it is.
+func ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case d < 0:
+		return t.Local().Format(time.DateTime)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	case d < 30*24*time.Hour:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
+	return t.Local().Format(time.DateOnly)
+}
+
+// usd is an amount that is known; what is less than a cent is not nothing.
+func usd(amount float64) string {
+	if amount < 0.005 {
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%.2f", amount)
+}
+
+// short is a count with two or three digits and a unit.
+func short(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	v, unit := float64(n), ""
+	for _, unit = range []string{"k", "M", "G", "T"} {
+		if v /= 1000; v < 999.5 {
+			break
+		}
+	}
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f%s", v, unit)
+	}
+	return fmt.Sprintf("%.0f%s", v, unit)
 }
 
 // indent puts the lines after the first below the text of a log line.

@@ -65,10 +65,10 @@ func FuzzClean(f *testing.F) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}}, 0)
+	table(&b, [][]string{{"KEY", "TITLE"}, {"a", "x\ty\nz\x1b[0m"}, {"long-key", ""}}, 0, plain)
 	var long bytes.Buffer
-	table(&long, [][]string{{"KEY", "VALUE", "FROM"}, {"a", strings.Repeat("v", 500), "x"}, {"b", "short", "y"}}, 0)
-	want := "KEY  VALUE" + strings.Repeat(" ", 57) + "FROM\na    " + strings.Repeat("v", 500) + "  x\nb    short" + strings.Repeat(" ", 57) + "y\n"
+	table(&long, [][]string{{"KEY", "VALUE", "FROM"}, {"a", strings.Repeat("v", 500), "x"}, {"b", "short", "y"}}, 0, plain)
+	want := "KEY  VALUE" + strings.Repeat(" ", 37) + "FROM\na    " + strings.Repeat("v", 500) + "  x\nb    short" + strings.Repeat(" ", 37) + "y\n"
 	if long.String() != want {
 		t.Errorf("one long cell: %q, want %q", long.String(), want)
 	}
@@ -128,9 +128,58 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		20: "KEY         WHY\na-long-key\n  merge it, or\n  delete it with:\n  git branch -D ralph/a-long-key\n  and `look again`\nb           short\nc\n",
 	} {
 		var b strings.Builder
-		table(&b, rows, width)
+		table(&b, rows, width, plain)
 		if b.String() != want {
 			t.Errorf("%d columns:\n%s\nwant\n%s", width, b.String(), want)
+		}
+	}
+}
+
+func plain(_ style, text string) string { return text }
+
+// Other columns end in an ellipsis: free text first, then the name, and states, times and numbers last.
+func TestTableCutsWhatHasNoRoom(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{
+		{"ISSUE", "STATE", "STARTED", "TITLE"}, {"fix-the-login-page", "policy-blocked", "just now", "The login page forgets the name"},
+		{"b", "succeeded", "47 h ago", "Short"},
+	}
+	for width, want := range map[int]string{
+		0: "ISSUE               STATE           STARTED   TITLE\n" +
+			"fix-the-login-page  policy-blocked  just now  The login page forgets the name\n" +
+			"b                   succeeded       47 h ago  Short\n",
+		60: "ISSUE               STATE           STARTED   TITLE\n" +
+			"fix-the-login-page  policy-blocked  just now  The login pag…\n" +
+			"b                   succeeded       47 h ago  Short\n",
+		50: "ISSUE             STATE           STARTED   TITLE\n" +
+			"fix-the-login-p…  policy-blocked  just now  The l…\n" +
+			"b                 succeeded       47 h ago  Short\n",
+		44: "ISSUE             STATE     STARTED   TITLE\n" +
+			"fix-the-login-p…  policy-…  just now  The l…\n" +
+			"b                 succeed…  47 h ago  Short\n",
+	} {
+		var b strings.Builder
+		table(&b, rows, width, plain)
+		if b.String() != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", width, b.String(), want)
+		}
+	}
+	var b strings.Builder
+	table(&b, rows[:2], 0, func(s style, text string) string { return "<" + string(s) + ">" + text })
+	if !strings.Contains(b.String(), "  <31>policy-blocked  just") {
+		t.Errorf("the state has no colour: %s", b.String())
+	}
+}
+
+func TestAgo(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	for d, want := range map[time.Duration]string{
+		0: "just now", 59 * time.Second: "just now", 3*time.Minute + 59*time.Second: "3 min ago", 47 * time.Hour: "47 h ago",
+		49 * time.Hour: "2 days ago", 40 * 24 * time.Hour: "2026-01-20", -time.Hour: "2026-03-01 13:00:00",
+	} {
+		if got := ago(now.Add(-d), now); got != want {
+			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}
 }

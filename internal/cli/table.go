@@ -3,19 +3,24 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// table prints rows in columns. Cells are cleaned, so they may hold anything; colour would break the columns. On a
-// terminal the last column goes on below itself where the terminal ends; a program gets each row as one line.
-func (p *printer) table(rows [][]string) { table(p.out, rows, p.width()) }
+// table prints rows in columns, the first row as headings. Cells are cleaned, so they may hold anything. On a terminal a cell
+// that has no room ends in an ellipsis, and a last column of reasons goes on below itself; a program gets all of each row on
+// one line.
+func (p *printer) table(rows [][]string) { table(p.out, rows, p.width(), p.paint) }
 
 const (
-	// leastCell is how narrow the last column may become; where it would have less it stands below the others.
+	// leastCell is how narrow the first column and one that wraps may become; a last one that would have less stands below the
+	// others.
 	leastCell = 16
-	// widest is how far one long cell moves the cells of the other rows.
-	widest = 60
+	// leastCut is how narrow other columns may become.
+	leastCut = 6
+	// widest is how far one long cell moves the cells of the other rows; piped is the same where nothing is cut.
+	widest, piped = 60, 40
 	// below is the indentation of what stands on a line of its own.
 	below = "  "
 	// joint is the blank inside what is typed as it stands.
@@ -34,31 +39,113 @@ func quoted(cell string) string {
 	return strings.Join(parts, "`")
 }
 
-// table fits lines into the width, in characters, by their last cells; 0 is any width. Of what cannot be broken too long
-// words stick out.
-func table(w io.Writer, rows [][]string, width int) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], min(widest, utf8.RuneCountInString(cleanLine(cell))))
-		}
+// rank says when a column is cut: free text first (0), then the names of the rows, and states, times and numbers last.
+func rank(heading string) int {
+	switch heading {
+	case "TITLE", "VALUE", "FROM", "WHERE":
+		return 0
+	case "ISSUE", "KEY", "WHAT":
+		return 1
 	}
+	return 2
+}
+
+func table(w io.Writer, rows [][]string, width int, paint func(style, string) string) {
+	last := len(rows[0]) - 1
+	wraps := strings.HasPrefix(rows[0][last], "WHY")
+	widths := columns(rows, width, wraps)
 	for _, row := range rows {
 		var line strings.Builder
+		at := 0
 		for i, cell := range row {
 			cell = cleanLine(cell)
-			if i == len(row)-1 && width > 0 {
-				cell = fit(cell, utf8.RuneCountInString(line.String()), width)
+			colour := stateColour(cell)
+			switch {
+			case width == 0:
+			case i == last && wraps:
+				cell = fit(cell, at, width)
+			default:
+				cell = shorten(cell, widths[i])
 			}
-			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
+			pad := max(0, widths[i]-utf8.RuneCountInString(cell))
+			if h := rows[0][i]; (h == "STATE" || h == "OUTCOME") && cell != h {
+				cell = paint(colour, cell)
+			}
+			line.WriteString(cell + strings.Repeat(" ", pad+2))
+			at += widths[i] + 2
 		}
 		for part := range strings.SplitSeq(line.String(), "\n") {
 			_, _ = fmt.Fprintln(w, strings.TrimRight(strings.ReplaceAll(part, joint, " "), " "))
 		}
 	}
+}
+
+// columns are the widths of the columns. Where the terminal is too narrow, columns are cut by rank, and of one rank the widest
+// first. A last column that wraps takes what is left.
+func columns(rows [][]string, width int, wraps bool) []int {
+	most := widest
+	if width == 0 {
+		most = piped
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], min(most, utf8.RuneCountInString(cleanLine(cell))))
+		}
+	}
+	last := len(widths) - 1
+	if width == 0 {
+		return widths
+	}
+	over := 2*last - width
+	for i, n := range widths {
+		if i == last && wraps {
+			n = min(n, leastCell)
+		}
+		over += n
+	}
+	for turn, least := range []int{leastCut, leastCell, leastCut} {
+		for ; over > 0; over-- {
+			at := -1
+			for i, n := range widths {
+				if rank(rows[0][i]) == turn && n > least && (at < 0 || n > widths[at]) && !(i == last && wraps) {
+					at = i
+				}
+			}
+			if at < 0 {
+				break
+			}
+			widths[at]--
+		}
+	}
+	return widths
+}
+
+// withoutUnknown takes the columns with these headings out in which no row says anything.
+func withoutUnknown(rows [][]string, headings ...string) [][]string {
+	for i := len(rows[0]) - 1; i >= 0; i-- {
+		says := func(row []string) bool { return row[i] != "-" }
+		if slices.Contains(headings, rows[0][i]) && !slices.ContainsFunc(rows[1:], says) {
+			for n := range rows {
+				rows[n] = slices.Delete(rows[n], i, i+1)
+			}
+		}
+	}
+	return rows
+}
+
+// stateColour is the colour of a state or an outcome.
+func stateColour(state string) style {
+	word, _, _ := strings.Cut(state, " ")
+	switch word {
+	case "succeeded", "merged", "removed":
+		return green
+	case "failed", "gate-failed", "policy-blocked", "over-budget", "died", "broken":
+		return red
+	case "running", "no-change", "superseded", "kept":
+		return dim
+	}
+	return yellow
 }
 
 // fit breaks a cell that begins at a column into lines that end before the width.

@@ -1,15 +1,22 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
@@ -64,9 +71,9 @@ func TestPriorityLabels(t *testing.T) {
 				t.Parallel()
 				cfg, env := open(t)
 				cfg.Tracker, cfg.PriorityLabels = name, c.configured
-				p := &parts{Config: cfg, state: filepath.Join(t.TempDir(), "state"), secrets: &pool.Secrets{}}
+				p := &parts{Config: cfg, state: filepath.Join(t.TempDir(), "state"), secrets: redact.New()}
 				var err error
-				if p.tracker, err = (&app{host: Host{Env: env}}).tracker(t.Context(), p); err != nil {
+				if p.tracker, err = newApp(Host{Env: env, Stdout: io.Discard, Stderr: io.Discard}).tracker(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
 				defer hangUp(t, p.tracker)
@@ -86,5 +93,158 @@ func TestPriorityLabels(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// fakeTracker is a read-only backlog on a server that does not exist.
+type fakeTracker struct {
+	tracker.ReadOnly
+	settings tracker.Settings
+}
+
+func (fakeTracker) Name() string { return "acmetrack" }
+
+func (f fakeTracker) List(ctx context.Context, _ tracker.Query) (tracker.Listing, error) {
+	if _, err := f.settings.Token.Token(ctx); err != nil {
+		return tracker.Listing{}, err
+	}
+	issue := tracker.Issue{Key: "acme-1", ID: "ACME-1", Title: "From " + f.settings.Project, Labels: []string{"no-human"}, Open: true}
+	return tracker.Listing{Issues: []tracker.Issue{issue}}, nil
+}
+
+func (fakeTracker) Get(context.Context, string) (tracker.Issue, error) {
+	return tracker.Issue{}, tracker.ErrNotFound
+}
+
+func (fakeTracker) Inspect(context.Context, tracker.Expectation) []tracker.Finding {
+	return []tracker.Finding{{What: tracker.FindingLabels, Severity: tracker.Warn, Detail: "do not exist: in-review"}}
+}
+
+func (fakeTracker) CreateLabels(context.Context, []string) error { return tracker.ErrReadOnly }
+
+// TestNewTracker: a tracker's descriptor is all that init, doctor, work, help, completion, the tracker "auto" and the
+// denied variables need to know.
+func TestNewTracker(t *testing.T) {
+	t.Parallel()
+	kind := tracker.Descriptor{
+		Name: "acmetrack", Title: "AcmeTrack", Summary: "tickets of an AcmeTrack board", Hosts: []string{"acmetrack.*"},
+		Service: "https://acmetrack.example", TokenVars: []string{"ACME_KEY"}, Options: []tracker.Option{tracker.OptionProject},
+		Open: func(s tracker.Settings) (tracker.Tracker, error) { return fakeTracker{settings: s}, nil },
+	}
+	with := func(h *Host) {
+		h.Trackers = []tracker.Descriptor{kind}
+		h.Env = append(h.Env, "ACME_KEY=secret-of-acme")
+	}
+	m := newMachine(t)
+	m.remote(t, "git@acmetrack.example.com:acme/widgets.git")
+	asked := m.run(t, func(h *Host) {
+		with(h)
+		h.Interactive, h.Stdin = true, strings.NewReader("\n")
+	}, "init", "--agent=command", "--agent-command=true", "--sandbox=none", "--gate=printenv")
+	if asked.status != 0 || !strings.Contains(asked.stderr, "tickets of an AcmeTrack board") {
+		t.Errorf("init: %+v", asked)
+	}
+	if got := m.run(t, with, "config", "tracker"); got.stdout != "acmetrack\n" {
+		t.Errorf("the tracker that init wrote: %+v", got)
+	}
+	m.commit(t)
+	offline := []string{"--remote=none", "--project=acme/widgets"}
+	if got := m.run(t, with, append([]string{"work", "--dry-run"}, offline...)...); got.status != 0 || !strings.Contains(got.stdout, "From https://acmetrack.example/acme/widgets") {
+		t.Errorf("work: %+v", got)
+	}
+	doctor := m.run(t, with, append([]string{"doctor", "--sandbox=none"}, offline...)...)
+	for _, want := range []string{"acmetrack: 1 open issue with label no-human", "do not exist: in-review", "ralph doctor --create-labels"} {
+		if !strings.Contains(doctor.stdout, want) {
+			t.Errorf("doctor lacks %q: %+v", want, doctor)
+		}
+	}
+	for _, args := range [][]string{{"work", "--help-all"}, {"help", "init"}} {
+		if got := m.run(t, with, args...); !strings.Contains(got.stdout, "acmetrack") {
+			t.Errorf("%v does not name it: %s", args, got.stdout)
+		}
+	}
+	if got := m.run(t, with, "__complete", "work", "--tracker", ""); !slices.Contains(strings.Split(got.stdout, "\n"), "acmetrack") {
+		t.Errorf("completion: %+v", got)
+	}
+	// What runs on this host without a sandbox does not see its token.
+	ran := m.run(t, with, "sandbox", "exec", "--sandbox=none", "--", "printenv")
+	if ran.status != 0 || !strings.Contains(ran.stdout, "HOME=") || strings.Contains(ran.stdout, "secret-of-acme") {
+		t.Errorf("sandbox exec: %+v", ran)
+	}
+	// The remote's host decides where nothing is configured.
+	if err := os.RemoveAll(filepath.Join(m.repo, ".ralph")); err != nil {
+		t.Fatal(err)
+	}
+	p := &parts{Config: config.Config{Tracker: "auto", Project: "https://acmetrack.internal/acme/widgets"}}
+	a := newApp(Host{Stdout: io.Discard, Stderr: io.Discard, Trackers: []tracker.Descriptor{kind}})
+	if got, err := a.kind(t.Context(), p); err != nil || got.Name != "acmetrack" {
+		t.Errorf("auto: %q, %v", got.Name, err)
+	}
+}
+
+// TestFiltersAreNotIgnored: every filter narrows the local backlog, and one that a tracker cannot apply is an error that
+// says so, before anything starts.
+func TestFiltersAreNotIgnored(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md",
+		"---\ntitle: One\nauthor: Ada\nassignees: [grace, Ada]\nmilestone: V1\nlabels: no-human\n---\n")
+	m.write(t, ".ralph/backlog/two.md", "---\ntitle: Two\nlabels: no-human\n---\n")
+	m.commit(t)
+	for _, filter := range []string{"--author=ada", "--assignee=ada", "--milestone=v1"} {
+		got := m.run(t, nil, "work", "--dry-run", filter, "--sandbox=none", "--agent-command=true")
+		if got.status != 0 || !strings.Contains(got.stdout, "One") || strings.Contains(got.stdout, "Two") {
+			t.Errorf("%s: %+v", filter, got)
+		}
+	}
+	bare := tracker.Descriptor{Name: "bare", Open: func(tracker.Settings) (tracker.Tracker, error) { panic("opened") }}
+	_, err := bare.New(tracker.Settings{Milestone: "v1"})
+	if unsupported, ok := errors.AsType[*tracker.UnsupportedError](err); !ok || unsupported.Option != tracker.OptionMilestone {
+		t.Errorf("a tracker without milestones: %v", err)
+	}
+}
+
+// TestCyclesAreNamed: issues that wait for each other are named by what a sweep would do, and at its end.
+func TestCyclesAreNamed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for name, blocker := range map[string]string{"One": "Two", "Two": "three", "three": "One", "four": "One"} {
+		m.write(t, ".ralph/backlog/"+name+".md", "---\nlabels: no-human\nblocked_by: "+blocker+"\n---\n")
+	}
+	m.commit(t)
+	const want = "none of them can start: One waits for Two waits for three waits for One\n"
+	args := []string{"work", "--sandbox=none", "--agent-command=true"}
+	for _, more := range []string{"--dry-run", "--parallel=1"} {
+		if got := m.run(t, nil, append(args, more)...); got.status != 0 || strings.Count(got.stdout+got.stderr, want) != 1 {
+			t.Errorf("%s: %+v", more, got)
+		}
+	}
+	if got := m.run(t, nil, append(args, "--dry-run", "--json")...); !strings.Contains(got.stdout, `"cycles"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Sandbox none hides the forges' tokens from the commands of a program that composes no registry, too.
+func TestTokensWithoutRegistry(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	env := []string{"PATH=" + os.Getenv("PATH"), "KEPT=secret"}
+	names := tracker.NewRegistry(trackerKinds()...).SecretVars()
+	for _, name := range names {
+		env = append(env, strings.ReplaceAll(name, "*", "X")+"=secret")
+	}
+	box, err := sandboxes.NewNone(sandboxes.NoneConfig{Env: env}).Open(t.Context(), sandboxes.Spec{Run: t.Name(), Worktree: m.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if _, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"env"}, Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "secret") != 1 || len(names) < 10 {
+		t.Errorf("of %d names these are seen:\n%s", len(names), out.String())
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -46,6 +52,13 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// helpWidth is the width of text that is wrapped wherever it goes: COLUMNS, else the terminal's, else 80. Longer lines than 120
+// are hard to read.
+func (p *printer) helpWidth() int {
+	width, _ := strconv.Atoi(p.host.getenv("COLUMNS"))
+	return min(max(cmp.Or(max(width, 0), p.width(), 80), 40), 120)
+}
+
 // width is how many characters a line of standard output has room for; 0 if it is no terminal.
 func (p *printer) width() int {
 	f, ok := p.host.Stdout.(*os.File)
@@ -56,7 +69,7 @@ func (p *printer) width() int {
 	if err != nil {
 		return 0
 	}
-	return width
+	return cmp.Or(width, 80) // some terminals do not know theirs
 }
 
 // printf prints a result. Hostile text in args goes through clean or cleanLine first.
@@ -86,11 +99,34 @@ func (p *printer) warn(message string) {
 func (p *printer) prompt(text string) { _, _ = io.WriteString(p.err, text) }
 
 // json prints one value as JSON.
-func (p *printer) json(v any) error {
-	enc := json.NewEncoder(p.out)
+func (p *printer) json(v any) error { return writeJSON(p.out, v, "  ") }
+
+// writeJSON writes one value. What a terminal obeys or hides is escaped, because people look at JSON, too.
+func writeJSON(to io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := to.Write(escapeJSON(b.Bytes()))
+	return err
+}
+
+// escapeJSON writes control characters and those that cannot be seen as JSON's escapes. Valid JSON has them in strings only.
+func escapeJSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r == '\n' || r != '\u200d' && !unicode.IsControl(r) && !invisible(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 // failed is the first error of writing standard output, such as a full disk: a result nobody got is no success.
@@ -107,7 +143,7 @@ func (p *printer) end(problem *problem, asJSON bool) int {
 		return exitOK
 	}
 	if asJSON {
-		_ = json.NewEncoder(p.err).Encode(map[string]any{"error": problem})
+		_ = writeJSON(p.err, map[string]any{"error": problem}, "")
 		return problem.Status
 	}
 	for line := range strings.Lines(problem.Message) {

@@ -15,8 +15,7 @@ func (a *app) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 	if c.AgentUpstream == "" {
 		return nil
 	}
-	pointer, can := agent.(agents.Endpointer)
-	if !can {
+	if agent.Describe().Endpoint == nil {
 		return usagef("agent-upstream: ralph does not know the service of agent %s; leave it out, and tell the program itself where to go with --agent-env", agent.Name())
 	}
 	if provider.Capabilities().OwnEgress {
@@ -26,7 +25,7 @@ func (a *app) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return usagef("agent-upstream: it is not a URL such as https://gateway.example.com")
 	}
-	if _, err := pointer.Service(agents.User{Env: a.host.Env, Home: a.host.getenv("HOME")}); errors.Is(err, agents.ErrNoEndpoint) {
+	if _, err := agents.FindService(agent, a.user()); errors.Is(err, agents.ErrNoEndpoint) {
 		return usagef("agent-upstream: %v; or leave it out", err)
 	}
 	return nil

@@ -33,7 +33,7 @@ func (m machine) program(t *testing.T, name, script string) string {
 	return bin
 }
 
-// TestUpstreamWithoutASandbox: the address holds without a wall too, and with it the user's own credential.
+// TestUpstreamWithoutASandbox: the address is also used without isolation, with the user's own credential.
 func TestUpstreamWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	const upstream = "http://127.0.0.1:9/gateway"

@@ -9,7 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -25,21 +31,34 @@ const workExample = `  ralph work --dry-run
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
+// trackerKeys are the settings of the backlog.
+func trackerKeys() []string {
+	return []string{
+		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
+		"github-app-installation", "github-app-key", "ca-file", "remote", "state-dir", "log-level", "log-format",
+	}
+}
+
+// mergeKeys are the settings of a run without an agent.
+func mergeKeys() []string {
+	return append(trackerKeys(),
+		"sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-*",
+		"before", "copy", "setup", "setup-inputs", "gate", "gate-on", "gate-canary", "gate-timeout", "setup-timeout", "stop-grace",
+		"base", "branch-prefix", "protected-paths", "commit-author", "committer", "sign-off", "co-authors", "sign", "claim-ttl", "review-label",
+		"needs-human-label", "needs-info-label", "claimed-label", "failed-label", "layer-max-mb", "min-free-mb", "keep-runs",
+	)
+}
+
 // workKeys are the settings of `ralph work`.
 func workKeys() []string {
-	return []string{
+	return append(mergeKeys(),
 		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
-		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
-		"github-app-installation", "github-app-key", "ca-file", "agent", "model", "effort",
-		"permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "mounts",
-		"sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-user", "container-runtime", "container-files", "container-unbounded", "container-args",
-		"before", "copy", "setup", "gate", "max-iterations", "no-progress", "completion-signal", "base", "branch-prefix",
-		"publish", "protected-paths", "request-template", "request-target", "request-labels", "reviewers", "request-assignees",
-		"max-rounds", "remote", "idle-timeout", "completion-timeout", "completion-cap", "iteration-timeout", "run-timeout",
-		"gate-timeout", "setup-timeout", "stop-grace", "claim-life", "max-attempts", "retry-backoff", "retry-backoff-max",
-		"budget-tokens", "budget-usd", "review-label", "needs-human-label", "needs-info-label", "claimed-label", "failed-label", "state-dir", "min-free-mb", "keep-runs",
-		"log-level", "log-format",
-	}
+		"agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
+		"prompt-file", "gate-files", "max-iterations", "no-progress", "completion-signal", "publish", "request-template", "request-target",
+		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
+		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
+		"prices",
+	)
 }
 
 func newWorkCommand(a *app) *cobra.Command {
@@ -49,7 +68,7 @@ func newWorkCommand(a *app) *cobra.Command {
 		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWork(cmd, a, args, dry) },
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be worked, and why the rest would not; change nothing")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
 	a.addJSON(cmd)
 	a.bind(cmd, workKeys()...)
 	return cmd
@@ -69,18 +88,27 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		return err
 	}
 	if both := p.passing(); both != "" {
-		a.ui.note("%s; %s", cleanLine(both), p.passingMend())
+		a.ui.note("%s; %s", cleanLine(both), p.passingFix())
 	}
 	// What every run would stumble over is said once, before anything starts.
+	if c.Run.Publish == journal.PublishMerge {
+		if err := p.repo.Settled(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	base, err := p.base(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if c.Publish == pool.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return usagef("publish merge needs a local branch as base, and %s is none; give --base BRANCH", base.Name)
+	if c.Run.Publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
+		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
-	c.Observe = a.watched(view.event)
+	if !dry && !a.json {
+		view.live = startLive(a.ui, view.name)
+		defer view.live.stop()
+	}
+	c.Observe, c.Run.Emit = view.event, a.host.Observe
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
@@ -88,45 +116,74 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	for i, key := range args {
 		args[i] = p.key(cmd.Context(), key)
 	}
+	missing := a.noAgent(c.Run)
 	if dry {
+		if missing != nil {
+			a.ui.note("%s", missing)
+		}
 		return a.plan(cmd.Context(), workers, view, args)
 	}
-	if err := c.Sandboxes.Check(cmd.Context()); err != nil {
-		return untried(cmd.Context(), c.Sandboxes.Name(), err)
+	if missing != nil {
+		return missing
+	}
+	if err := enoughFiles(c.Parallel); err != nil {
+		return err
+	}
+	if err := c.Run.Sandboxes.Check(cmd.Context()); err != nil {
+		return noSandbox(cmd.Context(), c.Run.Sandboxes.Name(), err)
 	}
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
-	defer a.sayStopping(cmd.Context(), c.StopGrace)()
+	defer a.sayStopping(cmd.Context(), c.Run.StopGrace)()
 	summary, err := workers.Sweep(cmd.Context(), args...)
+	view.live.stop()
 	if err != nil && len(summary.Runs) == 0 {
 		return asUsage(err)
 	}
-	if serr := a.summary(summary, view); serr != nil {
+	if serr := a.summary(summary, view, len(args) > 0); serr != nil {
 		return serr
 	}
 	if err != nil {
 		return asUsage(err)
 	}
-	return verdict(summary)
+	if err := verdict(summary); err != nil || len(args) == 0 {
+		return err
+	}
+	return leftOut(summary)
 }
 
-// watched lets a test see the events too.
-func (a *app) watched(fn func(pool.Event)) func(pool.Event) {
-	if a.host.Observe == nil {
-		return fn
+// leftOut is the error of issues that were asked for by their keys, and were not worked.
+func leftOut(s pool.Summary) error {
+	n := 0
+	for _, left := range s.Skipped {
+		if left.Skip.Code != journal.SkipRecovered {
+			n++
+		}
 	}
-	return func(e pool.Event) {
-		fn(e)
-		a.host.Observe(e)
+	if n == 0 {
+		return nil
 	}
+	return &exitError{status: exitIncomplete, err: fmt.Errorf("%s not worked", plural(n, "named issue"))}
+}
+
+// enoughFiles refuses a number of workers that would run out of open files.
+func enoughFiles(parallel int) error {
+	limit, err := proc.OpenFiles()
+	if err != nil || parallel <= pool.Fits(limit) {
+		return err
+	}
+	return usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
+		parallel, pool.Files(parallel), limit, pool.Fits(limit), pool.Files(parallel)+1)
 }
 
 // asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
 func asUsage(err error) error {
 	var unknown *pool.UnknownKeyError
 	switch {
+	case errors.As(err, &unknown) && unknown.Nearest != "":
+		return usagef("%w; did you mean %s?", err, unknown.Nearest)
 	case errors.As(err, &unknown):
-		return &exitError{status: exitUsage, err: err}
+		return usagef("%w; `ralph work --dry-run` lists them", err)
 	case isAway(err):
 		return &exitError{status: exitParked, err: err}
 	}
@@ -135,19 +192,22 @@ func asUsage(err error) error {
 
 // verdict is the exit status of a sweep.
 func verdict(s pool.Summary) error {
-	bad := len(s.Runs) - s.Count(pool.Succeeded, pool.Superseded)
+	bad := len(s.Runs) - s.Count(journal.Succeeded, journal.Superseded)
 	switch {
 	case s.Interrupted:
 		return errInterrupted
-	case s.Unavailable != nil && bad == s.Count(pool.AgentUnavailable) && s.Count(pool.Succeeded) == 0:
+	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		hint := ""
 		if errors.Is(s.Unavailable, worktree.ErrRemote) {
-			hint = "to work on this machine only, without the remote: --remote none"
+			hint = remoteHint
+		}
+		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
+			hint = "no agent was started; what the checks need comes from setup, --allow HOST, a longer --gate-timeout or the sandbox's image"
 		}
 		if !s.ParkedUntil.IsZero() {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
-		return &exitError{status: exitParked, err: s.Unavailable, hint: hint}
+		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint}
 	case unfinished(s) > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished(s), plural(len(s.Runs), "issue")),
 			hint: "the next `ralph work` goes on from there, without the agent"}
@@ -155,11 +215,13 @@ func verdict(s pool.Summary) error {
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
 			hint: "`ralph show KEY` says why and what to type next"}
 	case s.Unavailable != nil:
-		return &exitError{status: exitIncomplete, err: s.Unavailable}
-	case len(s.Broken) > 0 && len(s.Runs) == 0:
-		return fmt.Errorf("%s: %s", s.Broken[0].Issue.Key, s.Broken[0].Reason)
-	case len(s.Broken) > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s could not be worked", plural(len(s.Broken), "issue"))}
+		return &exitError{status: exitIncomplete, err: errors.New(unavailableText(s.Unavailable))}
+	case len(s.Broken) > 0: // each has been told
+		status := exitIncomplete
+		if len(s.Runs) == 0 {
+			status = exitFailed
+		}
+		return &exitError{status: status, err: fmt.Errorf("%s could not be worked", plural(len(s.Broken), "issue"))}
 	case untold(s) > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold(s), "issue")),
 			hint: "`ralph show KEY` says why"}
@@ -169,11 +231,20 @@ func verdict(s pool.Summary) error {
 	return nil
 }
 
+// unavailableText says what keeps the rest of the backlog from being worked.
+func unavailableText(err error) string {
+	var agent *run.UnavailableError
+	if errors.As(err, &agent) && agent.Key != "" {
+		return fmt.Sprintf("agent %s is unavailable: %s; `ralph work %s` tries it at once", agent.Agent, report.Reason(agent.Reason), agent.Key)
+	}
+	return err.Error()
+}
+
 // untold counts the runs whose issues do not show what became of them.
 func untold(s pool.Summary) int {
 	n := 0
 	for _, r := range s.Runs {
-		if r.Verdict.Unreported != "" || r.Verdict.Unlabelled != "" {
+		if r.Unreported != "" || r.Unlabelled != "" {
 			n++
 		}
 	}
@@ -193,7 +264,7 @@ func unfinished(s pool.Summary) int {
 
 // plan prints what a sweep would do.
 func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys []string) error {
-	plan, err := workers.Plan(ctx, keys...)
+	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -210,10 +281,18 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys
 		a.ui.printf("Would work, in this order:\n")
 		a.ui.table(rows)
 	}
+	if len(plan.Merged) > 0 {
+		rows := [][]string{{"ISSUE", "TITLE"}}
+		for _, issue := range plan.Merged {
+			rows = append(rows, []string{view.name(issue.Key), issue.Title})
+		}
+		a.ui.printf("\nWould close first, for you have merged them:\n")
+		a.ui.table(rows)
+	}
 	if len(plan.Skipped) > 0 {
 		rows := [][]string{{"ISSUE", "WHY NOT"}}
 		for _, s := range plan.Skipped {
-			rows = append(rows, []string{view.name(s.Issue.Key), s.Reason})
+			rows = append(rows, []string{view.name(s.Issue.Key), report.Skip(s.Issue.Key, s.Skip)})
 		}
 		a.ui.printf("\nWould leave out:\n")
 		a.ui.table(rows)
@@ -221,5 +300,17 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys
 	for _, pr := range plan.Problems {
 		a.ui.warn(pr.Error())
 	}
+	a.warnCycles(plan.Cycles, view)
 	return nil
+}
+
+// warnCycles names issues that wait for each other.
+func (a *app) warnCycles(list []tracker.Cycle, view *workView) {
+	for _, c := range list {
+		var names []string
+		for _, key := range append(c, c[0]) {
+			names = append(names, view.name(key))
+		}
+		a.ui.warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
+	}
 }

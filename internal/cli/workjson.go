@@ -3,22 +3,28 @@ package cli
 import (
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
 // The data that `ralph work --json` prints. Fields are only ever added.
 
 type skipData struct {
-	Issue  string `json:"issue"`
-	Title  string `json:"title"`
-	Reason string `json:"reason"`
+	Issue  string       `json:"issue"`
+	Title  string       `json:"title"`
+	Reason string       `json:"reason"`
+	Skip   journal.Skip `json:"skip"`
 }
 
 type planData struct {
-	Work     []issueData `json:"work"`
-	Skipped  []skipData  `json:"skipped"`
-	Problems []string    `json:"problems"`
+	Work     []issueData     `json:"work"`
+	Skipped  []skipData      `json:"skipped"`
+	Merged   []issueData     `json:"merged"` // closed first
+	Problems []string        `json:"problems"`
+	Cycles   []tracker.Cycle `json:"cycles,omitempty"` // each issue waits for the next, the last for the first
 }
 
 type issueData struct {
@@ -29,42 +35,51 @@ type issueData struct {
 }
 
 type summaryData struct {
-	Runs        []pool.Record `json:"runs"`
-	Skipped     []skipData    `json:"skipped"`
-	Problems    []string      `json:"problems"`
-	Broken      []skipData    `json:"broken"`
-	Unavailable string        `json:"unavailable,omitempty"`
-	ParkedUntil time.Time     `json:"parked_until,omitzero"`
-	Interrupted bool          `json:"interrupted"`
+	Runs        []journal.Record `json:"runs"`
+	Skipped     []skipData       `json:"skipped"`
+	Problems    []string         `json:"problems"`
+	Cycles      []tracker.Cycle  `json:"cycles,omitempty"`
+	Broken      []skipData       `json:"broken"`
+	Unavailable string           `json:"unavailable,omitempty"`
+	ParkedUntil time.Time        `json:"parked_until,omitzero"`
+	Interrupted bool             `json:"interrupted"`
+	Spent       agents.Usage     `json:"spent"` // by all of Runs
 }
 
 func planJSON(p pool.Plan) planData {
-	d := planData{Work: []issueData{}, Skipped: skips(p.Skipped), Problems: problems(p.Problems)}
-	for _, i := range p.Work {
-		d.Work = append(d.Work, issueData{Issue: i.Key, Title: i.Title, URL: i.URL, Priority: i.Priority})
+	return planData{Work: issues(p.Work), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+}
+
+func issues(list []tracker.Issue) []issueData {
+	out := []issueData{}
+	for _, i := range list {
+		out = append(out, issueData{Issue: i.Key, Title: i.Title, URL: i.URL, Priority: i.Priority})
 	}
-	return d
+	return out
 }
 
 func summaryJSON(s pool.Summary) summaryData {
 	d := summaryData{
 		Runs: s.Runs, Skipped: skips(s.Skipped), Problems: problems(s.Problems), Broken: skips(s.Broken),
-		ParkedUntil: s.ParkedUntil,
+		Cycles: s.Cycles, ParkedUntil: s.ParkedUntil,
 		Interrupted: s.Interrupted,
 	}
+	for _, r := range s.Runs {
+		d.Spent = d.Spent.Add(r.Facts.Usage)
+	}
 	if d.Runs == nil {
-		d.Runs = []pool.Record{}
+		d.Runs = []journal.Record{}
 	}
 	if s.Unavailable != nil {
-		d.Unavailable = s.Unavailable.Error()
+		d.Unavailable = unavailableText(s.Unavailable)
 	}
 	return d
 }
 
-func skips(list []pool.Skip) []skipData {
+func skips(list []pool.Skipped) []skipData {
 	out := []skipData{}
 	for _, s := range list {
-		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: s.Reason})
+		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: report.Skip(s.Issue.Key, s.Skip), Skip: s.Skip})
 	}
 	return out
 }

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
@@ -13,46 +17,115 @@ type workView struct {
 	ui      *printer
 	started time.Time
 	name    func(key string) string // what people call an issue
+	live    *live                   // nil: there is none
+	checked map[string]checked      // by run; what passes, and is not printed yet
 }
 
-func (v *workView) event(e pool.Event) {
+// checked is how long setup and gate have taken in one place.
+type checked struct {
+	place       journal.Place
+	setup, gate time.Duration
+	gated       bool
+}
+
+func (c checked) String() string {
+	where := map[journal.Place]string{journal.PlaceWorktree: "in the worktree", journal.PlaceBase: "on the base", journal.PlaceCheckout: "on a clean checkout"}[c.place]
+	switch {
+	case !c.gated:
+		return where + ", " + age(c.setup)
+	case c.setup > 0:
+		return fmt.Sprintf("%s, %s (setup %s)", where, age(c.gate), age(c.setup))
+	}
+	return where + ", " + age(c.gate)
+}
+
+// check adds up what setup and gate take, and prints a line when one has failed.
+func (v *workView) check(e journal.Event) {
+	c, on := v.checked[e.Run]
+	if on && (c.place != e.Place || c.gated && e.Kind == journal.EventSetup) {
+		v.passed(e)
+		c = checked{}
+	}
+	if e.Check == nil {
+		return
+	}
+	c.place = e.Place
+	if e.Kind == journal.EventSetup {
+		c.setup += e.Check.Duration
+	} else {
+		c.gate, c.gated = c.gate+e.Check.Duration, true
+	}
+	if !e.Check.Passed() {
+		delete(v.checked, e.Run)
+		v.line(e, string(e.Kind)+" "+v.ui.paint(yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		return
+	}
+	if v.checked == nil {
+		v.checked = map[string]checked{}
+	}
+	v.checked[e.Run] = c
+}
+
+// passed prints that setup or gate have passed: the run goes on with something else.
+func (v *workView) passed(e journal.Event) {
+	c, on := v.checked[e.Run]
+	if !on {
+		return
+	}
+	delete(v.checked, e.Run)
+	what := "setup"
+	if c.gated {
+		what = "gate passed"
+	}
+	v.line(e, v.ui.paint(dim, what), c.String())
+}
+
+func (v *workView) event(e journal.Event) {
+	v.live.event(e)
 	switch e.Kind {
-	case pool.EventSweep:
+	case journal.EventSetup, journal.EventGate:
+		v.check(e)
+	case journal.EventStarted, journal.EventStage, journal.EventIteration, journal.EventDeferred, journal.EventEnded:
+		v.passed(e)
+	}
+	switch e.Kind {
+	case journal.EventSweep:
 		v.ui.note("%s", v.ui.paint(dim, cleanLine(e.Text)))
-	case pool.EventProblem:
-		v.ui.warn(e.Text)
-	case pool.EventStarted:
+	case journal.EventProblem:
+		v.problem(e)
+	case journal.EventStarted:
 		v.line(e, v.ui.paint(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
-	case pool.EventIteration:
-		if e.Iteration > 1 || v.ui.verbose {
-			v.line(e, v.ui.paint(dim, "iteration"), fmt.Sprint(e.Iteration))
-		}
-	case pool.EventGate:
-		if e.Check != nil && (!e.Check.Passed() || v.ui.verbose) {
-			state := "passed"
-			if !e.Check.Passed() {
-				state = v.ui.paint(yellow, "failed")
-			}
-			v.line(e, "gate "+state, e.Check.Command)
-		}
-	case pool.EventWarning:
+	case journal.EventUsage:
+		v.line(e, v.ui.paint(dim, fmt.Sprintf("iteration %d", e.Iteration)), age(time.Duration(e.Elapsed*float64(time.Second))))
+	case journal.EventWarning, journal.EventDeferred:
 		v.line(e, v.ui.paint(yellow, "warning"), e.Text)
-	case pool.EventSkipped:
-		v.line(e, v.ui.paint(dim, "left out"), e.Text)
-	case pool.EventRecovered:
+	case journal.EventSkipped:
+		v.line(e, v.ui.paint(dim, "left out"), skipText(e))
+	case journal.EventRecovered:
 		v.line(e, v.ui.paint(yellow, "recovered"), e.Text)
-	case pool.EventEnded:
+	case journal.EventMerged:
+		v.line(e, v.ui.paint(green, "merged"), e.Text)
+	case journal.EventEnded:
 		v.ended(e)
-	case pool.EventAgent, pool.EventCommits, pool.EventSignal, pool.EventSetup:
-		if v.ui.verbose {
+	case journal.EventAgent, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
+		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
+		if v.ui.verbose && (!check || e.Check != nil && e.Check.Passed()) {
 			v.line(e, v.ui.paint(dim, string(e.Kind)), v.detail(e))
 		}
 	}
 }
 
-func (v *workView) detail(e pool.Event) string {
+func (v *workView) problem(e journal.Event) {
+	if e.Skip != nil {
+		v.ui.warn(e.Key + ": " + skipText(e))
+		return
+	}
+	v.ui.warn(e.Text)
+}
+
+func (v *workView) detail(e journal.Event) string {
 	switch {
-	case e.Kind == pool.EventCommits:
+	case e.Kind == journal.EventCommits:
 		return fmt.Sprint(e.Commits, " new")
 	case e.Check != nil:
 		return fmt.Sprintf("%s: exit status %d", e.Check.Command, e.Check.ExitCode)
@@ -60,17 +133,17 @@ func (v *workView) detail(e pool.Event) string {
 	return v.ui.brief(cleanLine(e.Text), 160)
 }
 
-func (v *workView) ended(e pool.Event) {
+func (v *workView) ended(e journal.Event) {
 	colour := green
-	if e.Outcome != pool.Succeeded {
+	if e.Outcome != journal.Succeeded {
 		colour = yellow
 	}
-	if e.Outcome == pool.Failed || e.Outcome == pool.GateFailed {
+	if e.Outcome == journal.Failed || e.Outcome == journal.GateFailed {
 		colour = red
 	}
 	text := fmt.Sprintf("%s on %s, %s", plural(e.Commits, "commit"), e.Branch, age(time.Duration(e.Elapsed*float64(time.Second))))
 	what := v.ui.paint(colour, string(e.Outcome))
-	switch reason := cleanLine(e.Text); {
+	switch reason := cleanLine(reasonOf(e)); {
 	case reason == "":
 		v.line(e, what, text)
 	case v.ui.terminal: // it may end in a command to type, and so begins a line
@@ -81,7 +154,7 @@ func (v *workView) ended(e pool.Event) {
 }
 
 // line prints what happened, and more in lines of its own.
-func (v *workView) line(e pool.Event, what, text string, more ...string) {
+func (v *workView) line(e journal.Event, what, text string, more ...string) {
 	line := fmt.Sprintf("%s  %s  %s", v.ui.paint(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
 	for _, m := range more {
 		line += "\n" + below + cleanLine(m)
@@ -103,10 +176,19 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// summary prints the result of a sweep.
-func (a *app) summary(s pool.Summary, v *workView) error {
+// summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
+func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	if a.json {
 		return a.ui.json(summaryJSON(s))
+	}
+	if !a.quiet {
+		defer a.warnCycles(s.Cycles, v)
+	}
+	if named {
+		for _, left := range s.Skipped {
+			a.ui.warn(v.name(left.Issue.Key) + " is left out: " + report.Skip(left.Issue.Key, left.Skip))
+		}
+		s.Skipped = nil
 	}
 	if len(s.Runs) == 0 {
 		if a.quiet { // cron sends a mail for each line
@@ -115,33 +197,58 @@ func (a *app) summary(s pool.Summary, v *workView) error {
 		a.ui.printf("Nothing was worked%s.\n", because(s))
 		return nil
 	}
-	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "BRANCH", "TIME"}}
+	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
+	var sum costGroup
 	for _, r := range s.Runs {
-		took := "unfinished" // the tracker or the remote is away: the next sweep tells the outcome
+		took := "unfinished" // the next sweep ends it
 		if !r.Ended.IsZero() {
 			took = age(r.Ended.Sub(r.Started))
 		}
-		rows = append(rows, []string{v.name(r.Key), string(r.Verdict.Outcome), fmt.Sprint(r.Verdict.Commits), r.Branch, took})
+		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
+		sum.add(r)
 	}
-	a.ui.table(rows)
-	a.ui.printf("%s worked in %s: %s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s))
+	a.ui.table(withoutUnknown(rows, "COST"))
+	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())
 	return nil
 }
 
-// because names the most frequent reasons for leaving issues out, shortly.
+// because says in short why nothing was worked, unless an error says it.
 func because(s pool.Summary) string {
-	if len(s.Skipped) == 0 {
+	if len(s.Skipped) == 0 || s.Unavailable != nil {
 		return ""
+	}
+	if label := nearestLabel(s.Skipped); label != "" {
+		return ": no open issue has the label, but some have " + label
 	}
 	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", plural(len(s.Skipped), "open issue"))
 }
 
+// nearestLabel is the label of issues that all of them were perhaps to be picked up by.
+func nearestLabel(left []pool.Skipped) string {
+	var want string
+	var have []string
+	for _, l := range left {
+		label, lacks := strings.CutPrefix(l.Skip.Detail, "lacks label ")
+		if !lacks {
+			return ""
+		}
+		want, have = label, append(have, l.Issue.Labels...)
+	}
+	return cleanLine(nearest.To(want, have))
+}
+
+// outcomeOf is the outcome in words; a run whose commits are still to be verified has none.
+func outcomeOf(r journal.Record) string {
+	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
+}
+
 func tally(s pool.Summary) string {
-	count := map[pool.Outcome]int{}
-	var order []pool.Outcome
+	count := map[string]int{}
+	var order []string
 	for _, r := range s.Runs {
-		if count[r.Verdict.Outcome]++; count[r.Verdict.Outcome] == 1 {
-			order = append(order, r.Verdict.Outcome)
+		o := outcomeOf(r)
+		if count[o]++; count[o] == 1 {
+			order = append(order, o)
 		}
 	}
 	var parts []string

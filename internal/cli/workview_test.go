@@ -4,27 +4,30 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // What a log or a program reads is whole; a person at a terminal gets what to type on a line of its own, whole too.
-func TestWhatMendsIsNeverCut(t *testing.T) {
+func TestHintIsNeverCut(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("The agent is not logged in. ", 10) + "log in with claude"
 	command := "test " + strings.Repeat("a", 100)
 	title := strings.Repeat("title ", 20) + "end"
-	events := []pool.Event{
-		{Kind: pool.EventStarted, Key: "k", Title: title},
-		{Kind: pool.EventGate, Key: "k", Check: &loop.Check{Command: command, ExitCode: 1}},
-		{Kind: pool.EventAgent, Key: "k", Text: reason},
-		{Kind: pool.EventEnded, Key: "k", Outcome: pool.Failed, Branch: "ralph/k", Text: reason},
+	events := []journal.Event{
+		{Kind: journal.EventStarted, Key: "k", Title: title},
+		{Kind: journal.EventGate, Key: "k", Check: &loop.Check{Command: command, ExitCode: 1}},
+		{Kind: journal.EventAgent, Key: "k", Text: reason},
+		{Kind: journal.EventEnded, Key: "k", Outcome: journal.Failed, Branch: "ralph/k", Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: reason}},
 	}
 	for terminal, want := range map[bool]string{
-		false: "k  started  " + title + "\nk  gate failed  " + command + "\nk  agent  " + reason + "\n" +
+		false: "k  started  " + title + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + reason + "\n" +
 			"k  failed  0 commits on ralph/k, 0s: " + reason + "\n",
-		true: "k  started  " + shorten(title, 70) + "\nk  gate failed  " + command + "\nk  agent  " + shorten(reason, 160) + "\n" +
+		true: "k  started  " + shorten(title, 70) + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + shorten(reason, 160) + "\n" +
 			"k  failed  0 commits on ralph/k, 0s:\n  " + reason + "\n",
 	} {
 		var errs bytes.Buffer
@@ -37,5 +40,53 @@ func TestWhatMendsIsNeverCut(t *testing.T) {
 		if errs.String() != want {
 			t.Errorf("terminal %v:\n%s\nwant\n%s", terminal, errs.String(), want)
 		}
+	}
+}
+
+// Each time that setup and gate run is one line, with where and for how long, also when two runs are on.
+func TestEachPassIsToldApart(t *testing.T) {
+	t.Parallel()
+	check := func(run string, kind journal.EventKind, at journal.Place, exit int, took time.Duration) []journal.Event {
+		e := journal.Event{Kind: kind, Run: run, Key: run, Place: at, Text: "line"}
+		over := e
+		over.Check = &loop.Check{Command: "line", ExitCode: exit, Duration: took}
+		return []journal.Event{e, over}
+	}
+	var events []journal.Event
+	add := func(e ...journal.Event) { events = append(events, e...) }
+	add(check("a", journal.EventSetup, journal.PlaceBase, 0, time.Second)...)
+	add(check("a", journal.EventGate, journal.PlaceBase, 0, 2*time.Second)...)
+	add(check("a", journal.EventGate, journal.PlaceBase, 0, 3*time.Second)...)
+	add(journal.Event{Kind: journal.EventStarted, Run: "a", Key: "a", Title: "A"})
+	add(check("a", journal.EventSetup, journal.PlaceWorktree, 0, time.Second)...)
+	add(check("b", journal.EventGate, journal.PlaceWorktree, 0, time.Minute)...)
+	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 1}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 1, Elapsed: 90})
+	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, time.Second)...)
+	add(check("a", journal.EventGate, journal.PlaceWorktree, 1, time.Second)...)
+	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 2}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 2, Elapsed: 4})
+	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, 4*time.Second)...)
+	add(check("a", journal.EventGate, journal.PlaceCheckout, 0, 5*time.Second)...)
+	add(check("a", journal.EventSetup, journal.PlaceCheckout, 0, time.Second)...) // the base has moved
+	add(check("a", journal.EventGate, journal.PlaceCheckout, 0, 6*time.Second)...)
+	add(journal.Event{Kind: journal.EventStage, Run: "a", Key: "a", Stage: journal.StagePublish}, journal.Event{Kind: journal.EventEnded, Run: "b", Key: "b", Outcome: journal.NoChange, Branch: "ralph/b"})
+	want := `a  gate passed  on the base, 5s (setup 1s)
+a  started  A
+a  setup  in the worktree, 1s
+a  iteration 1  1m30s
+a  gate failed  in the worktree, 2s: line
+a  iteration 2  4s
+a  gate passed  in the worktree, 4s
+a  gate passed  on a clean checkout, 5s
+a  gate passed  on a clean checkout, 6s (setup 1s)
+b  gate passed  in the worktree, 1m0s
+b  no-change  0 commits on ralph/b, 0s
+`
+	var errs bytes.Buffer
+	view := workView{ui: newPrinter(Host{Stdout: &bytes.Buffer{}, Stderr: &errs}), name: func(key string) string { return key }}
+	for _, e := range events {
+		view.event(e)
+	}
+	if diff := cmp.Diff(want, errs.String()); diff != "" {
+		t.Error(diff)
 	}
 }

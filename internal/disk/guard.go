@@ -67,7 +67,7 @@ const measureTime = 2 * time.Second
 const slower = 5
 
 // share is the part of the floor that somebody must have taken to be a cause. When the place is short because of anything
-// else, such as the user's own files, ending runs that have written next to nothing would mend nothing and cost their
+// else, such as the user's own files, ending runs that have written next to nothing would free nothing and cost their
 // time; and whoever has taken less than that leaves the others most of the floor.
 const share = 8
 
@@ -95,11 +95,7 @@ func (g *Guard) measure(ctx context.Context, t *taker) Amount {
 	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	a := Measure(ctx, g.Place, t.Folders()...)
-	device, err := filesystem(g.Place)
-	if err != nil {
-		return a
-	}
-	h := held(ctx, device, t.Marks)
+	h := held(ctx, g.Place, t.Marks)
 	return Amount{Bytes: a.Bytes + h.Bytes, Files: a.Files + h.Files, Cut: a.Cut || h.Cut}
 }
 

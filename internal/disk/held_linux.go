@@ -8,16 +8,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // mostEnvironment bounds what is read of one process's environment or arguments.
 const mostEnvironment = 1 << 20
 
-// held counts the files of the file system that have no name any more, and that processes of somebody still have open:
+// held counts the files of the file system of a place that have no name any more, and that processes of somebody still have open:
 // they are in no folder, and take room until the last of these processes ends. Its processes are those with one of the
 // marks as an argument or in their environment, and all that share a PID namespace with one, unless that is this process's
 // own as well: a sandbox has its own, and can take the mark off but not leave it.
-func held(ctx context.Context, device uint64, marks []string) Amount {
+func held(ctx context.Context, place string, marks []string) Amount {
+	device, err := filesystem(place)
+	var size unix.Statfs_t
+	if err != nil || unix.Statfs(place, &size) != nil {
+		return Amount{}
+	}
 	procs, err := os.ReadDir("/proc")
 	if err != nil || len(marks) == 0 {
 		return Amount{}
@@ -37,12 +44,12 @@ func held(ctx context.Context, device uint64, marks []string) Amount {
 		spaces[space] = append(spaces[space], dir)
 		theirs[dir] = marked(filepath.Join(dir, "environ"), marks) || marked(filepath.Join(dir, "cmdline"), marks)
 	}
-	m := measure{device: device, seen: map[uint64]bool{}}
+	m := nameless{measure{device: device, seen: map[uint64]bool{}}, size.Blocks}
 	for space, dirs := range spaces {
 		whole := space != self && slices.ContainsFunc(dirs, func(dir string) bool { return theirs[dir] })
 		for _, dir := range dirs {
 			if whole || theirs[dir] {
-				m.nameless(ctx, dir)
+				m.process(ctx, dir)
 			}
 		}
 	}
@@ -69,9 +76,15 @@ func marked(path string, marks []string) bool {
 	return false
 }
 
-// nameless counts what one process holds. Each of its threads can have files of its own; those that it has mapped into its
+// nameless counts files without a name.
+type nameless struct {
+	measure
+	blocks uint64 // size of the file system
+}
+
+// process counts what one process holds. Each of its threads can have files of its own; those that it has mapped into its
 // memory only root can see.
-func (m *measure) nameless(ctx context.Context, dir string) {
+func (m *nameless) process(ctx context.Context, dir string) {
 	folders, _ := filepath.Glob(filepath.Join(dir, "task", "*", "fd")) // the pattern is sound
 	for _, folder := range append(folders, filepath.Join(dir, "map_files")) {
 		files, err := os.Open(folder)
@@ -83,11 +96,23 @@ func (m *measure) nameless(ctx context.Context, dir string) {
 			names, err = files.Readdirnames(manyLots)
 			for _, name := range names {
 				// This follows the kernel's link to the open file itself, whatever its name says; it opens nothing.
-				if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() && linksOf(info) == 0 {
-					m.once(info)
+				path := filepath.Join(folder, name)
+				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && linksOf(info) == 0 {
+					m.file(path, info)
 				}
 			}
 		}
 		_ = files.Close()
 	}
+}
+
+// file counts a file on the file system, or on an overlay whose changes go there: that has another device, but the same size.
+func (m *nameless) file(path string, info os.FileInfo) {
+	own := m.device
+	defer func() { m.device = own }()
+	var st unix.Statfs_t
+	if deviceOf(info) != own && unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC && st.Blocks == m.blocks {
+		m.device = deviceOf(info)
+	}
+	m.once(info)
 }

@@ -20,7 +20,7 @@ type Amount struct {
 // Limits of one look at folders that may have been made to last.
 const (
 	deepest  = 200     // folders below each other
-	pending  = 100_000 // folders that wait to be looked at
+	pending  = 4 << 20 // bytes of the paths of folders that wait to be looked at
 	manyLots = 1000    // names read at once
 )
 
@@ -62,22 +62,28 @@ func (m *measure) folder(ctx context.Context, folder string) {
 	}
 	defer root.Close()
 	m.count(info)
+	waiting := len(".") // bytes of paths
 	for todo := []level{{".", 0}}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		below, ok := m.level(ctx, root, at, pending-len(todo))
+		waiting -= len(at.path)
+		below, ok := m.level(ctx, root, at, pending-waiting)
 		if !ok {
 			m.Cut = true
 		}
 		if ctx.Err() != nil {
 			return
 		}
+		for _, l := range below {
+			waiting += len(l.path)
+		}
 		todo = append(todo, below...)
 	}
 }
 
-// level counts what is in one folder, and returns the folders in it, at most so many; false if that is not all.
-func (m *measure) level(ctx context.Context, root *os.Root, at level, most int) (below []level, all bool) {
+// level counts what is in one folder, and returns the folders in it, as far as their paths have so many bytes; false if that
+// is not all.
+func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) (below []level, all bool) {
 	// Never a pipe that has taken the folder's place: opening it would wait for a writer.
 	dir, err := root.OpenFile(at.path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -92,10 +98,12 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, most int) 
 			if err != nil || !m.count(info) || !info.IsDir() {
 				continue // removed meanwhile, counted before, mounted here
 			}
-			if len(below) >= most || at.depth >= deepest {
+			length := len(at.path) + 1 + len(e.Name())
+			if room < length || at.depth >= deepest {
 				all = false
 				continue
 			}
+			room -= length
 			below = append(below, level{filepath.Join(at.path, e.Name()), at.depth + 1})
 		}
 		if err != nil { // the end, most often

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // fill writes a file of that many bytes.
@@ -74,6 +76,21 @@ func TestMeasureEnds(t *testing.T) {
 	cancel(nil)
 	if got := Measure(ended, dir, dir); !got.Cut {
 		t.Errorf("no time: %+v", got)
+	}
+}
+
+// Folders with long paths do not fill the memory.
+func TestMeasureLongPaths(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "x")
+	last := nest(t, dir, strings.Repeat("d", 255), deepest-1, 0o700)
+	for i := range 2 * pending / (deepest * 255) {
+		if err := unix.Mkdirat(int(last.Fd()), fmt.Sprint(i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Measure(t.Context(), dir, dir); !got.Cut || got.Files < deepest+2*pending/(deepest*255) {
+		t.Errorf("%+v", got)
 	}
 }
 

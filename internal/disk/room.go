@@ -1,8 +1,8 @@
-// Package disk keeps the host's disk from being filled. It knows how much room a file system has left ([RoomAt]), how much
-// of one some folders take ([Measure]), and has a [Guard] that ends whoever takes most when there is too little left.
+// Package disk keeps the host's disk from being filled. It measures the free space of a file system ([RoomAt]) and the size
+// of folders ([Measure]), and has a [Guard] that ends the largest run when there is too little space. Package pool uses it.
 //
-// What lies in the folders is hostile: it is counted, and never opened, followed or believed. All of it is safe for
-// concurrent use.
+// The content of the folders is hostile: it is counted, and never opened or followed. Everything is safe for concurrent
+// use.
 package disk
 
 import (

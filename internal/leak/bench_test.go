@@ -28,7 +28,7 @@ func diffs(t testing.TB, size int) map[string][]byte {
 	t.Helper()
 	b64 := base64.StdEncoding
 	code := "func (w *worker) request(ctx context.Context, s *session) error {\n\tif err := w.push(ctx, s); err != nil {\n\t\treturn err // see https://example.com/a%20b\n\t}\n}\n"
-	lock := `    "node_modules/left-pad": { "version": "1.3.0", "resolved": "https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz", "integrity": "sha512-` +
+	lock := `    "node_modules/left-pad": { "version": "1.3.0", "resolved": "https://registry.example.com/left-pad/-/left-pad-1.3.0.tgz", "integrity": "sha512-` +
 		b64.EncodeToString(random(64)) + `" },` + "\n"
 	bomb := squeeze(t, gzipped, strings.Repeat("\x00", 2<<20))
 	thrice := random(size / 2)

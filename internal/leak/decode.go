@@ -10,6 +10,7 @@ const (
 	// A run of an encoding's characters has to hold the shortest credential, of 20 bytes.
 	shortRun = 26
 	shortHex = 40
+	short32  = 32
 )
 
 // decoder looks into encodings. It belongs to one goroutine.
@@ -41,7 +42,8 @@ func (d *decoder) at(text []byte, more int) bool {
 	if more == 0 {
 		return false
 	}
-	return d.runsOf(text, more) || d.wide(text, more) || d.escapes(text, more) || d.packed(text, more)
+	return d.runsOf(text, more) || d.dumps(text, more) || d.wide(text, more) || d.escapes(text, more) || d.literals(text, more) ||
+		d.packed(text, more)
 }
 
 // inside looks at what was decoded, as long as there is budget.

@@ -2,12 +2,13 @@ package leak
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 var (
-	keyHeader = regexp.MustCompile(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
-	keyMember = regexp.MustCompile(`^"d" ?: ?"[A-Za-z0-9_-]{43,}"`)
+	keyHeader = pattern.Lazy(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
+	keyMember = pattern.Lazy(`^"d" ?: ?"[A-Za-z0-9_-]{43,}"`)
 )
 
 // leastKey is how many digits of base64 a private key has at the least that is worth the name.
@@ -16,7 +17,7 @@ const leastKey = 32
 // privateKey reports whether a private key's header stands at a place of the text, and a key after it: programs that read
 // keys have the header alone.
 func privateKey(text []byte, at int) bool {
-	header := keyHeader.FindIndex(text[at:min(len(text), at+longestShape)])
+	header := keyHeader().FindIndex(text[at:min(len(text), at+longestShape)])
 	if header == nil {
 		return false
 	}
@@ -54,7 +55,7 @@ const nearKey = 2 << 10
 // webKey reports whether the private number of a JSON Web Key stands at a place of the text. What has a "d" of its own,
 // and no "kty" around it, is something else.
 func webKey(text []byte, at int) bool {
-	member := keyMember.FindIndex(text[at:min(len(text), at+2*longestShape)])
+	member := keyMember().FindIndex(text[at:min(len(text), at+2*longestShape)])
 	if member == nil || placeholder(text[at:at+member[1]]) {
 		return false
 	}

@@ -16,7 +16,21 @@ var sextets = func() (t [256]byte) {
 	return t
 }()
 
-// runsOf looks for base64 and hexadecimal digits: long runs of their characters, which may go over line ends.
+// quintets are the values of base32's characters, in capitals or small letters; 0xff for all else.
+//
+//nolint:gochecknoglobals // a table, never written
+var quintets = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 0xff
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") {
+		t[c] = byte(i)
+		t[c|0x20] = byte(i) // of a digit, this is the digit
+	}
+	return t
+}()
+
+// runsOf looks for base64, base32 and hexadecimal digits: long runs of their characters, which may go over line ends.
 func (d *decoder) runsOf(text []byte, more int) bool {
 	for i := 0; i < len(text); {
 		if sextets[text[i]] == 0xff {
@@ -43,7 +57,7 @@ func (d *decoder) runsOf(text []byte, more int) bool {
 		if joined {
 			run = d.runs[more]
 		}
-		if len(run) >= shortRun && (d.hexIn(run, more) || d.base64In(run, more)) {
+		if len(run) >= shortRun && (d.hexIn(run, more) || d.base64In(run, more) || d.base32In(run, more)) {
 			return true
 		}
 	}

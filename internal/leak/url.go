@@ -2,16 +2,17 @@ package leak
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 var (
 	// userInfo is what stands between a URL's scheme and its host.
-	userInfo = regexp.MustCompile(`^://[^\s:@/?#"'<>\\]{0,64}:([^\s:@/?#"'<>\\\x60]{8,128})@[A-Za-z0-9\[]`)
+	userInfo = pattern.Lazy(`^://[^\s:@/?#"'<>\\]{0,64}:([^\s:@/?#"'<>\\\x60]{8,128})@[A-Za-z0-9\[]`)
 	// filledIn is what is put in later: ${PASSWORD}, {password}, $(cat file), %s, ***, [password].
-	filledIn = regexp.MustCompile(`[${}()\[\]*|,;]|%(?:[^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)|\.\.\.`)
+	filledIn = pattern.Lazy(`[${}()\[\]*|,;]|%(?:[^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)|\.\.\.`)
 	// said is what people write who mean no password in particular.
-	said = regexp.MustCompile(`(?i)passw|pwd|secret|example|your|token|change|dummy|redact|placeholder|credential|foobar|xxx`)
+	said = pattern.Lazy(`(?i)passw|pwd|secret|example|your|token|change|dummy|redact|placeholder|credential|foobar|xxx`)
 )
 
 // password reports whether "://" at a place of the text stands in a URL that has a password.
@@ -19,12 +20,12 @@ func password(text []byte, at int) bool {
 	if at == 0 || !letters[text[at-1]] {
 		return false
 	}
-	m := userInfo.FindSubmatchIndex(text[at:min(len(text), at+longestShape)])
+	m := userInfo().FindSubmatchIndex(text[at:min(len(text), at+longestShape)])
 	if m == nil {
 		return false
 	}
 	secret := text[at+m[2] : at+m[3]]
-	return !filledIn.Match(secret) && !said.Match(secret) && !placeholder(secret) && kinds(secret) > 1
+	return !filledIn().Match(secret) && !said().Match(secret) && !placeholder(secret) && kinds(secret) > 1
 }
 
 // kinds counts the kinds of characters: capitals, small letters, digits, and what does not just join words. A password of

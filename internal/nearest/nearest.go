@@ -1,4 +1,4 @@
-// Package nearest guesses what was meant by a name that nobody knows.
+// Package nearest finds the known name that is closest to an unknown one, for hints in error messages. Its function is pure.
 package nearest
 
 import "strings"
@@ -9,15 +9,16 @@ func To(name string, candidates []string) string {
 	if name == "" || len(name) > long {
 		return ""
 	}
-	best, least := "", max(1, len(name)/3)+1
+	best, least, exact := "", max(1, len(name)/3)+1, 0
 	for _, c := range candidates {
-		d := distance(strings.ToLower(name), strings.ToLower(c))
+		real := distance(strings.ToLower(name), strings.ToLower(c))
+		d := real
 		// A beginning is what people type from memory: "max" for "max-iterations"; and more than the name: "codex-cli".
 		if len(name) >= 3 && strings.HasPrefix(c, name) || len(c) >= 3 && strings.HasPrefix(name, c) {
 			d = 1
 		}
-		if d < least {
-			best, least = c, d
+		if d < least || d == least && best != "" && real < exact {
+			best, least, exact = c, d, real
 		}
 	}
 	return best

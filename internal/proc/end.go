@@ -27,11 +27,42 @@ const (
 
 // KillMarked ends every process of this user that carries the mark, and waits until none is left. This process is
 // never among them. It returns context.Cause(ctx) when ctx ends first, and an error that names what survives SIGKILL.
-func KillMarked(ctx context.Context, mark string) error {
+func KillMarked(ctx context.Context, mark string) error { return killMarked(ctx, mark, false) }
+
+// KillParts is KillMarked for the mark and for all that begin with it and a "-".
+func KillParts(ctx context.Context, mark string) error { return killMarked(ctx, mark, true) }
+
+// Parts lists the processes that KillParts would end. It does not stop them.
+func Parts(ctx context.Context, mark string) (pids []int, err error) {
+	t := tree{needle: markName + "=" + mark, parts: true}
+	var unsure map[int]uint64 // after the first scan: who may yet turn out to be a part
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		alive, doubtful, err := t.scan()
+		if err != nil {
+			return nil, err
+		}
+		if unsure == nil {
+			unsure = doubtful
+		}
+		maps.DeleteFunc(unsure, func(pid int, started uint64) bool { return doubtful[pid] != started })
+		if len(alive) > 0 || len(unsure) == 0 || time.Since(began) > unsureLimit {
+			for _, p := range alive {
+				pids = append(pids, p.pid)
+			}
+			return pids, nil
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func killMarked(ctx context.Context, mark string, parts bool) error {
 	if mark == "" {
 		return errors.New("end marked processes: the mark is empty")
 	}
-	t := tree{needle: markName + "=" + mark}
+	t := tree{needle: markName + "=" + mark, parts: parts}
 	if err := t.endUntil(ctx); err != nil {
 		return fmt.Errorf("end the processes of %s: %w", mark, err)
 	}
@@ -56,6 +87,12 @@ func (t *tree) endUntil(ctx context.Context) error {
 	t.signalGroup(unix.SIGSTOP)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		alive, doubtful, err := t.scan()
+		if exhausted(err) && time.Since(began) < endLimit { // other processes of ours give their files back
+			if err := sleep(ctx, pause); err != nil {
+				return err
+			}
+			continue
+		}
 		t.signalGroup(unix.SIGKILL)
 		if err != nil {
 			return err

@@ -1,19 +1,20 @@
 package proc
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// lookup finds the program that name means: a path as it is, a plain name in the PATH of env. Relative folders in PATH
-// are passed over: in a worktree they would let the repository choose the program.
-func lookup(name, dir string, env []string) (string, error) {
+// Lookup finds the program that Run starts: a path as it is, a plain name in the absolute folders of env's PATH.
+func Lookup(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !exists(name, dir) && (dir == "" || isDir(dir)) {
 			return "", fs.ErrNotExist
@@ -25,10 +26,7 @@ func lookup(name, dir string, env []string) (string, error) {
 		return "", fmt.Errorf("%w: its environment has no PATH", exec.ErrNotFound)
 	}
 	var refused string
-	for folder := range strings.SplitSeq(path, ":") {
-		if !filepath.IsAbs(folder) {
-			continue
-		}
+	for _, folder := range absoluteFolders(path) {
 		file := folder + "/" + name
 		var st unix.Stat_t
 		if unix.Stat(file, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -45,6 +43,25 @@ func lookup(name, dir string, env []string) (string, error) {
 		return "", fmt.Errorf("%s: %w", refused, fs.ErrPermission)
 	}
 	return "", fmt.Errorf("%w (PATH is %s)", exec.ErrNotFound, path)
+}
+
+// noPrograms is a PATH that has no folder: an empty one would mean the current folder.
+const noPrograms = "/dev/null"
+
+// absolutePath leaves only absolute folders in PATH. A process that starts others would look into the rest, empty ones
+// included, from the current folder: in a worktree that lets the repository choose the program.
+func absolutePath(env []string) []string {
+	out := slices.Clone(env)
+	for i, e := range env {
+		if path, ok := strings.CutPrefix(e, "PATH="); ok {
+			out[i] = "PATH=" + cmp.Or(strings.Join(absoluteFolders(path), ":"), noPrograms)
+		}
+	}
+	return out
+}
+
+func absoluteFolders(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, ":"), func(folder string) bool { return !filepath.IsAbs(folder) })
 }
 
 // pathOf returns the PATH of an environment without duplicates.

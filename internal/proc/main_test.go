@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("alive")
 		os.Exit(0)
 	}
+	if help, ok := fileHelpers()[os.Getenv(helper)]; ok {
+		help()
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -127,9 +131,10 @@ func (l *lifeline) ready(t *testing.T, n int) {
 	}
 }
 
-// gone reports whether no process holds the lifeline at this moment.
+// gone reports whether no process holds the lifeline.
 func (l *lifeline) gone() bool {
-	// What this process forks elsewhere has copies of our descriptors until its exec. Hold forking off.
+	// What this process forks elsewhere has copies of our descriptors until the end of its exec. Hold forking off, and wait for
+	// those that have begun it.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	_ = l.write.Close()
@@ -143,6 +148,12 @@ func (l *lifeline) gone() bool {
 		var buf [512]byte
 		for {
 			n, err := unix.Read(int(fd), buf[:])
+			if err == unix.EAGAIN {
+				ended, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(limit.Milliseconds()))
+				if ended != 0 {
+					continue
+				}
+			}
 			if err != unix.EINTR && n <= 0 {
 				last = err
 				return true

@@ -34,8 +34,8 @@ type Pipes struct {
 
 // OpenPipes makes them. Where there is no reader or writer the process gets the null device; one writer for both outputs
 // gets one pipe, so that what comes keeps its order. On an error nothing stays open.
-func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (p *Pipes, err error) {
-	p = &Pipes{input: stdin, writers: [2]io.Writer{stdout, stderr}}
+func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) {
+	p := &Pipes{input: stdin, writers: [2]io.Writer{stdout, stderr}}
 	defer func() {
 		if err != nil {
 			p.CloseEnds()

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -27,7 +28,8 @@ type Spec struct {
 	// folders only; a relative path is relative to Dir.
 	Argv []string
 	Dir  string
-	// Env is the whole environment; nothing is inherited. Of entries with the same name the last one counts.
+	// Env is the whole environment; nothing is inherited. Of entries with the same name the last one counts. The process gets
+	// a PATH without relative and empty folders.
 	Env []string
 	// Stdin is copied to the process; nil is empty. A process that does not read it is not an error. When Stdin itself
 	// fails, the process is killed, so that it never acts on half its input. A Read that blocks past the process's
@@ -43,6 +45,11 @@ type Spec struct {
 	// the end, and by KillMarked after a crash of ralph. Without it only the process group is killed, which is enough
 	// for programs that are trusted and does not cost a look at every process of the machine.
 	Mark string
+	// Tied asks the process to end, by SIGTERM, when this process dies. It needs Linux, and is for programs that clean up.
+	Tied bool
+	// Memory, when set, is the most bytes of memory that the process and each that it starts may write to, from before it gets
+	// any of Stdin. It needs Linux.
+	Memory uint64
 	// Interrupt, when closed, asks the process to end.
 	Interrupt <-chan struct{}
 	// Grace is the time from asking to killing; zero means DefaultGrace.
@@ -75,6 +82,10 @@ func (e *StartError) Unwrap() []error { return []error{ErrStart, e.Err} }
 func Run(ctx context.Context, s Spec) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
+	}
+	if s.Tied {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 	}
 	c, err := start(&s)
 	if err != nil {

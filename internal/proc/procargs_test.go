@@ -51,11 +51,11 @@ func TestContains(t *testing.T) {
 		"A=1": true, "MARK=x y": true, "Z=": true, "last=1": true,
 		"A=": false, "=1": false, "MARK=x": false, "y": false, "last=": false,
 	} {
-		if got := contains([]byte(block), entry); got != want {
+		if got := contains([]byte(block), entry, false); got != want {
 			t.Errorf("contains %q: %v, want %v", entry, got, want)
 		}
 	}
-	if contains(nil, "A=1") {
+	if contains(nil, "A=1", false) {
 		t.Error("nothing contains something")
 	}
 }

@@ -33,16 +33,11 @@ func processes() ([]process, error) {
 		if err != nil {
 			continue
 		}
-		// What has no session here is the kernel's own, most of all processes, or was started outside this container.
-		// It is none of ours, all of which are in a session that we, or one of them, began.
-		if session, err := unix.Getsid(pid); err == nil && session == 0 {
-			continue
-		}
 		p, err := inspect(pid)
 		if exhausted(err) {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
-		if err == nil { // else it has just ended, or may not be seen
+		if err == nil && !p.kernel { // else it has just ended, or may not be seen
 			all = append(all, p)
 		}
 	}
@@ -60,19 +55,24 @@ func inspect(pid int) (process, error) {
 }
 
 // environment returns a process's environment as NUL-terminated entries, in buf if it fits. unsure says that it is in
-// the middle of its exec: it has neither environment nor arguments yet.
+// the middle of its exec: it has no environment yet.
 func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	file := procFile(pid, "environ")
-	for {
+	for again := true; ; {
 		buf = buf[:cap(buf)]
 		n, err := readFile(file, buf)
 		if err != nil {
 			return buf[:0], exhausted(err) // else not ours to read, or gone
 		}
 		if n == 0 {
-			var one [1]byte
-			n, err := readFile(procFile(pid, "cmdline"), one[:])
-			return buf[:0], n == 0 && err == nil
+			if midExec(pid) {
+				return buf[:0], true
+			}
+			if again { // its exec may have ended in between
+				again = false
+				continue
+			}
+			return buf[:0], false
 		}
 		if n < len(buf) || n >= maxEnvironment {
 			return buf[:n], false
@@ -81,9 +81,16 @@ func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	}
 }
 
-// exhausted reports that this process, not the one looked at, is the reason.
-func exhausted(err error) bool {
-	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+// midExec reports whether a process has the memory of its next program without that program's environment yet: the kernel
+// names where its code starts only after it has copied arguments and environment.
+func midExec(pid int) bool {
+	var buf [1024]byte
+	n, err := readFile(procFile(pid, "stat"), buf[:])
+	const state, startCode = 3, 26
+	fields := bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n])
+	// A first thread that has ended before the others has no memory, either.
+	return err == nil && len(fields) > startCode-state && string(fields[startCode-state]) == "0" &&
+		!bytes.ContainsAny(fields[0], "ZX")
 }
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
@@ -125,7 +132,8 @@ func parseStat(b []byte) (process, error) {
 		return process{}, errStat
 	}
 	// Fields are numbered as in proc(5), where the state is the third.
-	const state, parent, group, session, threads, started = 3, 4, 5, 6, 20, 22
+	const state, parent, group, session, flags, threads, started = 3, 4, 5, 6, 9, 20, 22
+	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
 	p := process{pid: pid}
 	dead, alone, field := false, true, state
 	for f := range bytes.FieldsSeq(b[end+1:]) {
@@ -146,7 +154,9 @@ func parseStat(b []byte) (process, error) {
 		case group:
 			p.group = int(v)
 		case session:
-			p.session = int(v)
+			p.session = int(v) // 0: it began outside of this container, as "docker exec" does
+		case flags:
+			p.kernel = v&kernelThread != 0
 		case threads:
 			alone = v <= 1
 		case started:

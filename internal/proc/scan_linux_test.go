@@ -29,6 +29,14 @@ func TestParseStat(t *testing.T) {
 			"only the first thread has ended", "100 (cat) Z" + rest + " 3 0 77 0\n",
 			process{pid: 100, parent: 10, group: 11, session: 12, started: 77},
 		},
+		{
+			"a session that began outside of this container", "100 (cat) S 10 11 0 0 -1 4194560 1 2 3 4 5 6 7 8 -2 19 1 0 77\n",
+			process{pid: 100, parent: 10, group: 11, started: 77},
+		},
+		{
+			"the kernel's own", "100 (kworker/0:1) S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20 0 1 0 77\n",
+			process{pid: 100, parent: 2, started: 77, kernel: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func start(s *Spec) (*child, error) {
 		env = append(env, markName+"="+s.Mark, execName+"="+nonce)
 		c.tree.needle = execName + "=" + nonce
 	}
-	path, err := lookup(s.Argv[0], s.Dir, env)
+	path, err := Lookup(s.Argv[0], s.Dir, env)
 	if err != nil {
 		return fail(err)
 	}
@@ -54,11 +54,14 @@ func start(s *Spec) (*child, error) {
 	ends := c.files.Ends()
 	attr := syscall.ProcAttr{
 		Dir:   s.Dir,
-		Env:   env,
+		Env:   absolutePath(env),
 		Files: descriptors(slices.Concat(ends[:], s.Extra)),
 		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
 		// something on /dev/tty gets an error instead of stopping forever in the background.
 		Sys: &syscall.SysProcAttr{Setsid: true},
+	}
+	if s.Tied {
+		tie(attr.Sys)
 	}
 	pid, err := forkExec(path, s.Argv, &attr)
 	runtime.KeepAlive(s.Extra) // their numbers were in use until here
@@ -68,6 +71,14 @@ func start(s *Spec) (*child, error) {
 		return fail(explain(err, path, s, env))
 	}
 	c.tree.root = pid
+	if s.Memory > 0 {
+		if err := limitMemory(pid, s.Memory); err != nil {
+			c.files.Abandon()
+			err = errors.Join(err, unix.Kill(-pid, unix.SIGKILL))
+			_, _ = reap(pid)
+			return fail(err)
+		}
+	}
 	c.files.Start()
 	return c, nil
 }

@@ -110,3 +110,21 @@ func TestLookupUsesTheGivenPath(t *testing.T) {
 		t.Errorf("ended with %+v, want the tool's code 9", got)
 	}
 }
+
+// What the process itself looks for in PATH is no program of the folder that it works in.
+func TestPathOfChildren(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	program(t, dir, "tool", "#!/bin/sh\necho of the folder\n", 0o755)
+	program(t, elsewhere, "tool", "#!/bin/sh\necho of PATH\n", 0o755)
+	for path, want := range map[string]string{
+		elsewhere: "of PATH", ".:" + elsewhere: "of PATH", ":" + elsewhere: "of PATH", elsewhere + "/none::" + elsewhere: "of PATH",
+		"../" + filepath.Base(dir) + ":" + elsewhere: "of PATH", ".": "", "": "", ":": "",
+	} {
+		var out strings.Builder
+		run(t, Spec{Argv: []string{"/bin/sh", "-c", `tool 2> /dev/null; true`}, Dir: dir, Env: []string{"PATH=" + path}, Stdout: &out})
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("with PATH=%s it has run the tool %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -61,6 +62,12 @@ func (t *Tail) String() string {
 		}
 	}
 	return string(b)
+}
+
+// LastLines is the end of a text as valid UTF-8, without the last line break.
+func LastLines(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
+	return strings.ToValidUTF8(strings.Join(all[max(0, len(all)-lines):], "\n"), "\uFFFD")
 }
 
 // Total is how many bytes were written in all.

@@ -13,12 +13,14 @@ type process struct {
 
 	started uint64 // with the PID it names the process; grows with time
 	zombie  bool   // ended, only not yet reaped
+	kernel  bool   // the kernel's own: it has no program
 }
 
 // tree finds the processes that belong together. It belongs to one goroutine.
 type tree struct {
 	root   int    // leader of the session and the group, our unreaped child; 0: only the needle counts
 	needle string // "NAME=value" in the environment; empty: only the group counts
+	parts  bool   // values that begin with the needle's and a "-" count, too
 
 	known map[int]uint64 // members seen so far: PID and started
 	began uint64         // started of root; what is older need not be looked at
@@ -59,10 +61,10 @@ func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int
 		}
 		var unsure bool
 		env, unsure = environment(p.pid, env)
-		if contains(env, t.needle) {
+		if contains(env, t.needle, t.parts) {
 			t.learn(p)
 		}
-		if unsure && p.session != 0 { // the kernel's own processes have no session
+		if unsure {
 			doubtful[p.pid] = p.started
 		}
 	}
@@ -117,11 +119,11 @@ func (p process) signal(sig unix.Signal) {
 	}
 }
 
-// contains reports whether a block of NUL-terminated entries has this one.
-func contains(block []byte, entry string) bool {
+// contains reports whether a block of NUL-terminated entries has this one or, with parts, one that continues it after a "-".
+func contains(block []byte, entry string, parts bool) bool {
 	for len(block) > 0 {
 		head, rest, _ := bytes.Cut(block, []byte{0})
-		if string(head) == entry {
+		if rest, ok := bytes.CutPrefix(head, []byte(entry)); ok && (len(rest) == 0 || parts && rest[0] == '-') {
 			return true
 		}
 		block = rest

@@ -216,18 +216,30 @@ func TestKillMarked(t *testing.T) {
 	s.Mark = id
 	done := startRun(t.Context(), s)
 	read, write := io.Pipe()
+	part, _, _ := sh(gone.hold("echo ready >&9; exec sleep 100"))
+	part.Mark = id + "-part"
+	partDone := startRun(t.Context(), part)
 	other, _, _ := sh(stays.hold("echo ready >&9; read -r x; exit 3"))
 	other.Mark, other.Stdin = id+"0", read // one mark begins with the other
 	otherDone := startRun(t.Context(), other)
-	gone.ready(t, familySize)
+	gone.ready(t, familySize+1)
 	stays.ready(t, 1)
+	if err := KillMarked(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := Parts(t.Context(), id); err != nil || len(pids) != 1 {
+		t.Fatalf("left of it: %v, %v; want its part", pids, err)
+	}
 	for range 2 { // the second time there is nothing left
-		if err := KillMarked(t.Context(), id); err != nil {
+		if err := KillParts(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if !gone.gone() {
 			t.Fatal("a process has survived")
 		}
+	}
+	if got := await(t, partDone); got.err != nil || got.exit.Signal != unix.SIGKILL {
+		t.Errorf("the part ended with %+v", got)
 	}
 	_ = write.Close()
 	if got := await(t, otherDone); got.err != nil || got.exit.Code != 3 {

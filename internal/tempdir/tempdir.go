@@ -1,6 +1,6 @@
-// Package tempdir makes folders where the system keeps temporary files, such that a later start of ralph finds and
-// removes what a ralph that was killed has left there. The place may be shared with other users: nothing of theirs is
-// used, followed or removed. All of it is safe for concurrent use.
+// Package tempdir makes folders in the system's temporary folder, with names by which a later start of ralph finds and
+// removes those of a ralph that was killed. Other users may share that folder: their files are not used, followed or
+// removed. Everything is safe for concurrent use.
 package tempdir
 
 import (

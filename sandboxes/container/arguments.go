@@ -2,27 +2,26 @@ package container
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 )
 
 // arguments is the command line that makes the container.
 func (pl *plan) arguments() ([]string, error) {
-	c, t := pl.provider.config, pl.provider.engine.tongue()
-	args := []string{
-		"run", "--detach", "--name", pl.name,
-		"--label", labelRun + "=" + pl.spec.Run, "--label", labelOwner + "=" + c.Owner,
+	c, t := pl.provider.config, pl.provider.engine.dialect()
+	args := slices.Concat([]string{"run", "--detach", "--name", pl.name}, pl.labels(), []string{
 		"--pull", "never", "--hostname", "ralph",
-		"--stop-signal", "KILL", // the first process heeds no other
+		"--stop-signal", "KILL", // the first process ignores every other one
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--network", c.Network, "--user", pl.user.String(),
-	}
-	args = append(args, t.run...)
+	}, t.run)
 	if pl.userns != "" {
 		args = append(args, "--userns", pl.userns)
 	}
-	if pl.spec.Egress != "" { // names are resolved, and web servers imitated, without a capability
+	if pl.spec.Egress != "" { // the forwarder serves names and web ports without a capability
 		args = append(args, "--sysctl", "net.ipv4.ip_unprivileged_port_start=0")
 	}
 	args = append(args, pl.limitArguments()...)
@@ -31,10 +30,14 @@ func (pl *plan) arguments() ([]string, error) {
 	}
 	shared := min(pl.limits.Disk/4, maxShared)
 	args = append(args, "--shm-size", strconv.FormatInt(max(shared, 1), 10))
-	size := strconv.FormatInt(max((pl.limits.Disk-shared)/2, 1), 10)
-	// The owner, because a mode is not heeded: a runtime takes the one of the image's folder.
-	for _, dir := range []string{"/tmp", c.Home} {
-		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+size+","+t.owned(pl.user))
+	half := max((pl.limits.Disk-shared)/2, 1)
+	scratch := func(dir string, size int64) {
+		// The owner, because the mode has no effect: a runtime takes that of the image's folder.
+		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+strconv.FormatInt(size, 10)+","+t.owned(pl.user))
+	}
+	scratch("/tmp", half)
+	if !pl.spec.FillHome {
+		scratch(c.Home, half+pl.layer)
 	}
 	relabel := func(sandboxes.Mount) string { return "" }
 	switch {
@@ -44,21 +47,21 @@ func (pl *plan) arguments() ([]string, error) {
 		return nil, fmt.Errorf("%s cannot relabel mounts: %w; use SELinux disable", pl.provider.engine.Name, sandboxes.ErrUnsupported)
 	case c.SELinux != "":
 		relabel = func(m sandboxes.Mount) string {
-			if m.ReadOnly { // others read it, too
+			if m.ReadOnly { // others may read it, too
 				return t.relabel + "shared"
 			}
 			return t.relabel + c.SELinux
 		}
 	}
-	if c.Files == sandboxes.Copy {
-		more, err := pl.copyArguments()
+	if pl.spec.Disk != nil {
+		flags, err := pl.diskFlags(false)
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, more...)
+		args = slices.Concat(args, flags, pl.resolv)
 	} else {
 		for _, m := range pl.shown() {
-			flag, err := mountFlag(m, relabel(m))
+			flag, err := mountFlag("bind", m, relabel(m))
 			if err != nil {
 				return nil, err
 			}
@@ -75,24 +78,24 @@ func (pl *plan) arguments() ([]string, error) {
 		args = append(args, "--runtime", c.Runtime)
 	}
 	args = append(args, "--workdir", pl.workdir, "--entrypoint", helperPath)
-	args = append(args, c.Args...)
-	args = append(args, c.Image)
-	args = append(args, c.Helper.Args...)
-	args = append(args, insideStay)
-	if pl.spec.Egress != "" {
-		way := socketPath
-		if c.Files == sandboxes.Copy {
-			way = insideTunnel
-		}
-		args = append(args, way)
+	args = slices.Concat(args, c.Args, []string{c.Image}, c.Helper.Args, []string{inside.Init})
+	if pl.warm() {
+		args = append(args, inside.Home, c.Home)
+	}
+	switch {
+	case pl.spec.Egress == "":
+	case pl.spec.Disk != nil:
+		args = append(args, inside.Tunnel)
+	default:
+		args = append(args, socketPath)
 	}
 	return args, nil
 }
 
-// maxShared is how much of the scratch space is /dev/shm: what engines give it by themselves.
+// maxShared is the largest size of /dev/shm, as engines have it by default.
 const maxShared = 64 << 20
 
-// limitArguments bound the container. Without bounds that hold there are none: an engine would only warn.
+// limitArguments limit the container. An engine that cannot enforce limits would only warn, so that it gets none.
 func (pl *plan) limitArguments() []string {
 	if pl.provider.config.Unbounded {
 		return nil

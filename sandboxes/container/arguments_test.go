@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"flag"
@@ -26,6 +27,15 @@ func TestCommandLines(t *testing.T) {
 		Home: "/root", Workdir: "/elsewhere", SELinux: "disable", Groups: []string{"video"}, Devices: []string{"/dev/kvm"},
 		Args: []string{"--add-host", "db:10.0.0.2"}, Network: "bridge", Runtime: "runsc", WritableRoot: true,
 	}
+	fill := spec
+	fill.Home, fill.FillHome = "/state/home,1", true
+	warm := egress
+	warm.Home = fill.Home
+	onlyEgress := spec
+	onlyEgress.Egress = egress.Egress
+	disk := &sandboxes.Disk{Folders: map[string]string{
+		"/w/tree": "worktree", "/w/tree/.git": "repository", "/w/private.git": "repository", "/data": "mount1",
+	}, ReadOnly: []string{"/data"}}
 	relabel := Config{SELinux: "private"}
 	for name, tt := range map[string]struct {
 		engine Engine
@@ -34,18 +44,22 @@ func TestCommandLines(t *testing.T) {
 		userns string
 		limits sandboxes.Limits
 		mounts []sandboxes.Mount
+		layer  int64
 		resolv []string
+		disk   *sandboxes.Disk
 	}{
 		"docker":          {engine: Docker(), spec: spec},
 		"docker-git":      {engine: Docker(), spec: git},
 		"docker-egress":   {engine: Docker(), spec: egress},
 		"docker-knobs":    {engine: Docker(), spec: spec, config: knobs, limits: sandboxes.Limits{Memory: 1 << 30, CPUs: 1.5, PIDs: 99, Disk: 1 << 20}},
-		"docker-copy":     {engine: Docker(), spec: egress, config: Config{Files: sandboxes.Copy}, resolv: []string{"--dns", "127.0.0.1"}},
-		"podman-copy":     {engine: Podman(), spec: git, config: Config{Files: sandboxes.Copy}},
+		"docker-copy":     {engine: Docker(), spec: onlyEgress, disk: disk, resolv: []string{"--dns", "127.0.0.1"}},
+		"podman-copy":     {engine: Podman(), spec: spec, disk: disk},
 		"podman":          {engine: Podman(), spec: spec},
 		"podman-egress":   {engine: Podman(), spec: egress},
 		"podman-knobs":    {engine: Podman(), spec: spec, config: knobs},
 		"podman-rootless": {engine: Podman(), spec: git, config: Config{Unbounded: true}, userns: "keep-id:uid=1000,gid=1000"},
+		"docker-home":     {engine: Docker(), spec: warm, layer: 5 << 20},
+		"podman-fill":     {engine: Podman(), spec: fill, config: relabel},
 		"podman-relabel": {engine: Podman(), spec: spec, config: relabel, mounts: []sandboxes.Mount{
 			{Host: `/a,b"c:d`, Inside: "/data,x", ReadOnly: true}, {Host: "/plain", Inside: "/plain"},
 		}},
@@ -59,9 +73,10 @@ func TestCommandLines(t *testing.T) {
 			if p.invalid != nil {
 				t.Fatal(p.invalid)
 			}
+			tt.spec.Disk = tt.disk
 			pl := &plan{
 				provider: p, spec: tt.spec, user: user{1000, 100}, userns: tt.userns, mounts: tt.mounts,
-				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: "/w/tree", limits: withDefaults(tt.limits), resolv: tt.resolv,
+				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: cmp.Or(c.Workdir, "/w/tree"), limits: tt.limits.WithDefaults(), layer: tt.layer, resolv: tt.resolv,
 			}
 			args, err := pl.arguments()
 			if err != nil {
@@ -79,7 +94,7 @@ func TestCommandLines(t *testing.T) {
 				t.Errorf("the command line is (-update writes it)\n%s\nwant\n%s%v", got, want, err)
 			}
 			if strings.Contains(got, "--privileged") || strings.Contains(got, "docker.sock") {
-				t.Error("the container is no wall")
+				t.Error("the container does not isolate")
 			}
 		})
 	}
@@ -99,7 +114,7 @@ func FuzzMountFlag(f *testing.F) {
 	f.Add(`/a,b"c`, "/ü =,readonly", false)
 	f.Add("/a\nb", "/c", false)
 	f.Fuzz(func(t *testing.T, host, inside string, readOnly bool) {
-		flag, err := mountFlag(sandboxes.Mount{Host: host, Inside: inside, ReadOnly: readOnly}, "")
+		flag, err := mountFlag("bind", sandboxes.Mount{Host: host, Inside: inside, ReadOnly: readOnly}, "")
 		if err != nil {
 			return
 		}

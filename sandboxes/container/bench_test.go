@@ -1,10 +1,12 @@
 package container_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +22,7 @@ func BenchmarkSandbox(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, r := range rigs() {
-		if strings.HasPrefix(name, "podman-rootless") || !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(name, copying)) {
+		if strings.HasPrefix(name, "podman-rootless") || !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(name, copySuffix)) {
 			continue
 		}
 		image := os.Getenv(imageVar)
@@ -30,8 +32,8 @@ func BenchmarkSandbox(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		p := container.New(r.engine, container.Config{
-			Image: image, Helper: container.Helper{Path: helper}, StateDir: b.TempDir(), Runtime: r.runtime, Files: r.files,
+		p := r.provider(container.Config{
+			Image: image, Helper: container.Helper{Path: helper}, StateDir: b.TempDir(), Runtime: r.runtime,
 		})
 		runtime := []string{}
 		if r.runtime != "" {
@@ -44,21 +46,31 @@ func BenchmarkSandbox(b *testing.B) {
 				b.Fatalf("%q: %+v, %v", args, exit, err)
 			}
 		}
+		home := ""
 		open := func(b *testing.B, n int) sandboxes.Sandbox {
 			b.Helper()
-			box, err := p.Open(b.Context(), sandboxes.Spec{Run: fmt.Sprintf("bench-%s-%d", name, n), Worktree: dir})
+			box, err := p.Open(b.Context(), sandboxes.Spec{Run: fmt.Sprintf("bench-%s-%d", name, n), Worktree: dir, Home: home})
 			if err != nil {
 				b.Fatal(err)
 			}
+			if cold, ok := sandboxes.As[sandboxes.Cold](box); ok && cold.Cold() != "" {
+				b.Fatal(cold.Cold())
+			}
 			return box
 		}
-		b.Run(name+"/open and close", func(b *testing.B) {
+		openAndClose := func(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				if err := open(b, n).Close(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 			}
-		})
+		}
+		b.Run(name+"/open and close", openAndClose)
+		if !r.copies {
+			home = largeHome(b)
+			b.Run(name+"/open and close with a home of 10,000 files", openAndClose)
+			home = ""
+		}
 		b.Run(name+"/bare run and rm", func(b *testing.B) {
 			for b.Loop() {
 				engine(b, slices.Concat([]string{"run", "--detach", "--init", "--name", "ralph-bench", "--network", "none", "--pull", "never"}, runtime, []string{image, "sleep", "100"})...)
@@ -84,4 +96,18 @@ func BenchmarkSandbox(b *testing.B) {
 			engine(b, "rm", "--force", "ralph-bench")
 		})
 	}
+}
+
+// largeHome has 10,000 files of 115 MB, as module and build caches have them.
+func largeHome(b *testing.B) string {
+	b.Helper()
+	home := b.TempDir()
+	text := make([]byte, 115<<20/10_000)
+	for i := range 10_000 {
+		dir := filepath.Join(home, "cache", fmt.Sprintf("%02x", i%256))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), text, 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return home
 }

@@ -6,235 +6,104 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // box is one run's container.
 type box struct {
-	provider             *Provider
-	name, state, workdir string
-	env                  []string
-	memory               int64   // its limit in bytes
-	copies               *copies // nil where files are mounted
-	tunnel               *tunnel // nil without egress, and where its socket is mounted
+	provider                  *Provider
+	run, name, state, workdir string
+	env                       []string
+	memory                    int64   // its limit in bytes
+	disk                      bool    // it has a Disk
+	cold                      string  // why its home started empty; empty: it did not
+	tunnel                    *tunnel // nil without egress, and where the proxy's socket is mounted
 
-	closing sync.Mutex // held by the one Close that works
-
-	mu      sync.Mutex
-	closed  bool                    // guarded by mu; no Exec starts any more
-	ended   bool                    // guarded by mu; Close has done its work
-	broken  error                   // guarded by mu; why no Exec can succeed any more
-	running map[*execution]struct{} // guarded by mu
-	killed  int                     // guarded by mu; processes that the memory limit has cost
+	commands engine.Commands
+	killed   atomic.Int64 // processes that were killed at the memory limit
 }
 
-// note remembers how many processes the memory limit has cost so far.
-func (b *box) note(killed int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.killed = max(b.killed, killed)
-}
-
-// Notices says what limits have cost.
+// Notices says which limits had an effect.
 func (b *box) Notices() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.killed == 0 {
+	killed := b.killed.Load()
+	if killed == 0 {
 		return nil
 	}
-	return []string{sandboxes.MemoryNotice(b.killed, b.memory)}
+	return []string{sandboxes.MemoryNotice(int(killed), b.memory)}
 }
 
-// execution is one Exec in progress.
-type execution struct {
-	kill context.CancelCauseFunc // ends the command
-	stop context.CancelCauseFunc // ends the engine's client
-	done chan struct{}
+// Cold says why the home started empty although the Spec has one.
+func (b *box) Cold() string { return b.cold }
+
+// note remembers the count of a report.
+func (b *box) note(killed int64) {
+	for old := b.killed.Load(); killed > old && !b.killed.CompareAndSwap(old, killed); old = b.killed.Load() {
+	}
 }
 
 func (b *box) Workdir() string { return b.workdir }
 
-// begin registers a command.
-func (b *box) begin(kill, stop context.CancelCauseFunc, own bool) (*execution, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case own:
-	case b.closed:
-		return nil, sandboxes.ErrClosed
-	case b.broken != nil:
-		return nil, b.broken
-	}
-	e := &execution{kill: kill, stop: stop, done: make(chan struct{})}
-	b.running[e] = struct{}{}
-	return e, nil
-}
-
-func (b *box) finish(e *execution) {
-	b.mu.Lock()
-	delete(b.running, e)
-	b.mu.Unlock()
-	close(e.done)
-}
-
-// Close removes the container, with everything that runs in it.
+// Close removes the container, with everything that runs in it. Its disk stays if the sandbox broke: nobody has had the
+// chance to get the files out.
 func (b *box) Close(ctx context.Context) error {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.closing.Lock()
-	defer b.closing.Unlock()
-	b.mu.Lock()
-	ended := b.ended
-	var running []*execution
-	for e := range b.running {
-		running = append(running, e)
-	}
-	b.mu.Unlock()
-	if ended {
-		return nil
-	}
-	if b.copies != nil {
-		if err := b.bringOut(ctx, running); err != nil {
-			return fmt.Errorf("close sandbox %s: %w", b.provider.engine.Name, err)
-		}
-	}
-	if err := b.remove(ctx); err != nil {
+	_, err := b.commands.Close(ctx, func(ctx context.Context) error { return b.remove(ctx, b.commands.Broken() == nil) })
+	if err != nil {
 		return fmt.Errorf("close sandbox %s: %w", b.provider.engine.Name, err)
 	}
-	for _, e := range running {
-		e.stop(sandboxes.ErrClosed)
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return fmt.Errorf("close sandbox %s: %w", b.provider.engine.Name, context.Cause(ctx))
-		}
-	}
-	b.mu.Lock()
-	b.ended = true
-	b.mu.Unlock()
 	return nil
-}
-
-// bringOut ends the commands and takes what they have left. The container stays when that fails: nothing else has it.
-func (b *box) bringOut(ctx context.Context, running []*execution) error {
-	for _, e := range running {
-		e.kill(sandboxes.ErrClosed)
-	}
-	for _, e := range running {
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if err := b.copies.last(ctx); err != nil {
-		name := b.provider.engine.Name
-		return fmt.Errorf("%w; its container is kept: look with %s cp %s:%s DIR, remove it with %s rm --force %s",
-			err, name, b.name, b.workdir, name, b.name)
-	}
-	return nil
-}
-
-// revive makes commands of our own possible in a container that has ended, with nothing else in it.
-func (b *box) revive(ctx context.Context) error {
-	if !b.isBroken() {
-		return nil
-	}
-	p := b.provider
-	_, _ = p.call(ctx, "kill", b.name) // it may have ended already
-	for {
-		st, err := p.state(ctx, b.name)
-		if err != nil {
-			return err
-		}
-		if !st.Running {
-			break
-		}
-		t := time.NewTimer(endPause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
-		}
-	}
-	_, err := p.call(ctx, "start", b.name)
-	return err
-}
-
-func (b *box) isBroken() bool { return b.brokenBy() != nil }
-
-// brokenBy is why no Exec can succeed any more; nil when one can.
-func (b *box) brokenBy() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.broken
 }
 
 // remove removes the container and its files.
-func (b *box) remove(ctx context.Context) error {
+func (b *box) remove(ctx context.Context, disk bool) error {
 	b.tunnel.close()
 	if err := b.provider.end(ctx, b.name); err != nil {
 		return err
 	}
-	if b.copies != nil {
-		err := b.copies.close()
-		if !b.provider.config.Keep {
-			err = errors.Join(err, b.provider.removeVolumes(ctx, b.name+"-"))
-		}
-		if err != nil {
+	if b.disk && disk && !b.provider.config.Keep {
+		if err := b.provider.removeVolumes(ctx, b.run); err != nil {
 			return err
 		}
 	}
 	return os.RemoveAll(b.state)
 }
 
-// give up on the container: something in it is out of control. It is killed, so that all Execs end.
+// giveUp kills the container, because something in it is out of control, so that every Exec ends.
 func (b *box) giveUp(why error) {
-	b.mu.Lock()
-	if b.broken == nil {
-		b.broken = why
-	}
-	b.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), endLimit, errors.New("the engine does not answer"))
+	b.commands.Break(why)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), engine.EndLimit, errors.New("the engine does not answer"))
 	defer cancel()
-	_, _ = b.provider.call(ctx, "kill", b.name) // it may have ended by itself; Close will remove it in any case
+	_, _ = b.provider.call(ctx, "kill", b.name) // it may have ended by itself; Close removes it in any case
 }
 
-const (
-	// endLimit is how long the end of a tree, or of a container, may take before something is wrong.
-	endLimit  = 20 * time.Second
-	endRounds = 50
-	endPause  = 50 * time.Millisecond
-)
-
-// end ends a container: it is removed, or only stopped where it is to be kept. It returns when nothing runs in it.
+// end removes a container, or only stops it if containers are kept. It returns when nothing runs in it.
 func (p *Provider) end(ctx context.Context, name string) error {
 	var err error
 	for range endRounds {
 		if p.config.Keep {
 			_, err = p.call(ctx, "kill", name)
 		} else {
-			_, err = p.call(ctx, append(p.engine.tongue().remove, name)...)
+			_, err = p.call(ctx, append(p.engine.dialect().remove, name)...)
 		}
 		if err == nil && !p.config.Keep {
 			return nil
 		}
-		// It may be gone already, or be removed by somebody else at this moment.
-		there, listErr := p.listed(ctx, name)
+		if !mayPass(err) {
+			return err
+		}
+		// It may be gone already, or somebody else may be removing it.
+		there, listErr := p.listed(ctx, name, !p.config.Keep)
 		if listErr == nil && !there {
 			return nil
 		}
-		t := time.NewTimer(endPause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if !mayPass(listErr) {
+			return errors.Join(err, listErr)
+		}
+		if err := engine.Wait(ctx, endPause); err != nil {
+			return err
 		}
 	}
 	if err == nil {
@@ -243,12 +112,61 @@ func (p *Provider) end(ctx context.Context, name string) error {
 	return err
 }
 
-// listed reports whether there is a container of that name or, where containers are kept, whether it runs.
-func (p *Provider) listed(ctx context.Context, name string) (bool, error) {
+// mayPass reports whether a call may fare otherwise the next time: the engine has refused it. One that does not answer, or is
+// not there, is not asked again.
+func mayPass(err error) bool {
+	var refused *engine.CallError
+	return err == nil || errors.As(err, &refused)
+}
+
+// cleanUpLimit is the longest that clean-up after a failed Open may take, with several calls.
+const cleanUpLimit = 2 * engine.CallLimit
+
+// cleanUp is a context for removing what ctx has made, even when that has ended.
+func cleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpLimit, errors.New("the engine does not answer"))
+}
+
+// listed reports whether there is a running container of that name or, with all, any.
+func (p *Provider) listed(ctx context.Context, name string, all bool) (bool, error) {
 	args := []string{"ps", "--filter", "name=^" + name + "$", "--format", "{{.Names}}"}
-	if !p.config.Keep {
+	if all {
 		args = append(args, "--all")
 	}
 	out, err := p.call(ctx, args...)
 	return strings.TrimSpace(out) != "", err
+}
+
+// quietLimit is how long no frame may come from a command before somebody checks that its container still runs.
+const quietLimit = 15 * time.Second
+
+var errMissedEnd = errors.New("its container has ended, and the engine's client has not noticed")
+
+// watch stops a client that waits for a container that does not run any more, as that of an engine which missed the end
+// would do for ever (with gVisor below docker it happens). It returns when client is done.
+func (b *box) watch(client context.Context, heard *atomic.Bool, stop context.CancelCauseFunc) {
+	for ended := false; ; {
+		if engine.Wait(client, b.provider.quietLimit) != nil {
+			return
+		}
+		switch {
+		case heard.Swap(false):
+			ended = false
+		case ended: // and the client has had its time to pass on the last frames
+			stop(errMissedEnd)
+			return
+		default:
+			ended = b.hasEnded(client)
+		}
+	}
+}
+
+// hasEnded reports that the container certainly does not run.
+func (b *box) hasEnded(ctx context.Context) bool {
+	st, err := b.provider.state(ctx, b.name)
+	if err == nil {
+		return !st.Running
+	}
+	there, err := b.provider.listed(ctx, b.name, true)
+	return err == nil && !there
 }

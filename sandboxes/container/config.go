@@ -11,54 +11,51 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Config configures a provider. Image is needed; the zero value of all else is the default.
+// Config configures a provider. Image is required; the zero value of every other field is its default.
 type Config struct {
 	// Image is what containers are made from. It is never pulled.
 	Image string
 	// Helper is ralph's own program for Linux, which is shown inside.
 	Helper Helper
-	// StateDir is an absolute host folder for small files that are shown inside while a sandbox is open. Default:
-	// ralph/containers in the user's cache folder.
+	// StateDir is an absolute host folder for small files of open sandboxes. Default: ralph/containers in the user's cache
+	// folder.
 	StateDir string
-
-	// Files says how the worktree gets in: sandboxes.Bind, the default, mounts it. sandboxes.Copy is for an engine that
-	// does not see this host's files, such as one on another machine: it copies in, before each command, what the host
-	// has changed, and out, after it, what the command has.
-	Files sandboxes.Files
 
 	// Env is the environment ("K=V") of every command, over the image's. A Spec's wins.
 	Env []string
-	// Mounts are shown inside besides those of the Spec. A Host path may start with "~/", and a relative one starts
-	// from Base.
+	// Mounts are shown inside besides those of the Spec. A Host path may start with "~/"; a relative one starts from Base.
 	Mounts []sandboxes.Mount
 	// Base is the absolute folder that relative Mounts start from; default the process's working folder.
 	Base string
-	// Home is the home inside, empty at the start and gone at the end; default /home/agent.
+	// Home is the home inside, without the image's files at that place, and gone at the end; default /home/agent.
 	Home string
-	// Workdir is the folder inside that commands start in; default the worktree, which has the same path as outside.
+	// Workdir is where the worktree is mounted, and commands start; default the path that it has outside.
 	Workdir string
 
 	// User is "UID:GID" inside. By default it is the owner of the worktree, so that files belong to who has the
-	// worktree; under rootless podman it is the image's user, whom podman maps to you. Uid 0 has to be named here.
+	// worktree; under rootless podman it is the image's user, whom podman maps to you. Uid 0 must be named here.
 	User string
-	// UserNamespace is passed on as --userns; by default "keep-id" under rootless podman.
+	// UserNamespace is passed on as --userns; by default "keep-id" under rootless podman. One of another container is
+	// refused.
 	UserNamespace string
 	// SELinux is how files shown inside are labelled: "" not at all, "disable" turns the separation off for the
 	// container, "shared" and "private" relabel them on the host (podman only).
 	SELinux string
 	// Groups, Devices and Args are passed on: --group-add, --device, and arguments before the image as they are.
 	Groups, Devices, Args []string
-	// Network is passed on as --network; default "none". With another one a Spec may have no Egress.
+	// Network is passed on as --network; default "none". With another one a Spec may have no Egress. The host's own and
+	// that of another container are refused. What else weakens the isolation is in the provider's Capabilities.
 	Network string
 	// Runtime is passed on as --runtime, such as "runsc" or "kata"; default the engine's.
 	Runtime string
-	// WritableRoot makes the container's root writable: slower to bound, and needed by images that write to it.
+	// WritableRoot makes the container's root writable, for images that write to it.
 	WritableRoot bool
 	// Unbounded accepts an engine that cannot enforce Limits, such as rootless podman without cgroup delegation.
 	Unbounded bool
-	// Keep leaves the stopped container behind, to look into. It is found by the label ralph.run.
+	// Keep leaves the stopped container and its disk behind, to inspect. It is found by the label ralph.run.
 	Keep bool
 	// Owner marks containers with the label ralph.owner; default the host's name.
 	Owner string
@@ -67,11 +64,11 @@ type Config struct {
 	HostEnv []string
 }
 
-// Helper is how ralph's own binary is called inside: Path Args… and then what [Inside] understands.
+// Helper is how ralph's own program is called inside: Path Args… and then the arguments of inside.Main.
 type Helper struct {
-	// Path is a static Linux program on the host; default this program, on Linux.
+	// Path is a static Linux program on the host; default this program, on Linux, whose main calls reexec.Main.
 	Path string
-	// Args are the hidden words that lead to [Inside].
+	// Args are the words by which the program at Path gets to inside.Main; without a Path there can be none.
 	Args []string
 }
 
@@ -80,9 +77,10 @@ const (
 	helperPath = "/.ralph/ralph"
 	socketPath = "/.ralph/egress.sock"
 	resolvPath = "/etc/resolv.conf"
+	hostsPath  = "/etc/hosts"
 )
 
-// withDefaults fills in what is not set. It looks at nothing that may change later.
+// withDefaults fills in the defaults. It reads nothing that may change later.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	set := func(field *string, value func() (string, error)) {
@@ -102,11 +100,16 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.Base, os.Getwd)
 	set(&c.Owner, os.Hostname)
 	set(&c.Helper.Path, func() (string, error) {
+		if c.Helper.Args != nil {
+			return "", errors.New("the helper has arguments and no path")
+		}
 		if runtime.GOOS != "linux" {
 			return "", errors.New("containers need ralph's program for Linux: build it with " +
 				"GOOS=linux CGO_ENABLED=0 go build ./cmd/ralph, and name it")
 		}
-		return os.Executable()
+		c.Helper.Args = reexec.Args(role)
+		path, err := os.Executable()
+		return path, errors.Join(reexec.Check(), err)
 	})
 	if c.Home == "" {
 		c.Home = "/home/agent"
@@ -114,23 +117,20 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Network == "" {
 		c.Network = "none"
 	}
-	if c.Files == "" {
-		c.Files = sandboxes.Bind
-	}
 	if c.HostEnv == nil {
 		c.HostEnv = os.Environ()
 	}
 	return c, errors.Join(append(errs, c.problems()...)...)
 }
 
-// unfiltered reports that Args ask the engine for no filter over system calls; then ralph's own would be in the way, too.
+// unfiltered reports that Args turn the engine's filter of system calls off; then ralph's own is left out, too.
 func (c Config) unfiltered() bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool {
 		return strings.HasSuffix(arg, "seccomp=unconfined") || arg == "--privileged" || arg == "--privileged=true"
 	})
 }
 
-// problems are what is wrong with the values, whatever the machine looks like.
+// problems are the mistakes in the values, whatever the machine looks like.
 func (c Config) problems() (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Image == "" {
@@ -148,8 +148,15 @@ func (c Config) problems() (errs []error) {
 			say("%s %q inside is not a clean absolute path without ':' and ','", name, dir)
 		}
 	}
-	if c.Files != sandboxes.Bind && c.Files != sandboxes.Copy {
-		say("files %q is not one of %s, %s", c.Files, sandboxes.Bind, sandboxes.Copy)
+	for namespace, mode := range map[string]string{"network": c.Network, "user namespace": c.UserNamespace} {
+		if err := shared(namespace, mode); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, word := range slices.Concat(c.Groups, c.Devices) {
+		if word == "" || strings.HasPrefix(word, "-") {
+			say("%q is neither a group nor a device", word)
+		}
 	}
 	switch c.SELinux {
 	case "", "disable", "shared", "private":

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ type crash struct {
 	Config container.Config
 	Spec   sandboxes.Spec
 	Script string
+	// Fill, in place of Script, runs when the disk of the Spec is filled.
+	Fill    string
+	Folders map[string]string
 }
 
 // untilKilled is that ralph. Its standard output is what the script prints.
@@ -33,7 +37,13 @@ func untilKilled() int {
 		return 1
 	}
 	ctx := context.Background()
-	box, err := container.New(rigs()[what.Rig].engine, what.Config).Open(ctx, what.Spec)
+	if what.Fill != "" {
+		what.Spec.Disk = &sandboxes.Disk{Folders: what.Folders, Fill: func(ctx context.Context, s sandboxes.Sandbox) error {
+			_, err := s.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", what.Fill}, Stdout: os.Stdout})
+			return err
+		}}
+	}
+	box, err := rigs()[what.Rig].provider(what.Config).Open(ctx, what.Spec)
 	if err == nil {
 		_, err = box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", what.Script}, Stdout: os.Stdout})
 	}
@@ -78,16 +88,27 @@ func (c crash) happen(t *testing.T) {
 // A ralph that is killed leaves its container; the next one's Reap removes it, and the files that it was shown.
 func TestReapAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"docker", "podman", "runsc", "runsc" + copying} {
+	for _, name := range []string{"docker", "podman", "runsc", "runsc" + copySuffix, "podman-rootless"} {
 		t.Run(name, func(t *testing.T) {
 			require(t, name)
 			t.Parallel()
+			if name == "podman-rootless" && os.Getuid() == 0 {
+				asUser(t, os.Getenv(rootlessVar))
+				return
+			}
 			r := rigs()[name]
 			c := r.config(t)
 			dir, run := folder(t), fmt.Sprintf("crash-%s-%d", name, os.Getpid())
-			crash{Rig: name, Config: c, Spec: sandboxes.Spec{Run: run, Worktree: dir}, Script: "echo ready; exec sleep 100"}.happen(t)
+			spec := sandboxes.Spec{Run: run, Worktree: dir}
+			if !r.copies {
+				spec.Home = folder(t)
+				if err := os.WriteFile(filepath.Join(spec.Home, "layer"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			crash{Rig: name, Config: c, Spec: spec, Script: "mv ~/layer ~/made; echo ready; exec sleep 100"}.happen(t)
 
-			p := container.New(r.engine, c)
+			p := reaper(t, r.provider(c))
 			if got := containers(t, r.engine.Name, run); got == "" {
 				t.Fatal("the crash left no container")
 			}
@@ -100,8 +121,21 @@ func TestReapAfterACrash(t *testing.T) {
 			if files, err := os.ReadDir(c.StateDir); err != nil || len(files) > 0 {
 				t.Errorf("files left after Reap: %v, %v", files, err)
 			}
+			if files, err := os.ReadDir(spec.Home); !r.copies && (err != nil || len(files) != 1 || files[0].Name() != "layer") {
+				t.Errorf("the layer of the home: %v, %v", files, err)
+			}
 		})
 	}
+}
+
+// reaper is a provider that may be decorated.
+func reaper(t *testing.T, p sandboxes.Provider) sandboxes.Reaper {
+	t.Helper()
+	r, ok := sandboxes.As[sandboxes.Reaper](p)
+	if !ok {
+		t.Fatal("the provider is no Reaper")
+	}
+	return r
 }
 
 // containers lists those of a run.

@@ -1,26 +1,23 @@
-// Package container makes sandboxes of containers: the providers "docker" and "podman", and any program that speaks as
-// they do. It drives their command lines, and no library of theirs, so that contexts, rootless set-ups and remote
+// Package container makes sandboxes of containers: the providers "docker" and "podman", and any program with the same
+// command line. It drives their programs, and no library of theirs, so that contexts, rootless set-ups and remote
 // daemons work as their users have set them up.
 //
 // One container is one run. It is hardened by default: no capabilities, no new privileges, a read-only root, no network
-// but ralph's egress proxy, bounds on memory, CPUs and processes, and never root. Ralph's own binary is shown inside,
-// read-only, and does there what no engine does (see [Inside]):
+// but ralph's egress proxy, limits on memory, CPUs and processes, and never root. Ralph's own program is shown inside,
+// read-only, and does there what no engine does (package inside):
 //
-//   - It is the container's first process, and leads what commands send out to the egress proxy.
-//   - It starts each command, and is told over its standard input which one, so that no argument and no variable is
-//     on a command line or in what "docker inspect" prints, and so that bytes arrive unchanged.
-//   - It adopts whatever the command leaves behind, ends all of it, and then reports how the command ended. What the
-//     engine's client returns is never taken for the command's: only that report is.
+//   - It is the container's first process, copies the home that setup has filled, and forwards the commands' connections to the
+//     egress proxy.
+//   - It starts each command, which it reads from its standard input, so that no argument and no variable is on a command
+//     line or in the output of "docker inspect", and so that bytes arrive unchanged.
+//   - It adopts the processes that the command leaves behind, ends all of them, and then reports how the command ended. Only
+//     that report counts, and not the exit status of the engine's client.
 //
-// The egress proxy is reached over a unix socket, which crosses no virtual machine's file sharing: with Docker Desktop and
-// podman machine a sandbox with egress does not open where files are mounted. gVisor shows host sockets only with its flag
-// --host-uds=open.
+// The egress proxy is reached over a unix socket, which does not cross a virtual machine's file sharing: with Docker Desktop
+// and podman machine a sandbox with egress needs a Disk. gVisor shows host sockets only with its flag --host-uds=open.
 //
-// With [sandboxes.Copy] nothing of the host is mounted, so that the engine can be anywhere: folders are volumes, which a
-// container without any other task fills; files go in before each command and come out after it (package mirror); the
-// private repository is mounted as the worktree's .git, so that it can be neither removed nor replaced; and the proxy is
-// reached through one more exec. What comes out is believed in nothing. It is not given up, either: a container whose files
-// cannot be had stays.
+// With a [sandboxes.Disk] nothing of the host is mounted, so that the engine can be anywhere: folders are volumes of the
+// engine, and the proxy is reached through one more exec.
 //
-// A command that kills this helper ends its own sandbox: without a report the container is removed.
+// A command that kills its helper ends its own sandbox: without a report the container is killed.
 package container

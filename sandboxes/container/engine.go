@@ -3,18 +3,21 @@ package container
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // Engine is a program that runs containers, by its command line. Start from [Docker] or [Podman], and change what is
-// different, for one that speaks as they do.
+// different, for one with the same command line.
 type Engine struct {
 	// Name is the provider's name.
 	Name string
 	// Command is the program, and the arguments that come before its own; default Name.
 	Command []string
-	// Dialect is whose command line it understands.
+	// Dialect is the command line that it understands.
 	Dialect Dialect
 }
 
@@ -32,36 +35,41 @@ func Docker() Engine { return Engine{Name: "docker", Dialect: DialectDocker} }
 // Podman is the podman program.
 func Podman() Engine { return Engine{Name: "podman", Dialect: DialectPodman} }
 
-// tongue is how one dialect says what the other says differently.
-type tongue struct {
-	info   []string          // prints what readInfo reads
-	run    []string          // for every container
-	remove []string          // removes containers by force, at once
-	owned  func(user) string // the options of a tmpfs that give it to a user
-	// resolve is what makes names lead to loopback without a mounted file; the volume holds one.
-	resolve func(ctx context.Context, p *Provider, volume string) ([]string, error)
-	bare    string // the option of a volume that keeps out of it what the image has there, and its owner
+// dialect is how one command line differs from the other.
+type dialect struct {
+	info     []string // prints the input of describe
+	describe func([]byte) (describe.Engine, error)
+	run      []string          // for every container
+	remove   []string          // removes containers by force, at once
+	owned    func(user) string // the options of a tmpfs that give it to a user
+	// resolve gives the arguments that make names lead to loopback without a mounted file; the volume has such a file.
+	resolve func(ctx context.Context, pl *plan, volume string) ([]string, error)
+	hosts   bool   // it copies the host's /etc/hosts, and the host's address, into containers
+	bare    string // the option of a volume that leaves out the image's files at that place
 	relabel string // the option of a mount that sets its SELinux label; empty: there is none
 }
 
-func (e Engine) tongue() tongue {
+func (e Engine) dialect() dialect {
 	if e.Dialect == DialectPodman {
-		return tongue{
-			info: []string{"info", "--format", "json"},
+		return dialect{
+			info:     []string{"info", "--format", "json"},
+			describe: describe.Podman,
 			run: []string{
-				"--http-proxy=false",      // or the host's proxy, with its password, is told inside
+				"--http-proxy=false",      // or the host's proxy, with its password, is visible inside
 				"--read-only-tmpfs=false", // or there are unbounded ones
 			},
 			remove:  []string{"rm", "--force", "--time", "0", "--volumes"},
 			owned:   func(user) string { return "U,notmpcopyup" },
 			resolve: resolveByFile,
-			relabel: ",relabel=",
+			hosts:   true,
+			relabel: "relabel=",
 		}
 	}
-	return tongue{
-		info: []string{"info", "--format", "{{json .}}"},
-		// The user's docker configuration may hold a proxy with its password, which docker tells every container
-		// that has no value of its own.
+	return dialect{
+		info:     []string{"info", "--format", "{{json .}}"},
+		describe: describe.Docker,
+		// The user's docker configuration may hold a proxy with its password, which docker passes to every container that
+		// has no value of its own.
 		run: []string{
 			"--env", "HTTP_PROXY=", "--env", "http_proxy=", "--env", "HTTPS_PROXY=", "--env", "https_proxy=",
 			"--env", "FTP_PROXY=", "--env", "ftp_proxy=", "--env", "ALL_PROXY=", "--env", "all_proxy=",
@@ -74,14 +82,32 @@ func (e Engine) tongue() tongue {
 	}
 }
 
-// argv is a command line of the engine.
-func (e Engine) argv(args ...string) []string {
-	command := e.Command
+// program is the engine's program.
+func (p *Provider) program() engine.Program {
+	command := p.engine.Command
 	if len(command) == 0 {
-		command = []string{e.Name}
+		command = []string{p.engine.Name}
 	}
-	return slices.Concat(command, args)
+	return engine.Program{
+		Name: p.engine.Name, Command: command, Env: p.config.HostEnv,
+		Missing: p.engine.Name + " is not installed: install it, or choose another sandbox with --sandbox",
+	}
 }
+
+// call runs the engine's program and returns its output.
+func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
+	return p.program().Call(ctx, args...)
+}
+
+// helper is the command line of ralph's own program inside.
+func (p *Provider) helper(role ...string) []string {
+	return append(append([]string{helperPath}, p.config.Helper.Args...), role...)
+}
+
+const (
+	endRounds = 50
+	endPause  = 50 * time.Millisecond
+)
 
 // user is a numeric user and group.
 type user struct{ uid, gid int }

@@ -2,5 +2,5 @@
 
 package container_test
 
-// attack: the attacks are made on Linux.
-func attack() (status int, inside bool) { return 0, false }
+// traces: only Linux has such commands.
+func traces() (status int, inside bool) { return 0, false }

@@ -1,13 +1,9 @@
 package container
 
-import (
-	"time"
+import "time"
 
-	"github.com/ralph-pool/ralph/sandboxes/mirror"
-)
+// VolumePrefix begins the names of a run's volumes.
+func VolumePrefix(run string) string { return volumeName(run, "") }
 
-// SetCopyLimits bounds what comes out of copies.
-func (p *Provider) SetCopyLimits(l mirror.Limits) { p.copyLimits = l }
-
-// SetSilence sets how long a command may say nothing.
-func (p *Provider) SetSilence(d time.Duration) { p.silence = d }
+// SetQuietLimit sets how long no frame may come before the container is checked.
+func (p *Provider) SetQuietLimit(d time.Duration) { p.quietLimit = d }

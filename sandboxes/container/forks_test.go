@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
 // forks leaves no room for another process, and then reads and says much: its helper has to do with the threads that it has.
@@ -28,7 +27,7 @@ done`
 // A command that has used up its processes does not end its helper.
 func TestHelperAmongForks(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
-		p := container.New(r.engine, r.config(t))
+		p := r.provider(r.config(t))
 		for round := range 4 { // it is chance whether a helper without threads of its own would be met
 			box := enter(t, p, sandboxes.Spec{
 				Run: fmt.Sprintf("forks-%s-%d", name, round), Worktree: folder(t), Limits: sandboxes.Limits{PIDs: 48},

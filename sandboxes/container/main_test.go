@@ -16,6 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/copying"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // Names of the environment that e2e/engines/start.sh sets.
@@ -32,7 +34,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if status, inside := attack(); inside {
+	reexec.Main()
+	if status, inside := traces(); inside {
 		os.Exit(status)
 	}
 	if os.Getenv(crashVar) != "" {
@@ -78,7 +81,7 @@ var helper = sync.OnceValues(func() (string, error) {
 // then an engine that does not work is a failure.
 func require(t *testing.T, engine string) {
 	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(engine, copying)) {
+	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(engine, copySuffix)) {
 		t.Skipf("%s does not name %s; start it with e2e/engines/start.sh and source the file that it names", enginesVar, engine)
 	}
 }
@@ -88,11 +91,15 @@ type rig struct {
 	engine    container.Engine
 	runtime   string
 	unbounded bool
-	files     sandboxes.Files
+	copies    bool
 }
 
-// copying ends the names of rigs whose files are copied.
-const copying = "-copy"
+// everything reports whether every test is made with every engine, with files that are mounted and with files that are copied, as
+// `make soak` does. Elsewhere each engine and each way has a test, but not each of their pairs.
+func everything() bool { return os.Getenv("RALPH_TEST_EVERYTHING") != "" }
+
+// copySuffix ends the names of rigs whose files are copied.
+const copySuffix = "-copy"
 
 func rigs() map[string]rig {
 	return map[string]rig{
@@ -101,11 +108,20 @@ func rigs() map[string]rig {
 		"podman":          {engine: container.Podman()},
 		"podman-rootless": {engine: container.Podman(), unbounded: true},
 
-		"docker" + copying:          {engine: container.Docker(), files: sandboxes.Copy},
-		"runsc" + copying:           {engine: container.Docker(), runtime: "runsc", files: sandboxes.Copy},
-		"podman" + copying:          {engine: container.Podman(), files: sandboxes.Copy},
-		"podman-rootless" + copying: {engine: container.Podman(), unbounded: true, files: sandboxes.Copy},
+		"docker" + copySuffix:          {engine: container.Docker(), copies: true},
+		"runsc" + copySuffix:           {engine: container.Docker(), runtime: "runsc", copies: true},
+		"podman" + copySuffix:          {engine: container.Podman(), copies: true},
+		"podman-rootless" + copySuffix: {engine: container.Podman(), unbounded: true, copies: true},
 	}
+}
+
+// provider makes the rig's provider.
+func (r rig) provider(c container.Config) sandboxes.Provider {
+	p := container.New(r.engine, c)
+	if r.copies {
+		return copying.Wrap(p)
+	}
+	return p
 }
 
 // config is what a test starts from.
@@ -117,7 +133,7 @@ func (r rig) config(t *testing.T) container.Config {
 	}
 	return container.Config{
 		Image: os.Getenv(imageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
-		Runtime: r.runtime, Unbounded: r.unbounded, Files: r.files,
+		Runtime: r.runtime, Unbounded: r.unbounded,
 	}
 }
 

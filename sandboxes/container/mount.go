@@ -12,24 +12,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// mountFlag is a mount as --mount takes it: fields of one line of CSV, so that no character of a path means anything.
-func mountFlag(m sandboxes.Mount, more string) (string, error) {
-	return mountOf("bind", m, more)
-}
-
-func mountOf(kind string, m sandboxes.Mount, more string) (string, error) {
+// mountFlag is a mount as --mount takes it: fields of one line of CSV, so that no character of a path has a meaning. more is
+// one more field, or empty.
+func mountFlag(kind string, m sandboxes.Mount, more string) (string, error) {
 	if strings.ContainsAny(m.Host+m.Inside, "\n\r\x00") {
 		return "", fmt.Errorf("mount %q: the path has a line break or NUL in it", m.Host)
 	}
 	fields := []string{"type=" + kind, "src=" + m.Host, "dst=" + m.Inside}
 	switch {
 	case m.ReadOnly && kind == "volume":
-		fields = append(fields, "ro") // podman 4 knows no other word there
+		fields = append(fields, "ro") // the only word that podman 4 knows there
 	case m.ReadOnly:
 		fields = append(fields, "readonly")
 	}
 	if more != "" {
-		fields = append(fields, strings.TrimPrefix(more, ","))
+		fields = append(fields, more)
 	}
 	var line strings.Builder
 	w := csv.NewWriter(&line)
@@ -40,7 +37,7 @@ func mountOf(kind string, m sandboxes.Mount, more string) (string, error) {
 	return strings.TrimSuffix(line.String(), "\n"), w.Error()
 }
 
-// userMounts resolves the mounts of the Config and takes those of the Spec, and refuses what cannot or must not be shown.
+// userMounts resolves the mounts of the Config, adds those of the Spec, and refuses mounts that cannot or must not be shown.
 func (p *Provider) userMounts(spec []sandboxes.Mount) ([]sandboxes.Mount, error) {
 	var out []sandboxes.Mount
 	for _, m := range p.config.Mounts {
@@ -65,13 +62,10 @@ func (p *Provider) userMounts(spec []sandboxes.Mount) ([]sandboxes.Mount, error)
 	return out, nil
 }
 
-// mountable refuses a mount that is none, and one that leads out of the sandbox.
+// mountable refuses a mount that cannot be, and one that leads out of the sandbox.
 func (p *Provider) mountable(m sandboxes.Mount) error {
-	if !path.IsAbs(m.Inside) || path.Clean(m.Inside) != m.Inside || m.Inside == "/" {
-		return fmt.Errorf("%q is not a clean absolute path inside", m.Inside)
-	}
-	if within(m.Inside, path.Dir(helperPath)) || within(path.Dir(helperPath), m.Inside) {
-		return fmt.Errorf("%s is ralph's own place inside", m.Inside)
+	if err := checkInside(m.Inside); err != nil {
+		return err
 	}
 	real, _, err := m.Source()
 	if err != nil {
@@ -85,26 +79,18 @@ func (p *Provider) mountable(m sandboxes.Mount) error {
 	return nil
 }
 
-// engineSockets are sockets that let whoever sees them start containers on the host.
-func (p *Provider) engineSockets() (found []string) {
-	all := []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
-	if s, local := p.socket(); local {
-		all = append(all, s)
+// checkInside refuses a place inside that nothing may cover.
+func checkInside(dir string) error {
+	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
+		return fmt.Errorf("%q is not a clean absolute path inside", dir)
 	}
-	for _, e := range p.config.HostEnv {
-		if dir, ok := strings.CutPrefix(e, "XDG_RUNTIME_DIR="); ok && dir != "" {
-			all = append(all, filepath.Join(dir, "podman/podman.sock"), filepath.Join(dir, "docker.sock"))
-		}
+	if within(dir, path.Dir(helperPath)) || within(path.Dir(helperPath), dir) {
+		return fmt.Errorf("%s is ralph's own place inside", dir)
 	}
-	for _, s := range all {
-		if real, err := filepath.EvalSymlinks(s); err == nil {
-			found = append(found, real)
-		}
-	}
-	return found
+	return nil
 }
 
-// within reports whether a path is a folder's own or below it.
+// within reports whether a path is a folder or below it.
 func within(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
 }

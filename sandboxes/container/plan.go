@@ -15,20 +15,23 @@ import (
 	"syscall"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
 // Labels of containers.
 const (
 	labelRun   = "ralph.run"
+	labelID    = "ralph.id" // of the run; filters cannot find every character of its name
 	labelOwner = "ralph.owner"
 )
 
-// plan is a container that is about to be made: all that was looked up, and nothing done yet.
+// plan is a container that is about to be made. Everything is looked up, and nothing is done yet.
 type plan struct {
 	provider *Provider
 	spec     sandboxes.Spec
-	image    image
+	image    describe.Image
 	user     user
 	userns   string
 	mounts   []sandboxes.Mount
@@ -37,40 +40,47 @@ type plan struct {
 	workdir  string
 	env      []string
 	limits   sandboxes.Limits
-	resolv   []string // where files are copied: the arguments that make names lead to the egress proxy
+	layer    int64    // bytes that a copy of the Spec's Home takes
+	cold     string   // why the home starts empty although the Spec has one; empty: it does not
+	filling  bool     // it may write to folders of the Disk that are read-only otherwise
+	resolv   []string // with a Disk: the arguments that make names lead to the egress proxy
 }
 
-// box is the container that the plan makes.
+// box is the plan's container.
 func (pl *plan) box() *box {
 	return &box{
-		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env, memory: pl.limits.Memory,
-		running: make(map[*execution]struct{}),
+		provider: pl.provider, run: pl.spec.Run, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env,
+		memory: pl.limits.Memory, disk: pl.spec.Disk != nil, cold: pl.cold,
 	}
+}
+
+// labels mark everything of the engine's that belongs to the run.
+func (pl *plan) labels() []string {
+	return []string{"--label", labelRun + "=" + pl.spec.Run, "--label", labelID + "=" + runID(pl.spec.Run), "--label", labelOwner + "=" + pl.provider.config.Owner}
 }
 
 // Names of files in a plan's state folder.
 const (
 	gitFile    = "git"
 	resolvFile = "resolv.conf"
+	hostsFile  = "hosts"
 )
 
-// plan looks up everything that can be wrong before something is made.
+// plan finds everything that can be wrong before something is made.
 func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error) {
 	if err := p.checkSpec(spec); err != nil {
 		return nil, err
 	}
+	spec.FillHome = spec.FillHome && spec.Home != ""
 	mounts, err := p.userMounts(spec.Mounts)
 	if err != nil {
-		return nil, err
-	}
-	if err := p.copyable(spec, mounts); err != nil {
 		return nil, err
 	}
 	in, err := p.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.boundable(in); err != nil {
+	if err := p.checkLimits(in); err != nil {
 		return nil, err
 	}
 	img, err := p.image(ctx)
@@ -81,6 +91,11 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	if err != nil {
 		return nil, err
 	}
+	if !in.Rootless && userns == "" && spec.Disk == nil {
+		if err := checkAccess(u, spec); err != nil {
+			return nil, err
+		}
+	}
 	name := containerName(spec.Run, strings.ToLower(rand.Text()[:8]))
 	pl := &plan{
 		provider: p, spec: spec, image: img, user: u, userns: userns, mounts: mounts,
@@ -90,10 +105,13 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	if p.config.Workdir != "" {
 		pl.workdir = p.config.Workdir
 	}
-	pl.limits = withDefaults(pl.limits)
+	pl.limits = pl.limits.WithDefaults()
+	if pl.warm() {
+		pl.measureHome()
+	}
 	pl.env = slices.Concat(
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		img.env, []string{"HOME=" + p.config.Home}, p.config.Env)
+		img.Environment(pl.workdir), []string{"HOME=" + p.config.Home}, p.config.Env)
 	if spec.Egress != "" {
 		pl.env = append(pl.env, egress.Env()...)
 	}
@@ -101,16 +119,18 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	return pl, nil
 }
 
-// checkSpec refuses what no engine could make.
+// checkSpec refuses a spec that no engine could meet.
 func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 	if spec.Run == "" || strings.ContainsAny(spec.Run, "\n\x00") {
-		return fmt.Errorf("the run's id %q is none", spec.Run)
+		return fmt.Errorf("%q is not a run id", spec.Run)
 	}
-	folders := slices.Concat([]string{spec.Worktree}, spec.Objects)
-	if spec.GitDir != "" {
-		folders = append(folders, spec.GitDir)
+	if spec.Name != "" && !nameFormat().MatchString(spec.Name) {
+		return fmt.Errorf("%q cannot be the name of a container", spec.Name)
 	}
-	for _, dir := range folders {
+	for _, dir := range slices.Concat([]string{spec.Worktree, spec.GitDir, spec.Home}, spec.Objects) {
+		if dir == "" && spec.Worktree != "" {
+			continue
+		}
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			return fmt.Errorf("%q is not a clean absolute path", dir)
 		}
@@ -128,9 +148,22 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 			return fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
 		}
 	}
+	if spec.Disk != nil {
+		if spec.GitDir+spec.Home != "" || len(spec.Objects)+len(spec.Mounts)+len(p.config.Mounts) > 0 {
+			return fmt.Errorf("with a disk of its own the sandbox is shown no host files: %w", sandboxes.ErrUnsupported)
+		}
+		if p.config.Workdir != "" {
+			return fmt.Errorf("working folder %q: copied files keep the path that they have outside", p.config.Workdir)
+		}
+		for dir := range spec.Disk.Folders {
+			if err := checkInside(dir); err != nil {
+				return err
+			}
+		}
+	}
 	if spec.Egress != "" {
 		if p.config.Network != "none" {
-			return fmt.Errorf("with network %s the egress proxy is not the only way out: %w; leave the network at its default",
+			return fmt.Errorf("with network %s the egress proxy is not the only egress: %w; leave the network at its default",
 				p.config.Network, sandboxes.ErrUnsupported)
 		}
 		if info, err := os.Stat(spec.Egress); err != nil {
@@ -142,15 +175,15 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 	return nil
 }
 
-// chooseUser decides who commands run as.
-func (p *Provider) chooseUser(in info, img image, worktree string) (user, string, error) {
-	keepID := p.engine.Dialect == DialectPodman && in.rootless && p.config.UserNamespace == ""
+// chooseUser decides which user commands run as.
+func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree string) (user, string, error) {
+	keepID := p.engine.Dialect == DialectPodman && in.Rootless && p.config.UserNamespace == ""
 	if p.config.User != "" {
 		u, err := parseUser(p.config.User)
 		return u, p.userns(keepID, u), err
 	}
 	if keepID {
-		u, ok := img.numericUser()
+		u, ok := numericUser(img)
 		if !ok || u.uid == 0 {
 			u = user{1000, 1000}
 		}
@@ -161,20 +194,41 @@ func (p *Provider) chooseUser(in info, img image, worktree string) (user, string
 		return user{}, "", fmt.Errorf("stat %s: %w", worktree, err)
 	}
 	u := user{int(st.Uid), int(st.Gid)}
-	if in.rootless {
+	if in.Rootless {
 		return u, "", fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside: allow it with --container-user 0:0, or use podman",
 			p.engine.Name)
 	}
 	if u.uid == 0 {
 		return u, "", fmt.Errorf("the worktree %s is root's, and an agent does not run as root unasked: "+
-			"run ralph as another user, or allow it with --container-user 0:0", worktree)
+			"run ralph as another user, allow it with --container-user 0:0, or copy the files for another user: "+
+			"--container-files copy --container-user 1000:1000", worktree)
 	}
-	if made, ok := img.numericUser(); ok && made.uid != 0 && made.uid != u.uid {
+	if made, ok := numericUser(img); ok && made.uid != 0 && made.uid != u.uid {
 		return u, "", fmt.Errorf("image %s was built for uid %d, and you are uid %d: rebuild it with: "+
-			"ralph image build --engine %s, or allow that user with --container-user %d:%d",
-			p.config.Image, made.uid, u.uid, p.engine.Name, made.uid, made.gid)
+			"ralph image build --engine %s, or run commands in it as yourself: --container-user %d:%d",
+			p.config.Image, made.uid, u.uid, p.engine.Name, u.uid, u.gid)
 	}
 	return u, p.config.UserNamespace, nil
+}
+
+// checkAccess refuses a user who cannot write the files, where ids inside are those of the host. Without it the first sign
+// would be a refused connection to ralph's proxy.
+func checkAccess(u user, spec sandboxes.Spec) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(spec.Worktree, &st); err != nil {
+		return fmt.Errorf("stat %s: %w", spec.Worktree, err)
+	}
+	owner := user{int(st.Uid), int(st.Gid)}
+	group := owner.gid == u.gid && st.Mode&0o030 == 0o030 && os.Geteuid() == 0 // others cannot give it the proxy's socket
+	if u.uid == 0 || u.uid == owner.uid || group {
+		return nil
+	}
+	rest := "leave --container-user out"
+	if owner.uid == 0 {
+		rest = "use --container-user 0:0"
+	}
+	return fmt.Errorf("user %s of --container-user cannot write the worktree %s, which belongs to user %s: "+
+		"copy the files with --container-files copy, or %s", u, spec.Worktree, owner, rest)
 }
 
 func (p *Provider) userns(keepID bool, u user) string {
@@ -186,24 +240,12 @@ func (p *Provider) userns(keepID bool, u user) string {
 
 // containerName is unique for one sandbox and begins the same for one run.
 func containerName(run, suffix string) string {
-	sum := sha256.Sum256([]byte(run))
-	return "ralph-" + hex.EncodeToString(sum[:6]) + "-" + suffix
+	return "ralph-" + runID(run) + "-" + suffix
 }
 
-func withDefaults(l sandboxes.Limits) sandboxes.Limits {
-	if l.Memory <= 0 {
-		l.Memory = 4 << 30
-	}
-	if l.CPUs <= 0 {
-		l.CPUs = 2
-	}
-	if l.PIDs <= 0 {
-		l.PIDs = 1024
-	}
-	if l.Disk <= 0 {
-		l.Disk = 2 << 30
-	}
-	return l
+func runID(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return hex.EncodeToString(sum[:6])
 }
 
 func (pl *plan) makeState() error {
@@ -216,7 +258,7 @@ func (pl *plan) makeState() error {
 	return nil
 }
 
-// write makes the files that are shown inside.
+// write makes the plan's own files that are shown inside.
 func (pl *plan) write() error {
 	if err := pl.makeState(); err != nil {
 		return err
@@ -231,6 +273,9 @@ func (pl *plan) write() error {
 	if pl.spec.Egress != "" {
 		files[resolvFile] = egress.ResolvConf
 	}
+	if pl.ownHosts() {
+		files[hostsFile] = hostsText
+	}
 	for name, text := range files {
 		path := filepath.Join(pl.state, name)
 		if err := os.WriteFile(path, []byte(text), 0o444); err != nil {
@@ -239,20 +284,36 @@ func (pl *plan) write() error {
 		if os.Geteuid() != 0 {
 			continue
 		}
-		// Git trusts only a .git file of its own user.
+		// Git trusts a .git file only if it belongs to its user.
 		if err := os.Chown(path, pl.user.uid, pl.user.gid); err != nil {
 			return fmt.Errorf("give a file of the sandbox to its user: %w", err)
+		}
+	}
+	if pl.spec.FillHome {
+		if err := pl.prepareHome(); err != nil {
+			return fmt.Errorf("prepare the home: %w", err)
+		}
+	}
+	if pl.spec.Egress != "" && os.Geteuid() == 0 {
+		if err := os.Chown(pl.spec.Egress, pl.user.uid, pl.user.gid); err != nil {
+			return fmt.Errorf("give the egress proxy's socket to the sandbox's user: %w", err)
 		}
 	}
 	return nil
 }
 
-// shown lists all that the container sees of the host, in an order in which nothing covers what came before.
+// shown lists everything of the host that the container sees, in an order in which no mount covers an earlier one.
 func (pl *plan) shown() []sandboxes.Mount {
 	c := pl.provider.config
 	all := []sandboxes.Mount{
 		{Host: c.Helper.Path, Inside: helperPath, ReadOnly: true},
 		{Host: pl.spec.Worktree, Inside: pl.spec.Worktree},
+	}
+	switch {
+	case pl.spec.FillHome:
+		all = append(all, sandboxes.Mount{Host: pl.spec.Home, Inside: c.Home})
+	case pl.warm():
+		all = append(all, sandboxes.Mount{Host: pl.spec.Home, Inside: inside.HomeLayer, ReadOnly: true})
 	}
 	for _, dir := range pl.spec.Objects {
 		all = append(all, sandboxes.Mount{Host: dir, Inside: dir, ReadOnly: true})
@@ -267,5 +328,26 @@ func (pl *plan) shown() []sandboxes.Mount {
 			sandboxes.Mount{Host: pl.spec.Egress, Inside: socketPath},
 			sandboxes.Mount{Host: filepath.Join(pl.state, resolvFile), Inside: resolvPath, ReadOnly: true})
 	}
-	return append(all, pl.mounts...)
+	if pl.ownHosts() {
+		all = append(all, sandboxes.Mount{Host: filepath.Join(pl.state, hostsFile), Inside: hostsPath, ReadOnly: true})
+	}
+	all = append(all, pl.mounts...)
+	for i, m := range all {
+		if rest, ok := strings.CutPrefix(m.Inside+"/", pl.spec.Worktree+"/"); ok {
+			all[i].Inside = path.Join(pl.workdir, rest)
+		}
+	}
+	return all
+}
+
+// hostsText names what a container without a network can reach.
+const hostsText = "127.0.0.1 localhost ralph\n::1 localhost ip6-localhost ip6-loopback\n"
+
+// ownHosts reports that the container gets a hosts file of ralph's, in place of the engine's, which tells about this
+// host. Arguments can add names to the engine's only.
+func (pl *plan) ownHosts() bool {
+	c := pl.provider.config
+	adds := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--add-host") })
+	mounted := slices.ContainsFunc(pl.mounts, func(m sandboxes.Mount) bool { return m.Inside == hostsPath })
+	return pl.provider.engine.dialect().hosts && c.Network == "none" && !adds && !mounted
 }

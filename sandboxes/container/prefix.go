@@ -8,25 +8,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 )
 
 // envFile holds the commands' environment for CommandPrefix, in the state folder.
 const envFile = "env"
 
-// maxEnvLine is what the engines' programs read of one line of an environment file.
+// maxEnvLine is how much of one line of an environment file the engines' programs read.
 const maxEnvLine = 60 << 10
 
-// CommandPrefix is what to put before a command's argv to run it in the container by the engine's program, in the folder,
-// with the environment and as the user that Exec gives it. The caller's own environment has to lead the program to the
-// same engine. The environment is in a file, which goes with the sandbox: a command line is there for everybody to read.
-// Where files are copied, the host gets what such a command has written after the next Exec, or at Close.
+// CommandPrefix is the beginning of a command line that runs a command in the container by the engine's program: in the same
+// folder, with the same environment and as the same user as Exec. The caller's own environment has to lead the program to the
+// same engine. The environment is in a file, because everybody can read a command line; Close removes it.
 func (b *box) CommandPrefix() ([]string, error) {
-	if b.isClosed() {
+	if b.commands.Closed() {
 		return nil, sandboxes.ErrClosed
 	}
-	o := b.order(sandboxes.Command{})
 	var text strings.Builder
-	for _, entry := range o.Env {
+	for _, entry := range b.command(sandboxes.Command{}).Env {
 		if err := checkEnvLine(string(entry)); err != nil {
 			return nil, err
 		}
@@ -37,18 +36,14 @@ func (b *box) CommandPrefix() ([]string, error) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		return nil, fmt.Errorf("write the sandbox's environment: %w", err)
 	}
-	if b.copies != nil {
-		b.copies.enter()
-	}
-	argv := b.provider.engine.argv("exec", "--interactive", "--workdir", b.workdir, "--env-file", path, b.name)
-	c := b.provider.config
-	if c.unfiltered() {
+	argv := b.provider.program().Argv("exec", "--interactive", "--workdir", b.workdir, "--env-file", path, b.name)
+	if b.provider.config.unfiltered() {
 		return argv, nil
 	}
-	return append(append(append(argv, helperPath), c.Helper.Args...), insideEnter), nil
+	return append(argv, b.provider.helper(inside.Enter)...), nil
 }
 
-// checkEnvLine refuses an entry that would be another one when it is read as a line.
+// checkEnvLine refuses an entry that would be read from a line as another one.
 func checkEnvLine(entry string) error {
 	name, _, _ := strings.Cut(entry, "=")
 	switch {

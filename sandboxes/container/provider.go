@@ -11,36 +11,34 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/mirror"
+	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 )
 
 // Provider makes containers.
 type Provider struct {
 	engine  Engine
 	config  Config
-	invalid error // what is wrong with the Config; told by Check and Open
+	invalid error // the mistakes in the Config; Check and Open return it
 
-	// Tests set these.
-	copyLimits mirror.Limits // what one folder of a sandbox may give back
-	silence    time.Duration // how long a command may say nothing before somebody looks after its container
+	quietLimit time.Duration // tests set it
 
 	mu       sync.Mutex
-	known    *info           // guarded by mu; nil until the engine was asked
-	verified map[string]bool // guarded by mu; images, by id, in which commands can run
+	known    *describe.Engine // guarded by mu; nil until the engine was asked
+	verified map[string]bool  // guarded by mu; images, by id, in which commands can run
 }
 
 var (
-	_ sandboxes.Provider = (*Provider)(nil)
-	_ sandboxes.Reaper   = (*Provider)(nil)
-	_ sandboxes.Sandbox  = (*box)(nil)
-	_ sandboxes.Noticer  = (*box)(nil)
-	_ sandboxes.Copier   = (*box)(nil)
+	_ sandboxes.Provider  = (*Provider)(nil)
+	_ sandboxes.Reaper    = (*Provider)(nil)
+	_ sandboxes.Sandbox   = (*box)(nil)
+	_ sandboxes.Noticer   = (*box)(nil)
+	_ sandboxes.HomeKeyer = (*Provider)(nil)
+	_ sandboxes.Cold      = (*box)(nil)
 )
 
-// New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
-// nothing.
+// New returns a provider. Check and Open report a mistake in the Config, so that a provider that nobody uses stops nothing.
 func New(e Engine, c Config) *Provider {
-	p := &Provider{engine: e, verified: make(map[string]bool), silence: defaultSilence}
+	p := &Provider{engine: e, verified: make(map[string]bool), quietLimit: quietLimit}
 	p.config, p.invalid = c.withDefaults()
 	return p
 }
@@ -48,14 +46,12 @@ func New(e Engine, c Config) *Provider {
 // Name is the engine's.
 func (p *Provider) Name() string { return p.engine.Name }
 
-// Capabilities says: the worktree is mounted, or copied where that is configured, behind the wall of a container or, with Kata, of a virtual machine.
+// Capabilities depend on the Config: with Kata the isolation is that of a virtual machine.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
 	c := sandboxes.Capabilities{
-		Files: p.config.Files, Isolation: sandboxes.Container,
+		Files: sandboxes.Bind, Isolation: sandboxes.Container, Disk: true, Home: true,
 		Egress: p.config.Network == "none", Secrets: p.config.Network == "none", Limits: !p.config.Unbounded,
-	}
-	if p.config.Unbounded {
-		c.Weaker = "memory, CPU and processes are not limited"
+		Weaker: p.config.weaker(),
 	}
 	if strings.HasPrefix(p.config.Runtime, "kata") {
 		c.Isolation = sandboxes.VM
@@ -63,7 +59,7 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 	return c
 }
 
-// Check reports whether containers can be made: the engine answers, can bound them, and has the image.
+// Check reports whether containers can be made: the engine answers, can limit them, and has the image.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -75,7 +71,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.boundable(in); err != nil {
+	if err := p.checkLimits(in); err != nil {
 		return err
 	}
 	_, err = p.image(ctx)
@@ -105,9 +101,24 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err != nil {
 		return nil, err
 	}
-	if p.config.Files == sandboxes.Copy {
-		return p.openCopy(ctx, plan)
+	if spec.Disk != nil {
+		return p.openDisk(ctx, plan)
 	}
+	b, err := p.start(ctx, plan)
+	if err == nil || !plan.warm() || ctx.Err() != nil {
+		return b, err
+	}
+	why := err.Error()
+	spec.Home = ""
+	if plan, err = p.plan(ctx, spec); err != nil {
+		return nil, err
+	}
+	plan.cold = why
+	return p.start(ctx, plan)
+}
+
+// start makes the container of a plan.
+func (p *Provider) start(ctx context.Context, plan *plan) (*box, error) {
 	args, err := plan.arguments()
 	if err != nil {
 		return nil, err
@@ -119,51 +130,60 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	// The engine's program is not killed in the middle of its work: a container might appear after we have looked for
 	// it. It takes less than a second.
 	if _, err = p.call(context.WithoutCancel(ctx), args...); err == nil {
-		err = p.verify(ctx, b, plan)
-	} else if p.elsewhere(err) {
-		err = fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
-	} else if p.config.Runtime != "" && strings.Contains(err.Error(), p.config.Runtime) {
-		err = fmt.Errorf("%w; name a runtime that %s has with --container-runtime, or leave it out", err, p.engine.Name)
+		if err = b.rename(context.WithoutCancel(ctx), plan.spec.Name); err == nil {
+			err = p.verify(ctx, b, plan)
+		}
+	} else {
+		err = p.explainRun(err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))
+		ctx, cancel := cleanUp(ctx)
+		defer cancel()
+		return nil, errors.Join(err, b.remove(ctx, false))
 	}
 	return b, nil
 }
 
-// elsewhere reports that the engine may not see this host's files.
-func (p *Provider) elsewhere(err error) bool {
-	_, local := p.socket()
-	return p.engine.Dialect == DialectDocker && !local || strings.Contains(err.Error(), "bind source path does not exist")
-}
-
-// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image. Where files are copied
-// it first brings out what the run's commands have left.
+// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the containers of a run: it has no id")
 	}
-	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelRun+"="+run, "--format", "{{.Names}}")
+	if err := p.endContainers(ctx, run); err != nil {
+		return err
+	}
+	var errs []error
+	if !p.config.Keep {
+		errs = append(errs, p.removeVolumes(ctx, run))
+	}
+	if err := errors.Join(append(errs, p.removeFiles(run))...); err != nil {
+		return fmt.Errorf("remove the files of %s: %w", run, err)
+	}
+	return nil
+}
+
+// removeFiles removes the state folders of the run's containers.
+func (p *Provider) removeFiles(run string) error {
+	var errs []error
+	files, _ := filepath.Glob(filepath.Join(p.config.StateDir, containerName(run, "*")))
+	for _, dir := range files {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// endContainers removes the run's containers.
+func (p *Provider) endContainers(ctx context.Context, run string) error {
+	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelID+"="+runID(run), "--format", "{{.Names}}")
 	if err != nil {
 		return fmt.Errorf("look for the containers of %s: %w", run, err)
 	}
 	var errs []error
 	for name := range strings.FieldsSeq(out) {
-		err := p.salvage(ctx, name)
-		if err == nil {
-			err = p.end(ctx, name)
-		}
-		errs = append(errs, err)
-	}
-	if !p.config.Keep && errors.Join(errs...) == nil {
-		errs = append(errs, p.removeVolumes(ctx, containerName(run, "")))
-	}
-	files, _ := filepath.Glob(filepath.Join(p.config.StateDir, containerName(run, "*")))
-	for _, dir := range files {
-		errs = append(errs, os.RemoveAll(dir))
+		errs = append(errs, p.end(ctx, name))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("end what is left of %s: %w", run, err)
+		return fmt.Errorf("end the containers of %s: %w", run, err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ const (
 	goodImage = `image) echo '[{"Id":"sha256:1","Config":{}}]';;`
 )
 
-// TestBadEngines: what is wrong with a machine, in one line with what mends it.
+// TestBadEngines: each problem of a machine is one line, with a hint at the fix.
 func TestBadEngines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,38 +123,58 @@ func TestRefusesToOpen(t *testing.T) {
 		spec   sandboxes.Spec
 		want   string
 	}{
-		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, `the run's id "" is none`},
+		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, `"" is not a run id`},
 		"relative worktree": {container.Config{}, sandboxes.Spec{Run: "r", Worktree: "x"}, `"x" is not a clean absolute path`},
 		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "lstat " + dir + "/.git: no such file or directory"},
+		"helper":            {container.Config{Helper: container.Helper{Args: []string{"inside"}}}, good, "the helper has arguments and no path"},
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
 		"user by name":      {container.Config{User: "agent"}, good, `--container-user "agent" is not UID:GID, in numbers`},
-		"files":             {container.Config{Files: sandboxes.InPlace}, good, `files "in-place" is not one of bind, copy`},
+		"own name":          {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Name: "-f"}, `"-f" cannot be the name of a container`},
+		"host's network":    {container.Config{Network: "host"}, good, `network "host" would join a network that is not the sandbox's own`},
+		"other's network":   {container.Config{Network: "container:db"}, good, `network "container:db" would join a network that is not the sandbox's own`},
+		"other's users":     {container.Config{UserNamespace: "ns:/proc/1/ns/user"}, good, `user namespace "ns:/proc/1/ns/user" would join a user namespace that is not the sandbox's own`},
+		"network is a flag": {container.Config{Network: "-x"}, good, `network "-x" starts with a dash`},
+		"device is a flag":  {container.Config{Devices: []string{"--privileged"}}, good, `"--privileged" is neither a group nor a device`},
+		"empty group":       {container.Config{Groups: []string{""}}, good, `"" is neither a group nor a device`},
+		"moved copy":        {container.Config{Workdir: "/w"}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{}}, `working folder "/w": copied files keep the path that they have outside`},
+		"disk and host":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Objects: []string{dir}, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
+		"disk and home":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
+		"no home":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir + "/gone"}, "stat " + dir + "/gone: no such file or directory"},
+		"disk on ralph":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{Folders: map[string]string{"/.ralph/x": "x"}}}, "/.ralph/x is ralph's own place inside"},
 		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
 		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
 		"mount inside":      {mount(".", "x"), good, "mount " + dir + `: "x" is not a clean absolute path inside`},
 		"mount on ralph":    {mount(".", "/.ralph/ralph"), good, "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
-		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": sandbox cannot do this: it is a socket: whoever listens there works for the agent, outside the sandbox"},
+		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": sandbox cannot do this: it is a socket: its server would work for the agent, outside the sandbox"},
 		"mount the engine":  {mount(".", "/s"), good, "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
-		"two ways out": {
+		"network besides the proxy": {
 			container.Config{Network: "bridge"}, sandboxes.Spec{Run: "r", Worktree: dir, Egress: socket},
-			"with network bridge the egress proxy is not the only way out: sandbox cannot do this; leave the network at its default",
+			"with network bridge the egress proxy is not the only egress: sandbox cannot do this; leave the network at its default",
 		},
 		"root's worktree": {
 			container.Config{}, sandboxes.Spec{Run: "r", Worktree: roots},
-			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, or allow it with --container-user 0:0",
+			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, allow it with --container-user 0:0, " +
+				"or copy the files for another user: --container-files copy --container-user 1000:1000",
+		},
+		"root's worktree for a user": {
+			container.Config{User: "1000:1000"}, sandboxes.Spec{Run: "r", Worktree: roots},
+			"user 1000:1000 of --container-user cannot write the worktree " + roots + ", which belongs to user 0:0: " +
+				"copy the files with --container-files copy, or use --container-user 0:0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name == "root's worktree" && os.Getuid() != 0 {
+			if strings.HasPrefix(name, "root's worktree") && os.Getuid() != 0 {
 				return // only root has one
 			}
 			c := tt.config
 			if c.Image == "" {
 				c.Image = "ralph:x"
 			}
-			c.Helper.Path = "/bin/true"
+			if c.Helper.Args == nil {
+				c.Helper.Path = "/bin/true"
+			}
 			c.StateDir = filepath.Join(t.TempDir(), "state")
 			e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` *) echo "container made" >&2; exit 1;; esac`)
 			_, err := container.New(e, c).Open(t.Context(), tt.spec)
@@ -175,7 +195,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	e := shim(t, container.Docker(), `echo "$*" >>`+log+`; case $1 in `+goodInfo+goodImage+` run) echo "no space left" >&2; exit 125;; esac`)
 	_, err := container.New(e, container.Config{
-		Image: "ralph:x", User: "7:7", StateDir: state, Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: state, Helper: container.Helper{Path: "/bin/true"},
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: dir})
 	if err == nil || err.Error() != "open sandbox docker: docker run: no space left" {
 		t.Errorf("error is %v", err)
@@ -196,7 +216,7 @@ func TestEngineElsewhere(t *testing.T) {
 
 Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 	_, err := container.New(e, container.Config{
-		Image: "ralph:x", User: "7:7", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
 		HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=tcp://engine.invalid:2376"},
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	want := "open sandbox docker: docker run: docker: no such path; an engine that does not see this host's files needs: --container-files copy"
@@ -213,11 +233,24 @@ func TestClientThatNeverEnds(t *testing.T) {
 		container) echo '{"Running":'$([ -e `+gone+` ] && echo false || echo true)',"ExitCode":9}';;
 		exec) : >`+gone+`; exec sleep 1000;; esac`)
 	p := container.New(e, container.Config{
-		Image: "ralph:x", User: "7:7", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
 	})
-	p.SetSilence(10 * time.Millisecond)
+	p.SetQuietLimit(10 * time.Millisecond)
 	_, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	if want := "open sandbox docker: run git in the docker sandbox: its container has ended (exit status 9)"; err == nil || err.Error() != want {
 		t.Errorf("error is %v\nwant %s", err, want)
+	}
+}
+
+// An engine that cannot be called any more is not called again and again: the error still says what went wrong first.
+func TestEngineThatIsGone(t *testing.T) {
+	t.Parallel()
+	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+`
+		run) echo "no space left" >&2; exit 125;; rm) mv "$0" "$0.gone"; echo "it is stuck" >&2; exit 1;; esac`)
+	_, err := container.New(e, container.Config{
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "docker rm: it is stuck") || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
 	}
 }

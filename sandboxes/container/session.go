@@ -8,31 +8,32 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// session is one call of the engine's "exec" and the talk with the helper that it starts.
+// session is one call of the engine's "exec", and the exchange of frames with the helper that it starts.
 type session struct {
 	cmd    sandboxes.Command
-	toward *io.PipeWriter // to the helper; closed when its last word has come
+	toward *io.PipeWriter // to the helper; closed after its report
 	from   *io.PipeReader
-	send   *frameWriter
-	errs   *proc.Tail    // what the engine's client and the helper complain about
+	out    *inside.FrameWriter
+	errs   *proc.Tail    // the error output of the engine's client and of the helper
 	credit chan struct{} // one for each input frame that may be sent
 
-	begun  chan struct{} // closed when the command has started
-	spoken chan struct{} // closed when the last word has come
-	gone   chan struct{} // closed when the engine's client has ended
-	heard  atomic.Bool   // the helper has said something since somebody last looked
+	begun    chan struct{} // closed when the command has started
+	reported chan struct{} // closed when the report or refusal has come
+	gone     chan struct{} // closed when the engine's client has ended
+	heard    atomic.Bool   // a frame has come since this was last read
 
-	// Written by the one goroutine that decodes, and read after the client's end.
+	// Written by the goroutine that decodes, and read after the client's end.
 	started bool
-	refused *refusal
-	report  *report
-	deaf    [2]bool // writers that have failed
+	refused *inside.Refusal
+	report  *inside.Report
+	failed  [2]bool // writers that have failed
 
 	mu       sync.Mutex
 	inputBad error // guarded by mu; why the input ended early
@@ -40,147 +41,120 @@ type session struct {
 
 func newSession(cmd sandboxes.Command) *session {
 	s := &session{
-		cmd: cmd, errs: proc.NewTail(4 << 10), credit: make(chan struct{}, window),
-		begun: make(chan struct{}), spoken: make(chan struct{}), gone: make(chan struct{}),
+		cmd: cmd, errs: proc.NewTail(4 << 10), credit: make(chan struct{}, inside.Window),
+		begun: make(chan struct{}), reported: make(chan struct{}), gone: make(chan struct{}),
 	}
-	for range window {
+	for range inside.Window {
 		s.credit <- struct{}{}
 	}
 	s.from, s.toward = io.Pipe()
-	s.send = &frameWriter{w: s.toward}
+	s.out = &inside.FrameWriter{W: s.toward}
 	return s
 }
 
-// run returns when nothing of the command is left, with nil when its report or refusal has come.
+// run returns when no process of the command is left, with nil when its report or refusal has come.
 func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	client, stop := context.WithCancelCause(client)
-	var listening sync.WaitGroup
-	defer listening.Wait()
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer stop(nil)
-	listening.Go(func() { b.listen(client, &s.heard, stop) })
+	watching.Go(func() { b.watch(client, &s.heard, stop) })
 	p := b.provider
-	argv := append([]string{"exec", "--interactive", b.name, helperPath}, p.config.Helper.Args...)
-	argv = append(argv, insideExec)
+	argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Exec)...)
 	if p.config.unfiltered() {
-		argv = append(argv, insideFree)
+		argv = append(argv, inside.Unfiltered)
 	}
-	decode := &frameReader{on: s.hear}
+	decode := &inside.FrameReader{On: s.hear}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := proc.Run(client, proc.Spec{
-			Argv: p.engine.argv(argv...), Dir: "/", Env: p.config.HostEnv,
-			Stdin: s.from, Stdout: decode, Stderr: s.errs,
+			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: s.from, Stdout: decode, Stderr: s.errs,
 		})
-		_ = s.from.Close() // whoever still sends to it stops
+		_ = s.from.Close() // a goroutine that still sends stops
 		close(s.gone)
 		ended <- err
 	}()
-	go func() { _ = s.send.send(frameCommand, text) }()
+	go s.send(inside.FrameCommand, text)
 	go s.feed()
 
-	err := s.steer(ctx, b, ended, stop)
+	err := engine.Client{
+		Ended: ended, Reported: s.reported,
+		Terminate: func() { go s.send(inside.FrameTerminate, nil) },
+		Kill:      func() { go s.send(inside.FrameKill, nil) },
+		Dismiss:   func() { _ = s.toward.Close() }, // the helper waits for this
+		GiveUp: func() {
+			select {
+			case <-s.reported:
+			default: // the command does not end: its container has to
+				b.giveUp(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name))
+			}
+			stop(errors.New("the engine's client does not end"))
+		},
+	}.Steer(ctx, s.cmd)
 	switch {
 	case s.report != nil || s.refused != nil:
 		return nil
 	case err != nil:
-		return p.startError(err)
-	case decode.err != nil:
-		return decode.err
+		return p.program().StartError(err)
+	case decode.Err != nil:
+		return decode.Err
 	}
 	return errNoReport
 }
 
-// steer passes on what has to end the command, and waits for the engine's client.
-func (s *session) steer(ctx context.Context, b *box, ended <-chan error, stop context.CancelCauseFunc) error {
-	interrupt, over, spoken := s.cmd.Interrupt, ctx.Done(), s.spoken
-	var grace, limit <-chan time.Time
-	arm := func(t *<-chan time.Time, d time.Duration) {
-		*t = time.After(d) // freed with its channel
-	}
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case <-spoken:
-			spoken, interrupt, over, grace = nil, nil, nil, nil
-			_ = s.toward.Close() // the helper waits for this, and goes
-			arm(&limit, endLimit)
-		case <-interrupt:
-			interrupt = nil
-			go func() { _ = s.send.send(frameTerminate, nil) }()
-			d := s.cmd.Grace
-			if d <= 0 {
-				d = proc.DefaultGrace
-			}
-			arm(&grace, d)
-		case <-grace:
-			grace = nil
-			go func() { _ = s.send.send(frameKill, nil) }()
-			arm(&limit, endLimit)
-		case <-over:
-			over, interrupt, grace = nil, nil, nil
-			go func() { _ = s.send.send(frameKill, nil) }()
-			arm(&limit, endLimit)
-		case <-limit:
-			limit = nil
-			if spoken != nil { // what is inside does not end: the container has to
-				b.giveUp(fmt.Errorf("%s in the %s sandbox outlived its killing; the sandbox was ended", s.cmd.Argv[0], b.provider.engine.Name))
-			}
-			stop(errors.New("the engine's client does not end"))
-		}
-	}
-}
+// send sends a frame; an error shows at the client's end.
+func (s *session) send(kind byte, payload []byte) { _ = s.out.Send(kind, payload) }
 
-// hear takes what the helper says.
+// hear takes a frame of the helper.
 func (s *session) hear(kind byte, payload []byte) error {
 	s.heard.Store(true)
 	switch kind {
-	case frameStarted:
+	case inside.FrameStarted:
 		if !s.started {
 			s.started = true
 			close(s.begun)
 		}
-	case frameStdout:
+	case inside.FrameStdout:
 		s.pass(0, s.cmd.Stdout, payload)
-	case frameStderr:
+	case inside.FrameStderr:
 		s.pass(1, s.cmd.Stderr, payload)
-	case frameTaken:
+	case inside.FrameTaken:
 		select {
 		case s.credit <- struct{}{}:
 		default:
 		}
-	case frameExit, frameRefused:
+	case inside.FrameExit, inside.FrameRefused:
 		if s.report != nil || s.refused != nil {
-			return errors.New("the helper speaks after its last word")
+			return errors.New("the helper reports twice")
 		}
 		var err error
-		if kind == frameExit {
-			s.report = &report{}
+		if kind == inside.FrameExit {
+			s.report = &inside.Report{}
 			err = json.Unmarshal(payload, s.report)
 		} else {
-			s.refused = &refusal{}
+			s.refused = &inside.Refusal{}
 			err = json.Unmarshal(payload, s.refused)
 		}
 		if err != nil {
 			s.report, s.refused = nil, nil
-			return fmt.Errorf("read the helper's last word: %w", err)
+			return fmt.Errorf("read the helper's report: %w", err)
 		}
-		close(s.spoken)
+		close(s.reported)
 	}
 	return nil
 }
 
 // pass writes output on, until the writer fails.
 func (s *session) pass(i int, w io.Writer, p []byte) {
-	if w == nil || s.deaf[i] {
+	if w == nil || s.failed[i] {
 		return
 	}
 	if _, err := w.Write(p); err != nil {
-		s.deaf[i] = true
+		s.failed[i] = true
 	}
 }
 
-// feed sends the command's input, once it has started: a command that has to be sent again must find its input whole.
+// feed sends the command's input, once it has started: a command that has to be sent again must find its input complete.
 // A Read that blocks past the command's end is abandoned.
 func (s *session) feed() {
 	select {
@@ -189,10 +163,10 @@ func (s *session) feed() {
 		return
 	}
 	if s.cmd.Stdin == nil {
-		_ = s.send.send(frameInputEnd, nil)
+		s.send(inside.FrameInputEnd, nil)
 		return
 	}
-	buf := make([]byte, chunk)
+	buf := make([]byte, inside.Chunk)
 	for {
 		n, err := s.cmd.Stdin.Read(buf)
 		if n > 0 {
@@ -201,19 +175,19 @@ func (s *session) feed() {
 			case <-s.gone:
 				return
 			}
-			if s.send.send(frameInput, buf[:n]) != nil {
+			if s.out.Send(inside.FrameInput, buf[:n]) != nil {
 				return
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = s.send.send(frameInputEnd, nil)
+			s.send(inside.FrameInputEnd, nil)
 			return
 		case err != nil:
 			s.mu.Lock()
 			s.inputBad = err
 			s.mu.Unlock()
-			_ = s.send.send(frameKill, nil) // it must not take half its input for the whole
+			s.send(inside.FrameKill, nil) // it must not take half its input for all of it
 			return
 		}
 	}

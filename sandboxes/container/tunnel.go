@@ -3,61 +3,113 @@ package container
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"net"
-	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // tunnel carries connections from inside to the egress proxy's socket, where that cannot be mounted: over the standard
-// input and output of one call of the engine's "exec". It is HTTP/2: each connection is one request, whose body goes to
-// the proxy and whose answer comes from there. Nothing inside chooses where it leads.
+// input and output of one call of the engine's "exec". All of them lead to the socket; nothing inside chooses where.
 type tunnel struct {
-	end  context.CancelCauseFunc
-	done chan struct{}
+	socket string
+	end    context.CancelCauseFunc
+	said   *voice
+	done   chan struct{}
 }
 
-// maxTunnelled bounds the connections that are open at once; the forwarder inside has no more.
-const maxTunnelled = 1024
+// errSilent is a tunnel of which nothing is heard.
+var errSilent = errors.New("the way to the egress proxy does not open")
 
-// tunnelHTTP2 is how either end is set: a connection that is not read holds up no other.
-func tunnelHTTP2() *http.HTTP2Config {
-	return &http.HTTP2Config{
-		MaxConcurrentStreams: maxTunnelled, MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 256 << 20,
+// silence is how long a new tunnel may say nothing. It speaks within five seconds on a busy machine.
+const silence = 30 * time.Second
+
+// voice is the error output of the engine's client and of the helper.
+type voice struct {
+	*proc.Tail
+	ready chan struct{} // closed when the helper forwards
+	once  sync.Once
+}
+
+func (v *voice) Write(p []byte) (int, error) {
+	n, err := v.Tail.Write(p)
+	if strings.Contains(v.String(), inside.TunnelReady) {
+		v.once.Do(func() { close(v.ready) })
 	}
+	return n, err
 }
 
-// openTunnel starts it. When it ends before it is closed, the sandbox does.
+// explain adds the last words to an error.
+func (v *voice) explain(err error) error {
+	if last := engine.LastLine(strings.ReplaceAll(v.String(), inside.TunnelReady, "")); last != "" {
+		return fmt.Errorf("%w: %s", err, last)
+	}
+	return err
+}
+
+// openTunnel starts it. When it ends before it is closed, the sandbox ends.
 func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 	ctx, end := context.WithCancelCause(context.Background())
-	t := &tunnel{end: end, done: make(chan struct{})}
+	t := &tunnel{socket: socket, end: end, said: &voice{Tail: proc.NewTail(1 << 10), ready: make(chan struct{})}, done: make(chan struct{})}
 	here, there := net.Pipe()
-	server := serveTunnel(here, socket)
 	go func() {
 		defer close(t.done)
-		errs := proc.NewTail(1 << 10)
-		argv := append([]string{"exec", "--interactive", b.name, helperPath}, p.config.Helper.Args...)
+		var serving sync.WaitGroup
+		serving.Go(func() { inside.ServeTunnel(ctx, here, socket) })
+		argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Tunnel)...)
 		_, err := proc.Run(ctx, proc.Spec{
-			Argv: p.engine.argv(append(argv, insideTunnel)...), Dir: "/", Env: p.config.HostEnv,
-			Stdin: there, Stdout: there, Stderr: errs,
+			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: there, Stdout: there, Stderr: t.said,
 		})
+		closed := ctx.Err() != nil
+		end(err)
 		_ = there.Close()
-		server.close()
-		if ctx.Err() != nil {
+		serving.Wait()
+		if closed {
 			return
 		}
 		if err == nil {
-			err = errors.New("the way to the egress proxy has ended")
-			if said := lastLine(errs.String()); said != "" {
-				err = errors.New(err.Error() + ": " + said)
-			}
+			err = t.said.explain(errors.New("the way to the egress proxy has ended"))
 		}
 		b.giveUp(err)
 	}()
 	return t
+}
+
+// awaitTunnel waits for the tunnel. Now and then podman starts a call and then neither carries what it says nor tells of
+// its end: such a call is ended and made again.
+func (p *Provider) awaitTunnel(ctx context.Context, b *box, silence time.Duration) error {
+	for {
+		turn, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+		err := b.tunnel.await(turn, b)
+		cancel()
+		if !errors.Is(err, errSilent) || ctx.Err() != nil {
+			return err
+		}
+		b.tunnel.close()
+		b.tunnel = p.openTunnel(b, b.tunnel.socket)
+	}
+}
+
+// await returns when connections are forwarded, or why they never will be. There is no call of the engine in it: each would
+// hold up the one that carries the tunnel, and with it the news.
+func (t *tunnel) await(ctx context.Context, b *box) error {
+	select {
+	case <-t.said.ready:
+		return nil
+	case <-t.done:
+		if err := b.commands.Broken(); err != nil {
+			return err
+		}
+		return sandboxes.ErrClosed
+	case <-ctx.Done():
+		return t.said.explain(context.Cause(ctx))
+	}
 }
 
 // close ends it and waits; nil has nothing to end.
@@ -68,100 +120,3 @@ func (t *tunnel) close() {
 	t.end(errors.New("the sandbox is closed"))
 	<-t.done
 }
-
-// tunnelServer is the host's end.
-type tunnelServer struct {
-	http   *http.Server
-	conn   net.Conn
-	served sync.WaitGroup
-	calls  sync.WaitGroup
-}
-
-func serveTunnel(c net.Conn, socket string) *tunnelServer {
-	s := &tunnelServer{conn: c}
-	var only http.Protocols
-	only.SetUnencryptedHTTP2(true)
-	s.http = &http.Server{
-		Protocols: &only, HTTP2: tunnelHTTP2(), MaxHeaderBytes: 4 << 10, ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.calls.Add(1)
-			defer s.calls.Done()
-			toSocket(w, r, socket)
-		}),
-	}
-	s.served.Go(func() { _ = s.http.Serve(&oneConn{conn: c, gone: make(chan struct{})}) })
-	return s
-}
-
-func (s *tunnelServer) close() {
-	_ = s.conn.Close()
-	_ = s.http.Close()
-	s.served.Wait()
-	s.calls.Wait()
-}
-
-// toSocket joins one request and a connection to the proxy.
-func toSocket(w http.ResponseWriter, r *http.Request, socket string) {
-	var d net.Dialer
-	conn, err := d.DialContext(r.Context(), "unix", socket)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	defer func() { _ = conn.Close() }()
-	stop := context.AfterFunc(r.Context(), func() { _ = conn.Close() })
-	defer stop()
-	control := http.NewResponseController(w)
-	if control.Flush() != nil {
-		return
-	}
-	var in sync.WaitGroup
-	in.Go(func() {
-		_, _ = io.Copy(conn, r.Body)
-		if half, ok := conn.(*net.UnixConn); ok {
-			_ = half.CloseWrite()
-		}
-	})
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := conn.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				break
-			}
-			if control.Flush() != nil {
-				break
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	_ = conn.Close()
-	_ = r.Body.Close()
-	in.Wait()
-}
-
-// oneConn is a listener with one connection.
-type oneConn struct {
-	conn net.Conn
-	gone chan struct{}
-	mu   sync.Mutex
-	gave bool // guarded by mu
-	once sync.Once
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	l.mu.Lock()
-	first := !l.gave
-	l.gave = true
-	l.mu.Unlock()
-	if first {
-		return l.conn, nil
-	}
-	<-l.gone
-	return nil, net.ErrClosed
-}
-
-func (l *oneConn) Close() error   { l.once.Do(func() { close(l.gone) }); return nil }
-func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,31 +9,36 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// verify returns when commands can run in the container, or says why they never will.
+// verify returns when commands can run in the container, or why they never will.
 func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
-	p.mu.Lock()
-	known := p.verified[pl.image.id]
-	p.mu.Unlock()
-	if !known {
-		if err := p.tryGit(ctx, b); err != nil {
+	if pl.spec.Egress != "" || pl.warm() {
+		if err := p.awaitReady(ctx, b); err != nil {
 			return err
 		}
-		p.mu.Lock()
-		p.verified[pl.image.id] = true
-		p.mu.Unlock()
 	}
-	if pl.spec.Egress != "" {
-		return p.awaitEgress(ctx, b)
+	p.mu.Lock()
+	known := p.verified[pl.image.ID]
+	p.mu.Unlock()
+	if known {
+		return nil
 	}
+	if err := p.tryGit(ctx, b); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.verified[pl.image.ID] = true
+	p.mu.Unlock()
 	return nil
 }
 
 // tryGit runs the one program that every image has to have.
 func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	errs := proc.NewTail(1 << 10)
-	exit, err := b.exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs}, false)
+	exit, err := b.Exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs})
 	var start *sandboxes.StartError
 	switch {
 	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
@@ -43,45 +47,35 @@ func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	case err != nil:
 		return err
 	case !exit.OK():
-		return fmt.Errorf("git in image %s does not run (exit status %d): %s", p.config.Image, exit.Code, lastLine(errs.String()))
+		return fmt.Errorf("git in image %s does not run (exit status %d): %s", p.config.Image, exit.Code, engine.LastLine(errs.String()))
 	}
 	return nil
 }
 
-// awaitEgress waits until the helper leads out what commands send.
-func (p *Provider) awaitEgress(ctx context.Context, b *box) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, endLimit, errors.New("the way to the egress proxy does not open"))
+var errLate = errors.New("its first process does not get ready")
+
+// awaitReady waits until the first process has copied the home, and it or the tunnel forwards the commands' connections.
+func (p *Provider) awaitReady(ctx context.Context, b *box) error {
+	// As long as one call may take: that of the tunnel, or the first that asks, is slow on a busy machine.
+	ctx, cancel := context.WithTimeoutCause(ctx, engine.CallLimit, errLate)
 	defer cancel()
+	if b.tunnel != nil {
+		return p.awaitTunnel(ctx, b, silence)
+	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		_, err := p.call(ctx, append(append([]string{"exec", b.name, helperPath}, p.config.Helper.Args...), insideReady)...)
+		_, err := p.call(ctx, append([]string{"exec", b.name}, p.helper(inside.Ready)...)...)
 		if err == nil {
 			return nil
 		}
 		st, stateErr := p.state(ctx, b.name)
-		if err := b.brokenBy(); err != nil { // looked at last: who gives up ends the container after saying why
+		if err := b.commands.Broken(); err != nil { // checked last: the reason is set before the container is killed
 			return err
 		}
 		if stateErr == nil && !st.Running {
 			return fmt.Errorf("its container has ended: %s", p.lastWords(ctx, b.name))
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := engine.Wait(ctx, pause); err != nil {
+			return err
 		}
 	}
-}
-
-// lastWords is the end of what the container's first process has printed.
-func (p *Provider) lastWords(ctx context.Context, name string) string {
-	var both bytes.Buffer
-	_, err := proc.Run(ctx, proc.Spec{
-		Argv: p.engine.argv("logs", "--tail", "5", name), Dir: "/", Env: p.config.HostEnv, Stdout: &both, Stderr: &both,
-	})
-	if err != nil {
-		return err.Error()
-	}
-	return lastLine(both.String())
 }

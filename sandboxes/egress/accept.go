@@ -18,8 +18,8 @@ func (p *Proxy) accept(l net.Listener) {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, most likely. The sandbox is told nothing; the next try may succeed.
-			p.log.Warn().Err(err).Msg("egress accept")
+			// Out of file descriptors, most likely. The next try may succeed.
+			p.log.Warn("egress accept", "error", err)
 			select {
 			case <-p.ctx.Done():
 				return
@@ -83,7 +83,7 @@ func (p *Proxy) begin(c *metered) {
 	_ = c.SetDeadline(time.Time{})
 	switch pre.verb {
 	case verbPlan:
-		body, err := json.Marshal(plan{Ports: p.policy.ports(), Endpoints: len(p.endpoints)})
+		body, err := json.Marshal(plan{Ports: p.policy.ports(), Own: p.policy.ownPorts(), Endpoints: len(p.endpoints)})
 		if err == nil {
 			_, _ = fmt.Fprintf(c, "%s%s", replyOK, body)
 		}

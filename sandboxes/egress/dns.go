@@ -15,8 +15,7 @@ import (
 // nameTTL is how long a program may remember an address, in seconds.
 const nameTTL = 60
 
-// answerDNS answers one query: every name has one address, of the forwarder's own; there is nothing else to know. Nil
-// means that it is no query.
+// answerDNS answers one query: every name has one address, one of the forwarder's. Nil means that it is not a query.
 func answerDNS(query []byte, n *names) []byte {
 	var parser dnsmessage.Parser
 	head, err := parser.Start(query)

@@ -1,5 +1,5 @@
-// Package egress is the only way out of a sandbox: a proxy in ralph that lets through what an allow-list names, and that
-// puts credentials into requests, so that the sandbox holds none.
+// Package egress is a sandbox's only connection to a network: a proxy in ralph that allows the hosts of an allow-list, and
+// that puts credentials into requests, so that the sandbox holds none.
 //
 // It has two halves, joined by one unix socket per run. The sandbox has a network of its own with nothing in it but
 // loopback.
@@ -15,14 +15,14 @@
 // hostile processes, which may kill it, imitate it or speak to the socket themselves, and gain nothing by that.
 //
 // A program that ignores proxy variables works because of DNS: each name gets a loopback address of its own, so that a
-// connection to that address tells the name. No query leaves the sandbox; ralph looks a name up only after a rule
-// has allowed it, and connects to the very address that it has judged.
+// connection to that address identifies the name. No query leaves the sandbox; ralph looks a name up only after a rule
+// has allowed it, and connects to the very address that it has checked.
 //
 // For the program that composes ralph:
 //
 //	p, err := egress.New(egress.Config{Allow: rules, Endpoints: endpoints})
 //	socket, err := p.Listen(dir)     // sandboxes.Spec.Egress
-//	url := p.URL("anthropic")        // what the agent is pointed at
+//	url := p.URL("anthropic")        // the agent's base URL
 //	defer p.Close()
 //
 // For a sandbox provider whose Spec has an Egress socket:

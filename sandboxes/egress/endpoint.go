@@ -13,14 +13,16 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/leak"
+	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
 // Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph sends each request on to the real
-// one, over TLS, with the credential in one header. What the sandbox itself sends as a credential is dropped: whatever
-// it holds is a placeholder.
+// one, over TLS, with the credential in one header. Credentials in the sandbox's own request are dropped: they are
+// placeholders.
 type Endpoint struct {
 	// Name is for [Proxy.URL] and events: lower-case letters, digits and dashes.
 	Name string
@@ -35,13 +37,18 @@ type Endpoint struct {
 	// Secret returns the credential. It is asked for each request, so that it can be renewed during a run, and is not
 	// shown to the sandbox, the log or an error.
 	Secret func(ctx context.Context) (string, error)
-	// Routes are what may be asked for; none means everything below Upstream.
+	// Routes are the allowed requests; none means everything below Upstream.
 	Routes []Route
 	// Strip are headers of the sandbox's requests to drop, in addition to those that usually carry credentials.
 	Strip []string
-	// Admit is asked before each request, and may refuse it, such as when a budget is spent. The error's text is shown
-	// to the sandbox. Nil admits.
+	// Admit may refuse a request, such as when a budget is spent. The error's text is shown to the sandbox. Nil admits.
 	Admit func(method, path string) error
+	// Count, when set, returns what gets a copy of an answer's body as it comes. It is asked for each POST: what is
+	// fetched again was counted before.
+	Count func(contentType, path string) io.Writer
+	// Model says that the service is a model's: requests are JSON, and tools with which the service itself would reach
+	// the internet are kept out of them; see package servertools.
+	Model bool
 	// AllowPrivate lets the service be on this host or a private network.
 	AllowPrivate bool
 }
@@ -96,7 +103,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 	if up.Scheme != "https" && (up.Scheme != "http" || !e.AllowPrivate) {
 		return wrong("upstream %s is not https://; a credential is not sent in the clear", up.Redacted())
 	}
-	host, port, err := splitTarget(net.JoinHostPort(up.Hostname(), cmp.Or(up.Port(), defaultPort(up.Scheme))))
+	host, port, err := splitTarget(net.JoinHostPort(up.Hostname(), cmp.Or(up.Port(), map[string]string{"http": "80", "https": "443"}[up.Scheme])))
 	if err != nil {
 		return wrong("upstream's host: %v", err)
 	}
@@ -116,18 +123,11 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 			DisableCompression:  true,
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     90 * time.Second,
-			// A connection that a router has forgotten is found out, and not waited on for ever.
+			// A connection that a router has dropped is detected.
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			MaxResponseHeaderBytes: 1 << 20,
 		},
 	}, nil
-}
-
-func defaultPort(scheme string) string {
-	if scheme == "http" {
-		return strconv.Itoa(httpPort)
-	}
-	return strconv.Itoa(httpsPort)
 }
 
 // serveEndpoint sends a request on to the endpoint's service.
@@ -139,6 +139,11 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	}
 	if out.Body != nil {
 		out.Body = http.MaxBytesReader(nil, out.Body, p.limits.Request)
+		if e.Model {
+			out.Body = servertools.Filter(out.Body, func(tool string) {
+				p.record.add(refusal{ServerTool, e.Name, 0}, "the definition of "+clip(printable(tool))+" was taken out of a request")
+			})
+		}
 	}
 	in, err := e.transport.RoundTrip(out)
 	if err != nil {
@@ -146,26 +151,48 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 			return // the program has gone
 		}
 		var tooLarge *http.MaxBytesError
+		var tool *servertools.Error
 		var d *denial
 		switch {
+		case errors.As(err, &tool) && tool.Tool == "":
+			err = deny(Malformed, "%s", tool)
+		case errors.As(err, &tool):
+			err = deny(ServerTool, "%s", printable(tool.Error()))
 		case errors.As(err, &tooLarge):
 			err = deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
 		case !errors.As(err, &d):
-			err = &denial{NotConnected, "the service cannot be reached", errors.New(maskText(err.Error(), secret))}
+			err = &denial{NotConnected, "the service cannot be reached", errors.New(leak.MaskText(err.Error(), secret))}
 		}
 		p.httpRefuse(w, e.Name, 0, err)
 		return
 	}
+	if err := readable(in); err != nil {
+		_ = in.Body.Close()
+		p.httpRefuse(w, e.Name, 0, err)
+		return
+	}
+	if e.Count != nil && r.Method == http.MethodPost {
+		in.Body = counted{io.TeeReader(in.Body, e.Count(in.Header.Get("Content-Type"), r.URL.Path)), in.Body}
+	}
 	in.Header.Del("Set-Cookie") // a session of the credential's owner
 	in.Header.Del("Alt-Svc")
 	maskHeader(in.Header, secret)
-	answer(w, in, func(to io.Writer) io.WriteCloser { return &masking{to: to, secret: []byte(secret)} })
+	answer(w, in, func(to io.Writer) io.WriteCloser { return leak.Mask(to, secret) })
 }
 
-// outgoing is the request as the service gets it, and what of its credential has to be kept out of the answer.
+// counted is a body of which something else gets a copy.
+type counted struct {
+	io.Reader
+	io.Closer
+}
+
+// outgoing is the request to the service, and the secret to mask in its response.
 func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, err error) {
 	if !e.offers(r) {
 		return nil, "", deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
+	}
+	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
+		return nil, "", deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
 	}
 	if e.Admit != nil {
 		if err := e.Admit(r.Method, r.URL.Path); err != nil {
@@ -190,26 +217,46 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, 
 		out.Header.Del(name)
 	}
 	keepAgent(out.Header)
-	// A compressed answer cannot be searched for the credential.
+	// Neither a compressed answer nor a part of one can be searched for the credential.
 	out.Header.Set("Accept-Encoding", "identity")
+	out.Header.Del("Range")
+	out.Header.Del("If-Range")
 	out.Header.Set(e.Header, strings.Replace(e.Format, "%s", secret, 1))
-	return out, maskable(secret), nil
+	return out, secret, nil
 }
 
-// offers reports whether a route has the request. A path that the service might read differently is on none.
+// overrides are headers that have some services take a request for one of another method or path.
+func overrides() []string {
+	return []string{
+		"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Method", "X-Original-Method", "X-Original-Url",
+		"X-Original-Uri", "X-Rewrite-Url", "X-Rewrite-Uri", "X-Forwarded-Uri", "X-Forwarded-Path", "X-Forwarded-Prefix",
+		"X-Forwarded-Method", "X-Envoy-Original-Path",
+	}
+}
+
+// offers reports whether a route has the request. What the service might read differently is refused.
 func (e *endpoint) offers(r *http.Request) bool {
 	p := r.URL.Path
-	if r.Method == http.MethodConnect || r.URL.RawPath != "" || !strings.HasPrefix(p, "/") {
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || r.URL.RawPath != "" || !strings.HasPrefix(p, "/") {
 		return false
 	}
 	if clean := path.Clean(p); clean != p && clean+"/" != p {
 		return false
 	}
-	if r.URL.Host != "" || strings.ContainsAny(p, "\\") {
+	if r.URL.Host != "" || strings.ContainsFunc(p, ambiguous) || r.URL.Query().Has("_method") {
 		return false
+	}
+	// Underscores are dashes to some services.
+	for name := range r.Header {
+		if slices.Contains(overrides(), http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+			return false
+		}
 	}
 	return len(e.Routes) == 0 || slices.ContainsFunc(e.Routes, func(o Route) bool {
 		prefix, any := strings.CutSuffix(o.Path, "*")
 		return (o.Method == "" || o.Method == r.Method) && (p == o.Path || any && strings.HasPrefix(p, prefix))
 	})
 }
+
+// ambiguous are the characters of a path that services read in more than one way: /..;/ climbs in some.
+func ambiguous(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\\;%?#", c) }

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/rs/zerolog"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
@@ -40,7 +39,7 @@ func api(t testing.TB, change func(*egress.Endpoint), limits egress.Limits, h ht
 	logged = &bytes.Buffer{}
 	r = newRig(t, egress.Config{
 		Endpoints: []egress.Endpoint{e}, Limits: limits, Resolver: net, Dial: net.dial, Roots: roots,
-		Log: zerolog.New(zerolog.SyncWriter(logged)),
+		Log: slog.New(slog.NewJSONHandler(logged, nil)),
 	})
 	t.Cleanup(func() {
 		_ = r.Close()
@@ -167,6 +166,39 @@ func TestEndpointStreams(t *testing.T) {
 }
 
 // A service that sends back what it got does not hand the secret over.
+// told sends every piece that is written to it.
+type told chan string
+
+func (c told) Write(p []byte) (int, error) { c <- string(p); return len(p), nil }
+
+// What counts gets every piece of the answer before the sandbox does, and nothing of the request.
+func TestEndpointCounts(t *testing.T) {
+	t.Parallel()
+	var kind, at string
+	pieces, next := make(told, 10), make(chan struct{})
+	r, _ := api(t, func(e *egress.Endpoint) {
+		e.Count = func(contentType, path string) io.Writer { kind, at = contentType, path; return pieces }
+	}, egress.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 2 {
+			fmt.Fprintf(w, "piece %d\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	})
+	body := bufio.NewReader(ask(t, r, nil).body)
+	for i := range 2 {
+		line, err := body.ReadString('\n')
+		if want := fmt.Sprintf("piece %d\n", i); err != nil || line != want || len(pieces) != 1 || <-pieces != want {
+			t.Errorf("got %q, %v; %d more pieces were counted", line, err, len(pieces))
+		}
+		next <- struct{}{}
+	}
+	if kind != "text/event-stream" || at != "/v1/messages" {
+		t.Errorf("asked for %q, %q", kind, at)
+	}
+}
+
 func TestEndpointMasksTheSecret(t *testing.T) {
 	t.Parallel()
 	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
@@ -333,18 +365,18 @@ func TestBadConfig(t *testing.T) {
 	rule := func(r egress.Rule) egress.Config { return egress.Config{Allow: []egress.Rule{r}} }
 	for want, c := range map[string]egress.Config{
 		`egress endpoint "A B": a name is made of lower-case letters, digits and dashes`: good(func(e *egress.Endpoint) { e.Name = "A B" }),
-		`not sent in the clear`:        good(func(e *egress.Endpoint) { e.Upstream = "http://example.com" }),
-		`upstream is not a URL`:        good(func(e *egress.Endpoint) { e.Upstream = "https://u:p@example.com" }),
-		`has not exactly one %s`:       good(func(e *egress.Endpoint) { e.Format = "Bearer" }),
-		`it has no credential`:         good(func(e *egress.Endpoint) { e.Secret = nil }),
-		`two have this name`:           {Endpoints: []egress.Endpoint{good(func(*egress.Endpoint) {}).Endpoints[0], good(func(*egress.Endpoint) {}).Endpoints[0]}},
-		`egress rule "*"`:              rule(egress.Rule{Host: "*"}),
-		`egress rule "*.com": it lets`: rule(egress.Rule{Host: "*.com"}),
-		`a star stands only`:           rule(egress.Rule{Host: "a.*.com"}),
-		`letters, digits, dashes`:      rule(egress.Rule{Host: "exa/mple.com"}),
-		`no names below it`:            rule(egress.Rule{Host: "*.10.0.0.1"}),
-		`port 70000`:                   rule(egress.Rule{Host: "example.com", Ports: []int{70000}}),
-		`a limit cannot be negative`:   {Limits: egress.Limits{Bytes: -1}},
+		`not sent in the clear`:          good(func(e *egress.Endpoint) { e.Upstream = "http://example.com" }),
+		`upstream is not a URL`:          good(func(e *egress.Endpoint) { e.Upstream = "https://u:p@example.com" }),
+		`has not exactly one %s`:         good(func(e *egress.Endpoint) { e.Format = "Bearer" }),
+		`it has no credential`:           good(func(e *egress.Endpoint) { e.Secret = nil }),
+		`two have this name`:             {Endpoints: []egress.Endpoint{good(func(*egress.Endpoint) {}).Endpoints[0], good(func(*egress.Endpoint) {}).Endpoints[0]}},
+		`egress rule "*"`:                rule(egress.Rule{Host: "*"}),
+		`egress rule "*.com": it allows`: rule(egress.Rule{Host: "*.com"}),
+		`a star stands only`:             rule(egress.Rule{Host: "a.*.com"}),
+		`letters, digits, dashes`:        rule(egress.Rule{Host: "exa/mple.com"}),
+		`no names below it`:              rule(egress.Rule{Host: "*.10.0.0.1"}),
+		`port 70000`:                     rule(egress.Rule{Host: "example.com", Ports: []int{70000}}),
+		`a limit cannot be negative`:     {Limits: egress.Limits{Bytes: -1}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -2,11 +2,12 @@ package egress
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // Reason says why something was refused. The set is open.
@@ -19,11 +20,13 @@ const (
 	NotConnected   Reason = "not-connected"   // nothing answers at the address
 	OtherName      Reason = "other-name"      // a TLS or HTTP request for another host than was connected to
 	NotTLS         Reason = "not-tls"         // port 443 without TLS, or TLS without a name
-	Malformed      Reason = "malformed"       // what came over the socket is no request
+	Malformed      Reason = "malformed"       // not a request
 	TooMany        Reason = "too-many"        // connections open at once
 	TooMuch        Reason = "too-much"        // bytes of the run, or of one request
 	EndpointPath   Reason = "endpoint-path"   // a method or path the endpoint does not offer
-	NoCredential   Reason = "no-credential"   // the endpoint's credential cannot be had
+	Unreadable     Reason = "unreadable"      // an endpoint's answer that cannot be searched for the credential
+	ServerTool     Reason = "server-tool"     // a model's service would reach the internet itself
+	NoCredential   Reason = "no-credential"   // the endpoint's credential is not available
 	Budget         Reason = "budget"          // the endpoint's Admit said no
 )
 
@@ -38,20 +41,20 @@ type Event struct {
 	Count int `json:"count"`
 }
 
-// maxRefusals bounds how many different refusals are told apart; a sandbox that makes up more is only counted.
+// maxRefusals is how many different refusals are listed; more are only counted.
 const maxRefusals = 200
 
-// refusal is what makes two refusals the same.
+// refusal identifies a refusal.
 type refusal struct {
 	reason Reason
 	host   string
 	port   int
 }
 
-// record counts refusals and tells of the first ones.
+// record counts refusals and reports some of them.
 type record struct {
 	observe func(Event)
-	log     zerolog.Logger
+	log     *slog.Logger
 
 	mu    sync.Mutex
 	seen  map[refusal]*Event // guarded by mu
@@ -76,8 +79,7 @@ func (r *record) add(k refusal, detail string) {
 	if !powerOfTen(e.Count) {
 		return
 	}
-	r.log.Info().Str("reason", string(e.Reason)).Str("host", e.Host).Int("port", e.Port).Str("detail", e.Detail).
-		Int("count", e.Count).Msg("egress refused")
+	r.log.Info("egress refused", "reason", string(e.Reason), "host", e.Host, "port", e.Port, "detail", e.Detail, "count", e.Count)
 	if r.observe != nil {
 		r.observe(*e)
 	}
@@ -97,9 +99,4 @@ func (r *record) summary() (list []Event, other int) {
 	return list, r.other
 }
 
-func powerOfTen(n int) bool {
-	for n >= 10 && n%10 == 0 {
-		n /= 10
-	}
-	return n == 1
-}
+func powerOfTen(n int) bool { return strings.TrimRight(strconv.Itoa(n), "0") == "1" }

@@ -157,9 +157,7 @@ func (r *rig) open(t testing.TB, line string) (net.Conn, error) {
 	}
 	t.Cleanup(func() { _ = raw.Close() })
 	c := &watched{raw.(*net.UnixConn), r}
-	if _, err := io.WriteString(c, "ralph-egress/1 "+line+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = io.WriteString(c, "ralph-egress/1 "+line+"\n") // fails when the proxy has refused already
 	var reply []byte
 	for b := make([]byte, 1); !bytes.HasSuffix(reply, []byte("\n")); reply = append(reply, b...) {
 		if _, err := io.ReadFull(c, b); err != nil {

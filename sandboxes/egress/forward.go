@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -20,32 +21,32 @@ import (
 type ForwardConfig struct {
 	// Socket is the path, as seen by the forwarder, of the proxy's unix socket.
 	Socket string
-	// Dial connects to the proxy where a path is not enough, such as from a process that has left the mount that
-	// showed it. Nil dials Socket.
+	// Dial connects to the proxy if a path does not do. Nil dials Socket.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Listen opens the door for an address, the HTTP proxy's or an endpoint's, where commands have no network of their
-	// own in which it could be opened as it is. The forwarder then serves no names, and leaves loopback alone: programs
-	// that ignore proxy variables reach nothing. Nil listens at the addresses themselves.
+	// Listen listens for an address, the HTTP proxy's or an endpoint's, if commands have no network of their own. The
+	// forwarder then serves no names, and leaves loopback alone: programs that ignore proxy variables reach nothing. Nil
+	// listens at the addresses themselves.
 	Listen func(ctx context.Context, at netip.AddrPort) (net.Listener, error)
 	// Log is for operators; it is silent by default.
-	Log zerolog.Logger
+	Log *slog.Logger
 }
 
-// Forwarder leads what programs in a sandbox send out to the [Proxy]. It holds no secret and decides nothing.
+// Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secret and decides nothing.
 type Forwarder struct {
-	dial  func(ctx context.Context) (net.Conn, error)
-	door  func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has a network of its own
-	log   zerolog.Logger
-	names *names
-	dns   net.PacketConn
-	doors []door
+	dial     func(ctx context.Context) (net.Conn, error)
+	listenAt func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has a network of its own
+	log      *slog.Logger
+	names    *names
+	own      []int // ports at which loopback is the host's
+	dns      net.PacketConn
+	ports    []port
 
 	mu   sync.Mutex
 	open map[net.Conn]struct{} // guarded by mu; nil once Run has ended
 }
 
-// door is a listener and what the connections to it are for.
-type door struct {
+// port is a listener and how its connections are served.
+type port struct {
 	net.Listener
 	serve func(ctx context.Context, c net.Conn)
 }
@@ -59,7 +60,10 @@ const maxForwarded = 1024
 // net.ipv4.ip_unprivileged_port_start=0), and CAP_NET_ADMIN only when loopback is down. Its process may drop all of
 // these afterwards. Run must be called once, or Close.
 func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
-	f := &Forwarder{dial: c.Dial, door: c.Listen, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
 	if f.dial == nil {
 		if c.Socket == "" {
 			return nil, errors.New("egress forwarder: no socket to forward to")
@@ -68,7 +72,7 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket)
 		}
 	}
-	if f.door == nil {
+	if f.listenAt == nil {
 		if err := loopbackUp(); err != nil {
 			return nil, fmt.Errorf("egress forwarder: %w", err)
 		}
@@ -77,6 +81,7 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("egress forwarder: ask the proxy for its plan: %w", err)
 	}
+	f.own = plan.Own
 	if err := f.listen(ctx, plan); err != nil {
 		return nil, errors.Join(fmt.Errorf("egress forwarder: %w", err), f.Close())
 	}
@@ -125,22 +130,19 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // on loopback it gives nothing, and some sandboxes' filters do not know it
 	tcp := func(a netip.AddrPort, serve func(context.Context, net.Conn)) error {
-		if f.door != nil {
-			l, err := f.door(ctx, a)
-			if err != nil {
-				return fmt.Errorf("open a door to %s: %w", a, err)
+		var l net.Listener
+		var err error
+		if f.listenAt != nil {
+			if l, err = f.listenAt(ctx, a); err != nil {
+				return fmt.Errorf("listen for %s: %w", a, err)
 			}
-			f.doors = append(f.doors, door{l, serve})
-			return nil
-		}
-		l, err := config.Listen(ctx, "tcp4", a.String())
-		if err != nil {
+		} else if l, err = config.Listen(ctx, "tcp4", a.String()); err != nil {
 			return fmt.Errorf("listen inside the sandbox (ports below 1024 need CAP_NET_BIND_SERVICE there, or net.ipv4.ip_unprivileged_port_start=0): %w", err)
 		}
-		f.doors = append(f.doors, door{l, serve})
+		f.ports = append(f.ports, port{l, serve})
 		return nil
 	}
-	if f.door == nil {
+	if f.listenAt == nil {
 		if err := f.listenForNames(ctx, config, tcp, p); err != nil {
 			return err
 		}
@@ -156,7 +158,7 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 	return nil
 }
 
-// listenForNames opens what programs need that know of no proxy: DNS, and the ports of the names.
+// listenForNames opens the ports for programs that ignore proxy variables: DNS, and those of the names.
 func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 	tcp func(netip.AddrPort, func(context.Context, net.Conn)) error, p plan,
 ) error {
@@ -185,7 +187,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var conns sync.WaitGroup
 	slots := make(chan struct{}, maxForwarded)
-	for _, d := range f.doors {
+	for _, d := range f.ports {
 		group.Go(func() error { return f.accept(ctx, d, slots, &conns) })
 	}
 	if f.dns != nil {
@@ -199,15 +201,15 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return err
 }
 
-// accept takes the connections of one door until it is closed.
-func (f *Forwarder) accept(ctx context.Context, d door, slots chan struct{}, conns *sync.WaitGroup) error {
+// accept takes the connections of one port until it is closed.
+func (f *Forwarder) accept(ctx context.Context, d port, slots chan struct{}, conns *sync.WaitGroup) error {
 	for {
 		c, err := d.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
 		}
 		if err != nil {
-			f.log.Warn().Err(err).Msg("egress forwarder accept")
+			f.log.Warn("egress forwarder accept", "error", err)
 			select {
 			case <-ctx.Done():
 				return nil
@@ -231,7 +233,7 @@ func (f *Forwarder) accept(ctx context.Context, d door, slots chan struct{}, con
 	}
 }
 
-// through forwards a connection whose program knows what it speaks to.
+// through forwards a connection to the proxy or an endpoint.
 func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
 	return func(ctx context.Context, c net.Conn) {
 		out, err := f.connect(ctx, p)
@@ -250,6 +252,9 @@ func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
 	}
 	at := local.AddrPort()
 	name, known := f.names.name(at.Addr())
+	if at.Addr().Unmap() == netip.MustParseAddr(loopback) && slices.Contains(f.own, int(at.Port())) {
+		name, known = loopback, true
+	}
 	if !known {
 		return
 	}
@@ -257,7 +262,7 @@ func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		tell(c, int(at.Port()), refused.reason)
+		sendRefusal(c, int(at.Port()), refused.reason)
 	case err == nil:
 		f.join(c, out)
 	}
@@ -271,8 +276,14 @@ func (f *Forwarder) join(c, out net.Conn) {
 	}
 }
 
-// tell says to a program that knows of no proxy why it is refused, in the words of what it probably speaks.
-func tell(c net.Conn, port int, reason Reason) {
+// sendRefusal tells a program that ignores proxy variables why it is refused, in its probable protocol.
+func sendRefusal(c net.Conn, port int, reason Reason) {
+	if port != httpPort && port != httpsPort {
+		return
+	}
+	// A response that comes before its request is none to some programs.
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	_, _ = c.Read(make([]byte, 1))
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	switch port {
 	case httpPort:
@@ -281,10 +292,8 @@ func tell(c net.Conn, port int, reason Reason) {
 			reasonHeader, reason, len(body), body)
 	case httpsPort:
 		_, _ = io.WriteString(c, tlsDenied)
-	default:
-		return
 	}
-	// What the program has sent must be read, or it gets a reset in the place of the answer.
+	// What the program has sent must be read, or it gets a reset instead of the response.
 	_ = closeWrite(c)
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
 }
@@ -323,7 +332,7 @@ func (f *Forwarder) Close() error {
 	if f.dns != nil {
 		_ = f.dns.Close()
 	}
-	for _, d := range f.doors {
+	for _, d := range f.ports {
 		_ = d.Close()
 	}
 	return nil

@@ -28,7 +28,7 @@ var (
 	errParsed = errors.New("hello is read")
 )
 
-// readHello reads a ClientHello. Bytes are what was read even when that is none.
+// readHello reads a ClientHello. The bytes are set even if they are not one.
 func readHello(ctx context.Context, r io.Reader) (hello, error) {
 	c := &helloConn{from: io.LimitReader(r, maxHello)}
 	var h hello

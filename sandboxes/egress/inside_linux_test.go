@@ -89,7 +89,7 @@ func fetch(urls []string) error {
 	return nil
 }
 
-// run runs a command in a network of its own, whose only way out is the rig's.
+// run runs a command in a network of its own, whose only egress is the rig's.
 func (r *rig) run(t testing.TB, env []string, argv ...string) (stdout string, err error) {
 	t.Helper()
 	self, err := os.Executable()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits bound what one sandbox may do with the network. Zero means the default, which is never "no limit".
+// Limits bound the network use of one sandbox. Zero means the default, which is never "no limit".
 type Limits struct {
 	// Connections that are open at once; default 256.
 	Connections int
@@ -116,8 +116,7 @@ type replayed struct {
 func (c *replayed) Read(b []byte) (int, error) { return c.first.Read(b) }
 func (c *replayed) CloseWrite() error          { return closeWrite(c.Conn) }
 
-// splice copies both ways until both are done, and closes both connections. One side that has finished speaking is
-// still listened for.
+// splice copies both ways until both are done, and closes both connections.
 func splice(a, b net.Conn) {
 	var both sync.WaitGroup
 	copyTo := func(to, from net.Conn) {
@@ -135,7 +134,7 @@ func splice(a, b net.Conn) {
 	_ = b.Close()
 }
 
-// onlyReader and onlyWriter hide what io.Copy would rather use than the buffer.
+// onlyReader and onlyWriter hide the methods that io.CopyBuffer would use instead of the buffer.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// names gives each name a loopback address of its own, so that a connection tells the name that it is for.
+// names gives each name a loopback address of its own, so that a connection identifies its name.
 type names struct {
 	mu     sync.Mutex
 	byName map[string]uint16 // guarded by mu
@@ -40,7 +40,7 @@ func (n *names) address(name string) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// name returns whose address this is.
+// name returns the name of an address.
 func (n *names) name(a netip.Addr) (string, bool) {
 	a = a.Unmap()
 	if !a.Is4() {

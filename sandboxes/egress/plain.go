@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// plainTransport sends http:// requests; each connection is judged when it is made and serves one host and port.
+// plainTransport sends http:// requests; each connection is checked when it is made and serves one host and port.
 func (p *Proxy) plainTransport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			host, port, err := splitTarget(address)
 			if err != nil {
-				return nil, deny(Malformed, "the host is no host")
+				return nil, deny(Malformed, "the host is invalid")
 			}
 			return p.policy.connect(ctx, host, port)
 		},
@@ -30,7 +30,7 @@ func (p *Proxy) plainTransport() *http.Transport {
 	}
 }
 
-// servePlain sends an http:// request on. Only is the host that the connection is for; empty lets the request say it.
+// servePlain sends an http:// request on. Only is the host of the connection; with "" the request names it.
 func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) {
 	target, host, port, err := plainTarget(r, only)
 	if err == nil {
@@ -59,8 +59,8 @@ func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) 
 	answer(w, in, nil)
 }
 
-// plainTarget is where a request wants to go: the URL in it when it was sent to a proxy, else the host that its
-// connection is for, which it must name.
+// plainTarget is the target of a request: the URL in it if it was sent to a proxy, else the connection's host, which it
+// must name.
 func plainTarget(r *http.Request, only string) (target *url.URL, host string, port int, err error) {
 	authority := r.Host
 	if only == "" {
@@ -74,7 +74,7 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 	}
 	host, port, err = splitTarget(authority)
 	if err != nil {
-		return nil, "", 0, deny(Malformed, "the host is no host")
+		return nil, "", 0, deny(Malformed, "the host is invalid")
 	}
 	if only != "" && (host != only || port != httpPort) {
 		return nil, only, httpPort, deny(OtherName, "a request for %s", clip(host))
@@ -84,34 +84,29 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 	return &copied, host, port, nil
 }
 
-// hopByHop are the headers of one connection, not of the request.
-func hopByHop() []string {
-	return []string{
-		"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade", "Expect",
-	}
-}
-
+// dropHopByHop drops the headers of one connection, which are not the request's.
 func dropHopByHop(h http.Header) {
 	for _, named := range h["Connection"] {
 		for name := range strings.SplitSeq(named, ",") {
 			h.Del(textproto.TrimString(name))
 		}
 	}
-	for _, name := range hopByHop() {
+	for _, name := range []string{
+		"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Expect",
+	} {
 		h.Del(name)
 	}
 }
 
-// keepAgent keeps the library from naming itself where the program did not.
+// keepAgent stops the library from adding a User-Agent of its own.
 func keepAgent(h http.Header) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil
 	}
 }
 
-// answer passes a response on, piece by piece as it comes. Through, when not nil, stands between the body and the
-// program.
+// answer passes a response on, piece by piece as it comes. Through, when not nil, filters the body.
 func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io.WriteCloser) {
 	defer in.Body.Close()
 	dropHopByHop(in.Header)
@@ -134,7 +129,7 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 		err = to.Close()
 	}
 	if err != nil {
-		// The program must not take half an answer for a whole one. This is how a handler says so.
+		// The program must see that the response is incomplete. This is how a handler does it.
 		panic(http.ErrAbortHandler)
 	}
 }

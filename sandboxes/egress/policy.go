@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/reach"
 )
 
 // Resolver looks names up; *net.Resolver is one.
@@ -16,10 +18,9 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// policy decides what may be connected to, and connects.
+// policy decides which connections are allowed, and connects.
 type policy struct {
 	patterns []pattern
-	blocks   []judged
 	resolver Resolver
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	patience time.Duration // for lookup and connection together
@@ -41,7 +42,7 @@ func deny(reason Reason, format string, args ...any) *denial {
 	return &denial{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
-// permit finds whether a rule has the host and port, and whether it may lead to private addresses.
+// permit finds whether a rule allows the host and port, and whether at private addresses.
 func (p *policy) permit(host string, port int) (allowPrivate bool, err error) {
 	allowed, known := false, false
 	for _, r := range p.patterns {
@@ -72,8 +73,8 @@ func (p *policy) connect(ctx context.Context, host string, port int) (net.Conn, 
 	return p.reach(ctx, host, port, allowPrivate)
 }
 
-// reach looks a host up, judges its addresses and connects to one of those that it has judged. The name is looked up
-// once and never again for this connection: an answer that changes in between changes nothing.
+// reach looks a host up, checks its addresses and connects to one of those. The name is looked up only once for a
+// connection, so that a response that changes in between has no effect.
 func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, errors.New("no connection in time"))
 	defer cancel()
@@ -82,10 +83,10 @@ func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate 
 		return nil, &denial{NotResolved, "the name has no address", err}
 	}
 	good := slices.DeleteFunc(found, func(a netip.Addr) bool {
-		switch classify(p.blocks, a) {
-		case public:
+		switch reach.Of(a) {
+		case reach.Public:
 			return !allowPrivate && ownAddress(a)
-		case private:
+		case reach.Private:
 			return !allowPrivate
 		}
 		return true
@@ -130,8 +131,7 @@ func (p *policy) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return all, nil
 }
 
-// ownAddress reports an address of this host that looks like the internet's: what listens there may count on nobody
-// coming from inside.
+// ownAddress reports a public address of this host: services there may trust every local connection.
 func ownAddress(a netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
@@ -141,6 +141,16 @@ func ownAddress(a netip.Addr) bool {
 		prefix, err := netip.ParsePrefix(o.String())
 		return err == nil && prefix.Addr().Unmap() == a
 	})
+}
+
+// ownPorts are the ports of this host's loopback that rules allow. Programs connect to loopback without any proxy.
+func (p *policy) ownPorts() (ports []int) {
+	for _, r := range p.patterns {
+		if r.private && r.host == loopback {
+			ports = append(ports, r.ports...)
+		}
+	}
+	return ports
 }
 
 // ports are all ports of the rules, in order.

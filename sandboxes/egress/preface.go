@@ -35,8 +35,9 @@ const (
 
 // plan is what the forwarder needs to know of the proxy.
 type plan struct {
-	Ports     []int `json:"ports"`     // to listen on for connections to names
-	Endpoints int   `json:"endpoints"` // how many
+	Ports     []int `json:"ports"`         // to listen on for connections to names
+	Own       []int `json:"own,omitempty"` // those at which the host's own loopback is allowed
+	Endpoints int   `json:"endpoints"`     // how many
 }
 
 // preface is the first line of a connection.
@@ -88,7 +89,7 @@ func readReply(r io.Reader) error {
 	return errPreface
 }
 
-// readLine reads to the first line end and not one byte further: those belong to whoever gets the connection next.
+// readLine reads to the first line end and not one byte further: the next reader of the connection needs the rest.
 func readLine(r io.Reader) (string, error) {
 	var line bytes.Buffer
 	var b [1]byte

@@ -5,43 +5,42 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-
-	"github.com/rs/zerolog"
 )
 
-// Config configures a Proxy. The zero value lets nothing through.
+// Config configures a Proxy. The zero value allows nothing.
 type Config struct {
-	// Allow is the allow-list. What no rule names is refused.
+	// Allow is the allow-list. Any other host is refused.
 	Allow []Rule
 	// Endpoints are services that the sandbox reaches over loopback and that ralph puts a credential into.
 	Endpoints []Endpoint
 	Limits    Limits
 	// Resolver looks names up; nil is net.DefaultResolver.
 	Resolver Resolver
-	// Dial connects to an address that has been judged; nil is net.Dialer's.
+	// Dial connects to a checked address; nil is net.Dialer's.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Roots verify the endpoints' services; nil are the system's.
 	Roots *x509.CertPool
 	// Observe gets refusals, one at a time and in order. It must not block and not call the proxy.
 	Observe func(Event)
 	// Log is for operators; it is silent by default. It never gets a secret.
-	Log zerolog.Logger
+	Log *slog.Logger
 }
 
-// Proxy is one sandbox's way out.
+// Proxy is the egress proxy of one sandbox.
 type Proxy struct {
 	policy    policy
 	limits    Limits
 	endpoints []*endpoint
 	plain     *http.Transport // for http:// requests
 	record    record
-	log       zerolog.Logger
+	log       *slog.Logger
 
 	ctx    context.Context // of everything a connection starts; ended by Close
 	cancel context.CancelCauseFunc
@@ -60,16 +59,19 @@ type Proxy struct {
 // ErrClosed is returned by Listen after Close.
 var ErrClosed = errors.New("egress proxy is closed")
 
-// New makes a proxy that listens nowhere yet. The error names every rule and endpoint that cannot be meant.
+// New makes a proxy that listens nowhere yet. The error names every invalid rule and endpoint.
 func New(c Config) (*Proxy, error) {
 	errs := []error{c.Limits.check()}
 	limits := c.Limits.withDefaults()
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	p := &Proxy{
 		limits: limits,
 		record: record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
 		log:    c.Log,
 		open:   map[net.Conn]struct{}{},
-		policy: policy{blocks: parseBlocks(), resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
+		policy: policy{resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
 	}
 	if p.policy.resolver == nil {
 		p.policy.resolver = net.DefaultResolver
@@ -111,7 +113,7 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// URL is where the sandbox reaches the endpoint of that name; empty when there is none.
+// URL is the address of the endpoint of that name inside, or empty.
 func (p *Proxy) URL(endpoint string) string {
 	for i, e := range p.endpoints {
 		if e.Name == endpoint {
@@ -193,13 +195,13 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// refuse counts a refusal and returns its reason. What is no denial is an accident of the connection, not a refusal.
+// refuse counts a refusal and returns its reason. Any error but a denial is an accident of the connection.
 func (p *Proxy) refuse(host string, port int, err error) Reason {
 	var d *denial
 	if !errors.As(err, &d) {
 		d = deny(NotConnected, "the connection ended")
 	}
 	p.record.add(refusal{d.reason, host, port}, d.detail)
-	p.log.Debug().Str("reason", string(d.reason)).Str("host", host).Int("port", port).AnErr("cause", d.err).Msg("egress refusal")
+	p.log.Debug("egress refusal", "reason", string(d.reason), "host", host, "port", port, "cause", d.err)
 	return d.reason
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Rule lets a host through.
+// Rule allows a host.
 type Rule struct {
-	// Host is a name ("registry.npmjs.org"), all names below one ("*.example.com", which is not example.com itself),
-	// or an IP address. An address is let through only where a rule has that address.
+	// Host is a name ("registry.example.com"), all names below one ("*.example.com", which is not example.com itself),
+	// or an IP address. An address is allowed only by a rule with that address. "localhost" is 127.0.0.1.
 	Host string
 	// Ports are the ports that may be connected to; none means 443 and 80.
 	Ports []int
@@ -56,6 +56,16 @@ func (r Rule) String() string {
 	return net.JoinHostPort(r.Host, strings.Join(ports, ","))
 }
 
+// Allows reports whether the rule lets a connection through to the host, as far as names and ports tell.
+func (r Rule) Allows(host string, port int) bool {
+	p, err := compile(r)
+	if err != nil {
+		return false
+	}
+	host, err = canonicalHost(host)
+	return err == nil && p.matchesHost(host) && slices.Contains(p.ports, port)
+}
+
 // pattern is a Rule made ready to match.
 type pattern struct {
 	host    string // lower case, without the star
@@ -64,16 +74,14 @@ type pattern struct {
 	private bool
 }
 
-var errTooWide = errors.New("it lets through a whole top-level domain or everything; name the hosts")
-
-// compile refuses a rule that cannot be meant.
+// compile refuses an invalid rule.
 func compile(r Rule) (pattern, error) {
 	p := pattern{private: r.AllowPrivate, ports: slices.Clone(r.Ports)}
 	host := r.Host
 	if rest, ok := strings.CutPrefix(host, "*."); ok {
 		host, p.below = rest, true
 		if !strings.Contains(strings.TrimSuffix(rest, "."), ".") {
-			return p, fmt.Errorf("egress rule %q: %w", clip(r.Host), errTooWide)
+			return p, fmt.Errorf("egress rule %q: it allows a whole top-level domain or everything; name the hosts", clip(r.Host))
 		}
 	}
 	if strings.Contains(host, "*") {
@@ -86,7 +94,7 @@ func compile(r Rule) (pattern, error) {
 	if _, err := netip.ParseAddr(canonical); err == nil && p.below {
 		return p, fmt.Errorf("egress rule %q: an address has no names below it", clip(r.Host))
 	}
-	p.host = canonical
+	p.host = own(canonical)
 	if len(p.ports) == 0 {
 		p.ports = []int{443, 80}
 	}
@@ -99,14 +107,23 @@ func compile(r Rule) (pattern, error) {
 }
 
 func (p pattern) matchesHost(host string) bool {
+	host = own(host)
 	if p.below {
 		return strings.HasSuffix(host, "."+p.host)
 	}
 	return host == p.host
 }
 
+// own is the address for this host's usual name.
+func own(host string) string {
+	if host == "localhost" {
+		return loopback
+	}
+	return host
+}
+
 // canonicalHost is the one spelling of a name or address: lower case, no dot at the end, addresses as netip writes them.
-// It refuses what is neither: such a host never reaches a resolver or an event as it is.
+// Anything else is refused, and never reaches a resolver or an event.
 func canonicalHost(host string) (string, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
@@ -154,7 +171,7 @@ func splitTarget(s string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// clip shortens what may be of any length to what fits into a message.
+// clip shortens a text of any length so that it fits into a message.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
 // kind says what the HTTP requests of a connection are.
@@ -37,7 +39,7 @@ func (c *purposed) CloseWrite() error { return closeWrite(c.Conn) }
 // purposeKey finds the purpose of a request's connection.
 type purposeKey struct{}
 
-// handoff is the listener of the HTTP server: connections come whose first line has been read.
+// handoff is the listener of the HTTP server. It accepts connections whose first line has been read.
 type handoff struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -167,10 +169,10 @@ func hijack(w http.ResponseWriter) net.Conn {
 	return c
 }
 
-// reasonHeader tells programs, and people who debug them, why.
+// reasonHeader has the reason of a refusal, for programs and people who debug them.
 const reasonHeader = "X-Ralph-Egress"
 
-// httpRefuse refuses a request, in words a program shows to its user and an agent understands.
+// httpRefuse refuses a request, with a text that programs show to their users.
 func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err error) {
 	reason := p.refuse(host, port, err)
 	var d *denial
@@ -180,7 +182,7 @@ func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err err
 	}
 	status := http.StatusForbidden
 	switch reason {
-	case NotResolved, NotConnected:
+	case NotResolved, NotConnected, Unreadable:
 		status = http.StatusBadGateway
 	case NoCredential: // agents know this one, and do not try again
 		status = http.StatusUnauthorized
@@ -192,9 +194,13 @@ func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err err
 		status = http.StatusPaymentRequired
 	default:
 	}
+	text, kind := "ralph's sandbox refuses this connection: "+string(reason)+detail+"\n", "text/plain; charset=utf-8"
+	if reason == ServerTool {
+		text, kind = servertools.Answer(strings.TrimSpace(text)), "application/json"
+	}
 	w.Header().Set(reasonHeader, string(reason))
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "ralph's sandbox refuses this connection: "+string(reason)+detail+"\n")
+	_, _ = io.WriteString(w, text)
 }

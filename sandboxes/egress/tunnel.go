@@ -14,8 +14,8 @@ const (
 	httpsPort = 443
 )
 
-// tunnel carries bytes between the sandbox and a server until both are done. What the sandbox says first is looked at:
-// a TLS connection must name the host that the rule was for, because many hosts share one address.
+// tunnel carries bytes between the sandbox and a server until both are done. A TLS connection must name the host of the
+// rule, because many hosts share one address.
 func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
 	// Close ends the sandbox's side by itself; this ends the other one.
 	stop := context.AfterFunc(p.ctx, func() { _ = server.Close() })
@@ -23,7 +23,7 @@ func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
 	splice(&judging{Conn: client, judge: func() (io.Reader, error) { return p.judge(client, host, port) }}, server)
 }
 
-// judging is the sandbox's side of a tunnel. Its first Read judges how the connection begins; the server may speak
+// judging is the sandbox's side of a tunnel. Its first Read checks how the connection begins; the server may send
 // before that.
 type judging struct {
 	net.Conn
@@ -44,7 +44,7 @@ func (j *judging) Read(b []byte) (int, error) {
 
 func (j *judging) CloseWrite() error { return closeWrite(j.Conn) }
 
-// judge reads how the sandbox begins and returns all of what it sends, or the refusal, after which the connection ends.
+// judge checks the first bytes and returns a reader of all bytes, or the refusal, after which the connection ends.
 func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(client, first[:]); err != nil {

@@ -23,13 +23,13 @@ type Engine struct {
 	Command []string
 	// Env is its environment; nil means that of this process.
 	Env []string
-	// Stdout and Stderr get what it prints, as it comes; nil discards.
+	// Stdout and Stderr get its output as it comes; nil discards.
 	Stdout, Stderr io.Writer
 	// Interrupt, when closed, asks it to end.
 	Interrupt <-chan struct{}
 }
 
-// ExitError says that the engine ran and did not succeed. It has told why on Stderr.
+// ExitError says that the engine ran and failed. The reason is in what it wrote to Stderr.
 type ExitError struct {
 	Command string // such as "docker build"
 	Code    int
@@ -73,7 +73,7 @@ func (e Engine) Remove(ctx context.Context, tag string) error {
 	return e.run(ctx, "rmi", "--", tag)
 }
 
-// lacks reports that the engine says of itself that it has no such image. Whatever else it says is left to the removal.
+// lacks reports that the engine itself says that it has no such image. Any other problem shows when it is removed.
 func (e Engine) lacks(ctx context.Context, tag string) bool {
 	said := proc.NewTail(4 << 10)
 	quiet := e
@@ -104,7 +104,7 @@ func (e Engine) run(ctx context.Context, args ...string) error {
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("%s is not installed: install it, or name another engine with --engine: %w", e.Name, err)
+		return fmt.Errorf("%s is not installed: %w", e.Name, err)
 	case err != nil:
 		return err
 	case exit.Code != 0:
@@ -113,8 +113,8 @@ func (e Engine) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Args are the build arguments: AGENT_UID and AGENT_GID for the user who asks (1000 for root, who is no agent), and over
-// these what was given as "KEY=VALUE"; the last of one name counts. They are sorted.
+// Args are the build arguments, sorted: AGENT_UID and AGENT_GID of the current user (1000 for root, because an agent does not
+// run as root), and the given "KEY=VALUE" arguments, which win. The last of one name counts.
 func Args(given []string) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid <= 0 {

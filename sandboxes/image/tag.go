@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Tag is the name of a repository's image: "ralph:<repository>-<hash>". The hash is of the build file, the build
-// arguments and the folder of the repository, so that an image is out of date by its name as soon as one of them
-// changes, and two repositories of one name share none.
+// Tag is the name of a repository's image: "ralph:<repository>-<hash>". The hash covers the build file, the build
+// arguments and the path of the repository: a change of one of them needs a new image, and two repositories of one name
+// share none.
 //
-// What the build file copies is not in it; after such a change the image is built again by hand.
+// Files that the build copies are not covered, because then every commit would need a new image; [ContentTag] covers them.
 func Tag(root, file string, args []string) (string, error) {
 	h := sha256.New()
 	f, err := os.Open(file)
@@ -53,21 +53,21 @@ func Clean(name string) string {
 	return clean
 }
 
-// File is the build file of a repository for an engine: the root's own Dockerfile (docker) or Containerfile (podman)
-// when there is one, else ralph's in .ralph; either engine takes the other's name where its own is missing.
+// Folder is where a repository's own build file is. A build file elsewhere belongs to the project, and agents change those.
+const Folder = ".ralph"
+
+// File is the build file of a repository for an engine: Dockerfile (docker) or Containerfile (podman) in Folder. Either
+// engine takes the other's name where its own is missing.
 func File(root, engine string) (string, error) {
 	names := []string{"Dockerfile", "Containerfile"}
 	if engine == "podman" {
 		slices.Reverse(names)
 	}
-	for _, dir := range []string{root, filepath.Join(root, ".ralph")} {
-		for _, name := range names {
-			path := filepath.Join(dir, name)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				return path, nil
-			}
+	for _, name := range names {
+		path := filepath.Join(root, Folder, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s has no %s, neither at its root nor in .ralph; write one with: ralph init --sandbox %s",
-		root, names[0], engine)
+	return "", fmt.Errorf("%s has no %s in %s", root, names[0], Folder)
 }

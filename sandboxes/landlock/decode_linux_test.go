@@ -1,65 +1,65 @@
 package landlock
 
 import (
-	"bytes"
-	"errors"
+	"io"
+	"net"
+	"os"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
-func FuzzParseAddress(f *testing.F) {
-	f.Add([]byte{2, 0, 0, 80, 127, 0, 0, 1})
-	f.Add([]byte{10, 0, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
-	f.Add([]byte{1, 0, '/', 'r', 'u', 'n'})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := parseAddress(b)
-		if err == nil && !a.IsValid() {
-			t.Errorf("%x gives %v", b, a)
-		}
-		// What goes on unseen must not be an address of the internet, nor a unix socket's.
-		if errors.Is(err, errGoOn) && (b[0] == unix.AF_INET || b[0] == unix.AF_INET6 || b[0] == unix.AF_UNIX) && b[1] == 0 {
-			t.Errorf("%x goes on", b)
-		}
-	})
-}
+const sockets = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+	"   0: 0100007F:3C14 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0\n" +
+	"   1: 0100007F:3C14 0100007F:1000 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 0\n" +
+	"   2: 0100007F:1000 0100007F:3C14 01 00000000:00000000 00:00000000 00000000  1001        0 4713 1 0\n"
 
-func FuzzListeners(f *testing.F) {
-	line := "   0: 0100007F:3C14 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n"
-	f.Add([]byte("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"+line), uint16(15380))
-	f.Fuzz(func(t *testing.T, table []byte, port uint16) {
-		if n := len(listeners(table, port)); n > bytes.Count(table, []byte("0A")) {
-			t.Errorf("%d listeners", n)
-		}
-	})
-}
-
-func TestListeners(t *testing.T) {
+func TestParseUser(t *testing.T) {
 	t.Parallel()
-	const table = "  sl  local_address rem_address   st …\n" +
-		"   0: 0100007F:3C14 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0\n" +
-		"   1: 0100007F:3C14 0100007F:1000 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0\n" +
-		"   2: 00000000:3C15 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0\n"
-	if got := listeners([]byte(table), 15380); len(got) != 1 || got[0] != 4711 {
-		t.Errorf("got %v", got)
+	for _, tt := range []struct {
+		from, to uint16
+		want     int
+	}{{0x1000, 0x3c14, 1001}, {0x3c14, 0x1000, 1000}, {0x3c14, 0x1001, -1}, {0x3c15, 0x1000, -1}} {
+		if got := parseUser([]byte(sockets), tt.from, tt.to); got != tt.want {
+			t.Errorf("from %x to %x: user %d, want %d", tt.from, tt.to, got, tt.want)
+		}
 	}
 }
 
-func FuzzReceive(f *testing.F) {
-	var b bytes.Buffer
-	if err := send(&b, order{Argv: []string{"a\xff"}}); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = receive(bytes.NewReader(b)) })
-}
-
-func FuzzReadReport(f *testing.F) {
-	f.Add([]byte(`{"code":3}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := readReport(bytes.NewReader(b))
-		if err == nil && len(r.Refused) > maxReport*4 {
-			t.Error("too long")
+func FuzzParseUser(f *testing.F) {
+	f.Add([]byte(sockets), uint16(15380), uint16(4096))
+	f.Fuzz(func(t *testing.T, table []byte, from, to uint16) {
+		if got := parseUser(table, from, to); got < -1 {
+			t.Errorf("user %d", got)
 		}
 	})
+}
+
+// Others on this host find the port of a door, and get nothing.
+func TestADoorOpensForOneUser(t *testing.T) {
+	t.Parallel()
+	for uid, want := range map[int]string{os.Getuid(): "welcome", os.Getuid() + 1: ""} {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		d := &door{l, uid}
+		go func() {
+			for {
+				c, err := d.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte("welcome"))
+				_ = c.Close()
+			}
+		}()
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := io.ReadAll(c); string(got) != want {
+			t.Errorf("user %d gets %q, want %q", uid, got, want)
+		}
+		_ = c.Close()
+	}
 }

@@ -1,44 +1,80 @@
 package landlock
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"runtime"
-)
 
-// helperWord is the first argument of this program when a sandbox has started it; the second is its role.
-const helperWord = "sandbox-landlock"
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+)
 
 const (
-	roleHelper  = "helper"  // outside the rules, one for each command
-	roleCommand = "command" // what the helper starts: it goes below the rules and becomes the command
+	role        = "landlock"         // the supervisor, outside the rules
+	roleCommand = "landlock-command" // the process that restricts itself and becomes a command
 )
 
-// conversationFD is the descriptor through which both roles get their order, and answer.
-const conversationFD = 3
-
-// Init does the work of a sandbox's helper when this process was started to be one: inside is true and the program must
-// exit with the status. In every other process it returns at once. A program that opens sandboxes calls it, with
-// os.Args, before anything else.
-func Init(args []string) (status int, inside bool) {
-	if len(args) != 3 || args[1] != helperWord {
-		return 0, false
-	}
-	// What the kernel keeps for a thread, and not for a process, must not be another one's: the rules, and whose child a
-	// process is.
-	runtime.LockOSThread()
-	conn, err := connect(os.NewFile(conversationFD, "conversation"))
-	if err != nil {
-		return 1, true // there is nobody to tell: ralph did not start this
-	}
-	switch args[2] {
-	case roleHelper:
-		err = help(conn)
-	case roleCommand:
-		err = enter(conn)
-	}
-	if err != nil {
-		_ = tell(conn, report{Failed: err.Error()})
-		return 1, true
-	}
-	return 0, true
+func init() { //nolint:gochecknoinits // a registration
+	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(supervise) })
+	reexec.Register(roleCommand, func(reexec.Process) int { return become() })
 }
+
+// Descriptors of a command's process, until it is the command.
+const (
+	orderFD   = 3
+	refusalFD = 4
+)
+
+// order is a command as its process gets it.
+type order struct {
+	Plan      plan
+	Argv, Env []string
+	Dir       string
+}
+
+// supervise is the whole work of a supervisor.
+func supervise(conn *net.UnixConn) error {
+	// The kernel kills a command when the thread that started it ends.
+	runtime.LockOSThread()
+	score := supervisor.OpenScore()
+	var p plan
+	if _, err := supervisor.Receive(conn, &p); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopt orphans: %w", err)
+	}
+	c := supervisor.Config{Start: p.start, Score: score}
+	if p.WatchMemory {
+		c.Memory = p.Memory
+	}
+	if p.WatchPIDs {
+		c.PIDs = p.PIDs
+	}
+	return supervisor.Serve(conn, c)
+}
+
+// start makes a command start as a process of this program, with an order.
+func (p *plan) start(c *supervisor.Command) error {
+	file, err := supervisor.Memory(order{Plan: *p, Argv: c.Argv, Env: append(c.Env, p.mark()), Dir: c.Dir})
+	if err != nil {
+		return err
+	}
+	c.Files = append(c.Files, file)
+	refusal, refusalIn, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	c.Files, c.Refusal = append(c.Files, refusalIn), refusal
+	c.Path, c.Dir = "/proc/self/exe", "/"
+	c.Argv = append([]string{"ralph"}, reexec.Args(roleCommand, p.Run)...)
+	c.Env = append(supervisor.Env(), p.mark())
+	return nil
+}
+
+// mark is the variable by which package proc finds a run's processes again. The supervisor does not have it: it has to
+// outlive its commands, to kill those that have lost the mark.
+func (p *plan) mark() string { return "RALPH_MARK=" + p.Run }

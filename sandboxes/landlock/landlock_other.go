@@ -16,12 +16,9 @@ type Provider struct{}
 // New returns the provider, which cannot be used here.
 func New(Config) *Provider { return &Provider{} }
 
-// Init does nothing on this system: no sandbox ever starts this program.
-func Init([]string) (status int, inside bool) { return 0, false }
-
 // Check says why the provider cannot be used.
 func (*Provider) Check(context.Context) error {
-	return fmt.Errorf("sandbox landlock needs Linux 6.12, this is %s: choose --sandbox docker or podman", runtime.GOOS)
+	return fmt.Errorf("sandbox landlock needs Linux 6.12, this is %s: choose docker or podman", runtime.GOOS)
 }
 
 // Open fails as Check does.

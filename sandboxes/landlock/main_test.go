@@ -7,16 +7,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/ralph-pool/ralph/sandboxes/landlock"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // wanted are the tests that were asked for, for the ordinary user.
 var wanted string
 
 func TestMain(m *testing.M) {
-	if status, inside := landlock.Init(os.Args); inside {
-		os.Exit(status)
-	}
+	reexec.Main()
 	if status, inside := other(); inside {
 		os.Exit(status)
 	}

@@ -30,7 +30,7 @@ func linked(t *testing.T) sandboxes.Spec {
 	return spec
 }
 
-// TestTheGitFileComesBack: by Close, and by Reap where ralph has crashed, whatever a command has made of it.
+// TestTheGitFileComesBack: Close restores it, and Reap after a crash, whatever a command has done to it.
 func TestTheGitFileComesBack(t *testing.T) {
 	t.Parallel()
 	p := landlock.New(landlock.Config{})
@@ -64,7 +64,7 @@ func TestTheGitFileComesBack(t *testing.T) {
 	}
 }
 
-// TestReapBelievesNobodyElse: in a folder that all may write to, others could plant a note of what to put back.
+// TestReapBelievesNobodyElse: in a folder that all may write to, others could plant a note.
 func TestReapBelievesNobodyElse(t *testing.T) {
 	t.Parallel()
 	spec, base := linked(t), t.TempDir()
@@ -102,7 +102,7 @@ func TestOpenRefusesWhatItCannotDo(t *testing.T) {
 			sandboxes.Spec{Run: "x", Worktree: tree, Mounts: []sandboxes.Mount{{Host: tree + "/sub", Inside: tree + "/sub", ReadOnly: true}}},
 			"cannot keep it read-only",
 		},
-		"the root":   {sandboxes.Spec{Run: "x", Worktree: "/"}, "in a place of the system's"},
+		"the root":   {sandboxes.Spec{Run: "x", Worktree: "/"}, "in a place that the sandbox needs for itself"},
 		"no run":     {sandboxes.Spec{Worktree: tree}, "has no id"},
 		"no .git":    {sandboxes.Spec{Run: "x", Worktree: tree, GitDir: filepath.Join(dir, "other")}, "has no .git file"},
 		"no socket":  {sandboxes.Spec{Run: "x", Worktree: tree, Egress: tree}, "is not a socket"},
@@ -123,7 +123,7 @@ func TestOpenRefusesWhatItCannotDo(t *testing.T) {
 func TestCommandsAreTheWorktreesOwner(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		return // there is nobody else to be
+		return // an ordinary user cannot become another
 	}
 	dir := ofAnother(t)
 	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{Run: "owner-" + dir, Worktree: dir})
@@ -164,7 +164,7 @@ func ofAnother(t *testing.T) string {
 func TestControlGroupsHoldLimits(t *testing.T) {
 	t.Parallel()
 	if _, ok := cgroup.Find()["memory"]; !ok || os.Getuid() != 0 {
-		return // the watch holds them, as it does in the other tests
+		return // the supervisor watches them, as in the other tests
 	}
 	dir := ofAnother(t)
 	p := landlock.New(landlock.Config{})
@@ -191,4 +191,27 @@ func TestControlGroupsHoldLimits(t *testing.T) {
 		t.Errorf("notices: %q", got)
 	}
 	nothingLeft(t, run)
+}
+
+// A limit that is no amount is the default, as with the other providers.
+func TestLimitsHaveDefaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if os.Getuid() == 0 {
+		dir = ofAnother(t)
+	}
+	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{
+		Run: "limits-" + dir, Worktree: dir, Limits: sandboxes.Limits{Memory: -1, CPUs: -1, PIDs: -1, Disk: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "ulimit -f; (exit 7)"}, Stdout: &out})
+	if err != nil || exit.Code != 7 || out.String() == "unlimited\n" {
+		t.Errorf("%+v, %v, files of %s", exit, err, &out)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

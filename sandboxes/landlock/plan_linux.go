@@ -1,22 +1,19 @@
 package landlock
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/native"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// plan is all that a command's helper needs to know of the sandbox.
+// plan is everything that the supervisor needs to know of the sandbox.
 type plan struct {
 	Run      string
 	UID, GID int
@@ -24,48 +21,59 @@ type plan struct {
 	Worktree string
 	Read     []string // files and folders, without links in their paths
 	Write    []string // the same
-	Egress   string
+	Ports    []uint16 // that lead to the egress proxy
 
 	Memory int64
 	PIDs   int
 	Disk   int64
 
 	Groups []string // control groups that commands are in
-	// Watch are the limits that have to be held by looking, because no control group does.
+	// Watch are the limits that the supervisor has to hold by watching, because no control group does.
 	WatchMemory bool
 	WatchPIDs   bool
 }
 
-// newPlan checks a spec and says what it comes to on this host.
+// newPlan checks a spec and makes its plan for this host.
 func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
-	if spec.Run == "" {
-		return nil, errors.New("the run has no id")
+	if err := supervisor.CheckSpec(spec); err != nil {
+		return nil, err
 	}
-	if strings.ContainsRune(spec.Run, 0) {
-		return nil, errors.New("the run's id contains a NUL byte")
-	}
+	l := spec.Limits.WithDefaults()
 	out := &plan{
 		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: filepath.Clean(spec.Worktree),
-		Memory: cmp.Or(spec.Limits.Memory, 4<<30), PIDs: cmp.Or(spec.Limits.PIDs, 1024), Disk: cmp.Or(spec.Limits.Disk, 2<<30),
+		Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
 	}
-	for _, path := range slices.Concat(native.SystemPaths(p.show), settings()) {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
+	for _, path := range slices.Concat(supervisor.SystemPaths(), p.show, settings()) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || !filepath.IsAbs(real) || supervisor.Reserved(real) {
+			continue
+		}
+		if info, err := os.Lstat(real); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
 			out.Read = append(out.Read, real)
 		}
 	}
 	if err := out.addSpec(spec); err != nil {
 		return nil, err
 	}
+	out.Write = slices.DeleteFunc(out.Write, func(path string) bool { return out.covered(path) })
+	out.Read = slices.DeleteFunc(out.Read, func(path string) bool { return out.covered(path) || out.mayWrite(path) })
 	return out, out.identify()
 }
 
-// settings are the files of /etc that say who and where one is. They are the host's own: no other can be put over them.
+// covered reports whether a path is below one that may be written, whose rule counts for it. It must have none of its
+// own: a command could put a link in its place, and the next command's rule would follow the link.
+func (p *plan) covered(path string) bool {
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && supervisor.Within(path, dir) })
+}
+
+// settings are the files of /etc about users and the machine. They are the host's own: without mounts nothing can cover
+// them.
 func settings() []string {
 	return []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 }
 
-// identify says who commands are: the user itself or, when that is root, the worktree's owner. Never root: no limit of
-// the kernel's on processes holds it, and a look now and then does not overtake a fork bomb.
+// identify sets the user of commands: ralph's own or, when that is root, the worktree's owner. It is never root: the
+// kernel does not limit root's processes, and watching does not overtake a fork bomb.
 func (p *plan) identify() error {
 	if p.UID != 0 {
 		return nil
@@ -75,7 +83,7 @@ func (p *plan) identify() error {
 		return &fs.PathError{Op: "stat", Path: p.Worktree, Err: err}
 	}
 	if st.Uid == 0 {
-		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: run ralph as another user, or choose --sandbox native, docker or podman",
+		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: run ralph as another user, or choose native, docker or podman",
 			p.Worktree)
 	}
 	p.UID, p.GID, p.Assume = int(st.Uid), int(st.Gid), true
@@ -91,8 +99,8 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 		if err := p.addFolder("private repository", spec.GitDir, &p.Write); err != nil {
 			return err
 		}
-		if info, err := os.Lstat(filepath.Join(spec.Worktree, ".git")); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("worktree %s has no .git file: it is not a linked worktree", spec.Worktree)
+		if err := supervisor.CheckGitFile(spec.Worktree); err != nil {
+			return err
 		}
 	}
 	for _, dir := range spec.Objects {
@@ -108,39 +116,21 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 			return err
 		}
 	}
-	if spec.Egress != "" {
-		if info, err := os.Stat(spec.Egress); err != nil {
-			return fmt.Errorf("egress socket: %w", err)
-		} else if info.Mode()&fs.ModeSocket == 0 {
-			return fmt.Errorf("egress socket %s is not a socket", spec.Egress)
-		}
-		p.Egress = spec.Egress
-	}
 	return nil
 }
 
-func (p *plan) addFolder(what, path string, to *[]string) error {
-	if !filepath.IsAbs(path) {
-		return fmt.Errorf("%s %q is not an absolute path", what, path)
+func (p *plan) addFolder(name, path string, to *[]string) error {
+	real, err := supervisor.CheckFolder(name, path)
+	if err == nil {
+		*to = append(*to, real)
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s %s is not a folder", what, path)
-	}
-	if reserved(real) {
-		return fmt.Errorf("%s %s is in a place of the system's", what, path)
-	}
-	*to = append(*to, real)
-	return nil
+	return err
 }
 
-// addMount shows what the user asks for, which can only be seen where it is.
+// addMount shows what the user asks for, which can only be seen at its own path.
 func (p *plan) addMount(m sandboxes.Mount) error {
 	if filepath.Clean(m.Host) != filepath.Clean(m.Inside) {
-		return fmt.Errorf("mount %q at %q: %w: landlock shows a file only at its own absolute path; leave inside= out",
+		return fmt.Errorf("mount %q at %q: %w: landlock shows a file only at its own absolute path",
 			m.Host, m.Inside, sandboxes.ErrUnsupported)
 	}
 	real, _, err := m.Source()
@@ -155,49 +145,32 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 	return nil
 }
 
-// keepReadOnly refuses what cannot be kept from being written: a rule only ever adds a right.
+// keepReadOnly refuses a path that would be writable all the same: a rule can only add rights.
 func (p *plan) keepReadOnly(path string) error {
-	if slices.ContainsFunc(p.Write, func(dir string) bool { return within(path, dir) }) {
+	if slices.ContainsFunc(p.Write, func(dir string) bool { return supervisor.Within(path, dir) }) {
 		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written", path, sandboxes.ErrUnsupported)
 	}
 	return nil
 }
 
-// reserved reports whether a path is the root or belongs to the kernel's file systems.
-func reserved(path string) bool {
-	return path == "/" || within(path, "/proc") || within(path, "/sys") || within(path, "/dev")
-}
-
-// within reports whether path is dir or below it; both are clean.
-func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
-
 func (p *plan) mayWrite(path string) bool {
-	return slices.ContainsFunc(p.Write, func(dir string) bool { return within(path, dir) })
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return supervisor.Within(path, dir) })
 }
 
 func (p *plan) mayRead(path string) bool {
-	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return within(path, dir) })
+	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return supervisor.Within(path, dir) })
 }
 
-// defaultPath is where every sandbox has programs.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// path is the host's PATH less what may not be read or may be written, and the system's own.
+// path is the PATH inside.
 func (p *plan) path(host string) string {
-	own := strings.Split(defaultPath, ":")
-	var dirs []string
-	for _, dir := range strings.Split(host+":"+defaultPath, ":") {
+	return supervisor.Path(host, func(dir string) bool {
 		real, err := filepath.EvalSymlinks(dir)
-		seen := err == nil && filepath.IsAbs(dir) && p.mayRead(real) && !p.mayWrite(real)
-		if (seen || slices.Contains(own, dir)) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return strings.Join(dirs, ":")
+		return err == nil && p.mayRead(real) && !p.mayWrite(real)
+	})
 }
 
-// baseEnv is what every command starts from; but for places in PATH nothing of it is the host's. Git must not look for
-// the system's settings, which it cannot read: it would refuse to work.
+// baseEnv is the environment of every command. Except for folders in PATH nothing of it is the host's. Git must not look
+// for the system's settings, which it cannot read: it would refuse to work.
 func baseEnv(path string, room *scratch) []string {
 	return []string{
 		"PATH=" + path, "HOME=" + room.home(), "TMPDIR=" + room.temp(), "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh",

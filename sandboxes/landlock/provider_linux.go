@@ -1,7 +1,6 @@
 package landlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,11 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
 // Provider is the provider "landlock".
@@ -20,10 +22,10 @@ type Provider struct {
 	show    []string
 	path    string
 	scratch string
-	places  func() cgroup.Places // tried out once
+	places  func() cgroup.Places // looked for once
 }
 
-// New returns the provider. Nothing is looked at or made before it is used.
+// New returns the provider. It looks at nothing and makes nothing before it is used.
 func New(c Config) *Provider {
 	p := &Provider{show: slices.Clone(c.Show), path: c.Path, scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
 	if p.path == "" {
@@ -35,16 +37,16 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Check runs a command in a sandbox. The error is one line that says what is missing and what mends it.
+// Check runs a command in a sandbox. The error is one line that says what is missing and how to fix it.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	dir, err := os.MkdirTemp("", "ralph-check-")
+	dir, remove, err := tempdir.Held("ralph-check-")
 	if err != nil {
 		return fmt.Errorf("check sandbox landlock: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = remove() }()
 	box, err := p.Open(ctx, sandboxes.Spec{Run: "check-" + dir, Worktree: dir})
 	if err != nil {
 		return err
@@ -62,6 +64,9 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 		return nil, context.Cause(ctx)
 	}
 	s, err := p.open(ctx, spec)
+	if ctx.Err() != nil && err != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox landlock: %w", err)
 	}
@@ -72,6 +77,9 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if err := usable(); err != nil {
 		return nil, err
 	}
+	if err := reexec.Check(); err != nil {
+		return nil, err
+	}
 	out, err := p.newPlan(spec)
 	if err != nil {
 		return nil, err
@@ -80,17 +88,18 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if err != nil {
 		return nil, err
 	}
-	var g *cgroup.Group
+	box = &sandbox{plan: out, room: room}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, g.Remove(context.WithoutCancel(ctx)), room.remove())
+			err = errors.Join(err, box.abandon(context.WithoutCancel(ctx)))
 		}
 	}()
 	out.Write = append(out.Write, room.home(), room.temp())
-	if g, err = p.places().Make(out.Run, cgroup.Limits{Memory: out.Memory, CPUs: cmp.Or(spec.Limits.CPUs, 2), PIDs: out.PIDs}); err != nil {
+	limits := cgroup.Limits{Memory: out.Memory, CPUs: spec.Limits.WithDefaults().CPUs, PIDs: out.PIDs}
+	if box.group, err = p.places().Make(out.Run, limits); err != nil {
 		return nil, err
 	}
-	out.Groups, out.WatchMemory, out.WatchPIDs = g.Dirs(), !g.Holds("memory"), !g.Holds("pids")
+	out.Groups, out.WatchMemory, out.WatchPIDs = box.group.Dirs(), !box.group.Limits("memory"), !box.group.Limits("pids")
 	if spec.GitDir != "" {
 		if err := room.point(out.Worktree, spec.GitDir); err != nil {
 			return nil, err
@@ -98,13 +107,29 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	}
 	env := baseEnv(out.path(p.path), room)
 	if spec.Egress != "" {
+		if box.doors, err = openDoors(spec.Egress, out.UID); err != nil {
+			return nil, fmt.Errorf("forward to the egress socket: %w", err)
+		}
+		out.Ports = box.doors.ports
 		env = append(env, egress.Env()...)
 	}
-	env = append(env, "PWD="+out.Worktree)
-	return newSandbox(out, room, g, append(env, spec.Env...)), nil
+	env = box.doors.replace(slices.Concat(env, []string{"PWD=" + out.Worktree}, spec.Env))
+	if box.client, err = supervisor.Start(supervisor.Process{Role: role, Run: out.Run}); err != nil {
+		return nil, err
+	}
+	return box, box.client.Open(ctx, out, nil, supervisor.Commands{Dir: out.Worktree, Env: env, Own: out.Assume, UID: out.UID, GID: out.GID})
 }
 
-// Reap ends what a crashed ralph has left of a run, and puts back what the sandbox had changed on the host.
+// abandon removes what a failed open has made.
+func (s *sandbox) abandon(ctx context.Context) (err error) {
+	if s.client != nil {
+		err = s.client.Kill(ctx)
+	}
+	s.doors.close()
+	return errors.Join(err, s.group.Remove(ctx), s.room.remove())
+}
+
+// Reap kills and removes what a crashed ralph has left of a run, and restores what the sandbox had changed on the host.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox landlock: the run has no id")

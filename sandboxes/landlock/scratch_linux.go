@@ -10,16 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// scratch is a sandbox's folder on the host: what commands may write besides the worktree, and a note, out of their
-// reach, of what has to be put back at the end.
+// scratch is a sandbox's folder on the host: HOME and TMPDIR, which commands may write, and a note, which they may not,
+// about the file to restore at the end.
 type scratch struct{ dir string }
 
-// note is what has to be put back.
+// note is the file to restore.
 type note struct {
 	Worktree string `json:"worktree"`
-	GitFile  []byte `json:"git_file"` // what the worktree's .git file held
+	GitFile  []byte `json:"git_file"` // the content of the worktree's .git file
 }
 
 // scratchPrefix begins the names of a run's folders. The id itself may not be fit for a folder's name.
@@ -61,7 +63,7 @@ func (s *scratch) home() string { return filepath.Join(s.dir, "home") }
 func (s *scratch) temp() string { return filepath.Join(s.dir, "tmp") }
 func (s *scratch) note() string { return filepath.Join(s.dir, "note.json") }
 
-// findScratch finds the folders of a run. In a place that everybody may write to, only what is this user's counts.
+// findScratch finds the folders of a run. In a folder that everybody may write to, only this user's own count.
 func findScratch(base, run string) (found []*scratch, err error) {
 	dirs, err := filepath.Glob(filepath.Join(base, scratchPrefix(run)+"*"))
 	if err != nil {
@@ -79,8 +81,8 @@ func findScratch(base, run string) (found []*scratch, err error) {
 	return found, nil
 }
 
-// point makes the worktree's .git file name the private repository, and notes what it held. Nothing can be put over a
-// file without a mount.
+// point makes the worktree's .git file name the private repository, and notes its content: without mounts it cannot be
+// covered.
 func (s *scratch) point(worktree, gitDir string) error {
 	path := filepath.Join(worktree, ".git")
 	held, err := os.ReadFile(path)
@@ -97,7 +99,7 @@ func (s *scratch) point(worktree, gitDir string) error {
 	return replaceFile(worktree, []byte("gitdir: "+gitDir+"\n"))
 }
 
-// replaceFile gives a worktree a new .git file, whatever a command has put in its place.
+// replaceFile gives a worktree a new .git file, whatever a command has put there.
 func replaceFile(worktree string, content []byte) error {
 	root, err := os.OpenRoot(worktree)
 	if err != nil {
@@ -106,7 +108,7 @@ func replaceFile(worktree string, content []byte) error {
 	defer func() { _ = root.Close() }()
 	info, err := root.Stat(".")
 	if err == nil {
-		err = root.RemoveAll(".git")
+		err = disk.RemoveAll(filepath.Join(worktree, ".git"))
 	}
 	var f *os.File
 	if err == nil {
@@ -125,7 +127,7 @@ func replaceFile(worktree string, content []byte) error {
 	return nil
 }
 
-// remove puts back what was noted and removes the folder. No command may run any more.
+// remove restores the noted file and removes the folder. No command may run any more.
 func (s *scratch) remove() error {
 	text, err := os.ReadFile(s.note())
 	var n note
@@ -143,22 +145,5 @@ func (s *scratch) remove() error {
 			}
 		}
 	}
-	return removeAll(s.dir)
-}
-
-// removeAll removes a folder, also where a command has made folders read-only, as package managers do.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if entry != nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // nothing runs that could put a link there
-			if err != nil {
-				return nil //nolint:nilerr // it may be read now, at the next look
-			}
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+	return disk.RemoveAll(s.dir)
 }

@@ -18,7 +18,7 @@ const asUser = "LANDLOCK_TEST_AS_USER"
 // ordinary is the user of that program.
 const ordinary = 65534
 
-// TestRootIsRefused: nothing could hold what root starts.
+// TestRootIsRefused: nothing would limit root's processes.
 func TestRootIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

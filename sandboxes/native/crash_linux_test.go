@@ -85,6 +85,18 @@ func TestNothingOutlivesRalph(t *testing.T) {
 	nothingLeft(t, run)
 }
 
+// TestOpenWantsMain: a program whose main does not call reexec.Main gets an error, not a second copy of itself.
+func TestOpenWantsMain(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), crashing+"=main", withoutMain+"=1")
+	out, err := cmd.CombinedOutput()
+	want := "open sandbox native: the sandbox starts this program again, so its main function has to call reexec.Main first\n"
+	if string(out) != want || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it says %q, %v; want %q", out, err, want)
+	}
+}
+
 // nothingLeft looks for what a sandbox could leave on the host.
 func nothingLeft(t *testing.T, run string) {
 	t.Helper()
@@ -93,7 +105,7 @@ func nothingLeft(t *testing.T, run string) {
 		t.Fatal(err)
 	}
 	for _, name := range lines {
-		if text, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(text), "ralph-sandbox\x00"+run) {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "\x00native\x00"+run) {
 			t.Errorf("%s: %q is left", name, text)
 		}
 	}

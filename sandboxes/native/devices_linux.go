@@ -9,34 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceNames are the devices inside: those that only a process's own data go through.
+// deviceNames are the devices inside: nothing but a process's own data goes through them.
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
-// pickDevices opens mounts of the host's device files. The device files that exist inside are these; no process in the
-// sandbox may make or open another.
-func pickDevices() (map[string]int, error) {
-	fds := make(map[string]int)
+// pickDevices opens mounts of the host's device files. Inside there are no others, and no process may make one.
+func pickDevices() (map[string]*os.File, error) {
+	mounts := make(map[string]*os.File)
 	for _, name := range deviceNames() {
-		fd, err := copyMount("/dev/" + name)
+		mount, err := copyMount("/dev/" + name)
 		if errors.Is(err, fs.ErrNotExist) && name == "tty" {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("show /dev/%s: %w", name, err)
+			return mounts, fmt.Errorf("show /dev/%s: %w", name, err)
 		}
-		fds[name] = fd
+		mounts[name] = mount
 	}
-	return fds, nil
+	return mounts, nil
 }
 
-// placeDevices furnishes /dev, with pseudo-terminals of the sandbox's own.
-func placeDevices(fds map[string]int) error {
-	for name, fd := range fds {
+// placeDevices fills /dev, with pseudo-terminals of the sandbox's own.
+func placeDevices(mounts map[string]*os.File) error {
+	for name, mount := range mounts {
 		path := "/dev/" + name
 		if err := makePlace(path, true); err != nil {
 			return err
 		}
-		if err := hang(fd, path); err != nil {
+		if err := attach(int(mount.Fd()), path); err != nil {
 			return fmt.Errorf("show %s: %w", path, err)
 		}
 	}

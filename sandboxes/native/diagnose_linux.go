@@ -9,23 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// instead is what is offered where namespaces are closed. There is no weaker wall under the name of native.
-const instead = "or choose --sandbox docker, podman or sbx, or the weaker --sandbox landlock"
+// instead names the other sandboxes for where namespaces are forbidden. Native itself never isolates less.
+const instead = "or choose docker, podman or sbx, or landlock, which is weaker"
 
-// diagnose adds to an error of the kernel what closes the way, and the command that opens it.
+// diagnose adds to an error of the kernel which setting forbids namespaces, and the command that allows them.
 func diagnose(err error) error {
-	closed := []struct{ file, value, mend string }{
-		{"/proc/sys/user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=15000"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
-	}
 	if !refused(err) {
 		return err
 	}
-	for _, c := range closed {
-		if text, readErr := os.ReadFile(c.file); readErr == nil && strings.TrimSpace(string(text)) == c.value {
-			return fmt.Errorf("this system keeps user namespaces from programs like ralph: allow them with: %s, %s (%w)",
-				c.mend, instead, err)
+	for _, c := range []struct{ file, forbids, fix string }{
+		{"/proc/sys/user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=15000"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+	} {
+		if text, readErr := os.ReadFile(c.file); readErr == nil && strings.TrimSpace(string(text)) == c.forbids {
+			return fmt.Errorf("this system forbids programs like ralph to make user namespaces: allow them with: %s, %s (%w)",
+				c.fix, instead, err)
 		}
 	}
 	if _, inside := os.Stat("/.dockerenv"); inside == nil || errors.Is(err, unix.ENOSYS) {
@@ -35,7 +34,7 @@ func diagnose(err error) error {
 	return fmt.Errorf("the kernel does not allow it, %s (%w)", instead, err)
 }
 
-// refused reports an error that says no, here or, in words, from the first process.
+// refused reports whether an error is a refusal by the kernel, met here or, as text, by the init process.
 func refused(err error) bool {
 	for _, e := range []unix.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL} {
 		if errors.Is(err, e) || e != unix.EINVAL && strings.HasSuffix(err.Error(), e.Error()) {

@@ -43,7 +43,7 @@ func (oneAddress) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 	return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 }
 
-func TestEgressIsTheOnlyWayOut(t *testing.T) {
+func TestProxyIsTheOnlyEgress(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "served "+r.Host)
@@ -59,32 +59,7 @@ func TestEgressIsTheOnlyWayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = proxy.Close() }()
-	// A test's own folder has a name that is too long for a socket.
-	dir, err := os.MkdirTemp("", "native-egress-") //nolint:usetesting // as said
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	socket, err := proxy.Listen(filepath.Join(dir, "e"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{
-		Run: "egress-" + dir, Worktree: t.TempDir(), Egress: socket,
-		Mounts: []sandboxes.Mount{{Host: self, Inside: "/srv/fetch", ReadOnly: true}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
+	box, socket := behind(t, proxy)
 	for url, want := range map[string]string{
 		"http://allowed.test/":                      "200 served allowed.test",
 		"http://refused.test/":                      "403 ", // or an error: it may come before the question
@@ -103,5 +78,66 @@ func TestEgressIsTheOnlyWayOut(t *testing.T) {
 	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", `test ! -e "$1" && env`, "sh", socket}, Stdout: &out})
 	if err != nil || !exit.OK() || !strings.Contains(out.String(), "HTTPS_PROXY=") {
 		t.Errorf("the socket is visible, or the proxy's variables are not: %+v, %v, %s", exit, err, &out)
+	}
+}
+
+// behind opens a sandbox with the proxy's network, in which /srv/fetch is this program.
+func behind(t *testing.T, proxy *egress.Proxy) (box sandboxes.Sandbox, socket string) {
+	t.Helper()
+	// A test's own folder has a name that is too long for a socket.
+	dir, err := os.MkdirTemp("", "native-egress-") //nolint:usetesting // as said
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket, err = proxy.Listen(filepath.Join(dir, "e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err = native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{
+		Run: "egress-" + dir, Worktree: t.TempDir(), Egress: socket,
+		Mounts: []sandboxes.Mount{{Host: self, Inside: "/srv/fetch", ReadOnly: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return box, socket
+}
+
+// A rule for this host's own loopback holds at its port, for programs that use no proxy for loopback too.
+func TestOwnLoopback(t *testing.T) {
+	t.Parallel()
+	serve := func() (port int, url string) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "served "+r.Host) }))
+		t.Cleanup(server.Close)
+		return server.Listener.Addr().(*net.TCPAddr).Port, server.URL
+	}
+	port, allowed := serve()
+	_, refused := serve()
+	proxy, err := egress.New(egress.Config{Allow: []egress.Rule{{Host: "localhost", Ports: []int{port}, AllowPrivate: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	box, _ := behind(t, proxy)
+	for url, want := range map[string]string{
+		allowed: "200 served 127.0.0.1:", strings.Replace(allowed, "127.0.0.1", "localhost", 1): "200 served localhost:", refused: "error:",
+	} {
+		var out bytes.Buffer
+		if _, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"/srv/fetch", fetching, url}, Stdout: &out, Stderr: &out}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s gives %q, want %q", url, &out, want)
+		}
 	}
 }

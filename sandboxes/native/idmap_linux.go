@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +9,11 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// mappers are user namespaces for mounts on which the files of one user appear as another's.
+// mappers are user namespaces for mounts that show the files of one user as another's.
 type mappers struct {
 	mu   sync.Mutex
 	open map[mapping]*os.File // guarded by mu
@@ -25,13 +28,12 @@ func (m *mappers) mount(path string, how mapping) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := copyMount(path)
+	file, err := copyMount(path)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), path)
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(namespace.Fd())}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+	if err := unix.MountSetattr(int(file.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("show the files of user %d to the sandbox's user (the file system must know id-mapped mounts, "+
 			"as ext4, xfs, btrfs and tmpfs do; or run ralph as an ordinary user): %w", how.fromUID, err)
@@ -39,7 +41,7 @@ func (m *mappers) mount(path string, how mapping) (*os.File, error) {
 	return file, nil
 }
 
-// show returns the mount of what is shown; nil when the first process has to try by itself.
+// show returns the mount of a shown file or folder; nil when the init process has to open it.
 func (m *mappers) show(s shown, who identity) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(s.Host, &st); err != nil {
@@ -50,13 +52,13 @@ func (m *mappers) show(s shown, who identity) (*os.File, error) {
 		file, err := m.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
 		if err == nil || s.Write {
 			return file, err
-		} // else it is seen as it is: readable where everybody may read it
+		} // without a mapping it is readable where everybody may read it
 	}
-	fd, err := copyMount(s.Host)
+	file, err := copyMount(s.Host)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the first process says why it cannot
+		return nil, nil //nolint:nilerr // the init process says why
 	}
-	return os.NewFile(uintptr(fd), s.Host), nil
+	return file, nil
 }
 
 // openToAll reports whether every user may use the file, or the folder.
@@ -68,7 +70,7 @@ func openToAll(mode uint32) bool {
 	return mode&read != 0
 }
 
-// namespace returns the user namespace for a mapping. They are few, and kept as long as the provider.
+// namespace returns the user namespace for a mapping. There are few of them; they stay open as long as the provider.
 func (m *mappers) namespace(how mapping) (*os.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,51 +88,34 @@ func (m *mappers) namespace(how mapping) (*os.File, error) {
 	return f, nil
 }
 
-// newNamespace borrows the namespace of a process that lives just long enough: this program as a first process, which
-// waits for a plan that never comes.
-func newNamespace(how mapping) (*os.File, error) {
-	ours, theirs, err := pair()
+// newNamespace borrows the namespace of a process that lives just long enough: an init process that gets no plan.
+func newNamespace(how mapping) (file *os.File, err error) {
+	c, err := supervisor.Start(supervisor.Process{Role: role, Namespaces: unix.CLONE_NEWUSER, Dies: true})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = ours.Close() }()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		_ = theirs.Close()
-		return nil, err
-	}
-	p, err := startApart("", unix.CLONE_NEWUSER, null, null, null, theirs)
-	_, _ = theirs.Close(), null.Close()
-	if err != nil {
-		return nil, err
-	}
-	var file *os.File
+	defer func() { err = errors.Join(err, c.Kill(context.Background())) }()
 	who := identity{insideUID: how.fromUID, insideGID: how.fromGID, hostUID: how.toUID, hostGID: how.toGID, root: true}
-	if err = who.mapTo(p.Pid); err == nil {
-		file, err = os.Open(procFile(p.Pid, "ns/user"))
+	if err := who.mapTo(c.PID()); err != nil {
+		return nil, err
 	}
-	_ = p.Kill()
-	_, waitErr := p.Wait()
-	if err != nil {
-		return nil, errors.Join(err, waitErr)
-	}
-	return file, nil
+	return os.Open(procFile(c.PID(), "ns/user"))
 }
 
-// mapOwners mounts what is shown, when ralph is root, so that the processes inside can use it as its owner could: they
-// are another user, who may not even get to it. What the plan then says of it is where its mount comes.
+// mapOwners mounts what is shown, when ralph is root, so that the processes inside, which are another user, can use it as
+// its owner could. The plan then says which of the given files is its mount.
 func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err error) {
 	if !who.root {
 		return nil, nil
 	}
 	defer func() {
 		if err != nil {
-			closeAll(given)
+			closeFiles(given)
 		}
 	}()
 	for i := range out.Shown {
 		s := &out.Shown[i]
-		if s.system {
+		if s.system || out.isOver(*s) {
 			continue
 		}
 		file, err := p.mappers.show(*s, who)

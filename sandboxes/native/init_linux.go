@@ -1,184 +1,153 @@
 package native
 
 import (
-	"encoding/gob"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime"
-	"runtime/debug"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// initName is the first argument, in the place of the program's name, of a sandbox's first process. The second is the
-// run's id: by these two a crashed ralph's sandboxes are found, and a person sees in ps what they are.
-const initName = "ralph-sandbox"
+// role is that of a sandbox's init process.
+const role = "native"
 
-// prepare is the third argument while the sandbox is being built.
-const prepare = "prepare"
-
-// Descriptors of the first process.
-const (
-	channelFD = 3
-	planFD    = 4
-	egressFD  = 5 // the egress socket's place in the file system; only with egress
-)
-
-// Init makes this process the first one of a sandbox when it was started to be that, and then returns only when the
-// sandbox ends: inside is true and the program must exit with the status. In every other process it returns at once.
-// A program that opens sandboxes calls it, with os.Args, before anything else.
-//
-// catch makes the process survive every signal that can be caught; signals belong to the program, not to this package.
-// Nil is allowed: then a command can end its own sandbox with a signal.
-func Init(args []string, catch func()) (status int, inside bool) {
-	if len(args) < 2 || args[0] != initName {
-		return 0, false
-	}
-	conn, err := connect(os.NewFile(channelFD, "channel"))
-	if err != nil {
-		return 1, true // there is nobody to tell: ralph did not start this
-	}
-	if len(args) == 3 && args[2] == prepare {
-		err = build(conn)
-	} else {
-		if catch != nil {
-			catch()
-		}
-		err = live(conn)
-	}
-	if err != nil {
-		_ = send(conn, event{Kind: kindFailed, Error: err.Error()})
-		return 1, true
-	}
-	return 0, true
+func init() { //nolint:gochecknoinits // a registration
+	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(live) })
 }
 
-// build makes the sandbox around this process, gives up what that needed, and starts the program anew, so that no
-// thread of it is left that was more powerful. It returns only with an error.
-func build(conn *net.UnixConn) error {
-	// Descriptors are used by their numbers here. The collector, which closes files that nothing refers to any more,
-	// must not run before the program starts anew.
-	debug.SetGCPercent(-1)
-	runtime.LockOSThread() // the last steps are for one thread, which alone survives them
-	var p plan
-	files, err := receive(conn, &p)
-	if err != nil {
-		return fmt.Errorf("read the plan: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hide the first process: %w", err)
-	}
-	if err := p.assume(); err != nil {
-		return err
-	}
-	if err := unix.Sethostname([]byte(hostname)); err != nil {
-		return fmt.Errorf("set the host name: %w", err)
-	}
-	if err := loopbackUp(); err != nil {
-		return err
-	}
-	if p.Egress != "" {
-		if err := keepEgress(&p, files); err != nil {
-			return err
-		}
-	}
-	if err := makeRoot(&p, files); err != nil {
-		return err
-	}
-	if err := keepPlan(&p); err != nil {
-		return err
-	}
-	if err := limitSelf(p.PIDs); err != nil {
-		return err
-	}
-	file, err := conn.File() // a copy that blocks, which the connection did not
-	if err != nil {
-		return err
-	}
-	if err := keep(int(file.Fd()), channelFD); err != nil {
-		return err
-	}
-	if err := unix.CloseRange(egressFD+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return fmt.Errorf("close what the sandbox must not keep: %w", err)
-	}
-	if err := dropPrivileges(); err != nil {
-		return err
-	}
-	err = unix.Exec("/proc/self/exe", []string{initName, p.Run}, firstEnv())
-	return fmt.Errorf("start the first process: %w", err)
-}
-
-// firstEnv is the environment of the first process. Few threads are enough for it.
-func firstEnv() []string { return []string{"GOMAXPROCS=2", "GOTRACEBACK=none"} }
-
-// keepEgress keeps the way to the egress socket, which is not shown inside.
-func keepEgress(p *plan, given []*os.File) error {
-	if p.EgressGiven > 0 {
-		if p.EgressGiven > len(given) {
-			return errors.New("open the egress socket: its mount is missing")
-		}
-		return keep(int(given[p.EgressGiven-1].Fd()), egressFD)
-	}
-	fd, err := unix.Open(p.Egress, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open the egress socket %s: %w", p.Egress, err)
-	}
-	return keep(fd, egressFD)
-}
-
-// keepPlan leaves the plan to the program's next start.
-func keepPlan(p *plan) error {
-	packet, err := encode(p)
-	if err != nil {
-		return err
-	}
-	file, err := memory(packet[1:])
-	if err != nil {
-		return err
-	}
-	return keep(int(file.Fd()), planFD)
-}
-
-// keep gives a file a number that survives the program's next start.
-func keep(fd, as int) error {
-	if err := unix.Dup3(fd, as, 0); err != nil {
-		return fmt.Errorf("keep descriptor %d: %w", as, err)
-	}
-	return nil
-}
-
-// live is the sandbox's life: the first process without any privilege. It ends with the conversation.
+// live is the whole life of the init process: it makes the sandbox around itself, gives up what that needed, and runs
+// commands until ralph closes the sandbox or is no more.
 func live(conn *net.UnixConn) error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hide the first process: %w", err)
-	}
-	for fd := range egressFD + 1 {
-		unix.CloseOnExec(fd)
-	}
+	reexec.CatchSignals()
+	runtime.LockOSThread() // this thread starts the commands, see dropPrivileges
+	score := supervisor.OpenScore()
 	var p plan
-	file := os.NewFile(planFD, "plan")
-	err := gob.NewDecoder(io.NewSectionReader(file, 0, maxMessage)).Decode(&p)
-	_ = file.Close()
+	given, err := supervisor.Receive(conn, &p)
 	if err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	s := newServer(conn, &p)
-	if p.Egress != "" {
-		stop, err := forward(egressPath)
+	out, err := p.build(given)
+	if err != nil {
+		return err
+	}
+	if out != nil {
+		defer func() { _ = out.Close() }()
+		stop, err := forward(fmt.Sprintf("/proc/self/fd/%d", out.Fd()))
 		if err != nil {
 			return fmt.Errorf("forward to the egress socket: %w", err)
 		}
 		defer stop()
 	}
-	if err := s.say(event{Kind: kindReady}); err != nil {
-		return err
+	c := supervisor.Config{Limit: p.PIDs, Score: score}
+	if p.WatchMemory {
+		c.Memory = p.Memory
 	}
-	err = s.serve()
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, unix.ECONNRESET) {
-		return nil // ralph has closed the sandbox, or is no more
+	if p.WatchPIDs {
+		c.PIDs = p.PIDs
 	}
-	return err
+	return supervisor.Serve(conn, c)
+}
+
+// build makes the sandbox and drops all privileges. It returns the egress socket's place in the file system, which is not
+// shown inside; nil without egress.
+func (p *plan) build(given []*os.File) (out *os.File, err error) {
+	if err := undumpable(); err != nil {
+		return nil, err
+	}
+	if err := p.assume(); err != nil {
+		return nil, err
+	}
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return nil, fmt.Errorf("set the host name: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return nil, err
+	}
+	if out, err = p.openEgress(given); err != nil {
+		return nil, err
+	}
+	if err := makeRoot(p, given); err != nil {
+		return nil, err
+	}
+	if err := limitSelf(p.PIDs); err != nil {
+		return nil, err
+	}
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("keep open files from commands: %w", err)
+	}
+	if err := dropPrivileges(p.refused()...); err != nil {
+		return nil, err
+	}
+	return out, undumpable() // a change of user or capabilities may have changed it
+}
+
+// undumpable keeps commands from looking into this process.
+func undumpable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("protect the init process: %w", err)
+	}
+	return nil
+}
+
+// assume makes this process the sandbox's user, when root has started it.
+func (p *plan) assume() error {
+	if !p.Assume {
+		return nil
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("leave all groups: %w", err)
+	}
+	if err := syscall.Setresgid(p.GID, p.GID, p.GID); err != nil {
+		return fmt.Errorf("become group %d: %w", p.GID, err)
+	}
+	if err := syscall.Setresuid(p.UID, p.UID, p.UID); err != nil {
+		return fmt.Errorf("become user %d: %w", p.UID, err)
+	}
+	// The change of user has cancelled this.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with ralph: %w", err)
+	}
+	return nil
+}
+
+// openEgress opens the egress socket's place.
+func (p *plan) openEgress(given []*os.File) (*os.File, error) {
+	switch {
+	case p.Egress == "":
+		return nil, nil //nolint:nilnil // there is no egress
+	case p.EgressGiven > len(given):
+		return nil, errors.New("open the egress socket: its mount is missing")
+	case p.EgressGiven > 0:
+		return given[p.EgressGiven-1], nil
+	}
+	fd, err := unix.Open(p.Egress, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the egress socket %s: %w", p.Egress, err)
+	}
+	return os.NewFile(uintptr(fd), p.Egress), nil
+}
+
+// forward forwards what commands send to the egress socket, until stop is called.
+func forward(socket string) (stop func(), err error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket})
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
+	return func() {
+		cancel(nil)
+		running.Wait()
+	}, nil
 }

@@ -2,17 +2,19 @@ package native_test
 
 import (
 	"os"
-	"os/signal"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/ralph-pool/ralph/sandboxes/native"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
+// withoutMain is set in the environment of a program that forgets to call reexec.Main.
+const withoutMain = "NATIVE_TEST_WITHOUT_MAIN"
+
 func TestMain(m *testing.M) {
-	if status, inside := native.Init(os.Args, func() { signal.Notify(make(chan os.Signal, 1)) }); inside {
-		os.Exit(status)
+	if os.Getenv(withoutMain) == "" {
+		reexec.Main()
 	}
 	if status, inside := other(); inside {
 		os.Exit(status)

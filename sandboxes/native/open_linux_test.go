@@ -138,3 +138,63 @@ func TestPathIsWhatCanBeSeen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// No thread of the init process keeps a privilege. The bounding set of the one that starts commands is theirs, which the
+// escape suite looks at.
+func TestInitHasNoPrivileges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := "privileges-" + dir
+	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{Run: run, Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = box.Close(context.WithoutCancel(t.Context())) }()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, name := range lines {
+		if text, err := os.ReadFile(name); err != nil || !strings.HasSuffix(string(text), "\x00native\x00"+run+"\x00") {
+			continue
+		}
+		threads, err := filepath.Glob(filepath.Join(filepath.Dir(name), "task", "*", "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			text, err := os.ReadFile(thread)
+			if err != nil {
+				continue // it has ended
+			}
+			seen++
+			if !strings.Contains(string(text), "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t") ||
+				!strings.Contains(string(text), "CapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n") {
+				t.Errorf("%s:\n%s", thread, text)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d threads were seen", seen)
+	}
+}
+
+// A limit that is no amount is the default, as with the other providers.
+func TestLimitsHaveDefaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{
+		Run: "limits-" + dir, Worktree: dir, Limits: sandboxes.Limits{Memory: -1, CPUs: -1, PIDs: -1, Disk: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "echo x >$HOME/f; (true); exit 7"}})
+	if err != nil || exit.Code != 7 {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

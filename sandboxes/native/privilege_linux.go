@@ -4,25 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
+	"github.com/ralph-pool/ralph/internal/seccomp"
 )
 
-// needed are the capabilities, over the sandbox's own namespaces only, with which the first process builds the sandbox.
-// It keeps none.
-func needed() []uintptr {
-	return []uintptr{
+// needed are the capabilities, over the sandbox's own namespaces only, with which the init process builds the sandbox. It
+// keeps none.
+func needed(overlay bool) []uintptr {
+	caps := []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_SETUID, unix.CAP_SETGID,
 	}
+	if overlay {
+		caps = append(caps, unix.CAP_DAC_OVERRIDE) // overlayfs works in a folder that is closed to all
+	}
+	return caps
 }
 
-// dropPrivileges gives up every capability for good, makes gaining any by a program's file impossible, and filters
-// system calls. It is for the calling thread, and what that becomes and starts.
-func dropPrivileges() error {
+// dropPrivileges gives up every capability for good, makes gaining any by a program's file impossible, and filters system
+// calls. The kernel keeps all of this for each thread, so each step is taken by all threads at once.
+func dropPrivileges(more ...seccomp.Rule) error {
+	// The bounding set is for what this process starts, which the calling thread does; so it alone, and cheaply, drops it.
 	for c := uintptr(0); c <= 63; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
@@ -32,28 +41,48 @@ func dropPrivileges() error {
 			return fmt.Errorf("give up capability %d: %w", c, err)
 		}
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	all := func(call, a, b uintptr) error {
+		if _, _, errno := psx.Syscall6(call, a, b, 0, 0, 0, 0); errno != 0 {
+			return errno
+		}
+		return nil
+	}
+	if err := all(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
 		return fmt.Errorf("give up ambient capabilities: %w", err)
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
+	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	none := new([2]unix.CapUserData)
+	var pinned runtime.Pinner // the calls are made with plain numbers
+	defer pinned.Unpin()
+	pinned.Pin(header)
+	pinned.Pin(none)
+	if err := all(unix.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(none))); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	if err := all(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return fmt.Errorf("refuse new privileges: %w", err)
 	}
-	return installFilter()
+	return seccomp.Install(more...)
 }
 
-// limitSelf sets the limits that everything inside inherits, from its first instruction on.
+// refused are calls that take memory which is in no process's count. A control group counts it; watching processes does not.
+func (p *plan) refused() []seccomp.Rule {
+	if !p.WatchMemory {
+		return nil
+	}
+	return seccomp.Refuse(unix.ENOSYS, []uint32{
+		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
+	})
+}
+
+// limitSelf sets the limits that every command inherits, from its first instruction on.
 func limitSelf(pids int) error {
 	// 1, not 0: with 0 the kernel still starts the host's crash handler, as the host's root, when one is set.
 	core := unix.Rlimit{Cur: 1, Max: 1}
 	if err := unix.Prlimit(0, unix.RLIMIT_CORE, &core, nil); err != nil {
 		return fmt.Errorf("limit core dumps: %w", err)
 	}
-	// Counted in this user namespace only. Commands get less, once they have started; see limitCommand.
+	// It counts in this user namespace only. The supervisor sets a lower limit for each command.
 	n := uint64(pids + cgroup.Spare)
 	var now unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &now); err == nil && n > now.Max {
@@ -66,8 +95,8 @@ func limitSelf(pids int) error {
 	return nil
 }
 
-// limitWatchers leaves to the host's user, and to other sandboxes, the most of what watching files takes: the kernel
-// counts it for each user of the host. It needs a /proc that is not covered yet.
+// limitWatchers leaves most file watchers to the host's user and to other sandboxes: the kernel counts them for each user
+// of the host. It needs a /proc that is not covered yet.
 func limitWatchers() {
 	const share = 4
 	for _, kind := range []string{"instances", "watches"} {

@@ -7,26 +7,31 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// openLimit is how long a sandbox may take to open; usually it takes hundredths of a second.
-const openLimit = 30 * time.Second
+// allNamespaces are the sandbox's own.
+const allNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // Provider is the provider "native".
 type Provider struct {
 	show    []string
 	path    string
-	places  func() cgroup.Places // tried out once
+	places  func() cgroup.Places // looked for once
 	mappers mappers
+	layers  layers
 }
 
-// New returns the provider. Nothing is looked at or made before it is used.
+// New returns the provider. It looks at nothing and makes nothing before it is used.
 func New(c Config) *Provider {
 	path := c.Path
 	if path == "" {
@@ -35,14 +40,18 @@ func New(c Config) *Provider {
 	return &Provider{show: slices.Clone(c.Show), path: path, places: sync.OnceValue(cgroup.Find)}
 }
 
-// Capabilities says what this host lets the provider do.
+// Capabilities says what the provider can do on this host.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
-	return sandboxes.Capabilities{
-		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: p.Enforcement().all(),
+	c := sandboxes.Capabilities{
+		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: p.Enforcement().all(), Home: true,
 	}
+	if _, ok := p.places()["memory"]; !ok {
+		c.Weaker = "no control group can be made here, so the memory limit only watches processes: the kernel's memory for sockets and pipes is not limited"
+	}
+	return c
 }
 
-// Enforcement says how each limit is held on this host.
+// Enforcement says how each limit is enforced on this host.
 func (p *Provider) Enforcement() Enforcement {
 	by := func(controller, otherwise string) string {
 		at, ok := p.places()[controller]
@@ -54,19 +63,19 @@ func (p *Provider) Enforcement() Enforcement {
 		}
 		return "control group v1"
 	}
-	const watched = "looked at every 50 ms"
+	const watched = "looked at every 50 ms or more often"
 	return Enforcement{
 		Memory: by("memory", watched), CPUs: by("cpu", ""), PIDs: by("pids", "resource limit and "+watched),
 		Disk: "size of the scratch file system",
 	}
 }
 
-// all reports whether every limit holds.
+// all reports whether every limit is enforced.
 func (e Enforcement) all() bool {
 	return e.Memory != "" && e.CPUs != "" && e.PIDs != "" && e.Disk != ""
 }
 
-// Check opens a sandbox and closes it again. The error is one line that says what is missing and what mends it.
+// Check opens a sandbox and closes it again. The error is one line that says what is missing and how to fix it.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -80,7 +89,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return box.Close(ctx)
+	return box.Close(context.WithoutCancel(ctx)) // or a Check that is stopped now leaves it
 }
 
 // Open makes a sandbox.
@@ -99,8 +108,9 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 }
 
 func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox, err error) {
-	limited, cancel := context.WithTimeoutCause(ctx, openLimit, fmt.Errorf("it is not ready after %s", openLimit))
-	defer cancel()
+	if err := reexec.Check(); err != nil {
+		return nil, err
+	}
 	out, err := p.newPlan(spec)
 	if err != nil {
 		return nil, err
@@ -110,41 +120,50 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		return nil, err
 	}
 	out.Assume = who.root
+	if err := out.ownTree(who); err != nil {
+		return nil, err
+	}
 	given, err := p.mapOwners(out, who)
 	if err != nil {
 		return nil, diagnose(err)
 	}
-	defer closeAll(given)
-	f, err := startFirst(out.Run, who)
+	defer closeFiles(given)
+	c, err := supervisor.Start(supervisor.Process{Role: role, Run: out.Run, Namespaces: allNamespaces, Caps: needed(out.HomeLayer || out.Lower), Dies: true})
 	if err != nil {
 		return nil, diagnose(err)
 	}
 	var g *cgroup.Group
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.kill(context.WithoutCancel(ctx)), g.Remove(context.WithoutCancel(ctx)))
+			err = errors.Join(err, c.Kill(context.WithoutCancel(ctx)), g.Remove(context.WithoutCancel(ctx)))
 		}
 	}()
-	l := withDefaults(spec.Limits)
+	if err := who.mapTo(c.PID()); err != nil {
+		return nil, diagnose(err)
+	}
+	l := spec.Limits.WithDefaults()
 	if g, err = p.places().Make(out.Run, cgroup.Limits{Memory: l.Memory, CPUs: l.CPUs, PIDs: l.PIDs}); err != nil {
 		return nil, err
 	}
-	if err := cgroup.Enter(g.Dirs(), f.process.Pid); err != nil {
+	if err := cgroup.Enter(g.Dirs(), c.PID()); err != nil {
 		return nil, err
 	}
-	out.WatchMemory, out.WatchPIDs = !g.Holds("memory"), !g.Holds("pids")
-	if err := f.handOver(limited, out, given); err != nil {
-		return nil, diagnose(err)
-	}
+	out.WatchMemory, out.WatchPIDs = !g.Limits("memory"), !g.Limits("pids")
 	env := baseEnv(out.path(p.path))
 	if spec.Egress != "" {
 		env = append(env, egress.Env()...)
 	}
 	env = append(env, "PWD="+out.Worktree)
-	return newSandbox(f, g, out, append(env, spec.Env...), who), nil
+	err = c.Open(ctx, out, given, supervisor.Commands{
+		Dir: out.Worktree, Env: append(env, spec.Env...), Own: who.root, UID: who.hostUID, GID: who.hostGID,
+	})
+	if err != nil {
+		return nil, diagnose(err)
+	}
+	return &sandbox{client: c, group: g, plan: out}, nil
 }
 
-// Reap ends what a crashed ralph has left of a run.
+// Reap kills and removes what a crashed ralph has left of a run.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox native: the run has no id")

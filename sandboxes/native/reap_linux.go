@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// killFirsts kills the first processes of a run's sandboxes, and waits: when one has ended, so has all in its sandbox.
+// killFirsts kills the init processes of a run's sandboxes, and waits: when one has ended, so has its whole sandbox.
 func killFirsts(ctx context.Context, run string) error {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -31,12 +34,12 @@ func killFirsts(ctx context.Context, run string) error {
 	return all
 }
 
-// isFirst reports whether a process is the first one of a run's sandbox. Its arguments can be read by everybody and
-// changed by nobody. What a command imitates inside a sandbox, it does to its own harm.
+// isFirst reports whether a process is the init process of a run's sandbox. Everybody can read its arguments and nobody
+// can change them. A command inside a sandbox that imitates them harms only itself.
 func isFirst(pid int, run string) bool {
-	args := make([]byte, len(initName)+len(run)+2)
-	n := readFile(procFile(pid, "cmdline"), args)
-	return bytes.Equal(args[:n], []byte(initName+"\x00"+run+"\x00"))
+	args, _ := os.ReadFile(procFile(pid, "cmdline"))
+	_, ours, _ := bytes.Cut(args, []byte{0}) // after the program's name
+	return string(ours) == strings.Join(append(reexec.Args(role, run), ""), "\x00")
 }
 
 func killFirst(ctx context.Context, pid int, run string) error {
@@ -48,7 +51,7 @@ func killFirst(ctx context.Context, pid int, run string) error {
 		return fmt.Errorf("end process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !isFirst(pid, run) { // the number was another's before the handle was ours
+	if !isFirst(pid, run) { // the number belonged to another process before this one had the handle
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {

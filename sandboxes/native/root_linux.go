@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,21 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is where the one file system for all that is thrown away is mounted, out of sight of the commands' eyes.
+// scratch is where the file system for everything temporary is mounted, while the root is built.
 const scratch = "/.scratch"
 
-// makeRoot replaces the root of this process's mount namespace. What is shown of the host is picked up first and put in
-// its place when nothing else of the host is left, so that no link in a worktree leads the builder out.
+// makeRoot replaces the root of this process's mount namespace. It opens mounts of the shown folders first and attaches
+// them when nothing else of the host is left, so that no link in a worktree can lead it out.
 func makeRoot(p *plan, given []*os.File) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	links := systemLinks()
-	fds, err := pickUp(p, given)
+	mounts, err := pickUp(p, given)
+	defer closeFiles(mounts)
 	if err != nil {
 		return err
 	}
 	devices, err := pickDevices()
+	defer closeFiles(slices.Collect(maps.Values(devices)))
 	if err != nil {
 		return err
 	}
@@ -39,8 +42,17 @@ func makeRoot(p *plan, given []*os.File) error {
 		return err
 	}
 	for i, s := range p.Shown {
-		if err := place(fds[i], s); err != nil {
+		put := func() error { return place(int(mounts[i].Fd()), s) }
+		if p.isOver(s) {
+			put = p.layTree
+		}
+		if err := put(); err != nil {
 			return fmt.Errorf("show %s: %w", s.Inside, err)
+		}
+		if s.Inside == layerPlace { // before whatever is shown below the home
+			if err := layHome(); err != nil {
+				return err
+			}
 		}
 	}
 	if p.GitDir != "" {
@@ -51,35 +63,89 @@ func makeRoot(p *plan, given []*os.File) error {
 	return finishRoot(p)
 }
 
+// layerPlace is where the lower layer of the home is mounted, while the root is built.
+const layerPlace = "/.layer"
+
+// layHome mounts the home over its lower layer. What changes is on the scratch space, below the mount. Where the kernel
+// cannot (overlayfs needs extended attributes there, as tmpfs has them since Linux 6.6), the home stays empty.
+func layHome() error {
+	upper, work := filepath.Join(home, "upper"), filepath.Join(home, "work")
+	for _, dir := range []string{upper, work} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	err := unix.Setxattr(upper, "user.overlay.opaque", []byte("n"), 0)
+	if err == nil {
+		err = unix.Removexattr(upper, "user.overlay.opaque")
+	}
+	if err == nil {
+		err = overlay(home, layerPlace, upper, work)
+	}
+	if err != nil {
+		if err := errors.Join(os.Remove(upper), os.RemoveAll(work)); err != nil {
+			return err
+		}
+	}
+	return removeMount(layerPlace)
+}
+
+// overlay mounts a folder in which changes of lower go to upper. Without userxattr the kernel mounts it as well, but cannot
+// write there that a folder of lower is gone.
+func overlay(at, lower, upper, work string) error {
+	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,lowerdir="+lower+",upperdir="+upper+",workdir="+work)
+}
+
+func removeMount(at string) error {
+	if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmount %s: %w", at, err)
+	}
+	return os.Remove(at)
+}
+
 // pickUp opens a mount of everything that is shown.
-func pickUp(p *plan, given []*os.File) (fds []int, err error) {
+func pickUp(p *plan, given []*os.File) (mounts []*os.File, err error) {
 	for _, s := range p.Shown {
-		if s.Given > 0 {
-			if s.Given > len(given) {
-				return nil, fmt.Errorf("show %s: its mount is missing", s.Host)
-			}
-			fds = append(fds, int(given[s.Given-1].Fd()))
+		if p.isOver(s) {
+			mounts = append(mounts, nil)
 			continue
 		}
-		fd, err := copyMount(s.Host)
+		if s.Given > len(given) {
+			return mounts, fmt.Errorf("show %s: its mount is missing", s.Host)
+		}
+		if s.Given > 0 {
+			mounts = append(mounts, given[s.Given-1])
+			continue
+		}
+		mount, err := copyMount(s.Host)
 		if errors.Is(err, unix.EACCES) {
-			return nil, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; look with: namei -m " + s.Host)
+			return mounts, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; look with: namei -m " + s.Host)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("show %s: %w", s.Host, err)
+			return mounts, fmt.Errorf("show %s: %w", s.Host, err)
 		}
-		fds = append(fds, fd)
+		mounts = append(mounts, mount)
 	}
-	return fds, nil
+	return mounts, nil
 }
 
-// copyMount returns a mount of a file or folder, with all that is mounted below it, that hangs nowhere yet.
-func copyMount(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
-// enterEmpty makes an empty root and lets go of the host's. The host's /proc must be seen until the new one is mounted:
-// the kernel gives no process more of it than it had.
+// copyMount returns a mount of a file or folder, with all that is mounted below it, that is attached nowhere yet.
+func copyMount(path string) (*os.File, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// enterEmpty makes an empty root and unmounts the host's. The host's /proc has to be there until the new one is mounted:
+// the kernel shows no process more of /proc than it saw before.
 func enterEmpty() error {
 	const base, old = "/tmp", "/.old" // the host's own /tmp is back as soon as the root has moved away
 	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m,nr_inodes=4k"); err != nil {
@@ -101,12 +167,12 @@ func enterEmpty() error {
 		return fmt.Errorf("mount /proc (is ralph itself in a container that hides parts of it?): %w", err)
 	}
 	if err := unix.Unmount(old, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("let go of the host's files: %w", err)
+		return fmt.Errorf("unmount the host's files: %w", err)
 	}
 	return os.Remove(old)
 }
 
-// furnish makes the folders that every sandbox has.
+// furnish makes the folders and settings that every sandbox has.
 func furnish(p *plan, links map[string]string) error {
 	if err := mountScratch(p.Disk); err != nil {
 		return err
@@ -132,7 +198,8 @@ func furnish(p *plan, links map[string]string) error {
 	return placeScratch()
 }
 
-// mountScratch mounts what /tmp, the home and the other places to write share, so that one limit holds for all.
+// mountScratch mounts the file system that /tmp, the home and the other writable places share, so that one limit is for
+// all of them.
 func mountScratch(size int64) error {
 	if err := os.Mkdir(scratch, 0o755); err != nil {
 		return err
@@ -144,7 +211,7 @@ func mountScratch(size int64) error {
 	return nil
 }
 
-// placeScratch puts the parts of the scratch space in their places.
+// placeScratch mounts the parts of the scratch space in their places.
 func placeScratch() error {
 	if err := os.MkdirAll("/dev/shm", 0o755); err != nil {
 		return err
@@ -176,7 +243,7 @@ func placeScratch() error {
 	return os.Remove(scratch)
 }
 
-// place hangs a mount where it is shown.
+// place attaches a mount where it is shown.
 func place(fd int, s shown) error {
 	if err := makePlace(s.Inside, s.File); err != nil {
 		return err
@@ -186,12 +253,12 @@ func place(fd int, s shown) error {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		return fmt.Errorf("make it harmless: %w", err)
+		return fmt.Errorf("restrict the mount: %w", err)
 	}
-	return hang(fd, s.Inside)
+	return attach(fd, s.Inside)
 }
 
-func hang(fd int, inside string) error {
+func attach(fd int, inside string) error {
 	return unix.MoveMount(fd, "", unix.AT_FDCWD, inside, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
@@ -206,7 +273,7 @@ func makePlace(path string, file bool) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY|unix.O_NONBLOCK, 0o444)
 	if err != nil {
 		if _, there := os.Lstat(path); there == nil {
-			return nil // it need not be readable
+			return nil // it may be unreadable
 		}
 		return err
 	}
@@ -220,16 +287,17 @@ func coverGitFile(p *plan) error {
 	if err := os.WriteFile(text, []byte("gitdir: "+p.GitDir+"\n"), 0o444); err != nil {
 		return err
 	}
-	fd, err := copyMount(text)
+	cover, err := copyMount(text)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer func() { _ = cover.Close() }()
+	fd := int(cover.Fd())
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
 		return err
 	}
-	// Whatever is there now, it must be the file itself that is covered, not what a link leads to.
+	// The file itself has to be covered, not the target of a link.
 	at, err := unix.Open(filepath.Join(p.Worktree, ".git"), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("cover the worktree's .git file: %w", err)
@@ -246,10 +314,10 @@ func coverGitFile(p *plan) error {
 	return os.Remove(text)
 }
 
-// finishRoot hides what of /proc is the machine's, and makes the root read-only.
+// finishRoot hides the machine's part of /proc, and makes the root read-only.
 func finishRoot(p *plan) error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0)
-	// The filter over system calls refuses new namespaces; should it ever have a hole, the kernel refuses them too.
+	// The filter over system calls refuses new namespaces. This refuses them a second time.
 	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	limitWatchers()
 	if err := maskProc(); err != nil {
@@ -264,13 +332,8 @@ func finishRoot(p *plan) error {
 	return os.Chdir(p.Worktree)
 }
 
-// maskProc hides files of /proc that tell of the whole machine or change it.
+// maskProc hides files of /proc that are about the whole machine or change it.
 func maskProc() error {
-	null, err := copyMount("/dev/null")
-	if err != nil {
-		return err
-	}
-	_ = unix.Close(null)
 	for _, name := range []string{
 		"kcore", "keys", "key-users", "sysrq-trigger", "timer_list", "timer_stats", "sched_debug", "latency_stats",
 		"kmsg", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "slabinfo", "vmallocinfo", "pagetypeinfo", "iomem",
@@ -305,16 +368,17 @@ func maskProc() error {
 
 // coverReadOnly puts a read-only view of a folder over it.
 func coverReadOnly(path string) error {
-	fd, err := copyMount(path)
+	mount, err := copyMount(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer func() { _ = mount.Close() }()
+	fd := int(mount.Fd())
 	attr := unix.MountAttr{
 		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC,
 	}
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		return err
 	}
-	return hang(fd, path)
+	return attach(fd, path)
 }

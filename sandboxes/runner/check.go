@@ -11,35 +11,29 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// problem is what is wrong with the values, whatever the provider.
-func (c Config) problem() error {
+// check refuses values that no provider could use.
+func (c Config) check() error {
+	spec := c.Session.Spec
 	switch {
-	case (c.Provider == nil) == (c.Image == nil):
+	case (c.Session.Provider == nil) == (c.Image == nil):
 		return errors.New("name a provider or an image, and not both")
-	case !filepath.IsAbs(c.Spec.Worktree):
-		return fmt.Errorf("workspace %q is not an absolute path", c.Spec.Worktree)
+	case !filepath.IsAbs(spec.Worktree):
+		return fmt.Errorf("workspace %q is not an absolute path", spec.Worktree)
 	case !filepath.IsAbs(c.Artefacts):
 		return fmt.Errorf("folder of artefacts %q is not an absolute path", c.Artefacts)
 	case c.MaxLog < 0:
 		return errors.New("the limit of logs is negative")
-	}
-	switch c.Network {
-	case NetworkNone, NetworkOpen:
-		if c.Spec.Egress != "" {
-			return fmt.Errorf("network %q uses no egress proxy, but one is named; choose %q", c.Network, NetworkAllowed)
-		}
-	case NetworkAllowed:
-		if c.Spec.Egress == "" {
-			return fmt.Errorf("network %q needs the socket of an egress proxy", c.Network)
-		}
-	default:
+	case c.Network != NetworkNone && c.Network != NetworkAllowed && c.Network != NetworkOpen:
 		return fmt.Errorf("network %q is not one of %s, %s, %s", c.Network, NetworkNone, NetworkAllowed, NetworkOpen)
+	case c.Network == NetworkAllowed && spec.Egress == "":
+		return fmt.Errorf("network %q needs the socket of an egress proxy", c.Network)
+	case c.Network != NetworkAllowed && spec.Egress != "":
+		return fmt.Errorf("network %q uses no egress proxy, but one is named; choose %q", c.Network, NetworkAllowed)
+	// A program inside that can write to the artefacts could forge the record, and replace its folders by links.
+	case overlap(c.Artefacts, spec.Worktree):
+		return fmt.Errorf("artefacts %s and workspace %s overlap; choose another folder", c.Artefacts, spec.Worktree)
 	}
-	// Who can write to the artefacts from inside can forge the record, and lead it elsewhere by a link.
-	if overlap(c.Artefacts, c.Spec.Worktree) {
-		return fmt.Errorf("artefacts %s and workspace %s overlap; choose another folder", c.Artefacts, c.Spec.Worktree)
-	}
-	for _, m := range c.Spec.Mounts {
+	for _, m := range spec.Mounts {
 		if overlap(c.Artefacts, m.Host) {
 			return fmt.Errorf("artefacts %s and mount %s overlap; choose another folder", c.Artefacts, m.Host)
 		}
@@ -52,10 +46,13 @@ func (c Config) problem() error {
 			return fmt.Errorf("allowed variable %q is not a name", name)
 		}
 	}
-	return c.Image.problem()
+	if c.Image != nil && c.Image.Provider == nil {
+		return errors.New("the image has no provider")
+	}
+	return nil
 }
 
-// overlap reports whether one path is the other's own or below it.
+// overlap reports whether one path is the other or below it.
 func overlap(a, b string) bool {
 	a, b = real(a), real(b)
 	within := func(p, dir string) bool { return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
@@ -74,23 +71,23 @@ func real(p string) string {
 	return path.Join(real(filepath.Dir(p)), filepath.Base(p))
 }
 
-// unsupported refuses what the provider would not hold or not do.
-func (c Config) unsupported(p sandboxes.Provider) error {
-	can := p.Capabilities()
-	refuse := func(what, mend string) error {
-		return fmt.Errorf("sandbox %s %s: %w; %s", p.Name(), what, sandboxes.ErrUnsupported, mend)
-	}
+// unsupported refuses what the provider does not do.
+func (c Config) unsupported() error {
+	p, spec := c.Session.Provider, c.Session.Spec
+	can, reason, hint := p.Capabilities(), "", ""
 	switch {
 	case c.Network != NetworkOpen && !can.Egress:
-		return refuse("does not close the network", "choose another, or ask for network "+string(NetworkOpen))
+		reason, hint = "does not close the network", "choose another, or ask for network "+string(NetworkOpen)
 	case c.Network == NetworkOpen && can.Egress:
-		return refuse("has no open network", "ask for network "+string(NetworkAllowed))
-	case can.Files == sandboxes.InPlace && len(c.Spec.Mounts) > 0:
-		return refuse("mounts nothing", "leave out the mounts, or choose one that isolates")
-	case !can.Limits && c.Spec.Limits != (sandboxes.Limits{}):
-		return refuse("does not hold every limit on this host", "leave out the limits, or choose another")
+		reason, hint = "has no open network", "ask for network "+string(NetworkAllowed)
+	case can.Files == sandboxes.InPlace && len(spec.Mounts) > 0:
+		reason, hint = "mounts nothing", "leave out the mounts, or choose one that isolates"
+	case !can.Limits && spec.Limits != (sandboxes.Limits{}):
+		reason, hint = "does not enforce every limit on this host", "leave out the limits, or choose another"
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("sandbox %s %s: %w; %s", p.Name(), reason, sandboxes.ErrUnsupported, hint)
 }
 
 // allowed picks variables by their exact names; of entries with one name the last counts.

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/copying"
 )
 
 // engines runs a test on real containers whose files are mounted, and on such whose files are copied. e2e/engines/start.sh
@@ -36,7 +38,8 @@ func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: program}, StateDir: open(t, t.TempDir()),
 			}
 			if strings.HasSuffix(name, "-copy") {
-				c.Files = sandboxes.Copy
+				test(t, copying.Wrap(container.New(engine, c)))
+				return
 			}
 			test(t, container.New(engine, c))
 		})
@@ -70,26 +73,29 @@ func open(t *testing.T, dir string) string {
 	return dir
 }
 
-// Who has the workspace is who writes inside, and to the files of the artefacts; all of it is on the host in the end.
+// Commands run as the owner of the workspace, who may write to the artefacts' files; both are on the host at the end.
 func TestContainers(t *testing.T) {
 	engines(t, func(t *testing.T, p sandboxes.Provider) {
 		c := config(t, p)
-		open(t, c.Spec.Worktree)
+		open(t, c.Session.Spec.Worktree)
 		open(t, filepath.Dir(c.Artefacts))
-		if err := os.Chown(c.Spec.Worktree, 4321, 4321); err != nil {
+		if err := os.Chown(c.Session.Spec.Worktree, 4321, 4321); err != nil {
 			t.Fatal(err)
 		}
 		dir := open(t, t.TempDir())
 		write(t, filepath.Join(dir, "f"), "mounted")
-		c.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
-		c.Spec.Limits = sandboxes.Limits{Memory: 64 << 20, PIDs: 64}
+		c.Session.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
+		c.Session.Spec.Limits = sandboxes.Limits{Memory: 64 << 20, PIDs: 64}
 		c.EnvAllow = []string{"API_TOKEN"}
 		in := start(t, c)
 		if got := sh(t, in, `id -u; cat /data/f; echo " $API_TOKEN"; echo made >made; echo out >`+in.Files()+`/out`); got != "4321\nmounted host-token-1\n" {
 			t.Errorf("output is %q", got)
 		}
-		if got := read(t, c.Artefacts, "files/out") + read(t, c.Spec.Worktree, "made") + read(t, c.Artefacts, "logs/0001.stdout"); got != "out\nmade\n4321\nmounted [secret]\n" {
-			t.Errorf("left are %q", got)
+		if err := in.Fetch(t.Context(), "made"); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, c.Session.Spec.Worktree, "made") + read(t, c.Artefacts, "logs/0001.stdout"); got != "made\n4321\nmounted [secret]\n" {
+			t.Errorf("file and log are %q", got)
 		}
 		prefix, err := in.CommandPrefix()
 		if err != nil {
@@ -103,31 +109,24 @@ func TestContainers(t *testing.T) {
 		if want := "4321\n" + in.Workdir() + "\nhost-token-1\n"; err != nil || exit.Code != 0 || out.String() != want {
 			t.Errorf("by the command prefix: %+v, %v, %q, want %q", exit, err, &out, want)
 		}
-		if err := in.Close(t.Context()); err != nil {
+		if err := errors.Join(in.Fetch(t.Context(), "made"), in.Close(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, c.Artefacts, "files/late") + read(t, c.Spec.Worktree, "made"); got != "late\nprefixed\n" {
-			t.Errorf("left after Close are %q", got)
-		}
-		left, want := described(t, c.Artefacts)["left"], any(nil)
-		if p.Capabilities().Files == sandboxes.Copy {
-			want = in.Left()
-		}
-		if left != want || left == "" {
-			t.Errorf("what has not come back is told as %v, want %v", left, want)
+		if got := read(t, c.Artefacts, "files/out") + read(t, c.Artefacts, "files/late") + read(t, c.Session.Spec.Worktree, "made"); got != "out\nlate\nprefixed\n" {
+			t.Errorf("after Close the files are %q", got)
 		}
 	})
 }
 
-// A limit that has cost a process its life is in the record.
+// A process that was killed at a limit is in the record.
 func TestNoticesOfContainers(t *testing.T) {
 	engines(t, func(t *testing.T, p sandboxes.Provider) {
 		c := config(t, p)
-		open(t, c.Spec.Worktree)
-		if err := os.Chown(c.Spec.Worktree, 4321, 4321); err != nil {
+		open(t, c.Session.Spec.Worktree)
+		if err := os.Chown(c.Session.Spec.Worktree, 4321, 4321); err != nil {
 			t.Fatal(err)
 		}
-		c.Spec.Limits = sandboxes.Limits{Memory: 64 << 20}
+		c.Session.Spec.Limits = sandboxes.Limits{Memory: 64 << 20}
 		in := start(t, c)
 		sh(t, in, "(head -c 100000000 /dev/zero | tail) || true")
 		if err := in.Close(t.Context()); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/image"
 	"github.com/ralph-pool/ralph/sandboxes/runner"
+	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
 // A runner starts a sandbox, runs commands in it, and leaves a record.
@@ -30,10 +30,12 @@ func Example() {
 
 	ctx := context.Background()
 	in, err := runner.Start(ctx, runner.Config{
-		// "none" runs everywhere and holds nothing back; package native and package container isolate.
-		Provider:  sandboxes.NewNone(sandboxes.NoneConfig{}),
-		Network:   runner.NetworkOpen, // "none" cannot close it, and a runner never pretends
-		Spec:      sandboxes.Spec{Worktree: workspace},
+		// "none" runs everywhere and isolates nothing; package native and package container isolate.
+		Session: session.Config{
+			Provider: sandboxes.NewNone(sandboxes.NoneConfig{}),
+			Spec:     sandboxes.Spec{Worktree: workspace},
+		},
+		Network:   runner.NetworkOpen, // "none" cannot close the network, and a runner refuses to pretend
 		Artefacts: filepath.Join(dir, "artefacts"),
 		HostEnv:   []string{"DEPLOY_TOKEN=abc-123-xyz"},
 		EnvAllow:  []string{"DEPLOY_TOKEN"},
@@ -59,31 +61,29 @@ func Example() {
 	}
 	fmt.Printf("%d %s", exit.Code, log)
 	// Output:
-	// sandbox none has no command prefix: sandbox cannot do this; use Exec
+	// sandbox none has no command prefix: sandbox cannot do this; run the command through the session
 	// 0 deploy with [secret]
 }
 
-// A container's image is built when what it is built from has changed.
+// A container's image is built when its content has changed.
 func ExampleImage() {
 	ctx := context.Background()
 	const folder = "/srv/project"
 	in, err := runner.Start(ctx, runner.Config{
 		Image: &runner.Image{
-			Name: "project-agent", Context: folder,
-			Build: func(ctx context.Context, tag string, log io.Writer) error {
-				engine := image.Engine{Name: "docker", Stdout: log, Stderr: log}
-				return engine.Build(ctx, image.Build{File: filepath.Join(folder, "Dockerfile"), Tag: tag, Context: folder})
-			},
+			Name:   "project-agent",
+			Engine: image.Engine{Name: "docker"},
+			Build:  image.Build{Context: folder},
 			Provider: func(tag string) sandboxes.Provider {
-				// The helper's words are those by which your program calls container.Inside.
-				return container.New(container.Docker(), container.Config{Image: tag, Helper: container.Helper{Args: []string{"inside"}}})
+				// This program is started again inside: its main calls reexec.Main first.
+				return container.New(container.Docker(), container.Config{Image: tag})
 			},
 		},
-		Spec: sandboxes.Spec{
+		Session: session.Config{Spec: sandboxes.Spec{
 			Worktree: folder,
 			Mounts:   []sandboxes.Mount{{Host: "/srv/data", Inside: "/data", ReadOnly: true}},
 			Limits:   sandboxes.Limits{Memory: 2 << 30, CPUs: 1, PIDs: 256},
-		},
+		}},
 		Artefacts: "/srv/artefacts/1",
 	})
 	if err != nil {

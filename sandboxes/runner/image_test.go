@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -40,14 +38,11 @@ func store(t *testing.T) (*runner.Image, string) {
 		t.Fatal(err)
 	}
 	im := &runner.Image{
-		Name: "runner", Context: dir,
+		Name: "runner", Build: image.Build{Context: dir},
+		Engine: image.Engine{Name: "engine", Command: []string{"/bin/sh", engine}},
 		Provider: func(tag string) sandboxes.Provider {
 			return imaged{sandboxes.NewNone(sandboxes.NoneConfig{}), filepath.Join(store, tag)}
 		},
-	}
-	im.Build = func(ctx context.Context, tag string, log io.Writer) error {
-		e := image.Engine{Name: "engine", Command: []string{"/bin/sh", engine}, Stdout: log, Stderr: log}
-		return e.Build(ctx, image.Build{File: filepath.Join(dir, "Dockerfile"), Tag: tag, Context: dir, Args: im.Args})
 	}
 	return im, store
 }
@@ -68,7 +63,7 @@ func TestImageIsBuiltWhenItChanged(t *testing.T) {
 	run := func(builds int) {
 		t.Helper()
 		c := config(t, sandboxes.NewNone(sandboxes.NoneConfig{}))
-		c.Provider, c.Image = nil, im
+		c.Session.Provider, c.Image = nil, im
 		start(t, c)
 		tag, err := im.Tag()
 		if err != nil {
@@ -87,7 +82,7 @@ func TestImageIsBuiltWhenItChanged(t *testing.T) {
 	}
 	run(1)
 	run(1)
-	write(t, filepath.Join(im.Context, "copied/file"), "new")
+	write(t, filepath.Join(im.Build.Context, "copied/file"), "new")
 	run(1) // another image
 	im.Rebuild = true
 	run(2)
@@ -96,9 +91,9 @@ func TestImageIsBuiltWhenItChanged(t *testing.T) {
 func TestImageThatDoesNotBuild(t *testing.T) {
 	t.Parallel()
 	im, _ := store(t)
-	im.Args = []string{"AGENT=bad"}
+	im.Build.Args = []string{"AGENT=bad"}
 	c := config(t, sandboxes.NewNone(sandboxes.NoneConfig{}))
-	c.Provider, c.Image = nil, im
+	c.Session.Provider, c.Image = nil, im
 	tag, err := im.Tag()
 	if err != nil {
 		t.Fatal(err)
@@ -109,56 +104,6 @@ func TestImageThatDoesNotBuild(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v\nwant %s", err, want)
 	}
-	im.Args = nil
+	im.Build.Args = nil
 	start(t, c) // the same folder of artefacts serves the next try
-}
-
-func TestTag(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	im := runner.Image{Context: dir, File: filepath.Join(t.TempDir(), "Containerfile")}
-	write(t, im.File, "FROM a")
-	seen := map[string]string{}
-	tag := func(what string) string {
-		t.Helper()
-		got, err := im.Tag()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !regexp.MustCompile(`^ralph-runner:[0-9a-f]{12}$`).MatchString(got) {
-			t.Errorf("tag is %s", got)
-		}
-		return got
-	}
-	differs := func(what string) {
-		t.Helper()
-		got := tag(what)
-		if other, there := seen[got]; there {
-			t.Errorf("%s does not change the tag of %s", what, other)
-		}
-		seen[got] = what
-	}
-	differs("nothing")
-	write(t, filepath.Join(dir, "f"), "1")
-	differs("a file")
-	write(t, filepath.Join(dir, "f"), "2")
-	differs("its content")
-	if err := os.Chmod(filepath.Join(dir, "f"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	differs("the right to execute it")
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	differs("a link")
-	write(t, im.File, "FROM b")
-	differs("the build file")
-	im.Args = []string{"A=1", "B=2"}
-	differs("arguments")
-	before := tag("arguments")
-	im.Args = []string{"B=2", "A=1"}
-	write(t, filepath.Join(dir, ".git/HEAD"), "ref")
-	if tag("order") != before {
-		t.Error("the order of arguments, or git's own folder, changes the tag")
-	}
 }

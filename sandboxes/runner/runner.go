@@ -1,15 +1,14 @@
 // Package runner starts a sandbox of any provider for one workspace, runs commands in it, and leaves a record in a folder
 // of artefacts: start, command prefix or exec, close.
 //
-// It is for programs that use ralph's sandboxes without ralph's loop, and want to say everything in one [Config]: mounts,
-// limits, which of the host's variables go in, which network, and an image that is built when its content changed. What
-// a provider cannot do is refused with [sandboxes.ErrUnsupported]. An [Instance] is safe for use by several goroutines.
+// It is for programs that use ralph's sandboxes without ralph's loop and want to say everything in one [Config]: mounts,
+// limits, which variables of the host go in, which network, and an image that is built when its content has changed. What
+// a provider cannot do is refused with [sandboxes.ErrUnsupported]. An [Instance] is a [session.Session] that records, and
+// is safe for use by several goroutines.
 //
-// With Copy files the workspace and the artefacts' files are on the host whenever an Exec returns.
-//
-// The folder of artefacts holds sandbox.json (what was started, without a value of the environment), commands.jsonl (one
-// line a command), logs (what each command printed, secrets masked), build.log (when an image was built), and files,
-// where commands inside leave what they like: it is data that nobody vouches for.
+// The folder of artefacts holds sandbox.json (the sandbox, without values of the environment), commands.jsonl (one line
+// for each command), logs (the output of each command, with secrets redacted), build.log (when an image was built), and
+// files, where commands inside leave any results. Treat those as untrusted data.
 package runner
 
 import (
@@ -25,31 +24,32 @@ import (
 	"sync/atomic"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
 // filesInside is where commands in an isolating sandbox find the artefacts' folder "files".
 const filesInside = "/artefacts"
 
-// Config says what to start. Spec.Worktree, Artefacts, and one of Provider and Image are needed.
+// Config describes what to start. Artefacts, Session.Spec.Worktree, and one of Session.Provider and Image are needed.
 type Config struct {
-	// Provider makes the sandbox.
-	Provider sandboxes.Provider
-	// Image, in the place of Provider, is built first where it is missing.
+	// Session is the workspace, the sandbox around it, and its limits. A runner makes a diff only with Diff set, and
+	// ignores Session.Record.
+	Session session.Config
+	// Diff makes the artefacts of Collect have a diff, for which the sandbox needs a shell and git.
+	Diff bool
+	// Image, in place of Session.Provider, is built first when it is missing.
 	Image *Image
-	// Spec is what the sandbox is opened with: the workspace as Worktree, Mounts, Limits, and with Env what is set over
-	// the allowed variables. An id of the run is chosen when it names none.
-	Spec sandboxes.Spec
-	// Artefacts is the absolute path of a folder for this run alone, which is made when there is none.
+	// Artefacts is the absolute path of a folder for this run alone. It is made when it is missing.
 	Artefacts string
-	// EnvAllow are the variables of HostEnv that go in, by their exact names. A sandbox always has its provider's own
-	// base too, which for "none" is what it was made with (sandboxes.NoneConfig).
+	// EnvAllow are the variables of HostEnv that go in, by their exact names; Session.Spec.Env wins over them. A sandbox
+	// always has its provider's own base too, which for "none" is what it was made with (sandboxes.NoneConfig).
 	EnvAllow []string
 	// HostEnv is the host's environment ("K=V"); nil means that of this process.
 	HostEnv []string
 	// Network is what the sandbox may reach; default NetworkNone.
 	Network Network
-	// Secrets are names of variables whose values are masked in logs, besides those whose names tell that they are
-	// secret, such as API_TOKEN.
+	// Secrets are names of variables whose values are redacted in logs, besides those whose names say that they are
+	// secret, such as API_TOKEN. Values with fewer than 8 bytes are not redacted.
 	Secrets []string
 	// MaxLog is how many bytes of each output are logged; default 64 MiB.
 	MaxLog int64
@@ -61,29 +61,19 @@ type Network string
 const (
 	// NetworkNone: nothing.
 	NetworkNone Network = "none"
-	// NetworkAllowed: what the egress proxy at Spec.Egress lets through.
+	// NetworkAllowed: hosts that the egress proxy at Spec.Egress allows.
 	NetworkAllowed Network = "allow-list"
-	// NetworkOpen: what the provider leaves open; it must be one that closes nothing.
+	// NetworkOpen: everything that the provider does not block; it must be one without an egress allow-list.
 	NetworkOpen Network = "open"
 )
 
-// Prefixer is implemented by sandboxes that a host program can enter by a command line of its own.
-type Prefixer interface {
-	// CommandPrefix is what to put before a command's argv to run it inside, such as docker exec and its arguments. What
-	// is started in this way is not ended before the sandbox is.
-	CommandPrefix() ([]string, error)
-}
-
-// Instance is a sandbox that was started.
+// Instance is a sandbox that was started. Its Run records each command.
 type Instance struct {
-	box      sandboxes.Sandbox
-	provider string
-	files    string // the artefacts' folder "files", as commands see it
-	record   *record
-	env      []string // that secrets are taken from
-	secrets  []string // names of more of them
-	maxLog   int64
-	count    atomic.Int64
+	*session.Session
+	files  string // the artefacts' folder "files", as commands see it
+	record *record
+	count  atomic.Int64
+	config Config
 }
 
 // Start builds the image if one is asked for and missing, opens the sandbox, and writes sandbox.json.
@@ -96,10 +86,10 @@ func Start(ctx context.Context, c Config) (*Instance, error) {
 }
 
 func start(ctx context.Context, c Config) (*Instance, error) {
-	if err := c.problem(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r, err := openRecord(c.Artefacts, c.Spec.Worktree)
+	r, err := openRecord(c.Artefacts, c.Session.Spec.Worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -111,38 +101,38 @@ func start(ctx context.Context, c Config) (*Instance, error) {
 }
 
 func open(ctx context.Context, c Config, r *record) (*Instance, error) {
-	provider, tag := c.Provider, ""
+	s, tag := &c.Session, ""
 	if c.Image != nil {
 		var err error
-		if provider, tag, err = c.Image.ready(ctx, r); err != nil {
+		if s.Provider, tag, err = c.Image.ready(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.unsupported(provider); err != nil {
+	if err := c.unsupported(); err != nil {
 		return nil, err
 	}
-	files := filepath.Join(c.Artefacts, "files")
-	if provider.Capabilities().Files != sandboxes.InPlace {
-		c.Spec.Mounts = append(slices.Clip(c.Spec.Mounts), sandboxes.Mount{Host: files, Inside: filesInside, Own: true})
-		files = filesInside
+	in := &Instance{files: filepath.Join(c.Artefacts, filesName), record: r}
+	if s.Provider.Capabilities().Files != sandboxes.InPlace {
+		s.Spec.Mounts = append(slices.Clip(s.Spec.Mounts), sandboxes.Mount{Host: in.files, Inside: filesInside, Own: true})
+		in.files = filesInside
 	}
-	c.Spec.Env = slices.Concat(allowed(c.HostEnv, c.EnvAllow), c.Spec.Env)
-	box, err := provider.Open(ctx, c.Spec)
-	if err != nil {
+	s.Spec.Env = slices.Concat(allowed(c.HostEnv, c.EnvAllow), s.Spec.Env)
+	s.NoDiff, s.Record = !c.Diff, in.log
+	in.config = c
+	var err error
+	if in.Session, err = session.Prepare(ctx, *s); err != nil {
 		return nil, err
 	}
-	in := &Instance{
-		box: box, provider: provider.Name(), files: files, record: r, maxLog: c.MaxLog,
-		env: slices.Concat(c.HostEnv, c.Spec.Env), secrets: slices.Clone(c.Secrets),
-	}
-	if err := r.started(c, provider, tag, box.Workdir()); err != nil {
-		return nil, errors.Join(err, box.Close(context.WithoutCancel(ctx)))
+	if err := r.started(in, tag); err != nil {
+		return nil, errors.Join(err, in.Cleanup(context.WithoutCancel(ctx)))
 	}
 	return in, nil
 }
 
 func (c Config) withDefaults() Config {
-	c.Spec.Run = cmp.Or(c.Spec.Run, "runner-"+strings.ToLower(rand.Text()))
+	s := &c.Session
+	s.Spec.Run = cmp.Or(s.Spec.Run, "runner-"+strings.ToLower(rand.Text()))
+	s.MaxOutput = cmp.Or(s.MaxOutput, 64<<10) // all of it is in the logs
 	c.Network = cmp.Or(c.Network, NetworkNone)
 	c.MaxLog = cmp.Or(c.MaxLog, 64<<20)
 	if c.HostEnv == nil {
@@ -151,43 +141,36 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Name is the id of the run, by which what a crash leaves behind is found (sandboxes.Reaper).
-func (in *Instance) Name() string { return in.record.sandbox.Run }
-
-// Workdir is the path of the workspace as commands see it.
-func (in *Instance) Workdir() string { return in.box.Workdir() }
+// Exec is Run for callers who only want to know how the command ended. An error of the record is returned too: nil means
+// that the command ran and all of its output is on disk.
+func (in *Instance) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	r, err := in.Run(ctx, cmd)
+	return r.Exit, err
+}
 
 // Files is the path, as commands see it, of the artefacts' folder that they may write to.
 func (in *Instance) Files() string { return in.files }
 
-// CommandPrefix is what to put before a command's argv to run it inside from any host program. A provider without such
-// a command line gives ErrUnsupported; Exec works with all of them. With Copy files, what such a command has written is
-// on the host after the next Exec, or after Close.
-func (in *Instance) CommandPrefix() ([]string, error) {
-	p, ok := in.box.(Prefixer)
-	if !ok {
-		return nil, fmt.Errorf("sandbox %s has no command prefix: %w; use Exec", in.provider, sandboxes.ErrUnsupported)
-	}
-	prefix, err := p.CommandPrefix()
-	if err != nil {
-		return nil, fmt.Errorf("command prefix of sandbox %s: %w", in.provider, err)
-	}
-	return prefix, nil
-}
-
-// Notices says what the sandbox's limits have cost so far, each in one line. It is complete after Close, and in
-// sandbox.json then.
-func (in *Instance) Notices() []string { return sandboxes.NoticesOf(in.box) }
-
-// Left says, in one line, which files of a sandbox with Copy files were refused when they were last copied back; empty
-// when all are on the host. It is complete after Close, and in sandbox.json then.
-func (in *Instance) Left() string { return sandboxes.LeftIn(in.box) }
-
-// Close ends everything that runs inside, frees the sandbox and completes sandbox.json. Workspace and artefacts stay. It
-// may be called again, also after an error.
+// Close fetches the artefacts' files where the provider copies files, ends everything that runs inside, frees the sandbox
+// and completes sandbox.json. Workspace and artefacts stay. It may be called again, also after an error: when files cannot
+// be fetched the sandbox stays open, until Cleanup gives the files up.
 func (in *Instance) Close(ctx context.Context) error {
-	if err := in.box.Close(ctx); err != nil {
+	if err := in.fetchFiles(ctx); err != nil {
 		return err
 	}
-	return in.record.closed(in.Notices(), in.Left())
+	if err := in.Cleanup(ctx); err != nil {
+		return err
+	}
+	return in.record.closed(in.Notices())
+}
+
+func (in *Instance) fetchFiles(ctx context.Context) error {
+	to, err := in.record.root.OpenRoot(filesName)
+	if errors.Is(err, os.ErrClosed) {
+		return nil // Close has done its work
+	}
+	if err != nil {
+		return fmt.Errorf("open the artefacts' files: %w", err)
+	}
+	return errors.Join(in.FetchFolder(ctx, in.files, to), to.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/runner"
+	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
 // each runs a test on every provider.
@@ -31,8 +33,9 @@ func each(t *testing.T, test func(t *testing.T, c runner.Config)) {
 func config(t *testing.T, p sandboxes.Provider) runner.Config {
 	t.Helper()
 	c := runner.Config{
-		Provider: p, Spec: sandboxes.Spec{Worktree: t.TempDir()}, Artefacts: filepath.Join(t.TempDir(), "artefacts"),
-		HostEnv: []string{"ALLOWED=yes", "OTHER=no", "API_TOKEN=host-token-1", "PLAIN=plain-secret"},
+		Session:   session.Config{Provider: p, Spec: sandboxes.Spec{Worktree: t.TempDir()}},
+		Artefacts: filepath.Join(t.TempDir(), "artefacts"),
+		HostEnv:   []string{"ALLOWED=yes", "OTHER=no", "API_TOKEN=host-token-1", "PLAIN=plain-secret"},
 	}
 	if !p.Capabilities().Egress {
 		c.Network = runner.NetworkOpen
@@ -78,7 +81,7 @@ func read(t *testing.T, parts ...string) string {
 func TestArtefacts(t *testing.T) {
 	each(t, func(t *testing.T, c runner.Config) {
 		c.EnvAllow = []string{"ALLOWED", "ABSENT", "API_TOKEN", "PLAIN"}
-		c.Spec.Env = []string{"SET=over"}
+		c.Session.Spec.Env = []string{"SET=over"}
 		c.Secrets = []string{"PLAIN"}
 		in := start(t, c)
 		script := `echo "$ALLOWED-$OTHER-$SET"; echo "$API_TOKEN" "$PLAIN" "$MY_SECRET" | tee made; echo result >'` + in.Files() + `/out'`
@@ -91,7 +94,7 @@ func TestArtefacts(t *testing.T) {
 		if got := read(t, c.Artefacts, "files/out"); got != "result\n" {
 			t.Errorf("the file is %q", got)
 		}
-		if got := read(t, c.Spec.Worktree, "made"); !strings.Contains(got, "host-token-1") {
+		if got := read(t, c.Session.Spec.Worktree, "made"); !strings.Contains(got, "host-token-1") {
 			t.Errorf("the workspace has %q", got)
 		}
 		sh(t, in, "test host-token-1 != x")
@@ -102,15 +105,14 @@ func TestArtefacts(t *testing.T) {
 		}
 		text := read(t, c.Artefacts, "sandbox.json")
 		var d struct {
-			Run, Sandbox, Workdir, Network string
-			Env                            []string
-			Started, Closed                string
+			Sandbox, Workdir, Closed string
+			Spec                     sandboxes.Spec
 		}
 		if err := json.Unmarshal([]byte(text), &d); err != nil {
 			t.Fatal(err)
 		}
-		if d.Run != in.Name() || d.Sandbox != c.Provider.Name() || d.Workdir != in.Workdir() || d.Closed == "" ||
-			!slices.Equal(d.Env, []string{"ALLOWED", "API_TOKEN", "PLAIN", "SET"}) {
+		if d.Spec.Run != in.Name() || d.Sandbox != c.Session.Provider.Name() || d.Workdir != in.Workdir() || d.Closed == "" ||
+			!slices.Equal(d.Spec.Env, []string{"ALLOWED", "API_TOKEN", "PLAIN", "SET"}) {
 			t.Errorf("sandbox.json is %s", text)
 		}
 		commands := read(t, c.Artefacts, "commands.jsonl")
@@ -159,8 +161,8 @@ func TestMounts(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "f"), []byte("mounted"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
-		if c.Provider.Capabilities().Files == sandboxes.InPlace {
+		c.Session.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/data", ReadOnly: true}}
+		if c.Session.Provider.Capabilities().Files == sandboxes.InPlace {
 			if _, err := runner.Start(t.Context(), c); !errors.Is(err, sandboxes.ErrUnsupported) {
 				t.Errorf("mounts in place: %v", err)
 			}
@@ -188,11 +190,11 @@ func (enteredBox) CommandPrefix() ([]string, error) { return []string{"engine", 
 func TestCommandPrefix(t *testing.T) {
 	each(t, func(t *testing.T, c runner.Config) {
 		in := start(t, c)
-		want := "sandbox " + c.Provider.Name() + " has no command prefix: sandbox cannot do this; use Exec"
+		want := "sandbox " + c.Session.Provider.Name() + " has no command prefix: sandbox cannot do this; run the command through the session"
 		if _, err := in.CommandPrefix(); !errors.Is(err, sandboxes.ErrUnsupported) || err.Error() != want {
 			t.Errorf("error is %v", err)
 		}
-		c.Provider, c.Artefacts = entered{c.Provider}, filepath.Join(t.TempDir(), "a")
+		c.Session.Provider, c.Artefacts = entered{c.Session.Provider}, filepath.Join(t.TempDir(), "a")
 		if prefix, err := start(t, c).CommandPrefix(); err != nil || !slices.Equal(prefix, []string{"engine", "exec", "box"}) {
 			t.Errorf("%q, %v", prefix, err)
 		}
@@ -211,20 +213,20 @@ func TestStartRefuses(t *testing.T) {
 		change func(c *runner.Config)
 		want   string
 	}{
-		"no provider":  {func(c *runner.Config) { c.Provider = nil }, "name a provider or an image, and not both"},
-		"workspace":    {func(c *runner.Config) { c.Spec.Worktree = "w" }, `workspace "w" is not an absolute path`},
+		"no provider":  {func(c *runner.Config) { c.Session.Provider = nil }, "name a provider or an image, and not both"},
+		"workspace":    {func(c *runner.Config) { c.Session.Spec.Worktree = "w" }, `workspace "w" is not an absolute path`},
 		"artefacts":    {func(c *runner.Config) { c.Artefacts = "a" }, `folder of artefacts "a" is not an absolute path`},
-		"overlap":      {func(c *runner.Config) { c.Spec.Worktree, c.Artefacts = dir, link+"/new/a" }, "overlap; choose another folder"},
-		"mount":        {func(c *runner.Config) { c.Spec.Mounts = []sandboxes.Mount{{Host: "/", Inside: "/host"}} }, "and mount / overlap"},
-		"place":        {func(c *runner.Config) { c.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/artefacts/x"}} }, "/artefacts inside is for the artefacts"},
+		"overlap":      {func(c *runner.Config) { c.Session.Spec.Worktree, c.Artefacts = dir, link+"/new/a" }, "overlap; choose another folder"},
+		"mount":        {func(c *runner.Config) { c.Session.Spec.Mounts = []sandboxes.Mount{{Host: "/", Inside: "/host"}} }, "and mount / overlap"},
+		"place":        {func(c *runner.Config) { c.Session.Spec.Mounts = []sandboxes.Mount{{Host: dir, Inside: "/artefacts/x"}} }, "/artefacts inside is for the artefacts"},
 		"variable":     {func(c *runner.Config) { c.EnvAllow = []string{"GIT_*"} }, `allowed variable "GIT_*" is not a name`},
 		"network":      {func(c *runner.Config) { c.Network = "wide" }, `network "wide" is not one of none, allow-list, open`},
 		"proxy":        {func(c *runner.Config) { c.Network = runner.NetworkAllowed }, "needs the socket of an egress proxy"},
-		"no proxy":     {func(c *runner.Config) { c.Spec.Egress = "/s" }, "uses no egress proxy"},
+		"no proxy":     {func(c *runner.Config) { c.Session.Spec.Egress = "/s" }, "uses no egress proxy"},
 		"closed":       {func(c *runner.Config) { c.Network = "" }, "sandbox none does not close the network: sandbox cannot do this; choose another, or ask for network open"},
-		"limits":       {func(c *runner.Config) { c.Spec.Limits.PIDs = 5 }, "sandbox none does not hold every limit on this host: sandbox cannot do this"},
-		"isolation":    {func(c *runner.Config) { c.Spec.RequireIsolation = true }, "sandbox none does not isolate"},
-		"no workspace": {func(c *runner.Config) { c.Spec.Worktree = dir + "/none" }, "no such file or directory"},
+		"limits":       {func(c *runner.Config) { c.Session.Spec.Limits.PIDs = 5 }, "sandbox none does not enforce every limit on this host: sandbox cannot do this"},
+		"isolation":    {func(c *runner.Config) { c.Session.Spec.RequireIsolation = true }, "sandbox none does not isolate"},
+		"no workspace": {func(c *runner.Config) { c.Session.Spec.Worktree = dir + "/none" }, "no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,5 +237,65 @@ func TestStartRefuses(t *testing.T) {
 				t.Errorf("error is %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// fetching is a provider with Copy files, whose sandboxes have one result in the artefacts' folder.
+type fetching struct {
+	sandboxes.Provider
+	err error // of the first Fetch
+}
+
+func (f *fetching) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Files: sandboxes.Copy, Limits: true, Weaker: "it is a test's"}
+}
+
+func (f *fetching) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+	home := s.Worktree + "-home"
+	s.Env = append(s.Env, "HOME="+home)
+	box, err := f.Provider.Open(ctx, s)
+	return &fetchingBox{box, f}, errors.Join(err, os.MkdirAll(home, 0o700))
+}
+
+type fetchingBox struct {
+	sandboxes.Sandbox
+	of *fetching
+}
+
+func (b *fetchingBox) Fetch(_ context.Context, paths []string, into *os.Root, _ sandboxes.FetchLimits) error {
+	if !slices.Equal(paths, []string{"/artefacts"}) {
+		return fmt.Errorf("asked for %q", paths)
+	}
+	err := b.of.err
+	b.of.err = nil
+	return errors.Join(err, into.WriteFile("out", []byte("result"), 0o600))
+}
+
+// Where files are copied, Close fetches the results before it ends the sandbox. The record says what is weaker.
+func TestCloseFetches(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("cannot fetch now")
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".codex/auth.json"), `{"access":"token-of-the-login"}`)
+	c := config(t, &fetching{sandboxes.NewNone(sandboxes.NoneConfig{}), broken})
+	c.Session.Home, c.Session.Logins = home, []string{".codex/auth.json"}
+	in := start(t, c)
+	if text := read(t, c.Artefacts, "sandbox.json"); !strings.Contains(text, `"Weaker": "it is a test's"`) || !strings.Contains(text, "the login .codex/auth.json is in the sandbox") {
+		t.Errorf("sandbox.json is %s", text)
+	}
+	if got := sh(t, in, "cat ~/.codex/auth.json"); !strings.Contains(got, "token-of-the-login") || strings.Contains(read(t, c.Artefacts, "logs/0001.stdout"), "token") {
+		t.Errorf("inside the login is %q, in the log %q", got, read(t, c.Artefacts, "logs/0001.stdout"))
+	}
+	if err := in.Close(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("the first Close: %v", err)
+	}
+	sh(t, in, "true") // nothing is given up
+	for range 2 {
+		if err := in.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, c.Artefacts, "files/out"); got != "result" {
+		t.Errorf("fetched is %q", got)
 	}
 }

@@ -63,9 +63,9 @@ var closeCases = map[string]func(*suite){
 		}
 	},
 	"reap/ends what a crashed run left": func(s *suite) {
-		reaper, ok := s.provider(s.T).(sandboxes.Reaper)
+		reaper, ok := sandboxes.As[sandboxes.Reaper](s.provider(s.T))
 		if !ok {
-			s.Fatal("the provider is no Reaper: what a crash leaves is never found")
+			s.Fatal("the provider is no Reaper: the remains of a crash are never found")
 		}
 		r := s.open()
 		life := r.lifeline()
@@ -78,7 +78,7 @@ var closeCases = map[string]func(*suite){
 			s.Fatalf("Reap: %v", err)
 		}
 		life.gone()
-		r.await(done) // how it ended is not told to a ralph that has crashed
+		r.await(done) // how it ended does not matter after a crash
 		if err := reaper.Reap(s.bounded(), r.run); err != nil {
 			s.Errorf("Reap of nothing: %v", err)
 		}

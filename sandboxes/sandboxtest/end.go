@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// family is a script that starts processes in the background, in the ways that escape a careless killer, and waits
-// until all four hold the lifeline.
+// family is a script that starts four processes in the background, in ways that escape a careless killer, each with the
+// lifeline open.
 const family = hold + quiet + `
 (echo ready >&9; exec sleep 100) &
 (detach sh -c 'echo ready >&9; exec sleep 100' &)
@@ -34,7 +34,7 @@ var endCases = map[string]func(*suite){
 			s.Errorf("ended with %+v, want code 7", got)
 		}
 		if out.String() != "bye\n" {
-			s.Errorf("its last words are %q", out)
+			s.Errorf("its last output is %q", out)
 		}
 		life.gone()
 	},
@@ -94,7 +94,7 @@ var endCases = map[string]func(*suite){
 	"exit/what is left behind is killed": func(s *suite) {
 		r := s.open()
 		life := r.lifeline()
-		in, stdin := newMouth(s)
+		in, stdin := newInput(s)
 		cmd, out, _ := sh(family + "read -r x; echo done; exit 5")
 		cmd.Stdin = stdin
 		done := r.start(s.bounded(), cmd)
@@ -122,7 +122,7 @@ var endCases = map[string]func(*suite){
 		cmd, _, _ := sh(hold + quiet + `
 			detach sh -c 'echo ready >&9; while :; do echo noise; echo noise >&2; done' &
 			echo ready >&9; read -r x`)
-		in, stdin := newMouth(s)
+		in, stdin := newInput(s)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, late, late
 		done := r.start(s.bounded(), cmd)
 		life.ready(2)

@@ -30,7 +30,7 @@ var environmentCases = map[string]func(*suite){
 	},
 	"env/host's": func(s *suite) {
 		r := s.open()
-		for _, name := range s.options.Withheld {
+		for _, name := range s.options.Denied {
 			if got := r.text(`eval "printf %s \"\${$1-unset}\""`, name); got != "unset" {
 				s.Errorf("%s is visible inside", name)
 			}
@@ -41,8 +41,8 @@ var environmentCases = map[string]func(*suite){
 			}
 		}
 	},
-	"env/naming a withheld one gives it": func(s *suite) {
-		for _, name := range s.options.Withheld {
+	"env/naming a denied one gives it": func(s *suite) {
+		for _, name := range s.options.Denied {
 			r := s.open(name + "=given")
 			if got := r.text(`eval "printf %s \"\$$1\""`, name); got != "given" {
 				s.Errorf("%s is %q", name, got)

@@ -66,28 +66,28 @@ var inputCases = map[string]func(*suite){
 }
 
 // echo starts a cat.
-func (r *room) echo() (done <-chan result, in *mouth, out *ear) {
+func (r *room) echo() (done <-chan result, in *input, out *output) {
 	r.Helper()
-	in, stdin := newMouth(r.suite)
-	out = newEar()
+	in, stdin := newInput(r.suite)
+	out = newOutput()
 	done = r.start(r.bounded(), sandboxes.Command{Argv: []string{"cat"}, Stdin: stdin, Stdout: out})
 	return done, in, out
 }
 
-// mouth is the test's end of a command's input.
-type mouth struct {
+// input is the test's end of a command's standard input.
+type input struct {
 	*io.PipeWriter
 	*suite
 }
 
-// newMouth returns both ends of an input.
-func newMouth(s *suite) (*mouth, io.Reader) {
+// newInput returns both ends of an input.
+func newInput(s *suite) (*input, io.Reader) {
 	read, write := io.Pipe()
 	s.Cleanup(func() { _ = write.Close() })
-	return &mouth{PipeWriter: write, suite: s}, read
+	return &input{PipeWriter: write, suite: s}, read
 }
 
-func (m *mouth) say(text string) {
+func (m *input) say(text string) {
 	m.Helper()
 	if _, err := io.WriteString(m.PipeWriter, text); err != nil {
 		m.Fatal(err)
@@ -95,19 +95,19 @@ func (m *mouth) say(text string) {
 }
 
 // Close ends the input.
-func (m *mouth) Close() { _ = m.PipeWriter.Close() }
+func (m *input) Close() { _ = m.PipeWriter.Close() }
 
-// ear is a writer that lets a test wait for what is written.
-type ear struct {
+// output is a writer that lets a test wait for a text.
+type output struct {
 	mu     sync.Mutex
 	heard  bytes.Buffer  // guarded by mu
 	change chan struct{} // guarded by mu; closed at the next Write
 }
 
-func newEar() *ear { return &ear{change: make(chan struct{})} }
+func newOutput() *output { return &output{change: make(chan struct{})} }
 
-// Write keeps p and wakes who waits.
-func (e *ear) Write(p []byte) (int, error) {
+// Write keeps p and wakes the test.
+func (e *output) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard.Write(p)
@@ -116,8 +116,8 @@ func (e *ear) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await waits until text is all that was written so far.
-func (e *ear) await(s *suite, text string) {
+// await waits until exactly text was written.
+func (e *output) await(s *suite, text string) {
 	s.Helper()
 	end := s.bounded().Done()
 	for {
@@ -130,7 +130,7 @@ func (e *ear) await(s *suite, text string) {
 		select {
 		case <-change:
 		case <-end:
-			s.Fatalf("heard %q, waiting for %q", heard, text)
+			s.Fatalf("got %q, waiting for %q", heard, text)
 		}
 	}
 }

@@ -13,20 +13,21 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each holds the
-// write end of a FIFO in the worktree, or in what is shared, and its end of file is their death. A zombie holds nothing.
+// lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each has the write end
+// of a FIFO in the worktree, or in the shared folder, open, and end of file means that all have ended. A zombie has no open
+// files.
 //
-// This process never has the write end: what it forks meanwhile, for any test, would have a copy until some moment after
-// its exec, at which the kernel closes it, and for that long count as a process inside.
+// This process never opens the write end: a process that another test forks meanwhile would have a copy until its exec, and
+// would count as a process inside for that long.
 type lifeline struct {
 	*room
 	read  *os.File
 	lines *bufio.Reader
-	end   io.Closer     // the standard input of the keeper, which keeps the end of file away until the processes hold theirs
-	kept  chan struct{} // closed when the keeper has ended
+	end   io.Closer     // the standard input of the holder, which delays the end of file until the processes have opened theirs
+	held  chan struct{} // closed when the holder has ended
 }
 
-// hold is the script that makes the shell and all it starts hold the lifeline. Each "echo ready >&9" is one ready.
+// hold is the script by which the shell and all its children open the lifeline. Each "echo ready >&9" is one ready.
 const hold = "exec 9>\"${LIFELINE:-lifeline}\"\n"
 
 func (r *room) lifeline() *lifeline {
@@ -44,12 +45,12 @@ func (r *room) lifeline() *lifeline {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = l.read.Close() })
-	l.keep(path)
+	l.startHolder(path)
 	l.lines = bufio.NewReader(l.read)
 	return l
 }
 
-// ready waits until n processes have said that they hold the lifeline.
+// ready waits until n processes have the lifeline open.
 func (l *lifeline) ready(n int) {
 	l.Helper()
 	_ = l.read.SetReadDeadline(time.Now().Add(limit))
@@ -60,15 +61,15 @@ func (l *lifeline) ready(n int) {
 	}
 }
 
-// keep starts the keeper, and returns when it holds the FIFO.
-func (l *lifeline) keep(path string) {
+// startHolder starts the holder, and returns when it has the FIFO open.
+func (l *lifeline) startHolder(path string) {
 	l.Helper()
 	in, end := io.Pipe()
 	out, said := io.Pipe()
-	l.end, l.kept = end, make(chan struct{})
+	l.end, l.held = end, make(chan struct{})
 	ctx := context.WithoutCancel(l.Context())
 	go func() {
-		defer close(l.kept)
+		defer close(l.held)
 		// Its "read" finds nothing in the end, which is no success.
 		_, err := proc.Run(ctx, proc.Spec{
 			Argv: []string{"sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path}, Dir: filepath.Dir(path), Env: os.Environ(),
@@ -76,22 +77,22 @@ func (l *lifeline) keep(path string) {
 		})
 		_ = said.CloseWithError(err)
 	}()
-	l.Cleanup(l.letGo)
+	l.Cleanup(l.endHolder)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		l.Fatalf("the keeper of the lifeline says %q, %v", line, err)
+		l.Fatalf("the holder of the lifeline prints %q, %v", line, err)
 	}
 }
 
-// letGo ends the keeper. A process that has been waited for holds nothing any more.
-func (l *lifeline) letGo() {
+// endHolder ends the holder.
+func (l *lifeline) endHolder() {
 	_ = l.end.Close()
-	<-l.kept
+	<-l.held
 }
 
-// gone fails the test when a process that holds the lifeline lives at this moment.
+// gone fails the test if a process that has the lifeline open lives at this moment.
 func (l *lifeline) gone() {
 	l.Helper()
-	l.letGo()
+	l.endHolder()
 	_ = l.read.SetReadDeadline(time.Time{})
 	conn, err := l.read.SyscallConn()
 	if err != nil {

@@ -61,6 +61,10 @@ var openCases = map[string]func(*suite){
 		}
 	},
 	"files/both sides see them": func(s *suite) {
+		if s.copies() {
+			copiedFiles(s)
+			return
+		}
 		r := s.open()
 		r.write("from host.txt", []byte("host\n"))
 		if got := r.text(`cat "from host.txt"; printf inside >"wörk"; mkdir -p a/b; printf deep >a/b/c`); got != "host\n" {
@@ -75,6 +79,49 @@ var openCases = map[string]func(*suite){
 			}
 		}
 	},
+}
+
+// copiedFiles: commands see a copy of the host's files, and the host gets what it asks for.
+func copiedFiles(s *suite) {
+	host := s.options.Worktree(s.T)
+	if err := os.WriteFile(filepath.Join(host, "from host.txt"), []byte("host\n"), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	r := s.openOn(host)
+	if got := r.text(`cat "from host.txt"; printf inside >"wörk"; mkdir -p a/b; printf deep >a/b/c; printf changed >"from host.txt"`); got != "host\n" {
+		s.Errorf("inside sees %q", got)
+	}
+	fetcher, ok := sandboxes.As[sandboxes.Fetcher](r.Sandbox)
+	if !ok {
+		s.Fatal("the sandbox is no Fetcher: files that it has never reach the host")
+	}
+	root, err := os.OpenRoot(s.TempDir())
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	if err := fetcher.Fetch(s.bounded(), []string{"wörk", "a"}, root, sandboxes.FetchLimits{}); err != nil {
+		s.Fatal(err)
+	}
+	for name, want := range map[string]string{"wörk": "inside", "a/b/c": "deep"} {
+		if got, err := root.ReadFile(name); err != nil || string(got) != want {
+			s.Errorf("%s on the host: %q, %v", name, got, err)
+		}
+	}
+	if err := errors.Join(root.MkdirAll(".git/hooks", 0o755), root.Symlink(".git/hooks", "hooks")); err != nil {
+		s.Fatal(err)
+	}
+	r.text(`mkdir hooks; echo : >hooks/pre-commit; chmod +x hooks/pre-commit`)
+	var refused *sandboxes.RefusedError
+	if err := fetcher.Fetch(s.bounded(), []string{"hooks/pre-commit"}, root, sandboxes.FetchLimits{}); !errors.As(err, &refused) {
+		s.Errorf("a file below a link of the host: %v", err)
+	}
+	if _, err := root.Lstat(".git/hooks/pre-commit"); err == nil {
+		s.Error("a link of the host led a file into its git directory")
+	}
+	if got, err := os.ReadFile(filepath.Join(host, "from host.txt")); err != nil || string(got) != "host\n" {
+		s.Errorf("the host's own file: %q, %v", got, err)
+	}
 }
 
 func closeNow(t *testing.T, box sandboxes.Sandbox) {

@@ -3,6 +3,7 @@ package sandboxtest
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +51,17 @@ var outputCases = map[string]func(*suite){
 		}
 		if got := r.text("echo still here"); got != "still here\n" {
 			s.Errorf("the next command prints %q", got)
+		}
+	},
+	"argv/a program that may not be run": func(s *suite) {
+		r := s.open()
+		r.text("mkdir bin; echo : >bin/a-tool; chmod 644 bin/a-tool")
+		_, err := r.Exec(s.bounded(), sandboxes.Command{
+			Argv: []string{"a-tool"}, Env: []string{"PATH=" + r.Workdir() + "/bin:/usr/bin:/bin"},
+		})
+		var start *sandboxes.StartError
+		if !errors.As(err, &start) || !errors.Is(err, fs.ErrPermission) {
+			s.Errorf("error is %v, want a StartError about a permission", err)
 		}
 	},
 	"dir/worktree or what is asked for": func(s *suite) {

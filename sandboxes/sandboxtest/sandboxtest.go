@@ -1,4 +1,4 @@
-// Package sandboxtest is the conformance suite of package sandboxes: what every provider must do, as tests. A provider's
+// Package sandboxtest is the conformance suite of package sandboxes: the tests that every provider must pass. A provider's
 // own test calls [Run]; nothing else uses this package.
 //
 // Inside the sandbox the suite uses only sh, cat, sleep and, where there is one, setsid or perl. It waits for events,
@@ -20,16 +20,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Options says what the suite may expect of a provider.
+// Options are the differences between providers.
 type Options struct {
-	// Withheld are names that the provider's host environment holds and that no command may see.
-	Withheld []string
+	// Denied are names in the provider's host environment that no command may see.
+	Denied []string
 	// Inherited are entries ("K=V") of the provider's host environment that commands must see.
 	Inherited []string
 	// Worktree makes an empty folder that the provider can use; nil means t.TempDir.
 	Worktree func(t *testing.T) string
 	// Shared is a host folder that every sandbox of the provider sees at the same path, and everybody may write to. It is
-	// needed where the worktree is copied: processes inside are watched through a pipe.
+	// needed if the worktree is copied: the tests watch processes inside through a pipe.
 	Shared string
 }
 
@@ -40,6 +40,9 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 		o.Worktree = func(t *testing.T) string { return t.TempDir() }
 	}
 	groups := []map[string]func(*suite){openCases, outputCases, inputCases, environmentCases, endCases, closeCases}
+	if provider(t).Capabilities().Home {
+		groups = append(groups, homeCases)
+	}
 	for _, group := range groups {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
@@ -80,13 +83,29 @@ type room struct {
 // open opens a sandbox that is closed at the test's end.
 func (s *suite) open(env ...string) *room {
 	s.Helper()
-	r := &room{suite: s, host: s.options.Worktree(s.T), run: runID(s.T)}
+	return s.openOn(s.options.Worktree(s.T), env...)
+}
+
+// openOn opens a sandbox on a folder of the host.
+func (s *suite) openOn(host string, env ...string) *room {
+	s.Helper()
+	return s.openSpec(sandboxes.Spec{Worktree: host, Env: env})
+}
+
+// openSpec opens a sandbox for a spec without a run, and perhaps without a worktree.
+func (s *suite) openSpec(spec sandboxes.Spec) *room {
+	s.Helper()
+	if spec.Worktree == "" {
+		spec.Worktree = s.options.Worktree(s.T)
+	}
+	r := &room{suite: s, host: spec.Worktree, run: runID(s.T)}
+	spec.Run = r.run
 	r.pipe = filepath.Join(r.host, "lifeline")
 	if s.options.Shared != "" {
 		r.pipe = filepath.Join(s.options.Shared, rand.Text())
-		env = append(env, "LIFELINE="+r.pipe)
+		spec.Env = append(spec.Env, "LIFELINE="+r.pipe)
 	}
-	box, err := s.provider(s.T).Open(s.bounded(), sandboxes.Spec{Run: r.run, Worktree: r.host, Env: env})
+	box, err := s.provider(s.T).Open(s.bounded(), spec)
 	if err != nil {
 		s.Fatalf("Open: %v", err)
 	}
@@ -163,9 +182,16 @@ func (r *room) await(done <-chan result) result {
 	}
 }
 
-// write puts a file into the worktree, on the host.
+// copies reports whether the worktree inside is a copy.
+func (s *suite) copies() bool { return s.provider(s.T).Capabilities().Files == sandboxes.Copy }
+
+// write puts a file into the worktree: on the host or, if that was copied, inside.
 func (r *room) write(name string, content []byte) {
 	r.Helper()
+	if r.copies() {
+		r.want(sandboxes.Command{Argv: []string{"sh", "-c", `cat >"$1"`, "sh", name}, Stdin: bytes.NewReader(content)}, sandboxes.Exit{})
+		return
+	}
 	if err := os.WriteFile(filepath.Join(r.host, name), content, 0o644); err != nil {
 		r.Fatal(err)
 	}
@@ -189,7 +215,7 @@ const quiet = `detach() {
 }
 `
 
-// shorten keeps failures readable.
+// shorten keeps failure messages readable.
 func shorten(b []byte) string {
 	if len(b) > 200 {
 		return fmt.Sprintf("%q… (%d bytes)", b[:200], len(b))

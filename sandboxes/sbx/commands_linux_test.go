@@ -111,7 +111,17 @@ func TestCloseRestoresGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	git := filepath.Join(s.worktree, ".git")
+	untouched := replaceGit(t, box)
+	if err := box.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "it was put back") {
+		t.Errorf("Close: %v", err)
+	}
+	untouched(s)
+}
+
+// replaceGit makes root inside put a link to a file of the host in the place of .git. What it returns checks that the link
+// is gone, and was not followed.
+func replaceGit(t *testing.T, box sandboxes.Sandbox) (check func(scene)) {
+	t.Helper()
 	other := filepath.Join(t.TempDir(), "untouched")
 	if err := os.WriteFile(other, []byte("untouched"), 0o644); err != nil {
 		t.Fatal(err)
@@ -122,17 +132,56 @@ func TestCloseRestoresGit(t *testing.T) {
 	if err != nil || !exit.OK() {
 		t.Fatalf("%+v, %v: %s", exit, err, &out)
 	}
-	if err := box.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "it was put back") {
-		t.Errorf("Close: %v", err)
-	}
-	for path, want := range map[string]string{git: s.git, other: "untouched"} {
-		if text, err := os.ReadFile(path); err != nil || string(text) != want {
-			t.Errorf("%s says %q, %v, want %q", path, text, err, want)
+	return func(s scene) {
+		t.Helper()
+		git := filepath.Join(s.worktree, ".git")
+		if info, err := os.Lstat(git); err != nil || !info.Mode().IsRegular() {
+			t.Errorf(".git is %v, %v", info, err)
+		}
+		for path, want := range map[string]string{git: s.git, other: "untouched"} {
+			if text, err := os.ReadFile(path); err != nil || string(text) != want {
+				t.Errorf("%s says %q, %v, want %q", path, text, err, want)
+			}
 		}
 	}
 }
 
-// What sbx's policy has let nobody through to is told, as far as it may be shown; where it is not known, that is.
+// After a crash Reap does what Close would have done, and so does an Open of the same run, before it reads .git.
+func TestReapRestoresGit(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(p *sbx.Provider, spec sandboxes.Spec) error{
+		"reap": func(p *sbx.Provider, spec sandboxes.Spec) error { return p.Reap(t.Context(), spec.Run) },
+		"open": func(p *sbx.Provider, spec sandboxes.Spec) error {
+			box, err := p.Open(t.Context(), spec)
+			if err != nil {
+				return err
+			}
+			return box.Close(t.Context())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			var state string
+			p, _ := withShim(t, func(c *sbx.Config) { state = c.StateDir })
+			spec := s.spec("crashed")
+			box, err := p.Open(t.Context(), spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			untouched := replaceGit(t, box)
+			if err := again(p, spec); err != nil {
+				t.Error(err)
+			}
+			untouched(s)
+			if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
+				t.Errorf("left in the state folder: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// Refused connections are listed as far as they may be shown; if they are not known, a notice says so.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -153,12 +202,12 @@ func TestRefused(t *testing.T) {
 				{Where: "b.example:443", Reason: "sbx policy: ads-block", Count: 7},
 				{Where: "a.example:443", Reason: "sbx policy: default policy", Count: 2},
 				{Where: "[2001:db8::1]:22", Reason: "sbx policy", Count: 1},
-				{Where: "a name that is none", Reason: "sbx policy", Count: 1},
+				{Where: "an invalid name", Reason: "sbx policy", Count: 1},
 			},
 		},
 		"none":    {log: `{"blocked_hosts":[],"allowed_hosts":[]}`},
-		"another": {log: `{"entries":[]}`, notice: "what the policy of sbx has refused is not known: read sbx policy log: it has no list of blocked hosts"},
-		"broken":  {log: "ERROR: no\n", status: 1, notice: "what the policy of sbx has refused is not known: sbx policy: ERROR: no"},
+		"another": {log: `{"entries":[]}`, notice: "the refused connections of the sbx policy are not known: read sbx policy log: it has no list of blocked hosts"},
+		"broken":  {log: "ERROR: no\n", status: 1, notice: "the refused connections of the sbx policy are not known: sbx policy: ERROR: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

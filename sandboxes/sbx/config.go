@@ -28,14 +28,16 @@ type Config struct {
 	// SecretEnv says which variable of HostEnv holds the secret of which service of sbx ("anthropic", "openai", …).
 	// Those that are set are given to sbx for the one sandbox, over standard input.
 	SecretEnv map[string]string
-	// Keep leaves the stopped microVM behind, to look into.
+	// Agents are the services of agents, by the agent's name, for CheckAgent and EnsureAgent.
+	Agents map[string]Need
+	// Keep leaves the stopped microVM behind, to inspect.
 	Keep bool
-	// HostEnv is the host's environment; nil means that of this process. Sbx gets of it what it needs to work, and no
-	// more: it would put tokens that it finds there into requests, and pass the SSH agent on.
+	// HostEnv is the host's environment; nil means that of this process. Sbx gets only the variables that it needs to
+	// work: it would put tokens that it finds there into requests, and pass the SSH agent on.
 	HostEnv []string
 }
 
-// needed reports whether sbx gets a variable of the host.
+// needed reports whether sbx gets a variable of the host's environment.
 func needed(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
 	for _, prefix := range []string{"LC_", "XDG_", "DOCKER_", "SBX_"} {
@@ -49,7 +51,7 @@ func needed(entry string) bool {
 	}, name)
 }
 
-// withDefaults fills in what is not set.
+// withDefaults fills in the defaults.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	if len(c.Command) == 0 {
@@ -102,13 +104,13 @@ func (c Config) lookup(name string) string {
 	return value
 }
 
-// shareable refuses a path that sbx could not be told: it takes what follows a colon for an option.
+// shareable refuses a path that sbx would misread: it takes the text after a colon for an option.
 func shareable(path string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":
 		return fmt.Errorf("%q is not a clean absolute path", path)
 	case strings.ContainsAny(path, ":\n\r\x00"):
-		return fmt.Errorf("%q has a colon or line break in it, which sbx cannot be told", path)
+		return fmt.Errorf("%q has a colon or line break in it, which sbx would misread", path)
 	}
 	return nil
 }

@@ -12,22 +12,22 @@ func TestTrailer(t *testing.T) {
 	const begin = "\x00ralph-ID "
 	for name, tt := range map[string]struct {
 		in, out string
-		want    last
+		want    trailer
 		ok      bool
 	}{
-		"alone":         {begin + "exit 0\n", "", last{}, true},
-		"after output":  {"text" + begin + "exit 7\n", "text", last{code: 7}, true},
-		"refused":       {begin + "refused missing\n", "", last{refused: "missing"}, true},
-		"none":          {"text", "text", last{}, false},
-		"cut":           {"text" + begin + "exit 7", "text" + begin + "exit 7", last{}, false},
-		"not the last":  {begin + "exit 0\nmore" + begin + "exit 1\n", begin + "exit 0\nmore", last{code: 1}, true},
-		"more after it": {begin + "exit 0\nmore", begin + "exit 0\nmore", last{}, false},
-		"no status":     {begin + "exit 256\n", begin + "exit 256\n", last{}, false},
-		"another's":     {"\x00ralph-XY exit 0\n", "\x00ralph-XY exit 0\n", last{}, false},
+		"alone":         {begin + "exit 0\n", "", trailer{}, true},
+		"after output":  {"text" + begin + "exit 7\n", "text", trailer{code: 7}, true},
+		"refused":       {begin + "refused missing\n", "", trailer{refused: "missing"}, true},
+		"none":          {"text", "text", trailer{}, false},
+		"cut":           {"text" + begin + "exit 7", "text" + begin + "exit 7", trailer{}, false},
+		"not the last":  {begin + "exit 0\nmore" + begin + "exit 1\n", begin + "exit 0\nmore", trailer{code: 1}, true},
+		"more after it": {begin + "exit 0\nmore", begin + "exit 0\nmore", trailer{}, false},
+		"no status":     {begin + "exit 256\n", begin + "exit 256\n", trailer{}, false},
+		"another's":     {"\x00ralph-XY exit 0\n", "\x00ralph-XY exit 0\n", trailer{}, false},
 	} {
 		for _, size := range []int{1, 3, len(tt.in)} {
 			var out bytes.Buffer
-			tr := newTrailer(&out, "ID")
+			tr := newTrailerReader(&out, "ID")
 			for p := range chunks(tt.in, size) {
 				_, _ = tr.Write(p)
 			}
@@ -51,13 +51,13 @@ func chunks(text string, size int) func(func([]byte) bool) {
 	}
 }
 
-// Whatever is written, and in whatever pieces: all of it comes out but a last word, and little is held back.
+// Whatever is written, and in whatever pieces: all of it comes out but a trailer, and little is held back.
 func FuzzTrailer(f *testing.F) {
 	f.Add("text\x00ralph-ID exit 7\n", 3)
 	f.Add("\x00ralph-\x00ralph-ID \x00ralph-ID exit 1\n", 1)
 	f.Fuzz(func(t *testing.T, in string, size int) {
 		var out bytes.Buffer
-		tr := newTrailer(&out, "ID")
+		tr := newTrailerReader(&out, "ID")
 		for p := range chunks(in, max(size, 1)) {
 			if n, err := tr.Write(p); n != len(p) || err != nil {
 				t.Fatal(n, err)
@@ -69,7 +69,7 @@ func FuzzTrailer(f *testing.F) {
 		_, ok := tr.end()
 		rest, found := strings.CutPrefix(in, out.String())
 		if !found || ok != (rest != "") {
-			t.Errorf("output %q of %q, last word %v", &out, in, ok)
+			t.Errorf("output %q of %q, trailer %v", &out, in, ok)
 		}
 	})
 }
@@ -87,7 +87,7 @@ func FuzzUser(f *testing.F) {
 				t.Errorf("%q names the user %+v", text, u)
 			}
 		}
-		if _, err := order("/", u.env, []string{"true"}); err != nil || len(u.env) == 0 {
+		if _, err := script("/", u.env, []string{"true"}); err != nil || len(u.env) == 0 {
 			t.Errorf("its environment cannot be set: %v, %q", err, u.env)
 		}
 	})

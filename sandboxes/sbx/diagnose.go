@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // Oldest release of sbx whose command line this package speaks.
@@ -24,12 +26,12 @@ type Finding struct {
 	Hint    string `json:"hint"`
 }
 
-// Diagnose asks sbx what it finds wrong with its installation, login and virtualisation.
+// Diagnose asks sbx for the problems of its installation, login and virtualisation.
 func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
-	text, err := p.call(ctx, "", "diagnose", "--format", "json")
-	var call *callError
-	if errors.As(err, &call) && strings.Contains(call.said, "unknown flag") { // some releases call it so
-		text, err = p.call(ctx, "", "diagnose", "-o", "json")
+	text, err := p.call(ctx, "diagnose", "--format", "json")
+	var call *engine.CallError
+	if errors.As(err, &call) && strings.Contains(call.Said, "unknown flag") { // some releases call it so
+		text, err = p.call(ctx, "diagnose", "-o", "json")
 	}
 	findings, decodeErr := readFindings(text)
 	if decodeErr == nil { // it may exit with an error because it found one
@@ -41,7 +43,7 @@ func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
 	return nil, fmt.Errorf("read sbx diagnose: %w", decodeErr)
 }
 
-// Check reports whether sbx is there, new enough, and finds nothing wrong with itself.
+// Check reports whether sbx is installed, new enough, and finds no problem of its own.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -49,7 +51,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	if p.invalid != nil {
 		return fmt.Errorf("configure sbx: %w", p.invalid)
 	}
-	text, err := p.call(ctx, "", "version")
+	text, err := p.call(ctx, "version")
 	if err != nil {
 		return err
 	}
@@ -77,11 +79,11 @@ func hint(f Finding) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// newEnough reads what "sbx version" prints.
+// newEnough reads the output of "sbx version".
 func newEnough(text string) error {
 	m := regexp.MustCompile(`\bv?(\d{1,6})\.(\d{1,6})\.\d`).FindStringSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("sbx version prints %.80q, which is no version; ralph needs %d.%d or newer", text, oldestMajor, oldestMinor)
+		return fmt.Errorf("sbx version prints %.80q, which is not a version; ralph needs %d.%d or newer", text, oldestMajor, oldestMinor)
 	}
 	major, _ := strconv.Atoi(m[1]) // digits only
 	minor, _ := strconv.Atoi(m[2])
@@ -91,7 +93,7 @@ func newEnough(text string) error {
 	return nil
 }
 
-// readFindings decodes what "sbx diagnose" prints.
+// readFindings decodes the output of "sbx diagnose".
 func readFindings(text string) ([]Finding, error) {
 	var report struct {
 		Checks []Finding `json:"checks"`
@@ -105,7 +107,7 @@ func readFindings(text string) ([]Finding, error) {
 	return report.Checks, nil
 }
 
-// readNames decodes what "sbx ls" prints.
+// readNames decodes the output of "sbx ls".
 func readNames(text string) ([]string, error) {
 	var list struct {
 		Sandboxes *[]struct {
@@ -125,7 +127,7 @@ func readNames(text string) ([]string, error) {
 	return names, nil
 }
 
-// decode reads the JSON object that sbx prints, which lines about its daemon may precede.
+// decode reads a JSON object, which lines about the daemon of sbx may precede.
 func decode(text string, to any) error {
 	start := strings.Index("\n"+text, "\n{")
 	if start < 0 {

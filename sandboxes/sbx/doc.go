@@ -16,7 +16,7 @@
 //     bounded by nothing but the microVM.
 //   - The user inside may become root there. What it has others start, such as the microVM's own container engine,
 //     lives until Close removes the microVM; and root inside can take the .git file away that ralph puts over the
-//     worktree's own. The host trusts neither: it works with its own records, and Close puts the file back.
+//     worktree's own. The host trusts neither: it works with its own records, and Close and Reap put the file back.
 //
 // Nothing of this package has met a real microVM. Its tests play sbx 0.46 by its documentation, with a microVM made of
 // Linux namespaces; TestLive is for where there is a real one.

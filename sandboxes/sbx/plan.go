@@ -13,17 +13,21 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// The least memory that sbx gives a microVM, and what a run gets that asks for nothing.
-const (
-	leastMemory   = 512 << 20
-	defaultMemory = 4 << 30
-	defaultCPUs   = 2
-	defaultPIDs   = 1024
-)
+// leastMemory is the least memory that sbx gives a microVM.
+const leastMemory = 512 << 20
 
-// plan is a microVM that is about to be made: all is looked up, and nothing is done yet.
+// nameFormat is what a microVM may be called.
+var nameFormat = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
+
+// nameFile holds the microVM's name, in its state folder.
+const nameFile = "name"
+
+// plan is a microVM that is about to be made. Everything is looked up, and nothing is done yet.
 type plan struct {
 	provider *Provider
 	spec     sandboxes.Spec
@@ -31,10 +35,11 @@ type plan struct {
 	state    string
 	memory   int64
 	cpus     int
-	git      []byte // the worktree's own .git file, as the host has it
+	pids     int
+	git      []byte // the worktree's own .git file, as the host has it; see readGit
 }
 
-// plan refuses what sbx could not do, before something is made.
+// plan refuses a spec that sbx could not meet, before something is made.
 func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	if spec.Run == "" {
 		return nil, errors.New("the run has no id")
@@ -42,19 +47,16 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	if spec.Egress != "" {
 		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows", sandboxes.ErrUnsupported)
 	}
-	name := boxName(spec.Run)
-	pl := &plan{
-		provider: p, spec: spec, name: name, state: filepath.Join(p.config.StateDir, name),
-		memory: spec.Limits.Memory, cpus: int(spec.Limits.CPUs), // a part of a CPU cannot be had
+	if spec.Name != "" && !nameFormat().MatchString(spec.Name) {
+		return nil, fmt.Errorf("%q cannot be the name of a microVM", spec.Name)
 	}
-	if pl.memory == 0 {
-		pl.memory = defaultMemory
+	limits := spec.Limits.WithDefaults()
+	pl := &plan{
+		provider: p, spec: spec, name: cmp.Or(spec.Name, boxName(spec.Run)), state: p.stateOf(spec.Run),
+		memory: limits.Memory, cpus: int(limits.CPUs), pids: limits.PIDs, // sbx gives whole CPUs only
 	}
 	if pl.memory < leastMemory {
 		return nil, fmt.Errorf("a microVM with less than %d MiB of memory: %w; give it more with --memory-mb", leastMemory>>20, sandboxes.ErrUnsupported)
-	}
-	if spec.Limits.CPUs == 0 {
-		pl.cpus = defaultCPUs
 	}
 	if pl.cpus < 1 {
 		return nil, fmt.Errorf("a microVM with less than one CPU: %w; give it more with --cpus", sandboxes.ErrUnsupported)
@@ -72,22 +74,27 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 			return nil, err
 		}
 	}
-	if spec.GitDir == "" {
-		return pl, nil
-	}
-	git := filepath.Join(spec.Worktree, ".git")
-	info, err := os.Lstat(git)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
-	}
-	pl.git, err = os.ReadFile(git)
-	return pl, err
+	return pl, nil
 }
 
-// folders are all that the microVM sees of the host, besides ralph's own.
+// readGit reads the worktree's .git file, once nothing inside can change it any more.
+func (pl *plan) readGit() error {
+	if pl.spec.GitDir == "" {
+		return nil
+	}
+	git := filepath.Join(pl.spec.Worktree, ".git")
+	info, err := os.Lstat(git)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
+	}
+	pl.git, err = os.ReadFile(git)
+	return err
+}
+
+// folders are all host folders that the microVM sees, besides ralph's own.
 func (pl *plan) folders() []string {
 	all := []string{pl.spec.Worktree}
 	if pl.spec.GitDir != "" {
@@ -138,25 +145,31 @@ func (pl *plan) create() []string {
 	return append(args, pl.state+":ro")
 }
 
-// box makes the folder of files that are shown inside.
+// box makes the sandbox's state folder, with the scripts that are shown inside.
 func (pl *plan) box() (*box, error) {
 	if err := os.MkdirAll(pl.state, 0o700); err != nil {
 		return nil, fmt.Errorf("make the sandbox's state folder: %w", err)
 	}
 	b := &box{
-		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, gitDir: pl.spec.GitDir, git: pl.git,
-		pids:    cmp.Or(pl.spec.Limits.PIDs, defaultPIDs),
-		env:     slices.Concat([]string{"PWD=" + pl.spec.Worktree}, pl.spec.Env),
-		running: make(map[*execution]struct{}),
+		provider: pl.provider, name: pl.name, state: pl.state, workdir: pl.spec.Worktree, gitDir: pl.spec.GitDir,
+		pids: pl.pids,
+		env:  slices.Concat([]string{"PWD=" + pl.spec.Worktree}, pl.spec.Env),
 	}
-	if err := os.CopyFS(pl.state, files()); err != nil {
+	err := os.CopyFS(pl.state, files())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(pl.state, nameFile), []byte(pl.name), 0o644)
+	}
+	if err == nil && pl.spec.GitDir != "" {
+		err = keepGit(pl.state, pl.spec.Worktree, pl.git)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write the sandbox's files: %w", err), os.RemoveAll(pl.state))
 	}
 	return b, nil
 }
 
-// furnish does what has to be done before the first command: network policy, secrets, git. Then it sees whether a
-// command runs, and whether git takes the private repository for its own.
+// furnish sets the network policy, the secrets and git up. Then it checks that a command runs, and that git works in the
+// private repository.
 func (pl *plan) furnish(ctx context.Context, b *box) error {
 	p, c := pl.provider, pl.provider.config
 	for _, rule := range []struct {
@@ -166,7 +179,7 @@ func (pl *plan) furnish(ctx context.Context, b *box) error {
 		if len(rule.hosts) == 0 {
 			continue
 		}
-		if _, err := p.call(ctx, "", "policy", rule.verb, "network", strings.Join(rule.hosts, ","), "--sandbox", pl.name); err != nil {
+		if _, err := p.call(ctx, "policy", rule.verb, "network", strings.Join(rule.hosts, ","), "--sandbox", pl.name); err != nil {
 			return fmt.Errorf("%s the network: %w", rule.verb, err)
 		}
 	}
@@ -195,7 +208,7 @@ func (pl *plan) furnish(ctx context.Context, b *box) error {
 	case err != nil:
 		return fmt.Errorf("try a command: %w", err)
 	case !exit.OK():
-		return fmt.Errorf("try %s inside: %s", argv[0], lastLine(errs.String()))
+		return fmt.Errorf("try %s inside: %s", argv[0], engine.LastLine(errs.String()))
 	}
 	if got := strings.TrimSuffix(out.String(), "\n"); pl.spec.GitDir != "" && got != pl.spec.GitDir {
 		return fmt.Errorf("git inside works in %q, not in the private repository", got)

@@ -6,27 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 const (
-	// logLimit is how long sbx may take to say what it has refused: the microVM waits for it to be removed.
+	// logLimit is how long reading the log may take: the microVM is removed after it.
 	logLimit = 20 * time.Second
-	// maxRefusals bounds how many refusals are told apart; more are only counted.
+	// maxRefusals is how many refusals are listed; more are only counted.
 	maxRefusals = 200
 )
 
-// readLog notes what the policy has let nobody through to. Sbx forgets a microVM's log with the microVM. A log that cannot be
-// read holds nothing up: it becomes a notice.
+// readLog reads the connections that the policy refused. Sbx removes the log with the microVM. A log that cannot be read
+// becomes a notice.
 func (b *box) readLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, logLimit, fmt.Errorf("sbx has not answered for %s", logLimit))
 	defer cancel()
-	text, err := b.provider.call(ctx, "", "policy", "log", b.name, "--json")
+	text, err := b.provider.call(ctx, "policy", "log", b.name, "--json")
 	var list []sandboxes.Refusal
 	if err == nil {
 		list, err = readRefusals(text, b.name)
@@ -41,7 +41,7 @@ func (b *box) readLog(ctx context.Context) {
 	}
 }
 
-// Refused is what the policy of sbx has refused.
+// Refused lists the connections that the policy of sbx refused.
 func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,16 +59,16 @@ func (b *box) Notices() []string {
 	if b.unread == nil {
 		return nil
 	}
-	return []string{"what the policy of sbx has refused is not known: " + oneLine(b.unread.Error())}
+	return []string{"the refused connections of the sbx policy are not known: " + oneLine(b.unread.Error())}
 }
 
-// destination is a host, with or without a port, that is safe to show: whatever runs inside chooses it.
-var destination = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?$`)
+// destination is a host, with or without a port, that is safe to show: commands inside choose it.
+var destination = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?$`)
 
 // ruleName is what a rule is called, where it is not the sentence that sbx has when no rule fits.
-var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:*/-]{0,63}$`)
+var ruleName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9 ._:*/-]{0,63}$`)
 
-// readRefusals reads what "sbx policy log" prints of one microVM, the most frequent refusal first.
+// readRefusals reads the output of "sbx policy log" for one microVM, the most frequent refusal first.
 func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 	var log struct {
 		Blocked *[]struct {
@@ -91,9 +91,9 @@ func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 		}
 		r := sandboxes.Refusal{Where: e.Host, Reason: "sbx policy"}
 		if !presentable(e.Host) {
-			r.Where = "a name that is none"
+			r.Where = "an invalid name"
 		}
-		if rule := strings.Trim(e.Rule, "<>"); ruleName.MatchString(rule) {
+		if rule := strings.Trim(e.Rule, "<>"); ruleName().MatchString(rule) {
 			r.Reason += ": " + rule
 		}
 		counts[r] = min(counts[r]+min(max(e.Count, 1), maxCount), maxCount)
@@ -115,7 +115,7 @@ func presentable(where string) bool {
 	if err != nil {
 		host = where
 	}
-	return destination.MatchString(where) || net.ParseIP(host) != nil
+	return destination().MatchString(where) || net.ParseIP(host) != nil
 }
 
 // maxCount keeps sums from overflowing.

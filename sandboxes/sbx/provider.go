@@ -9,15 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // Provider makes microVMs.
 type Provider struct {
 	config  Config
 	env     []string // of sbx
-	invalid error    // what is wrong with the Config; told by Check and Open
+	invalid error    // the mistakes in the Config; Check and Open return it
 }
 
 var (
@@ -28,8 +31,7 @@ var (
 	_ sandboxes.Refuser  = (*box)(nil)
 )
 
-// New returns a provider. A mistake in the Config is told by Check and Open, so that a provider that nobody uses stops
-// nothing.
+// New returns a provider. Check and Open report a mistake in the Config, so that a provider that nobody uses stops nothing.
 func New(c Config) *Provider {
 	p := &Provider{}
 	p.config, p.invalid = c.withDefaults()
@@ -37,14 +39,37 @@ func New(c Config) *Provider {
 	return p
 }
 
+// A create pulls the image if it is missing.
+const createLimit = 10 * time.Minute
+
+func (p *Provider) program() engine.Program {
+	return engine.Program{
+		Name: "sbx", Command: p.config.Command, Env: p.env,
+		Missing: "sbx is not installed (and ralph's use of it is tested against a stand-in only): " +
+			"install Docker Sandboxes and run sbx login, or choose another sandbox with --sandbox",
+	}
+}
+
+// call runs sbx and returns its output.
+func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
+	return p.program().Call(ctx, args...)
+}
+
 // Name is "sbx".
 func (*Provider) Name() string { return "sbx" }
 
-// Capabilities says: the worktree is passed through to a virtual machine, and sbx keeps secrets outside and the network
-// to its own policy. Root inside may start any number of processes, so that limits are
-// not promised.
+// Capabilities promise no limits, because root inside may start any number of processes.
 func (*Provider) Capabilities() sandboxes.Capabilities {
-	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.VM, OwnEgress: true, Secrets: true}
+	return sandboxes.Capabilities{
+		Files: sandboxes.Bind, Isolation: sandboxes.VM, OwnEgress: true, Secrets: true,
+		Weaker: strings.Join([]string{
+			"commands can become root inside, and root's processes are not limited",
+			"root inside can replace the worktree's .git file until the sandbox is closed",
+			"what commands have others start inside, such as containers, lives until then",
+			"scratch space is not limited",
+			"hosts that sbx's own policy allows can be reached, too",
+		}, "; "),
+	}
 }
 
 // Open makes a microVM for the run, in place of one that a crashed ralph left, and returns when commands can run in it.
@@ -73,12 +98,26 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err := p.Reap(ctx, spec.Run); err != nil {
 		return nil, err
 	}
+	if err := pl.readGit(); err != nil {
+		return nil, err
+	}
+	if spec.Name != "" { // whose it is would be lost with a second one of that name
+		if taken, err := p.listed(ctx, spec.Name); err != nil {
+			return nil, err
+		} else if taken {
+			return nil, fmt.Errorf("there is a microVM named %s; choose another name, or end it with: sbx rm --force %s", spec.Name, spec.Name)
+		}
+	}
 	b, err := pl.box()
 	if err != nil {
 		return nil, err
 	}
-	// What is under way is not cut off in the middle: a microVM might appear after we have looked for it.
-	if _, err = p.call(context.WithoutCancel(ctx), "", pl.create()...); err == nil {
+	// sbx is not killed in the middle of its work: a microVM might appear after we have looked for it.
+	_, err = p.program().Limit(createLimit).Call(context.WithoutCancel(ctx), pl.create()...)
+	if err != nil && spec.Name != "" { // it may be somebody else's, made at the same moment
+		return nil, errors.Join(err, os.RemoveAll(pl.state))
+	}
+	if err == nil {
 		err = pl.furnish(ctx, b)
 	}
 	if err != nil {
@@ -87,7 +126,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	return b, nil
 }
 
-// Reap removes the microVM of a run that a crashed ralph left, and its files.
+// Reap removes the microVM of a run that a crashed ralph left, and its files, and puts the worktree's .git file back.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the microVM of a run: it has no id")
@@ -96,15 +135,24 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 		return p.invalid
 	}
 	name := boxName(run)
+	if text, err := os.ReadFile(filepath.Join(p.stateOf(run), nameFile)); err == nil {
+		name = string(text)
+	}
 	there, err := p.listed(ctx, name)
 	if err == nil && there {
 		err = p.end(ctx, name, false)
 	}
 	if err != nil {
-		return fmt.Errorf("end what is left of %s: %w", run, err)
+		return fmt.Errorf("end the microVM of %s: %w", run, err)
 	}
-	return os.RemoveAll(filepath.Join(p.config.StateDir, name))
+	if _, err := restoreGit(p.stateOf(run)); err != nil {
+		return err
+	}
+	return os.RemoveAll(p.stateOf(run))
 }
+
+// stateOf is the state folder of a run's microVM.
+func (p *Provider) stateOf(run string) string { return filepath.Join(p.config.StateDir, boxName(run)) }
 
 // end removes a microVM with everything in it, or only stops it. It is not an error if it is gone.
 func (p *Provider) end(ctx context.Context, name string, keep bool) error {
@@ -112,7 +160,7 @@ func (p *Provider) end(ctx context.Context, name string, keep bool) error {
 	if keep {
 		args = []string{"stop", name}
 	}
-	_, err := p.call(ctx, "", args...)
+	_, err := p.call(ctx, args...)
 	if err == nil {
 		return nil
 	}
@@ -123,7 +171,7 @@ func (p *Provider) end(ctx context.Context, name string, keep bool) error {
 }
 
 func (p *Provider) listed(ctx context.Context, name string) (bool, error) {
-	text, err := p.call(ctx, "", "ls", "--json")
+	text, err := p.call(ctx, "ls", "--json")
 	if err != nil {
 		return false, err
 	}
@@ -134,7 +182,7 @@ func (p *Provider) listed(ctx context.Context, name string) (bool, error) {
 	return slices.Contains(names, name), nil
 }
 
-// boxName is the name of a run's microVM: whoever knows the run finds it without any record.
+// boxName is the name of a run's microVM that was given no other.
 func boxName(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return "ralph-" + hex.EncodeToString(sum[:8])

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// inside are the files that are shown in each microVM, for any POSIX shell.
+// inside are the scripts that are shown in each microVM, for any POSIX shell.
 //
 //go:embed inside
 var inside embed.FS
@@ -22,8 +22,8 @@ func files() fs.FS {
 	return sub
 }
 
-// runScript follows, in a command's file, the lines of order. It runs as the command's user. The command starts with the
-// file that was found, not a name, so that no shell builtin takes its place. What it says on 5 is how far it has got.
+// runScript follows, in a command's file, the lines of script. It runs as the command's user. The command starts with the
+// file that was found, not a name, so that no shell builtin takes its place. It reports its progress on descriptor 5.
 const runScript = `
 look() {
 	environment
@@ -63,8 +63,8 @@ echo started >&5
 exec "$program" "$@" 5>&-
 `
 
-// order is the beginning of a command's file: what to run, as words of the shell.
-func order(dir string, env, argv []string) (string, error) {
+// script is a command's file: the command as words of the shell, and how to run it.
+func script(dir string, env, argv []string) (string, error) {
 	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	var b strings.Builder
 	b.WriteString("dir=" + quote(dir) + "\nenvironment() {\n:\n")
@@ -89,5 +89,5 @@ func order(dir string, env, argv []string) (string, error) {
 	return b.String() + runScript, nil
 }
 
-// quote makes a word of the shell that means exactly text.
+// quote is a word of the shell that means exactly text.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

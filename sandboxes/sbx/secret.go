@@ -8,16 +8,18 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // oauthLimit is how long a person may take in the browser.
 const oauthLimit = 5 * time.Minute
 
-// Need is a service whose secret sbx has to hold, and where it may come from.
+// Need is a service whose secret sbx must hold, and the source of the secret.
 type Need struct {
 	// Service is sbx's name, such as "anthropic" or "openai".
 	Service string
-	// Env is the variable of HostEnv that holds the secret; empty: there is none.
+	// Env is the variable of HostEnv that holds the secret, or empty.
 	Env string
 	// Secret is one that the caller has; it comes before Env.
 	Secret string
@@ -25,9 +27,9 @@ type Need struct {
 	OAuth, Refresh bool
 }
 
-// Ensure makes sure that sbx holds the secret of a service for all sandboxes of this machine: one that is there stays, if
-// no Refresh is asked for; else a person logs in where OAuth asks for it; else the Secret is taken, or the variable. out
-// gets what a login says. The secret is given over standard input.
+// Ensure makes sure that sbx holds the secret of a service for all sandboxes of this machine. Without Refresh an existing
+// secret stays; else a person logs in if OAuth asks for it; else the Secret or the variable is used, and passed over
+// standard input. out gets the output of a login.
 func (p *Provider) Ensure(ctx context.Context, n Need, out io.Writer) error {
 	if !n.Refresh {
 		has, err := p.HasSecret(ctx, n.Service)
@@ -48,7 +50,7 @@ func (p *Provider) Ensure(ctx context.Context, n Need, out io.Writer) error {
 	case n.Refresh:
 		return fmt.Errorf("there is no new secret for %s: give sbx one with: sbx secret set %s", n.Service, n.Service)
 	}
-	return fmt.Errorf("sbx holds no secret for %s: give it one with: sbx secret set %s", n.Service, n.Service)
+	return noSecret(n.Service)
 }
 
 // HasSecret reports whether sbx holds a secret of a service for all sandboxes.
@@ -56,7 +58,7 @@ func (p *Provider) HasSecret(ctx context.Context, service string) (bool, error) 
 	if err := checkService(service); err != nil {
 		return false, err
 	}
-	text, err := p.call(ctx, "", "secret", "ls", "--json", "--service", service)
+	text, err := p.call(ctx, "secret", "ls", "--json", "--service", service)
 	if err != nil {
 		return false, err
 	}
@@ -72,13 +74,14 @@ func (p *Provider) SetSecret(ctx context.Context, service, value string) error {
 	return p.setSecret(ctx, service, value)
 }
 
-// Login has a person log in to a service in the browser. out gets what to do, whichever of its outputs sbx says it on.
+// Login lets a person log in to a service in the browser. out gets both outputs of sbx.
 func (p *Provider) Login(ctx context.Context, service string, out io.Writer) error {
 	if err := checkService(service); err != nil {
 		return err
 	}
 	both := &shared{to: out}
-	return p.stream(ctx, oauthLimit, nil, both, both, "secret", "set", service, "--oauth")
+	_, err := p.program().Limit(oauthLimit).Copy(both, both).Call(ctx, "secret", "set", service, "--oauth")
+	return err
 }
 
 // shared is a writer that two goroutines write to.
@@ -100,22 +103,22 @@ func (p *Provider) setSecret(ctx context.Context, service, value string, scope .
 	if value == "" || strings.ContainsAny(value, "\n\r\x00") {
 		return fmt.Errorf("give sbx the secret of %s: it is empty, or has a line break in it", service)
 	}
-	_, err := p.call(ctx, value, append([]string{"secret", "set", service}, scope...)...)
-	var call *callError
-	if errors.As(err, &call) && strings.Contains(call.said, value) {
-		call.said = "it is refused" // never repeat a secret
+	_, err := p.program().Input(strings.NewReader(value), 0).Call(ctx, append([]string{"secret", "set", service}, scope...)...)
+	var call *engine.CallError
+	if errors.As(err, &call) && strings.Contains(call.Said, value) {
+		call.Said = "it is refused" // never repeat a secret
 	}
 	return err
 }
 
 func checkService(service string) error {
 	if service == "" || strings.HasPrefix(service, "-") {
-		return fmt.Errorf("%q is no service of sbx", service)
+		return fmt.Errorf("%q is not a service of sbx", service)
 	}
 	return nil
 }
 
-// holds reads what "sbx secret ls" prints.
+// holds reads the output of "sbx secret ls".
 func holds(text, service string) (bool, error) {
 	var list struct {
 		Secrets *[]struct {

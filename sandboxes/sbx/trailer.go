@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// maxTrailer is more than the last word can have after its beginning.
+// maxTrailer is more than a trailer can have after its beginning.
 const maxTrailer = 40
 
-// last is the last word of the shell inside: how the command ended, or why it did not start.
-type last struct {
+// trailer is the last output of the shell inside: how the command ended, or why it did not start.
+type trailer struct {
 	refused string // why it was not started; empty: it ran
 	code    int
 }
 
-// trailer passes output on and keeps back the last word, which stands at its end. The word begins with a NUL and the
-// command's own random name, so that output cannot be taken for it by chance.
-type trailer struct {
-	to    io.Writer // may be nil
-	begin []byte
-	held  []byte
-	deaf  bool
+// trailerReader passes output on, except the trailer at its end. A trailer begins with a NUL and the command's own random
+// name, so that no output looks like one by chance.
+type trailerReader struct {
+	to     io.Writer // may be nil
+	begin  []byte
+	held   []byte
+	failed bool
 }
 
-func newTrailer(to io.Writer, id string) *trailer {
-	return &trailer{to: to, begin: []byte("\x00ralph-" + id + " ")}
+func newTrailerReader(to io.Writer, id string) *trailerReader {
+	return &trailerReader{to: to, begin: []byte("\x00ralph-" + id + " ")}
 }
 
 // Write never fails: a writer's error stops the copying, not the command.
-func (t *trailer) Write(p []byte) (int, error) {
+func (t *trailerReader) Write(p []byte) (int, error) {
 	t.held = append(t.held, p...)
 	keep := 0
-	tail := t.held[max(0, len(t.held)-len(t.begin)-maxTrailer):] // what begins before it is no last word
+	tail := t.held[max(0, len(t.held)-len(t.begin)-maxTrailer):] // no trailer is longer
 	if i := bytes.LastIndex(tail, t.begin); i >= 0 {
 		keep = len(tail) - i
 	} else {
@@ -43,7 +43,7 @@ func (t *trailer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begun is how many bytes at the end of text may be the beginning of the word.
+// begun is how many bytes at the end of text may be the beginning of a trailer.
 func begun(text, word []byte) int {
 	for n := min(len(text), len(word)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, word[:n]) {
@@ -54,37 +54,37 @@ func begun(text, word []byte) int {
 }
 
 // pass passes on the first n bytes.
-func (t *trailer) pass(n int) {
-	if t.to != nil && !t.deaf && n > 0 {
+func (t *trailerReader) pass(n int) {
+	if t.to != nil && !t.failed && n > 0 {
 		if _, err := t.to.Write(t.held[:n]); err != nil {
-			t.deaf = true
+			t.failed = true
 		}
 	}
 	t.held = append(t.held[:0], t.held[n:]...)
 }
 
-// end is called when no more comes. Without a last word everything was output.
-func (t *trailer) end() (last, bool) {
+// end is called when no more comes. Without a trailer everything was output.
+func (t *trailerReader) end() (trailer, bool) {
 	if word, ok := bytes.CutPrefix(t.held, t.begin); ok {
-		if l, ok := readLast(string(word)); ok {
+		if l, ok := readTrailer(string(word)); ok {
 			return l, true
 		}
 	}
 	t.pass(len(t.held))
-	return last{}, false
+	return trailer{}, false
 }
 
-func readLast(word string) (last, bool) {
+func readTrailer(word string) (trailer, bool) {
 	kind, value, ok := strings.Cut(strings.TrimSuffix(word, "\n"), " ")
 	if !ok || !strings.HasSuffix(word, "\n") {
-		return last{}, false
+		return trailer{}, false
 	}
 	switch kind {
 	case "exit":
 		code, err := strconv.ParseUint(value, 10, 8)
-		return last{code: int(code)}, err == nil
+		return trailer{code: int(code)}, err == nil
 	case "refused":
-		return last{refused: value}, value != ""
+		return trailer{refused: value}, value != ""
 	}
-	return last{}, false
+	return trailer{}, false
 }

@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// user is as whom sbx runs commands in a microVM.
+// user is the user that runs commands in a microVM.
 type user struct {
 	uid, gid, groups string
 	bounds           uint64   // the capabilities that it can have at most
-	env              []string // with which its commands start
+	env              []string // the environment of its commands
 }
 
 // whoScript is no file: the folder of files may be closed to the user.
 const whoScript = "id -u && id -g && id -G && grep ^CapBnd: /proc/self/status && exec cat /proc/self/environ"
 
-// ask learns how commands run in the microVM: as whom, and by which right root makes namespaces for them.
+// ask learns which user runs commands in the microVM, and which flags let root make namespaces for them.
 func (b *box) ask(ctx context.Context) error {
-	text, err := b.provider.call(ctx, "", "exec", b.name, "sh", "-c", whoScript)
+	text, err := b.provider.call(ctx, "exec", b.name, "sh", "-c", whoScript)
 	if err != nil {
 		return fmt.Errorf("try a command: %w", err)
 	}
 	if b.user, err = readUser(text); err != nil {
 		return fmt.Errorf("ask who runs commands: %w", err)
 	}
-	// Root has every right there, or gets it by being asked for: that depends on the template.
+	// Whether root has every right there, or only with a flag, depends on the template.
 	b.root = []string{"--user", "root"}
 	if b.asRoot(ctx, "can") == nil {
 		return nil
@@ -43,14 +43,14 @@ func (b *box) ask(ctx context.Context) error {
 	return nil
 }
 
-// asRoot runs one of ralph's own files inside.
+// asRoot runs one of ralph's own scripts inside.
 func (b *box) asRoot(ctx context.Context, file string, args ...string) error {
-	_, err := b.provider.call(ctx, "", slices.Concat([]string{"exec"}, b.root, []string{b.name, "sh", filepath.Join(b.state, file)}, args)...)
+	_, err := b.provider.call(ctx, slices.Concat([]string{"exec"}, b.root, []string{b.name, "sh", filepath.Join(b.state, file)}, args)...)
 	return err
 }
 
-// attend is the command line that runs a command. What is privileged is limited to what the user could have anyway.
-func (b *box) attend(id string) []string {
+// runCommand is the command line that runs a command. Privileges are limited to those that the user could have anyway.
+func (b *box) runCommand(id string) []string {
 	bounds := ""
 	if b.privileged {
 		bounds = "-all"
@@ -61,7 +61,7 @@ func (b *box) attend(id string) []string {
 		}
 	}
 	args := slices.Concat([]string{"exec", "--interactive"}, b.root, []string{
-		b.name, "sh", filepath.Join(b.state, "attend"), id, b.user.uid, b.user.gid, b.user.groups, bounds, strconv.Itoa(b.pids),
+		b.name, "sh", filepath.Join(b.state, "run"), id, b.user.uid, b.user.gid, b.user.groups, bounds, strconv.Itoa(b.pids),
 	})
 	if b.gitDir != "" {
 		args = append(args, b.gitDir, b.workdir)
@@ -69,7 +69,7 @@ func (b *box) attend(id string) []string {
 	return args
 }
 
-// readUser reads what whoScript prints.
+// readUser reads the output of whoScript.
 func readUser(text string) (user, error) {
 	m := regexp.MustCompile(`(?s)^(\d{1,10})\n(\d{1,10})\n(\d{1,10}(?: \d{1,10})*)\nCapBnd:\s*([0-9a-f]{1,16})\n(.*)$`).FindStringSubmatch(text)
 	if m == nil {

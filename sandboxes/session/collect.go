@@ -9,18 +9,20 @@ import (
 	"slices"
 )
 
-// Artefacts are what a session leaves to its caller. Whatever ran inside may have made up all of it but Run, Sandbox,
+// Artefacts are the results of a session. Commands inside may have invented all of it but Run, Name, Sandbox, Weaker,
 // Base, Notices and Metadata.
 type Artefacts struct {
 	Run      string            `json:"run"`
-	Sandbox  string            `json:"sandbox"` // the provider's name
+	Name     string            `json:"name,omitempty"` // the sandbox's own name, where it was given one
+	Sandbox  string            `json:"sandbox"`        // the provider's name
+	Weaker   string            `json:"weaker,omitempty"`
 	Base     string            `json:"base,omitempty"`
+	Branch   string            `json:"branch,omitempty"` // the one that Prepare switched to
 	Diff     Diff              `json:"diff"`
 	Logs     []Result          `json:"logs"` // the last commands, oldest first
 	Files    []File            `json:"files"`
 	Missing  []string          `json:"missing,omitempty"` // Outputs that no file fits
-	Notices  []string          `json:"notices,omitempty"` // what limits have cost, each in one line
-	Left     string            `json:"left,omitempty"`    // which files have not come back from a sandbox that copies them
+	Notices  []string          `json:"notices,omitempty"` // see Session.Notices
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
@@ -32,43 +34,45 @@ type File struct {
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Collect gathers the artefacts as they are now. It changes nothing, and may be called several times.
+// Collect gathers the artefacts as they are now. It may be called several times. Where files are copied it fetches the
+// output files; apart from that it changes nothing.
 func (s *Session) Collect(ctx context.Context) (Artefacts, error) {
+	c := s.config
 	a := Artefacts{
-		Run: s.Name(), Sandbox: s.config.Provider.Name(), Base: s.base, Metadata: maps.Clone(s.config.Metadata),
+		Run: s.Name(), Name: c.Spec.Name, Sandbox: c.Provider.Name(), Weaker: c.Provider.Capabilities().Weaker,
+		Base: s.base, Branch: c.Branch, Metadata: maps.Clone(c.Metadata),
 	}
 	var err error
 	if a.Diff, err = s.diff(ctx); err != nil {
 		return Artefacts{}, fmt.Errorf("collect: %w", err)
 	}
-	if a.Files, a.Missing, err = s.outputs(); err != nil {
+	if a.Files, a.Missing, err = s.outputs(ctx); err != nil {
 		return Artefacts{}, fmt.Errorf("collect: %w", err)
 	}
-	a.Notices, a.Left = s.Notices(), s.Left()
+	a.Notices = s.Notices()
 	s.mu.Lock()
 	a.Logs = slices.Clone(s.logs)
 	s.mu.Unlock()
 	return a, nil
 }
 
-// outputs reads the named files, as far as the limits go, and tells which names nothing fits.
-func (s *Session) outputs() (files []File, missing []string, err error) {
+// outputs reads the output files within the limits, and lists the patterns that no file fits.
+func (s *Session) outputs(ctx context.Context) (files []File, missing []string, err error) {
 	patterns := s.config.Outputs
 	if len(patterns) == 0 {
 		return nil, nil, nil
+	}
+	if err := s.fetchOutputs(ctx); err != nil {
+		return nil, nil, err
 	}
 	found, err := s.Workspace.list(patterns)
 	if err != nil {
 		return nil, nil, err
 	}
-	fit := make([]bool, len(patterns))
 	room := s.config.MaxFiles
-	for _, m := range found {
-		for i, p := range patterns {
-			fit[i] = fit[i] || i >= m.pattern && fits(p, m.path)
-		}
-		f := File{Path: m.path}
-		f.Content, err = s.Workspace.get(m.path, min(room, s.config.MaxFile))
+	for _, name := range found {
+		f := File{Path: name}
+		f.Content, err = s.Workspace.get(name, min(room, s.config.MaxFile))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // removed meanwhile
@@ -78,8 +82,8 @@ func (s *Session) outputs() (files []File, missing []string, err error) {
 		room -= int64(len(f.Content))
 		files = append(files, f)
 	}
-	for i, p := range patterns {
-		if !fit[i] {
+	for _, p := range patterns {
+		if !slices.ContainsFunc(found, func(name string) bool { return fits([]string{p}, name) }) {
 			missing = append(missing, p)
 		}
 	}

@@ -12,32 +12,35 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // Diff is what changed since Prepare: commits, staged and unstaged changes, and untracked files that are not ignored, in
-// one patch that "git apply" understands. A nested repository shows as its commit, and where files are copied, which
-// leaves git directories on their side, as its files.
+// one patch that "git apply" understands. A nested repository shows as its commit, or as its files where files are copied
+// without git directories.
 type Diff struct {
 	Text      []byte `json:"text"`
 	Truncated bool   `json:"truncated"` // there is more than Config.MaxDiff
-	// Incomplete says what could not be read into it; empty when all was.
+	// Incomplete says what could not be read into it; empty when everything was.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Missing says why there is none, such as a workspace without a repository; empty when there is one.
+	// Missing says why there is no diff, such as a workspace without a repository; empty when there is one.
 	Missing string `json:"missing,omitempty"`
 }
 
-// Git runs in the sandbox only, where it may meet whatever configuration and hooks a command has planted: it does there
-// nothing that the command could not do by itself.
+// Git runs only in the sandbox. Configuration and hooks that a command has planted there can do nothing that the command
+// could not do itself.
 const (
+	branchScript = `git rev-parse --git-dir >/dev/null || exit
+if git show-ref --verify --quiet "refs/heads/$1"; then exec git switch --quiet "$1"; fi
+exec git switch --quiet --create "$1"`
+
 	baseScript = `git rev-parse --git-dir >/dev/null || exit
 git rev-parse --verify --quiet 'HEAD^{commit}' || git hash-object -t tree --stdin </dev/null`
 
-	// Where files are copied the workspace's repository stays on the host. Another one keeps what there was: in a folder
-	// that is never copied, and in which no command's git finds a repository.
+	// Where the workspace's repository stays on the host, a new one keeps the first state, in a folder in which no
+	// command's git finds a repository.
 	copiedScript = `set -eu
 mkdir -p -- "$GIT_DIR"
 git init --quiet
@@ -65,8 +68,8 @@ exit "$status"`
 	incompleteStatus = 3
 )
 
-// gitEnv makes git's output independent of the configuration, and keeps it to the point.
-func gitEnv() []string {
+// gitCommand makes git's output independent of the configuration.
+func (s *Session) gitCommand() sandboxes.Command {
 	config := [][2]string{
 		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
 		{"core.splitIndex", "false"}, {"core.safecrlf", "false"}, {"gc.auto", "0"}, {"advice.addEmbeddedRepo", "false"},
@@ -79,27 +82,47 @@ func gitEnv() []string {
 		n := strconv.Itoa(i)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+kv[0], "GIT_CONFIG_VALUE_"+n+"="+kv[1])
 	}
-	return env
+	if s.gitDir != "" {
+		env = append(env, "GIT_DIR="+s.gitDir, "GIT_WORK_TREE="+s.box.Workdir())
+	}
+	return sandboxes.Command{Env: env}
+}
+
+// switchBranch checks the branch out that the configuration names.
+func (s *Session) switchBranch(ctx context.Context) error {
+	if s.config.Branch == "" {
+		return nil
+	}
+	if err := s.mustScript(ctx, branchScript, s.gitCommand(), s.config.Branch); err != nil {
+		return fmt.Errorf("switch to branch %q: %w", s.config.Branch, err)
+	}
+	return nil
 }
 
 // noteBase records where the diff will start.
 func (s *Session) noteBase(ctx context.Context) error {
-	out, script := newHead(256), baseScript
+	if s.config.NoDiff {
+		return nil
+	}
+	script := baseScript
 	if s.config.Provider.Capabilities().Files == sandboxes.Copy && s.config.Spec.GitDir == "" {
 		if _, err := os.Lstat(filepath.Join(s.config.Spec.Worktree, ".git")); err == nil {
 			s.gitDir, script = path.Join(s.box.Workdir(), ".git", "ralph-session"), copiedScript
 		}
 	}
-	text, exit, err := s.git(ctx, out, script)
-	base := strings.TrimSpace(out.buf.String())
+	var out bytes.Buffer
+	cmd := s.gitCommand()
+	cmd.Stdout = &proc.Limit{To: &out, Room: 256}
+	exit, said, err := s.script(ctx, script, cmd)
+	base := strings.TrimSpace(out.String())
 	var start *sandboxes.StartError
 	switch {
 	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
 		s.noBase = "the sandbox has no shell"
 	case err != nil:
-		return fmt.Errorf("ask for the commit that the workspace is on: %w", err)
+		return fmt.Errorf("ask for the commit of the workspace: %w", err)
 	case !exit.OK():
-		s.noBase = text
+		s.noBase = said
 	case !regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`).MatchString(base):
 		s.noBase = fmt.Sprintf("git names no commit but %q", base)
 	default:
@@ -108,56 +131,27 @@ func (s *Session) noteBase(ctx context.Context) error {
 	return nil
 }
 
-// diff compares the workspace with the base.
+// diff compares the workspace with the base. It ends early when the diff is too large.
 func (s *Session) diff(ctx context.Context) (Diff, error) {
 	if s.base == "" {
 		return Diff{Missing: s.noBase}, nil
 	}
-	out := newHead(s.config.MaxDiff)
-	text, exit, err := s.git(ctx, out, diffScript, s.base)
-	d := Diff{Text: out.buf.Bytes(), Truncated: out.over}
+	var text bytes.Buffer
+	out := &proc.Limit{To: &text, Room: s.config.MaxDiff, Full: make(chan struct{})}
+	cmd := s.gitCommand()
+	cmd.Stdout, cmd.Interrupt = out, out.Full
+	exit, said, err := s.script(ctx, diffScript, cmd, s.base)
+	d := Diff{Text: text.Bytes(), Truncated: out.Dropped > 0}
 	switch {
 	case err != nil:
 		return Diff{}, fmt.Errorf("compare the workspace with %s: %w", s.base, err)
 	case d.Truncated || exit.OK():
 	case exit.Code == incompleteStatus:
-		d.Incomplete = text
+		d.Incomplete = said
 	default:
-		return Diff{Missing: text}, nil
+		return Diff{Missing: said}, nil
 	}
 	return d, nil
-}
-
-// git runs a script inside, and returns why it failed, if it did. It ends early when out is full.
-func (s *Session) git(ctx context.Context, out *head, script string, args ...string) (string, sandboxes.Exit, error) {
-	errs, env := proc.NewTail(4<<10), gitEnv()
-	if s.gitDir != "" {
-		env = append(env, "GIT_DIR="+s.gitDir, "GIT_WORK_TREE="+s.box.Workdir())
-	}
-	exit, err := s.box.Exec(ctx, sandboxes.Command{
-		Argv: append([]string{"sh", "-c", script, "sh"}, args...),
-		Env:  env, Stdout: out, Stderr: errs, Interrupt: out.full, Grace: 5 * time.Second,
-	})
-	text := reason(errs.String())
-	if text == "" {
-		text = fmt.Sprintf("git ended with exit status %d", exit.Code)
-	}
-	return text, exit, err
-}
-
-// reason is the line that says most: git's own fatal or error line, else the last one.
-func reason(said string) string {
-	last := ""
-	for line := range strings.Lines(said) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
-			return printable(line)
-		}
-		if line != "" {
-			last = line
-		}
-	}
-	return printable(last)
 }
 
 // printable makes a line that may come from hostile files safe to show.
@@ -168,28 +162,4 @@ func printable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-}
-
-// head is a writer that keeps the beginning, and says when there is more.
-type head struct {
-	room int64
-	buf  bytes.Buffer
-	over bool
-	full chan struct{} // closed when there is more
-}
-
-func newHead(room int64) *head { return &head{room: room, full: make(chan struct{})} }
-
-func (h *head) Write(p []byte) (int, error) {
-	n := len(p)
-	if int64(n) > h.room {
-		p = p[:h.room]
-		if !h.over {
-			h.over = true
-			close(h.full)
-		}
-	}
-	h.room -= int64(len(p))
-	h.buf.Write(p)
-	return n, nil
 }

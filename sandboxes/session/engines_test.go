@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/copying"
 	"github.com/ralph-pool/ralph/sandboxes/session"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -36,7 +38,8 @@ func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: program}, StateDir: open(t, t.TempDir()),
 			}
 			if strings.HasSuffix(name, "-copy") {
-				c.Files = sandboxes.Copy
+				test(t, copying.Wrap(container.New(engine, c)))
+				return
 			}
 			test(t, container.New(engine, c))
 		})
@@ -70,7 +73,7 @@ func open(t *testing.T, dir string) string {
 	return dir
 }
 
-// given gives a folder to the user that commands run as.
+// given gives a folder to the user that commands inside run as.
 func given(t *testing.T, dir string) {
 	t.Helper()
 	open(t, filepath.Dir(dir))
@@ -91,13 +94,15 @@ func TestContainers(t *testing.T) {
 		write(t, filepath.Join(dir, "ignored"), "before\n")
 		given(t, dir)
 		s := prepare(t, session.Config{Provider: p, Spec: spec(dir), Outputs: []string{"in/*"}})
-		if err := s.Workspace.PutFile("in/note", "put"); err != nil {
-			t.Fatal(err)
+		put := func(name, text string) {
+			t.Helper()
+			if err := errors.Join(s.Workspace.PutFile(name, text), s.Send(t.Context(), name)); err != nil {
+				t.Fatal(err)
+			}
 		}
+		put("in/note", "put")
 		sh(t, s, "echo more >>in/note; echo x >in/other; echo 3 >f; rm gone; echo after >ignored; ln -s f link")
-		if err := s.Workspace.PutFile("later", "put later\n"); err != nil {
-			t.Fatal(err)
-		}
+		put("later", "put later\n")
 		a := collect(t, s)
 		if a.Diff.Missing+a.Diff.Incomplete != "" || a.Base == "" {
 			t.Errorf("base %q, %+v", a.Base, a.Diff)
@@ -116,8 +121,8 @@ func TestContainers(t *testing.T) {
 		if got := git(t, dir, "-c", "safe.directory=*", "log", "--format=%s"); got != "base\n" {
 			t.Errorf("the workspace's own repository has %q", got)
 		}
-		if a.Left != "" || len(a.Notices) > 0 {
-			t.Errorf("%q, %q", a.Left, a.Notices)
+		if len(a.Notices) > 0 {
+			t.Errorf("notices %q", a.Notices)
 		}
 	})
 }
@@ -171,15 +176,11 @@ func private(t *testing.T, dir string) sandboxes.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := repo.Add(t.Context(), worktree.Spec{Run: "session", Key: "1", Branch: "ralph/1", Base: onto})
+	tree, err := repo.Add(t.Context(), worktree.Spec{Run: "session", Key: "1", Branch: "ralph/1", Base: onto, Private: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := tree.Private(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pack, err := tree.Pack(t.Context())
+	own, err := tree.Sandbox(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,29 +188,21 @@ func private(t *testing.T, dir string) sandboxes.Spec {
 		t.Fatal(err)
 	}
 	s := spec(tree.Dir())
-	s.GitDir, s.Pack = own.Dir, pack
+	s.GitDir, s.Objects = own.GitDir, own.Objects
 	return s
 }
 
-// What limits cost, and what does not come back, is told.
-func TestContainersTell(t *testing.T) {
+// A process that was killed at a limit is in the notices.
+func TestContainersNotice(t *testing.T) {
 	engines(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := t.TempDir()
 		given(t, dir)
 		c := session.Config{Provider: p, Spec: spec(dir)}
 		c.Spec.Limits.Memory = 64 << 20
 		s := prepare(t, c)
-		sh(t, s, "ln -s /etc/passwd evil; (head -c 100000000 /dev/zero | tail) || true")
-		a := collect(t, s)
-		if want := []string{sandboxes.MemoryNotice(1, 64<<20)}; !slices.Equal(a.Notices, want) {
+		sh(t, s, "(head -c 100000000 /dev/zero | tail) || true")
+		if a, want := collect(t, s), []string{sandboxes.MemoryNotice(1, 64<<20)}; !slices.Equal(a.Notices, want) {
 			t.Errorf("notices %q, want %q", a.Notices, want)
-		}
-		want := ""
-		if p.Capabilities().Files == sandboxes.Copy {
-			want = `1 of the sandbox's files are not taken; first: "evil": it is a link out of the folder`
-		}
-		if a.Left != want || s.Left() != want {
-			t.Errorf("left is %q, want %q", a.Left, want)
 		}
 	})
 }

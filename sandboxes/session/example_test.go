@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// A session prepares a workspace, runs commands in it, and collects what they have left.
+// A session prepares a workspace, runs commands in it, and collects the results.
 func Example() {
 	dir, err := os.MkdirTemp("", "session-example-")
 	if err != nil {
@@ -21,7 +21,7 @@ func Example() {
 
 	ctx := context.Background()
 	s, err := session.Prepare(ctx, session.Config{
-		// "none" runs everywhere and holds nothing back; package native and package container isolate.
+		// "none" runs everywhere and isolates nothing; package native and package container isolate.
 		Provider: sandboxes.NewNone(sandboxes.NoneConfig{}),
 		Spec:     sandboxes.Spec{Worktree: dir},
 		Outputs:  []string{"report/*.txt"},
@@ -43,7 +43,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d %s", result.Exit.Code, result.Stdout)
+	if err := result.Err(); err != nil { // with the end of standard error
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s", result.Stdout)
 
 	artefacts, err := s.Collect(ctx)
 	if err != nil {
@@ -54,7 +58,7 @@ func Example() {
 		fmt.Println(f.Path, strings.Fields(string(f.Content)))
 	}
 	// Output:
-	// 0 done
+	// done
 	// report/sorted.txt [Grace Ada]
 }
 

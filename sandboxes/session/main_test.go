@@ -1,19 +1,15 @@
 package session_test
 
 import (
-	"os"
-	"os/signal"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/ralph-pool/ralph/sandboxes/native"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 func TestMain(m *testing.M) {
 	// A native sandbox starts with this program.
-	if status, inside := native.Init(os.Args, func() { signal.Notify(make(chan os.Signal, 1)) }); inside {
-		os.Exit(status)
-	}
+	reexec.Main()
 	goleak.VerifyTestMain(m)
 }

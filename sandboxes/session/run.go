@@ -2,17 +2,17 @@ package session
 
 import (
 	"context"
-	"io"
-	"reflect"
+	"errors"
+	"fmt"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// maxLogs is how many commands the artefacts tell of: the last ones.
+// maxLogs is how many commands the artefacts hold: the last ones.
 const maxLogs = 64
 
 // Result is a command that ran to its end.
@@ -26,59 +26,97 @@ type Result struct {
 	Duration time.Duration  `json:"duration"`
 }
 
-// Run runs one command. The error is that of [sandboxes.Sandbox]: nil means that the command ran, however it ended. The
-// command's own writers get all of its output.
+// Run runs one command. The error is that of [sandboxes.Sandbox]: nil means that the command ran, however it ended;
+// [Result.Err] says whether it failed. The command's own writers get all of its output.
 func (s *Session) Run(ctx context.Context, cmd sandboxes.Command) (Result, error) {
-	out, errs := proc.NewTail(s.config.MaxOutput), proc.NewTail(s.config.MaxOutput)
-	first, second := new(sync.Mutex), new(sync.Mutex)
-	if same(cmd.Stdout, cmd.Stderr) {
-		second = first // each writer is called by one goroutine at a time
+	done := func(_ Result, err error) error { return err }
+	if s.config.Record != nil {
+		var err error
+		if done, err = s.config.Record(&cmd); err != nil {
+			return Result{}, err
+		}
 	}
-	cmd.Stdout, cmd.Stderr = also(out, cmd.Stdout, first), also(errs, cmd.Stderr, second)
+	out, errs := proc.NewTail(s.config.MaxOutput), proc.NewTail(s.config.MaxOutput)
 	r := Result{Argv: slices.Clone(cmd.Argv), Started: time.Now()}
-	exit, err := s.box.Exec(ctx, cmd)
+	exit, err := s.box.Exec(ctx, sandboxes.Tee(cmd, out, errs))
 	r.Exit, r.Duration = exit, time.Since(r.Started)
 	r.Stdout, r.Stderr = out.Bytes(), errs.Bytes()
 	r.Dropped = out.Total() + errs.Total() - int64(len(r.Stdout)+len(r.Stderr))
-	if err != nil {
-		return r, err
+	if err == nil {
+		s.mu.Lock()
+		s.logs = append(s.logs, r)
+		s.logs = s.logs[max(0, len(s.logs)-maxLogs):]
+		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.logs = append(s.logs, r)
-	if over := len(s.logs) - maxLogs; over > 0 {
-		s.logs = slices.Delete(s.logs, 0, over)
-	}
-	return r, nil
+	return r, done(r, err)
 }
 
-// same reports whether both are one writer.
-func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+// failureLines is how much of a failed command's output its error shows.
+const failureLines = 50
+
+// CommandError says that a command ran and failed.
+type CommandError struct {
+	Command string         // the program
+	Exit    sandboxes.Exit // how it ended
+	Stderr  string         // the last 50 lines, as far as they are kept
+	Stdout  string         // the same of standard output
 }
 
-// also writes to the tail and, when there is one, to the caller's writer.
-func also(tail *proc.Tail, to io.Writer, mu *sync.Mutex) io.Writer {
-	if to == nil {
-		return tail
+// Err is a [CommandError] when the command failed, and nil when it exited with status 0.
+func (r Result) Err() error {
+	if r.Exit.OK() {
+		return nil
 	}
-	return &tee{tail: tail, to: to, mu: mu}
+	return &CommandError{Command: r.Argv[0], Exit: r.Exit,
+		Stderr: proc.LastLines(string(r.Stderr), failureLines), Stdout: proc.LastLines(string(r.Stdout), failureLines)}
 }
 
-type tee struct {
-	tail *proc.Tail
-	mu   *sync.Mutex
-	to   io.Writer // guarded by mu
-	err  error     // what the writer said; it is not called again
-}
-
-// Write always succeeds, so that the log goes on when the caller's writer does not.
-func (t *tee) Write(p []byte) (int, error) {
-	n, _ := t.tail.Write(p)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil {
-		_, t.err = t.to.Write(p)
+// Error shows the end of standard error, or of standard output when standard error is empty.
+func (e *CommandError) Error() string {
+	text := fmt.Sprintf("%s exited with status %d", e.Command, e.Exit.Code)
+	if e.Exit.Signal != "" {
+		text = e.Command + " was ended by " + e.Exit.Signal
 	}
-	return n, nil
+	for _, output := range []string{e.Stderr, e.Stdout} {
+		if strings.TrimSpace(output) != "" {
+			return text + ":\n" + output
+		}
+	}
+	return text
+}
+
+// script runs a shell script of ours inside. The string is the line of standard error that says most about a failure.
+func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command, args ...string) (sandboxes.Exit, string, error) {
+	errs := proc.NewTail(4 << 10)
+	cmd.Argv, cmd.Stderr, cmd.Grace = append([]string{"sh", "-c", text, "sh"}, args...), errs, 5*time.Second
+	exit, err := s.box.Exec(ctx, cmd)
+	said := failureLine(errs.String())
+	if said == "" {
+		said = fmt.Sprintf("exit status %d", exit.Code)
+	}
+	return exit, said, err
+}
+
+// mustScript is script for what has to succeed.
+func (s *Session) mustScript(ctx context.Context, text string, cmd sandboxes.Command, args ...string) error {
+	exit, said, err := s.script(ctx, text, cmd, args...)
+	if err == nil && !exit.OK() {
+		err = errors.New(said)
+	}
+	return err
+}
+
+// failureLine is git's own fatal or error line, else the last one.
+func failureLine(said string) string {
+	last := ""
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
+			return printable(line)
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return printable(last)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,5 +141,88 @@ func TestPrepareRefuses(t *testing.T) {
 				t.Errorf("error is %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Commands work on the branch that is named, which is made where it is missing.
+func TestBranch(t *testing.T) {
+	each(t, func(t *testing.T, p sandboxes.Provider) {
+		dir := repository(t, map[string]string{"f": "1\n"})
+		git(t, dir, "branch", "there")
+		git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "second")
+		for branch, want := range map[string]string{"": "main", "there": "there", "made/new": "made/new"} {
+			s := prepare(t, session.Config{Provider: p, Spec: spec(dir), Branch: branch})
+			if got := string(sh(t, s, "git branch --show-current").Stdout); got != want+"\n" {
+				t.Errorf("branch %q works on %q", branch, got)
+			}
+			sh(t, s, "git switch -q main")
+			if err := s.Cleanup(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for branch, want := range map[string]string{"--force": "is not the name of a branch", "a..b": `switch to branch "a..b": fatal: `} {
+			if _, err := session.Prepare(t.Context(), session.Config{Provider: p, Spec: spec(dir), Branch: branch}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("branch %q: %v", branch, err)
+			}
+		}
+	})
+}
+
+// A failure shows the last 50 lines of standard error, or of standard output when there is no other.
+func TestCommandError(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, session.Config{Provider: providers()[0], Spec: spec(t.TempDir())})
+	lines := func(from, to int) string {
+		var all []string
+		for n := from; n <= to; n++ {
+			all = append(all, strconv.Itoa(n))
+		}
+		return strings.Join(all, "\n")
+	}
+	for script, want := range map[string]string{
+		"exit 0":                              "",
+		"exit 3":                              "sh exited with status 3",
+		"seq 60 >&2; echo out; exit 3":        "sh exited with status 3:\n" + lines(11, 60),
+		"seq 50 >&2; exit 3":                  "sh exited with status 3:\n" + lines(1, 50),
+		"echo; echo ' ' >&2; seq 60; exit 1":  "sh exited with status 1:\n" + lines(11, 60),
+		"printf 'a\\377b' >&2; exit 1":        "sh exited with status 1:\na\uFFFDb",
+		"echo dying >&2; kill -KILL $$":       "sh was ended by SIGKILL:\ndying",
+		"seq 100000 >&2; echo last; exit 127": "sh exited with status 127:\n" + lines(99951, 100000),
+	} {
+		r, err := s.Run(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", script}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Err()
+		var failure *session.CommandError
+		if want == "" && err != nil || want != "" && (!errors.As(err, &failure) || err.Error() != want || failure.Exit != r.Exit) {
+			t.Errorf("%s: %v, want %s", script, err, want)
+		}
+	}
+}
+
+// A record sees each command and its result, and its errors are those of Run.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	refused, full := errors.New("refused"), errors.New("disk is full")
+	var log bytes.Buffer
+	s := prepare(t, session.Config{
+		Provider: providers()[0], Spec: spec(t.TempDir()), NoDiff: true,
+		Record: func(cmd *sandboxes.Command) (func(session.Result, error) error, error) {
+			if cmd.Argv[0] == "false" {
+				return nil, refused
+			}
+			*cmd = sandboxes.Tee(*cmd, &log, &log)
+			return func(r session.Result, err error) error { return errors.Join(err, full) }, nil
+		},
+	})
+	if r, err := s.Run(t.Context(), sandboxes.Command{Argv: []string{"echo", "hi"}}); !errors.Is(err, full) || string(r.Stdout) != "hi\n" || log.String() != "hi\n" {
+		t.Errorf("%+v, %v, %q", r, err, &log)
+	}
+	if _, err := s.Run(t.Context(), sandboxes.Command{Argv: []string{"false"}}); !errors.Is(err, refused) {
+		t.Errorf("error is %v", err)
+	}
+	if a := collect(t, s); len(a.Logs) != 1 || a.Diff.Missing != "the session was asked for no diff" {
+		t.Errorf("%+v", a)
 	}
 }

@@ -10,28 +10,27 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 )
 
 // ErrPath is wrapped by errors about a path that does not name a file of the workspace.
 var ErrPath = errors.New("path is not one of the workspace")
 
-// ErrTooLarge is wrapped by errors about what is larger than a limit.
+// ErrTooLarge is wrapped by errors about something that is larger than a limit.
 var ErrTooLarge = errors.New("too large")
 
 const defaultMaxFile = 64 << 20
 
-// maxDepth is how many folders deep a file may be: each step of a path is looked up on its own, and a program could dig
-// for ever.
+// maxDepth is how many folders deep a file may be: each step of a path is looked up on its own, and a hostile program
+// could make any number of them.
 const maxDepth = 100
 
-// Workspace is the files of a folder that hostile programs may write to at the same time. Paths are relative to it. No
-// link that leads out of it is followed, git's own files are left alone, and only regular files are read. It is safe for
-// use by several goroutines.
+// Workspace reads and writes files of a folder that hostile programs may change at the same time. Paths are relative to
+// the folder. No link that leads out of it, or to git's own files, is followed; git's own files are refused, and only regular
+// files are read. It is safe for use by several goroutines.
 type Workspace struct {
 	root     *os.Root
 	maxFile  int64
-	uid, gid int // whose folder it is
+	uid, gid int // the folder's owner
 }
 
 // OpenWorkspace opens a folder; no file of it larger than maxFile is read. Zero means 64 MiB. The caller closes it.
@@ -44,7 +43,7 @@ func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 		maxFile = defaultMaxFile
 	}
 	w := &Workspace{root: root, maxFile: maxFile, uid: -1, gid: -1}
-	// Root may work for the user inside: what is put there has to be that user's.
+	// When ralph is root, new files have to belong to the user inside.
 	if info, err := root.Stat("."); err == nil && os.Geteuid() == 0 {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			w.uid, w.gid = int(st.Uid), int(st.Gid)
@@ -53,158 +52,129 @@ func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 	return w, nil
 }
 
-// Dir is the folder's path on the host.
-func (w *Workspace) Dir() string { return w.root.Name() }
-
 // Close frees the folder; after it every method fails. It may be called again.
 func (w *Workspace) Close() error { return w.root.Close() }
 
 // inside checks a path and cleans it.
 func inside(name string) (string, error) {
 	clean := filepath.Clean(name)
-	if !filepath.IsLocal(name) || clean == "." || strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("%q: %w: it has to be relative and stay inside", name, ErrPath)
-	}
-	if strings.Count(clean, string(filepath.Separator)) > maxDepth {
-		return "", fmt.Errorf("%.40q…: %w: it is more than %d folders deep", name, ErrPath, maxDepth)
+	switch {
+	case !filepath.IsLocal(name) || clean == "." || strings.ContainsRune(name, 0):
+		return "", fmt.Errorf("%w: it has to be relative and stay inside", ErrPath)
+	case strings.Count(clean, string(filepath.Separator)) > maxDepth:
+		return "", fmt.Errorf("%w: it is more than %d folders deep", ErrPath, maxDepth)
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(clean), "/") {
 		if strings.EqualFold(part, ".git") {
-			return "", fmt.Errorf("%q: %w: it belongs to git", name, ErrPath)
+			return "", fmt.Errorf("%w: it belongs to git", ErrPath)
 		}
 	}
 	return clean, nil
 }
 
-// PutFile writes text to a file, and makes the folders above it.
-func (w *Workspace) PutFile(name, text string) error { return w.PutBytes(name, []byte(text)) }
-
-// PutBytes writes a file, and makes the folders above it. Readers see the old content or the new. A link of that name is
-// replaced, not followed; the permissions of a file that was there are kept. What is made belongs to the folder's owner.
-func (w *Workspace) PutBytes(name string, content []byte) error {
+// with calls do with a path that was checked, and says in errors what was tried.
+func (w *Workspace) with(verb, name string, do func(clean string) error) error {
 	clean, err := inside(name)
+	if err == nil {
+		err = do(clean)
+	}
 	if err != nil {
-		return fmt.Errorf("put %w", err)
-	}
-	dir := filepath.Dir(clean)
-	if err := w.makeFolder(dir); err != nil {
-		return fmt.Errorf("put %q: %w", name, err)
-	}
-	mode := fs.FileMode(0o644)
-	if info, err := w.root.Lstat(clean); err == nil && info.Mode().IsRegular() {
-		mode = info.Mode().Perm()
-	}
-	temp := filepath.Join(dir, ".ralph-put-"+rand.Text())
-	if err := w.write(temp, content, mode); err != nil {
-		return fmt.Errorf("put %q: %w", name, err)
-	}
-	if err := w.root.Rename(temp, clean); err != nil {
-		return errors.Join(fmt.Errorf("put %q: %w", name, err), w.root.Remove(temp))
+		return fmt.Errorf("%s %.80q: %w", verb, name, err)
 	}
 	return nil
 }
 
-// makeFolder makes a folder and those above it that are missing.
-func (w *Workspace) makeFolder(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if info, err := w.root.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	if err := w.makeFolder(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	err := w.root.Mkdir(dir, 0o755)
-	if err == nil {
-		err = w.root.Lchown(dir, w.uid, w.gid)
-	}
-	if errors.Is(err, fs.ErrExist) { // made meanwhile, or no folder, which the file will show
-		return nil
-	}
-	return err
-}
-
-// write makes a new file; nothing is left of it after an error.
-func (w *Workspace) write(name string, content []byte, mode fs.FileMode) (err error) {
-	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			err = errors.Join(err, w.root.Remove(name))
+// PutBytes writes a file, and makes the folders above it. Readers see the old content or the new. A link of that name is
+// replaced, not followed; a file that was there keeps its permissions. New files and folders belong to the folder's owner.
+func (w *Workspace) PutBytes(name string, content []byte) error {
+	return w.with("put", name, func(clean string) error {
+		dir, base, err := w.find(clean, false, w.makeFolder)
+		if err != nil {
+			return err
 		}
-	}()
-	if err := f.Chmod(mode); err != nil { // past the umask
+		defer func() { _ = dir.Close() }()
+		mode := fs.FileMode(0o644)
+		if info, err := dir.Lstat(base); err == nil && info.Mode().IsRegular() {
+			mode = info.Mode().Perm()
+		}
+		temp := ".ralph-put-" + rand.Text()
+		err = w.write(dir, temp, content, mode)
+		if err == nil {
+			err = dir.Rename(temp, base)
+		}
+		if err != nil {
+			_ = dir.Remove(temp) // it may never have been made
+		}
 		return err
+	})
+}
+
+// makeFolder makes a folder of the owner's.
+func (w *Workspace) makeFolder(dir *os.Root, name string) error {
+	err := dir.Mkdir(name, 0o755)
+	if errors.Is(err, fs.ErrExist) { // made meanwhile
+		return nil
 	}
-	if err := f.Chown(w.uid, w.gid); err != nil {
-		return err
+	if err == nil {
+		err = dir.Lchown(name, w.uid, w.gid)
 	}
-	_, err = f.Write(content)
 	return err
 }
 
-// GetFile reads a file of text in UTF-8.
-func (w *Workspace) GetFile(name string) (string, error) {
-	content, err := w.GetBytes(name)
+// write makes a new file.
+func (w *Workspace) write(dir *os.Root, name string, content []byte, mode fs.FileMode) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if !utf8.Valid(content) {
-		return "", fmt.Errorf("get %q: it is not text in UTF-8; read it as bytes", name)
+	err = errors.Join(f.Chmod(mode), f.Chown(w.uid, w.gid)) // the mode whatever the umask is
+	if err == nil {
+		_, err = f.Write(content)
 	}
-	return string(content), nil
+	return errors.Join(err, f.Close())
 }
 
 // GetBytes reads a regular file.
 func (w *Workspace) GetBytes(name string) ([]byte, error) { return w.get(name, w.maxFile) }
 
 // get reads a file of at most limit bytes.
-func (w *Workspace) get(name string, limit int64) ([]byte, error) {
-	clean, err := inside(name)
-	if err != nil {
-		return nil, fmt.Errorf("get %w", err)
-	}
-	// A pipe without a writer would hold up a plain open for ever.
-	f, err := w.root.OpenFile(clean, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", name, err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("get %q: %w", name, err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("get %q: %w: it is not a regular file", name, ErrPath)
-	}
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", name, err)
-	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("get %q: %w: it has more than %d bytes", name, ErrTooLarge, limit)
-	}
-	return content, nil
+func (w *Workspace) get(name string, limit int64) (content []byte, err error) {
+	err = w.with("get", name, func(clean string) error {
+		dir, base, err := w.find(clean, true, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = dir.Close() }()
+		f, err := openRegular(dir, base)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		read, err := io.ReadAll(io.LimitReader(f, limit+1))
+		if err == nil && int64(len(read)) > limit {
+			return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)
+		}
+		content = read
+		return err
+	})
+	return content, err
 }
 
 // DeleteFile removes a file or link; a folder is refused.
 func (w *Workspace) DeleteFile(name string) error {
-	clean, err := inside(name)
-	if err != nil {
-		return fmt.Errorf("delete %w", err)
-	}
-	info, err := w.root.Lstat(clean)
-	if err != nil {
-		return fmt.Errorf("delete %q: %w", name, err)
-	}
-	if info.IsDir() {
-		return fmt.Errorf("delete %q: %w: it is a folder", name, ErrPath)
-	}
-	if err := w.root.Remove(clean); err != nil {
-		return fmt.Errorf("delete %q: %w", name, err)
-	}
-	return nil
+	return w.with("delete", name, func(clean string) error {
+		dir, base, err := w.find(clean, false, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = dir.Close() }()
+		info, err := dir.Lstat(base)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			return fmt.Errorf("%w: it is a folder", ErrPath)
+		}
+		return dir.Remove(base)
+	})
 }

@@ -126,6 +126,71 @@ func TestPathsStayInside(t *testing.T) {
 	}
 }
 
+// Links that commands made do not lead to git's own files, whichever part of a path they are.
+func TestNoLinkLeadsToGit(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	write(t, filepath.Join(p.dir, ".git/config"), secretText)
+	write(t, filepath.Join(p.dir, "sub/.git"), secretText)
+	for name, to := range map[string]string{
+		"repo": ".git", "config": ".git/config", "sub/repo": "../repo", "linked": "sub/.git", "sub/far": "deep/../../repo/config", "dot": ".",
+	} {
+		if err := os.Symlink(to, filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"repo/config", "config", "sub/repo/config", "linked", "sub/far", "indir/repo/config", "dot/repo/config"} {
+		if got, err := p.GetFile(name); !errors.Is(err, session.ErrPath) {
+			t.Errorf("%s reads %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"repo/config", "repo/hooks/pre-commit", "sub/repo/config", "indir/repo/new", "dot/repo/config"} {
+		if err := p.PutFile(name, "put"); !errors.Is(err, session.ErrPath) {
+			t.Errorf("put %s: %v", name, err)
+		}
+		if err := p.DeleteFile(name); !errors.Is(err, session.ErrPath) {
+			t.Errorf("delete %s: %v", name, err)
+		}
+	}
+	if got, err := p.GetFile("dot/indir/deep/x.go"); err != nil || got != "x" {
+		t.Errorf("by links inside: %q, %v", got, err)
+	}
+	if got, err := p.ListFiles(session.AllFiles); err != nil || !slices.Equal(got, []string{"file", "in", "sub/deep/x.go"}) {
+		t.Errorf("listed are %q, %v", got, err)
+	}
+	if err := p.PutFile("config", "a file now"); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(p.dir, ".git"))
+	if text, readErr := os.ReadFile(filepath.Join(p.dir, ".git/config")); err != nil || len(entries) != 1 || string(text) != secretText {
+		t.Errorf("the git directory has %v, %v; config is %q, %v", entries, err, text, readErr)
+	}
+}
+
+// A pipe in the place of a folder is not waited for.
+func TestPipeInThePlaceOfAFolder(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	if err := unix.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(p.dir) // of a folder that was there before
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	for _, name := range []string{"pipe", "sub", "indir"} {
+		if below, err := session.Enter(root, name, info); err == nil {
+			_ = below.Close()
+			t.Errorf("%s is entered for another folder", name)
+		}
+	}
+}
+
 func FuzzPath(f *testing.F) {
 	for _, name := range hostile() {
 		f.Add(name)
@@ -215,5 +280,39 @@ func TestDepthIsBounded(t *testing.T) {
 	write(t, filepath.Join(p.dir, "d", deepest), "")
 	if got, err := p.ListFiles("d/**"); err != nil || !slices.Equal(got, []string{deepest}) {
 		t.Errorf("listed are %q, %v", got, err)
+	}
+}
+
+// Text in another encoding is the same text again, and nothing is lost silently.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, tt := range []struct{ charset, text, bytes, putError, getError string }{
+		{charset: "utf-8", text: "é€", bytes: "é€"},
+		{charset: "iso-8859-1", text: "é", bytes: "\xe9"},
+		{charset: "latin1", text: "é", bytes: "\xe9"},
+		{charset: "windows-1252", text: "€", bytes: "\x80"},
+		{charset: "shift_jis", text: "日本", bytes: "\x93\xfa\x96\x7b"},
+		{charset: "utf-16", text: "é", bytes: "\xfe\xff\x00\xe9"},
+		{charset: "iso-8859-1", text: "€", bytes: "\xa4", putError: `put "f" in iso-8859-1: encoding: rune not supported by encoding.`},
+		{charset: "shift_jis", text: "日", bytes: "\x93", getError: `get "f": it is not text in SHIFT_JIS; read it as bytes`},
+		{charset: "klingon", putError: `put "f" in klingon: encoding "klingon": `, getError: `get "f": encoding "klingon": `},
+	} {
+		err := p.PutFileIn("f", tt.text, tt.charset)
+		got, _ := p.GetBytes("f")
+		if tt.putError == "" && tt.getError == "" && (err != nil || string(got) != tt.bytes) {
+			t.Errorf("%s: %q is put as %q, %v", tt.charset, tt.text, got, err)
+		} else if tt.putError != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.putError)) {
+			t.Errorf("%s: put gives %v", tt.charset, err)
+		}
+		if err := p.PutBytes("f", []byte(tt.bytes)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := p.GetFileIn("f", tt.charset)
+		if tt.getError == "" && tt.putError == "" && (err != nil || text != tt.text) {
+			t.Errorf("%s: %q is read as %q, %v", tt.charset, tt.bytes, text, err)
+		} else if tt.getError != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.getError)) {
+			t.Errorf("%s: get gives %q, %v", tt.charset, text, err)
+		}
 	}
 }

@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Bearer is the usual way to put a token on a request.
-func Bearer(r *http.Request, t Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
+func Bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
 
-// authorize puts the token on requests to the forge's own host, and on no others: an answer may redirect elsewhere. A
-// token that the forge refuses is renewed once.
+// authorize sets the token on requests to the forge's own host only: an answer may redirect elsewhere. A refused token
+// is renewed once.
 type authorize struct {
 	next   http.RoundTripper
 	home   *url.URL
-	source Source
-	put    func(*http.Request, Token)
+	source tracker.TokenSource
 	agent  string
 }
 
@@ -33,26 +34,26 @@ func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, tokenFailure(r, err)
 	}
-	a.put(out, t)
+	Bearer(out, t)
 	resp, err := a.next.RoundTrip(out)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
-	renewer, ok := a.source.(Renewer)
+	renewer, ok := a.source.(tracker.TokenRenewer)
 	if !ok || (r.Body != nil && r.Body != http.NoBody && r.GetBody == nil) {
 		return resp, nil
 	}
 	renewer.Renew(t)
 	fresh, err := a.source.Token(r.Context())
 	if err != nil || fresh.Secret == t.Secret {
-		return resp, nil //nolint:nilerr // the refusal says more than that there is no other token
+		return resp, nil //nolint:nilerr // the refusal tells more than "no other token"
 	}
 	again, err := rewind(r)
 	if err != nil {
 		return nil, err
 	}
 	again.Header.Set("User-Agent", a.agent)
-	a.put(again, fresh)
+	Bearer(again, fresh)
 	return a.next.RoundTrip(again)
 }
 

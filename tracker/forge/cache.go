@@ -2,23 +2,25 @@ package forge
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 
-	"github.com/rs/zerolog"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
-// conditional remembers answers and asks whether they still hold: an unchanged page costs no rate limit and no body. An
-// answer is only ever given to the identity it was made for.
+// conditional caches answers and asks the forge whether they are unchanged: an unchanged page costs no rate limit and
+// no body. An answer is given only to the identity it was made for.
 type conditional struct {
 	next   http.RoundTripper
 	store  *store
-	source Source
+	source tracker.TokenSource
 	home   *url.URL
-	log    zerolog.Logger
+	log    *slog.Logger
 }
 
 func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,12 +33,12 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	old, known := c.store.get(name)
 	known = known && !intentOf(r.Context()).fresh
-	if into := intentOf(r.Context()).into; known && into != nil {
-		known = into(old.Body) == nil // else kept by another version of ralph, which wanted less of it
+	if check := intentOf(r.Context()).check; known && check != nil {
+		known = check(old.Body) == nil // another version of ralph may have expected less of it
 	}
 	out := r.Clone(r.Context())
 	if intentOf(r.Context()).fresh {
-		out.Header.Set("Cache-Control", "no-cache") // for what is between
+		out.Header.Set("Cache-Control", "no-cache") // for proxies
 	}
 	if known {
 		if old.ETag != "" {
@@ -56,7 +58,7 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// name is the entry's: the address, the wanted form and the identity.
+// name is the entry's name: a hash of address, media type and identity.
 func (c *conditional) name(r *http.Request) (string, error) {
 	h := sha256.New()
 	for _, part := range []string{r.URL.String(), r.Header.Get("Accept")} {
@@ -70,11 +72,7 @@ func (c *conditional) name(r *http.Request) (string, error) {
 			}
 			return "", tokenFailure(r, err)
 		}
-		who := t.Identity
-		if who == "" {
-			who = t.Secret
-		}
-		sum := sha256.Sum256([]byte("ralph identity\x00" + who))
+		sum := sha256.Sum256([]byte("ralph identity\x00" + cmp.Or(t.Identity, t.Secret)))
 		_, _ = h.Write(sum[:])
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -87,17 +85,17 @@ func (c *conditional) remember(name string, resp *http.Response) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return // it is in memory: cannot happen
+		return // cannot happen: it is in memory
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	e.ContentType, e.Body = resp.Header.Get("Content-Type"), body
 	e.Link = resp.Header.Get("Link")
 	if err := c.store.put(name, e); err != nil {
-		c.log.Warn().Err(err).Msg("keep an answer of the forge")
+		c.log.Warn("cache an answer of the forge", "error", err)
 	}
 }
 
-// revive makes the whole answer from an entry and the forge's word that it still holds.
+// revive makes the full answer of an entry that the forge says is unchanged.
 func (e entry) revive(r *http.Request, unchanged *http.Response) *http.Response {
 	h := unchanged.Header.Clone()
 	h.Set("Content-Type", e.ContentType)

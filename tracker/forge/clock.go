@@ -5,38 +5,25 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// Clock tells and passes time.
+// Clock is the time. Tests replace it.
 type Clock interface {
 	Now() time.Time
 	// Sleep returns after d, or with context.Cause(ctx) when ctx ends before.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// wall is the real clock.
-type wall struct{}
+// realClock is the real clock.
+type realClock struct{}
 
-func (wall) Now() time.Time { return time.Now() }
+func (realClock) Now() time.Time { return time.Now() }
 
-func (wall) Sleep(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func (realClock) Sleep(ctx context.Context, d time.Duration) error { return retry.Sleep(ctx, d) }
 
-// skew is how far this machine's clock is from the forge's, by the Date of its answers.
+// skew measures how far this machine's clock is from the forge's, by the Date of its answers.
 type skew struct {
 	clock Clock
 
@@ -45,8 +32,7 @@ type skew struct {
 	by    time.Duration // this machine's minus the forge's; guarded by mu
 }
 
-// note learns from an answer. A Date has whole seconds and the answer travelled, so that a difference below two seconds
-// is none.
+// note measures one answer. A Date has whole seconds and the answer took time, so less than two seconds count as zero.
 func (s *skew) note(h http.Header) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -5,46 +5,56 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
+	"slices"
 )
 
-// Part is an answer or one thing of it. It is whole when it has what every such thing has: JSON of another form decodes
-// into nothing but zeros, which must not be taken for "there is none".
-type Part interface{ Whole() bool }
-
-// List is an answer that is a list of parts.
-type List[T Part] []T
-
-// Whole reports that it is a list, maybe an empty one, of whole parts.
-func (l List[T]) Whole() bool {
-	for _, p := range l {
-		if !p.Whole() {
-			return false
-		}
-	}
-	return l != nil
-}
-
-// Decoded says that the answers to ctx are JSON for out, a pointer. A null is none, and neither is what the types
-// refuse or what decodes into a [Part] that is not whole; out is then left as it was.
-func Decoded(ctx context.Context, out any) context.Context {
-	return Into(ctx, func(body []byte) error { return Decode(body, out) })
-}
-
-// Decode is what [Decoded] does with one answer.
-func Decode(body []byte, out any) error {
-	if string(bytes.TrimSpace(body)) == "null" {
-		return errors.New("it is null")
-	}
-	fresh := reflect.New(reflect.TypeOf(out).Elem()) // nothing of an earlier attempt may show through
-	if err := json.Unmarshal(body, fresh.Interface()); err != nil {
+// Expect makes the stack check each success answer to ctx: it must be JSON for a T that is complete. JSON of another
+// form decodes into zeros, which must not be read as "there is none". An answer that fails is treated as a cut one.
+func Expect[T any](ctx context.Context, complete func(*T) bool) context.Context {
+	return Check(ctx, func(body []byte) error {
+		_, err := Decode(body, complete)
 		return err
+	})
+}
+
+// ExpectList is [Expect] for a JSON list of complete Ts. It may be empty.
+func ExpectList[T any](ctx context.Context, complete func(*T) bool) context.Context {
+	return Expect(ctx, func(list *[]*T) bool { return Complete(*list, complete) })
+}
+
+// RawList is a JSON list of anything, whose items are decoded one by one so that a bad one does not hide the others.
+type RawList []json.RawMessage
+
+// Items are the items.
+func (l RawList) Items() []*json.RawMessage {
+	items := make([]*json.RawMessage, len(l))
+	for n := range l {
+		items[n] = &l[n]
 	}
-	for _, form := range []any{fresh.Interface(), fresh.Elem().Interface()} { // whichever has the method
-		if p, ok := form.(Part); ok && !p.Whole() {
-			return errors.New("something lacks its number, name or state")
-		}
+	return items
+}
+
+// ExpectRaw is [Expect] for a RawList.
+func ExpectRaw(ctx context.Context) context.Context {
+	return Expect(ctx, func(l *RawList) bool { return *l != nil })
+}
+
+// Complete reports whether a list is there, maybe an empty one, and each of its things is complete.
+func Complete[T any](list []*T, complete func(*T) bool) bool {
+	return list != nil && !slices.ContainsFunc(list, func(v *T) bool { return v == nil || !complete(v) })
+}
+
+// Decode reads one answer that must be complete.
+func Decode[T any](body []byte, complete func(*T) bool) (*T, error) {
+	if string(bytes.TrimSpace(body)) == "null" {
+		return nil, errors.New("it is null")
 	}
-	reflect.ValueOf(out).Elem().Set(fresh.Elem())
-	return nil
+	v := new(T)
+	if err := json.Unmarshal(body, v); err != nil {
+		return nil, err
+	}
+	if !complete(v) {
+		return nil, errors.New("a number, name or state is missing")
+	}
+	return v, nil
 }

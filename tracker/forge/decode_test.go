@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,26 +13,27 @@ import (
 )
 
 type thing struct {
-	ID    int          `json:"id"`
-	Parts List[*thing] `json:"parts"`
+	ID    int      `json:"id"`
+	Parts []*thing `json:"parts"`
 }
 
-func (t *thing) Whole() bool { return t != nil && t.ID > 0 }
+func complete(t *thing) bool { return t.ID > 0 }
+
+func completeList(l *[]*thing) bool {
+	return *l != nil && !slices.ContainsFunc(*l, func(t *thing) bool { return t == nil || !complete(t) })
+}
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	for body, whole := range map[string]bool{
+	for body, want := range map[string]bool{
 		`[]`: true, `[{"id":1}]`: true, ` [{"id":1},{"id":2,"parts":[]}] `: true,
 		``: false, `null`: false, ` null `: false, `{}`: false, `[null]`: false, `[{}]`: false, `[{"id":0}]`: false,
 		`[{"id":1},{}]`: false, `[{"id":"1"}]`: false, `[`: false, `5`: false,
 	} {
-		out := List[*thing]{{ID: 7}}
-		err := Decode([]byte(body), &out)
-		if (err == nil) != whole {
-			t.Errorf("%s: %v, want whole %v", body, err, whole)
-		}
-		if err != nil && (len(out) != 1 || out[0].ID != 7) {
-			t.Errorf("%s: what was there before is %+v", body, out)
+		checked := intentOf(ExpectList(t.Context(), complete)).check([]byte(body))
+		out, err := Decode([]byte(body), completeList)
+		if (err == nil) != want || (checked == nil) != want || (out != nil) != want {
+			t.Errorf("%s: %v, checked %v, %+v; want complete %v", body, err, checked, out, want)
 		}
 	}
 }
@@ -41,31 +43,35 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var out List[*thing]
-		if Decode(body, &out) != nil {
+		out, err := Decode(body, completeList)
+		checked := intentOf(ExpectList(t.Context(), complete)).check(body)
+		if (err == nil) != (checked == nil) {
+			t.Errorf("Decode says %v, ExpectList %v", err, checked)
+		}
+		if err != nil {
 			if out != nil {
-				t.Errorf("refused, and left %+v", out)
+				t.Errorf("refused, and returned %+v", out)
 			}
 			return
 		}
-		if out == nil {
-			t.Error("taken, and nothing is there")
+		if *out == nil {
+			t.Error("accepted, and nothing is there")
 		}
-		for _, o := range out {
+		for _, o := range *out {
 			if o == nil || o.ID <= 0 {
-				t.Errorf("taken, though %+v has no id", o)
+				t.Errorf("accepted, though %+v has no id", o)
 			}
 		}
 	})
 }
 
-// An answer of another form is asked for again, within bounds, and is never kept.
+// An answer of another form is requested again, a few times, and never cached.
 func TestMisformedAnswer(t *testing.T) {
 	t.Parallel()
 	for lies, want := range map[int]int{1: 2, DefaultAttempts - 1: DefaultAttempts, 100: DefaultAttempts} {
 		g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(n int, w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("If-None-Match") != "" {
-				t.Error("an answer without form was kept")
+				t.Error("an incomplete answer was cached")
 			}
 			w.Header().Set("ETag", `"x"`)
 			if n <= lies {
@@ -75,7 +81,7 @@ func TestMisformedAnswer(t *testing.T) {
 			say(w, http.StatusOK, `{"id":3}`)
 		})
 		var out thing
-		_, _, err := g.do(Into(t.Context(), func(b []byte) error { return decodeThing(b, &out) }), http.MethodGet, "/x", "")
+		_, _, err := g.do(Check(t.Context(), func(b []byte) error { return decodeThing(b, &out) }), http.MethodGet, "/x", "")
 		if n := g.count(); n != want {
 			t.Errorf("%d requests, want %d", n, want)
 		}
@@ -90,30 +96,28 @@ func TestMisformedAnswer(t *testing.T) {
 }
 
 func decodeThing(b []byte, out *thing) error {
-	into := &thing{}
-	if err := Decode(b, &into); err != nil {
-		return err
+	got, err := Decode(b, complete)
+	if err == nil {
+		*out = *got
 	}
-	*out = *into
-	return nil
+	return err
 }
 
-// Of a write whose answer has no form nobody knows whether it happened; it is not repeated unless that does no harm.
+// A write with an incomplete answer is uncertain, and repeated only when that is safe.
 func TestMisformedWrite(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, http.StatusCreated, `{}`) })
-	var out List[*thing]
-	_, _, err := g.do(Decoded(t.Context(), &out), http.MethodPost, "/x", "{}")
+	_, _, err := g.do(ExpectList(t.Context(), complete), http.MethodPost, "/x", "{}")
 	if !Uncertain(err) || g.count() != 1 {
 		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.count(), err)
 	}
-	_, _, err = g.do(Repeatable(Decoded(t.Context(), &out)), http.MethodPost, "/x", "{}")
+	_, _, err = g.do(Repeatable(ExpectList(t.Context(), complete)), http.MethodPost, "/x", "{}")
 	if !Uncertain(err) || g.count() != 1+DefaultAttempts {
 		t.Errorf("%d requests, %v", g.count(), err)
 	}
 }
 
-// What was kept by somebody who wanted less of it is asked for anew.
+// An answer that was cached by a version that expected less of it is requested again.
 func TestKeptWithoutForm(t *testing.T) {
 	t.Parallel()
 	body := `{}`
@@ -130,8 +134,8 @@ func TestKeptWithoutForm(t *testing.T) {
 	}
 	body = `{"id":3}`
 	var out thing
-	into := Into(t.Context(), func(b []byte) error { return decodeThing(b, &out) })
-	if _, _, err := g.do(into, http.MethodGet, "/x", ""); err != nil || out.ID != 3 {
+	expect := Check(t.Context(), func(b []byte) error { return decodeThing(b, &out) })
+	if _, _, err := g.do(expect, http.MethodGet, "/x", ""); err != nil || out.ID != 3 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,8 +21,32 @@ type Action string
 const (
 	Wait  Action = "wait"  // until a known time, then go on
 	Retry Action = "retry" // it may pass by itself
-	Skip  Action = "skip"  // this issue; others may do
-	Stop  Action = "stop"  // the sweep: nothing will do until somebody mends it
+	Skip  Action = "skip"  // this issue; others may work
+	Stop  Action = "stop"  // the sweep: a person has to change something first
+)
+
+// Reason is a kind of failure, in words.
+type Reason string
+
+const (
+	TokenRefused   Reason = "the token is refused"
+	WriteForbidden Reason = "the token may not do this"
+	ReadForbidden  Reason = "the token may not read this"
+	Invisible      Reason = "not found, or the token may not see it"
+	SwitchedOff    Reason = "it was deleted, or is switched off for this project"
+	Moved          Reason = "the project has moved"
+	Invalid        Reason = "the forge does not accept it"
+	Blocked        Reason = "the project is blocked"
+	TooMany        Reason = "too many requests"
+	ServerFault    Reason = "the forge has a fault"
+	Refused        Reason = "the forge refuses it"
+	Unexpected     Reason = "the answer was not expected"
+	Locked         Reason = "comments are closed there"
+	Untrusted      Reason = "the certificate is not trusted"
+	NoToken        Reason = "there is no token"
+	NoConnection   Reason = "no connection"
+	NoAnswer       Reason = "no usable answer"
+	Unreadable     Reason = "the answer does not have the expected form"
 )
 
 // Failure is one thing that went wrong between ralph and a forge, in one line. It never holds a secret.
@@ -29,8 +54,9 @@ type Failure struct {
 	Method string
 	Path   string
 	Status int // 0: there was no answer
-	What   string
-	Mend   string // what a person can do; empty when there is nothing
+	Reason Reason
+	Detail string // in place of the reason's own words where there are better ones
+	Hint   string // what a person can do; may be empty
 	Action Action
 	Until  time.Time // for Wait
 	// Uncertain says that a write may have happened all the same.
@@ -44,9 +70,9 @@ func (f *Failure) Error() string {
 	if f.Status != 0 {
 		fmt.Fprintf(&b, "%d ", f.Status)
 	}
-	b.WriteString(f.What)
-	if f.Mend != "" {
-		b.WriteString("; " + f.Mend)
+	b.WriteString(cmp.Or(f.Detail, string(f.Reason)))
+	if f.Hint != "" {
+		b.WriteString("; " + f.Hint)
 	}
 	return b.String()
 }
@@ -54,69 +80,68 @@ func (f *Failure) Error() string {
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// refusal is one row of the table of answers.
-type refusal struct {
-	what, mend string
-	action     Action
-}
-
-// judge is the table: what an answer that is no success means.
-func judge(status int, write bool) refusal {
+// judge is the table: the meaning of an answer that is no success.
+func judge(status int, write bool) (Reason, Action, string) {
+	switch status {
+	case http.StatusUnauthorized:
+		return TokenRefused, Stop, "use a valid one: it may have expired or been revoked"
+	case http.StatusForbidden:
+		if write {
+			return WriteForbidden, Stop, "give it write permission"
+		}
+		return ReadForbidden, Stop, "give it read permission"
+	case http.StatusNotFound:
+		return Invisible, Skip, "check the project's name and the token's access"
+	case http.StatusGone:
+		return SwitchedOff, Skip, "switch it on in the project's settings"
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return Moved, Stop, "update the remote's address"
+	case http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusConflict:
+		return Invalid, Skip, ""
+	case http.StatusUnavailableForLegalReasons:
+		return Blocked, Stop, ""
+	case http.StatusTooManyRequests:
+		return TooMany, Wait, ""
+	case http.StatusRequestTimeout:
+		return ServerFault, Retry, ""
+	}
 	switch {
-	case status == http.StatusUnauthorized:
-		return refusal{"the token is refused", "give a valid one: it may have ended or been revoked", Stop}
-	case status == http.StatusForbidden && write:
-		return refusal{"the token may not do this", "give it write permission; `ralph doctor` says which", Stop}
-	case status == http.StatusForbidden:
-		return refusal{"the token may not read this", "give it read permission; `ralph doctor` says which", Stop}
-	case status == http.StatusNotFound:
-		return refusal{"there is no such thing, or the token may not see it", "check the project's name and the token's access", Skip}
-	case status == http.StatusGone:
-		return refusal{"it was deleted, or is switched off for this project", "switch it on in the project's settings", Skip}
-	case status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect, status == http.StatusPermanentRedirect:
-		return refusal{"the project has moved", "update the remote's address, or the configured project", Stop}
-	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest, status == http.StatusConflict:
-		return refusal{"the forge does not take it", "", Skip}
-	case status == http.StatusUnavailableForLegalReasons:
-		return refusal{"the project is blocked", "", Stop}
-	case status == http.StatusTooManyRequests:
-		return refusal{"too many requests", "", Wait}
-	case status == http.StatusRequestTimeout, status >= 500:
-		return refusal{"the forge has a fault", "", Retry}
+	case status >= 500:
+		return ServerFault, Retry, ""
 	case status >= 400:
-		return refusal{"the forge refuses it", "", Skip}
+		return Refused, Skip, ""
 	}
-	return refusal{"an answer that was not expected", "check the forge's address", Stop}
+	return Unexpected, Stop, "check the forge's address"
 }
 
-// Refusal judges an answer that is no success. Message is what the forge said, hostile text.
+// Refusal judges an answer that is no success. Message is the forge's text, which is not trusted.
 func Refusal(resp *http.Response, message string) *Failure {
-	method, path := "", ""
-	write := false
-	if r := resp.Request; r != nil {
-		method, path, write = r.Method, r.URL.Path, !reads(r)
+	f := failure(resp.Request)
+	write := f.Uncertain
+	f.Status = resp.StatusCode
+	f.Reason, f.Action, f.Hint = judge(resp.StatusCode, write)
+	if lower := strings.ToLower(message); resp.StatusCode == http.StatusForbidden &&
+		(strings.Contains(lower, "is locked") || strings.Contains(lower, "commenting is disabled")) {
+		f.Reason, f.Action, f.Hint = Locked, Skip, "unlock it, or continue in a new issue"
 	}
-	row := judge(resp.StatusCode, write)
-	if resp.StatusCode == http.StatusForbidden && closedToWords(message) {
-		row = refusal{"nothing more can be said there", "unlock it, or go on in a new issue", Skip}
-	}
-	f := &Failure{Method: method, Path: path, Status: resp.StatusCode, What: row.what, Mend: row.mend, Action: row.action,
-		Uncertain: write && row.action == Retry}
+	f.Uncertain = write && f.Action == Retry
 	if message = oneLine(message); message != "" {
-		f.What += " (" + message + ")"
+		f.Detail = string(f.Reason) + " (" + message + ")"
 	}
 	return f
 }
 
-// closedToWords reports GitHub's refusals to take comments on one issue: it is locked, or has too many.
-func closedToWords(message string) bool {
-	m := strings.ToLower(message)
-	return strings.Contains(m, "is locked") || strings.Contains(m, "commenting is disabled")
+// failure starts the failure of a request, which may be nil.
+func failure(r *http.Request) *Failure {
+	if r == nil {
+		return &Failure{}
+	}
+	return &Failure{Method: r.Method, Path: r.URL.Path, Uncertain: !reads(r)}
 }
 
-// Explain turns what an SDK returned into the seam's errors: *tracker.UnavailableError for what may pass,
-// *tracker.RefusedError for what stops the sweep, else a *Failure. Resp may be nil, message is the forge's text of the
-// refusal. The cause of an ended ctx stays what it is, and nil stays nil.
+// Explain turns an SDK's error into the seam's: *tracker.UnavailableError when it may pass, *tracker.RefusedError when
+// the sweep must stop, else a *Failure. Resp may be nil, message is the forge's text. The cause of an ended ctx stays
+// as it is, and nil stays nil.
 func Explain(ctx context.Context, resp *http.Response, message string, err error) error {
 	if err == nil {
 		return nil
@@ -129,8 +154,14 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 	case errors.As(err, &f):
 	case resp != nil && resp.StatusCode >= 300:
 		f = Refusal(resp, message)
-	default:
-		f = undecodable(resp, err)
+	default: // a success that the SDK could not read
+		f = &Failure{}
+		if resp != nil {
+			f = failure(resp.Request)
+			f.Status = resp.StatusCode
+		}
+		f.Reason, f.Action, f.Err = Unreadable, Retry, err
+		f.Detail = string(Unreadable) + " (" + oneLine(err.Error()) + ")"
 	}
 	switch f.Action {
 	case Wait, Retry:
@@ -156,50 +187,51 @@ func Uncertain(err error) bool {
 	return errors.As(err, &f) && f.Uncertain
 }
 
-// undecodable is an answer with a success status that the SDK could not read.
-func undecodable(resp *http.Response, err error) *Failure {
-	f := &Failure{What: errForm.Error() + " (" + oneLine(err.Error()) + ")", Action: Retry, Err: err}
-	if resp != nil {
-		f.Status = resp.StatusCode
-		if r := resp.Request; r != nil {
-			f.Method, f.Path, f.Uncertain = r.Method, r.URL.Path, !reads(r)
-		}
-	}
-	return f
+// Skippable reports a refusal of this one thing.
+func Skippable(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.Action == Skip
 }
+
+// Misshapen reports an answer that stayed JSON of another form than expected, however often it was requested.
+func Misshapen(err error) bool { return errors.Is(err, errForm) }
 
 // broken judges a request that got no usable answer.
 func broken(r *http.Request, err error) error {
-	f := &Failure{Method: r.Method, Path: r.URL.Path, Action: Retry, Err: err, Uncertain: !reads(r)}
+	f := failure(r)
+	f.Action, f.Err, f.Reason = Retry, err, NoAnswer
 	var cert *tls.CertificateVerificationError
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
 	case errors.As(err, &cert):
-		f.What, f.Action, f.Uncertain = "the certificate of "+r.URL.Host+" is not trusted ("+oneLine(cert.Err.Error())+")", Stop, false
-		f.Mend = "name the authority's file in ca-file, or mend the clock"
+		f.Reason, f.Action, f.Uncertain = Untrusted, Stop, false
+		f.Detail = "the certificate of " + r.URL.Host + " is not trusted (" + oneLine(cert.Err.Error()) + ")"
+		f.Hint = "trust the authority that signed it, or set this machine's clock"
 	case errors.As(err, &dns):
-		f.What, f.Uncertain = "the name "+dns.Name+" cannot be resolved", false
-		f.Mend = "check the network and the address"
+		f.Reason, f.Uncertain = NoConnection, false
+		f.Detail, f.Hint = "the name "+dns.Name+" cannot be resolved", "check the network and the address"
 	case errors.Is(err, errTooLong):
-		f.What, f.Action = err.Error(), Skip
+		f.Detail, f.Action = err.Error(), Skip
 	case errors.Is(err, errTimeout), errors.Is(err, errMalformed):
-		f.What = err.Error()
+		f.Detail = err.Error()
 	case errors.Is(err, errForm):
-		f.What, f.Mend = err.Error(), "if it stays so, check that the address is the API of a supported version"
+		f.Reason, f.Detail = Unreadable, err.Error()
+		f.Hint = "if it stays so, check that the address is the API of a supported version"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		f.What = "the answer was cut"
+		f.Detail = "the answer was cut"
 	case errors.As(err, &op) && op.Op == "dial":
-		f.What, f.Uncertain = "no connection to "+r.URL.Host+" ("+oneLine(op.Err.Error())+")", false
+		f.Reason, f.Uncertain = NoConnection, false
+		f.Detail = "no connection to " + r.URL.Host + " (" + oneLine(op.Err.Error()) + ")"
 	default:
-		f.What = "the connection broke (" + oneLine(err.Error()) + ")"
+		f.Detail = "the connection broke (" + oneLine(err.Error()) + ")"
 	}
 	return f
 }
 
 func rateFailure(r *http.Request, until time.Time) error {
-	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Wait, Until: until,
-		What: "the forge's rate limit is used up until " + until.Local().Format(time.DateTime)}
+	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Wait, Until: until, Reason: TooMany,
+		Detail: "the forge's rate limit is used up until " + until.Local().Format(time.DateTime)}
 }
 
 func tokenFailure(r *http.Request, err error) error {
@@ -207,16 +239,8 @@ func tokenFailure(r *http.Request, err error) error {
 	if errors.As(err, &f) {
 		return f
 	}
-	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Stop, Err: err, What: oneLine(err.Error())}
+	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Stop, Reason: NoToken, Err: err, Detail: oneLine(err.Error())}
 }
 
 // oneLine makes text from outside fit for one line of an error.
-func oneLine(s string) string {
-	const longest = 200
-	s, _ = tracker.Clean(s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
-}
+func oneLine(s string) string { return Line(s, 200) }

@@ -1,9 +1,9 @@
-// Package forge is the HTTP stack that the trackers of forges share: authentication, rate limits, conditional requests,
-// spaced writes, careful retries and one table of failures. A tracker gives its SDK the [Stack]'s client, and turns
-// whatever the SDK returns into the tracker seam's errors with [Explain].
+// Package forge is what the trackers of forges share. The HTTP [Stack] does authentication, rate limits, conditional
+// requests, spaced writes and retries, and has one table of failures. [People] decides who may direct ralph, [Signer]
+// writes reports that only ralph can write. A tracker gives its SDK the Stack's client and turns the SDK's errors into
+// the tracker seam's with [Explain].
 //
-// A Stack is safe for concurrent use. It never writes a token to an error, a log or the disk, and sends it to the
-// configured host only.
+// Everything here is safe for concurrent use. A token is in no error, log or file, and goes to the configured host only.
 package forge
 
 import (
@@ -12,13 +12,16 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Defaults of Config.
@@ -28,15 +31,13 @@ const (
 	DefaultCacheBytes = 128 << 20
 	DefaultMaxWait    = 15 * time.Minute
 	DefaultSpacing    = time.Second
-	DefaultAttempts   = 4
+	DefaultAttempts   = retry.Attempts
 )
 
 // Config says how to talk to one forge. The zero value of a field means its default.
 type Config struct {
-	BaseURL string // of the API; a token goes to this scheme and host only
-	Source  Source // nil: no authentication
-	// Authorize puts a token on a request; nil sets "Authorization: Bearer".
-	Authorize func(*http.Request, Token)
+	BaseURL   string              // of the API; a token goes to this scheme and host only
+	Source    tracker.TokenSource // nil: no authentication
 	UserAgent string
 
 	CacheDir   string // made with mode 0700; empty: no conditional requests
@@ -52,10 +53,10 @@ type Config struct {
 
 	Clock Clock             // nil: the real one
 	Base  http.RoundTripper // nil: a transport of its own, with the proxies of the environment
-	Log   zerolog.Logger
+	Log   *slog.Logger
 }
 
-// Stack is the whole way of a request to one forge.
+// Stack carries requests to one forge.
 type Stack struct {
 	top   http.RoundTripper
 	base  http.RoundTripper
@@ -66,6 +67,9 @@ type Stack struct {
 
 // New checks c and composes the stack. Problems are joined into one error.
 func New(c Config) (*Stack, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	base, err := c.prepare()
 	if err != nil {
 		return nil, err
@@ -75,25 +79,45 @@ func New(c Config) (*Stack, error) {
 		return nil, fmt.Errorf("use %q as the forge's address: want https://HOST/…", c.BaseURL)
 	}
 	if host.Scheme != "https" && !loopback(host.Hostname()) {
-		return nil, fmt.Errorf("use %q as the forge's address: want https, or the token could be read on the way", c.BaseURL)
+		return nil, fmt.Errorf("use %q as the forge's address: want https, or others could read the token", c.BaseURL)
 	}
 	sk := &skew{clock: c.Clock}
 
 	// The one place where the layers are composed, innermost first.
 	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk}
-	rt = &authorize{next: rt, home: host, source: c.Source, put: c.Authorize, agent: c.UserAgent}
-	var kept *store
+	rt = &authorize{next: rt, home: host, source: c.Source, agent: c.UserAgent}
+	var cache *store
 	if c.CacheDir != "" {
-		kept, err = openStore(c.CacheDir, c.CacheBytes)
+		cache, err = openStore(c.CacheDir, c.CacheBytes)
 		if err != nil {
 			return nil, err
 		}
-		rt = &conditional{next: rt, store: kept, source: c.Source, home: host, log: c.Log}
+		rt = &conditional{next: rt, store: cache, source: c.Source, home: host, log: c.Log}
 	}
 	rt = &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
 	rt = newPaced(rt, c.Clock, c.Spacing)
-	rt = &retry{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
-	return &Stack{top: rt, base: base, store: kept, skew: sk, clock: c.Clock}, nil
+	rt = &repeat{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
+	return &Stack{top: rt, base: base, store: cache, skew: sk, clock: c.Clock}, nil
+}
+
+// With completes c for a tracker with these settings and this address of its API.
+func (c Config) With(s tracker.Settings, baseURL string) Config {
+	c.BaseURL, c.Source, c.CAFile, c.Spacing, c.Log = baseURL, s.Token, s.CAFile, s.WriteSpacing, s.Log
+	if s.StateDir != "" {
+		c.CacheDir = filepath.Join(s.StateDir, "cache")
+	}
+	return c
+}
+
+// CheckSettings refuses settings without a login, or with two, and a marker key that is too short.
+func CheckSettings(s tracker.Settings) error {
+	if (s.Token == nil) == (s.App == nil) {
+		return errors.New("log in: want a token source or an app, exactly one of them")
+	}
+	if len(s.MarkerKey) < MinKey {
+		return fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(s.MarkerKey), MinKey)
+	}
+	return nil
 }
 
 // prepare fills in the defaults and makes the base transport.
@@ -106,10 +130,7 @@ func (c *Config) prepare() (http.RoundTripper, error) {
 	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
 	c.UserAgent = cmp.Or(c.UserAgent, "ralph")
 	if c.Clock == nil {
-		c.Clock = wall{}
-	}
-	if c.Authorize == nil {
-		c.Authorize = Bearer
+		c.Clock = realClock{}
 	}
 	if c.Base != nil {
 		return c.Base, nil
@@ -155,8 +176,8 @@ func loopback(host string) bool {
 // RoundTrip makes Stack an http.RoundTripper.
 func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.top.RoundTrip(r) }
 
-// Client returns a client that uses the stack. It follows redirects for reads only: a repository that moved answers a
-// write with a redirect that must not be followed blindly.
+// Client returns a client that uses the stack. It follows redirects of reads only: a repository that moved answers a
+// write with a redirect.
 func (s *Stack) Client() *http.Client {
 	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
@@ -172,10 +193,10 @@ func (s *Stack) Client() *http.Client {
 // Clock is the clock of the stack.
 func (s *Stack) Clock() Clock { return s.clock }
 
-// Now is the forge's time, as far as its answers told; else this machine's.
+// Now is the forge's time as far as its answers tell it, else this machine's.
 func (s *Stack) Now() time.Time { return s.skew.now() }
 
-// Skew says how far this machine's clock is ahead of the forge's; false before the first answer.
+// Skew is how far this machine's clock is ahead of the forge's; false before the first answer.
 func (s *Stack) Skew() (time.Duration, bool) { return s.skew.ahead() }
 
 // Close ends idle connections and closes the folder. No request may be under way.

@@ -7,10 +7,11 @@ import (
 
 type intentKey struct{}
 
+// intent is what a caller says of the requests of a context.
 type intent struct {
 	read, repeatable, fresh bool
 	tail                    int
-	into                    func([]byte) error
+	check                   func([]byte) error
 }
 
 func intentOf(ctx context.Context) intent {
@@ -18,43 +19,38 @@ func intentOf(ctx context.Context) intent {
 	return i
 }
 
+func with(ctx context.Context, change func(*intent)) context.Context {
+	i := intentOf(ctx)
+	change(&i)
+	return context.WithValue(ctx, intentKey{}, i)
+}
+
 // Reading says that the requests of ctx change nothing, whatever their method; GraphQL queries are POST.
 func Reading(ctx context.Context) context.Context {
-	i := intentOf(ctx)
-	i.read, i.repeatable = true, true
-	return context.WithValue(ctx, intentKey{}, i)
+	return with(ctx, func(i *intent) { i.read, i.repeatable = true, true })
 }
 
-// Repeatable says that repeating the requests of ctx does no harm, though their method is POST or PATCH: adding a
-// label, or setting a text.
+// Repeatable says that the requests of ctx may be repeated although their method is POST or PATCH: adding a label, or
+// setting a text.
 func Repeatable(ctx context.Context) context.Context {
-	i := intentOf(ctx)
-	i.repeatable = true
-	return context.WithValue(ctx, intentKey{}, i)
+	return with(ctx, func(i *intent) { i.repeatable = true })
 }
 
-// LastBytes says that of the answers to ctx only the last n bytes are of interest, such as of a log. They are read
-// whole, however long, and are never kept in a cache.
+// LastBytes keeps only the last n bytes of the answers to ctx, such as of a log. They are read to the end and never
+// cached.
 func LastBytes(ctx context.Context, n int) context.Context {
-	i := intentOf(ctx)
-	i.tail = n
-	return context.WithValue(ctx, intentKey{}, i)
+	return with(ctx, func(i *intent) { i.tail = n })
 }
 
-// Fresh says that the answers to ctx have to be new ones: nothing kept is offered for them.
+// Fresh makes the requests of ctx bypass every cache.
 func Fresh(ctx context.Context) context.Context {
-	i := intentOf(ctx)
-	i.fresh = true
-	return context.WithValue(ctx, intentKey{}, i)
+	return with(ctx, func(i *intent) { i.fresh = true })
 }
 
-// Into says how the answers to ctx are read. A success that decode refuses is as one that was cut: it is asked for
-// again where that does no harm, is never kept in a cache, and of a write nobody knows whether it happened. Decode may
-// be called several times; its last success is the answer.
-func Into(ctx context.Context, decode func(body []byte) error) context.Context {
-	i := intentOf(ctx)
-	i.into = decode
-	return context.WithValue(ctx, intentKey{}, i)
+// Check makes the stack check each success answer to ctx. One that fails is treated as a cut answer: it is requested
+// again where repeating is safe, never cached, and the effect of a write is uncertain. The check may run several times.
+func Check(ctx context.Context, check func(body []byte) error) context.Context {
+	return with(ctx, func(i *intent) { i.check = check })
 }
 
 func reads(r *http.Request) bool {

@@ -1,27 +1,29 @@
 package forge
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
-// secondaryWait is how long to wait when a forge says "slow down" but not for how long.
+// secondaryWait is how long to wait when a forge says "slow down" without a time.
 const secondaryWait = time.Minute
 
-// limits waits for rate limits, the forge's hourly one and the one against bursts, instead of failing on them. A
-// request that was refused for its rate was not done, so that even a write may be made again.
+// limits waits for rate limits, hourly ones and those against bursts, instead of failing. A request that was refused for
+// its rate had no effect, so even a write may be repeated.
 type limits struct {
 	next  http.RoundTripper
 	clock Clock
 	skew  *skew
 	max   time.Duration
-	log   zerolog.Logger
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	until time.Time // no request before; guarded by mu
@@ -45,21 +47,21 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 		now := l.clock.Now()
 		switch until := limitedUntil(resp, now, l.skew.now()); {
 		case !limited(resp):
-			// The last one within the limit went through: the next would be refused, and forges punish who asks on.
+			// This was the last request within the limit. Forges punish clients that ignore that.
 			if until.After(now) && resp.StatusCode < 400 && exhausted(resp.Header) {
-				l.hold(until)
+				l.pause(until)
 			}
 			return resp, nil
 		case until.IsZero():
-			l.hold(now.Add(blind))
+			l.pause(now.Add(blind))
 			blind *= 2
 		default:
-			l.hold(until)
+			l.pause(until)
 		}
 	}
 }
 
-// wait returns when requests may be made again, or says until when not.
+// wait returns when requests may be made again, or fails when that is too late.
 func (l *limits) wait(r *http.Request, deadline time.Time) error {
 	for {
 		l.mu.Lock()
@@ -75,14 +77,14 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 		if until.After(deadline) {
 			return rateFailure(r, until)
 		}
-		l.log.Info().Time("until", until).Msg("wait for the forge's rate limit")
+		l.log.Info("wait for the forge's rate limit", "until", until)
 		if err := l.clock.Sleep(r.Context(), until.Sub(now)); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *limits) hold(until time.Time) {
+func (l *limits) pause(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if until.After(l.until) {
@@ -102,16 +104,21 @@ func limited(resp *http.Response) bool {
 }
 
 func exhausted(h http.Header) bool {
-	return firstHeader(h, "X-RateLimit-Remaining", "RateLimit-Remaining") == "0"
+	return cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")) == "0"
 }
 
 func saysRateLimit(resp *http.Response) bool {
-	text := strings.ToLower(peek(resp))
+	body, err := io.ReadAll(resp.Body) // it is in memory
+	if err != nil {
+		return false
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	text := strings.ToLower(string(body[:min(len(body), 4<<10)]))
 	return strings.Contains(text, "rate limit") || strings.Contains(text, "abuse detection")
 }
 
-// limitedUntil reads when requests are welcome again, by this machine's clock; zero when the answer does not say.
-// forgeNow is the time by the forge's clock, by which it states the reset.
+// limitedUntil reads when requests are allowed again, by this machine's clock; zero when the answer does not say.
+// forgeNow is the forge's time, in which it states the reset.
 func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	const beyond = time.Second // a reset is in whole seconds
 	if v := resp.Header.Get("Retry-After"); v != "" {
@@ -125,18 +132,9 @@ func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	if !exhausted(resp.Header) {
 		return time.Time{}
 	}
-	epoch, err := strconv.ParseInt(firstHeader(resp.Header, "X-RateLimit-Reset", "RateLimit-Reset"), 10, 64)
+	epoch, err := strconv.ParseInt(cmp.Or(resp.Header.Get("X-RateLimit-Reset"), resp.Header.Get("RateLimit-Reset")), 10, 64)
 	if err != nil || epoch <= 0 {
 		return time.Time{}
 	}
 	return now.Add(max(0, time.Unix(epoch, 0).Sub(forgeNow)) + beyond)
-}
-
-func firstHeader(h http.Header, names ...string) string {
-	for _, n := range names {
-		if v := h.Get(n); v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestLimitsAreWaitedFor: a refusal for the rate is waited out, writes included, and the wait is no longer than asked.
+// TestLimitsAreWaitedFor: a rate refusal is waited for, also by writes, and no longer than the forge says.
 func TestLimitsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	start := newClock().Now()
@@ -68,7 +68,7 @@ func TestForbiddenIsNoLimit(t *testing.T) {
 	}
 }
 
-// TestLimitBeyondTheBound: a long limit is told with its end, at once, and without asking again.
+// TestLimitBeyondTheBound: a long limit is an immediate error with its end, without another request.
 func TestLimitBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{MaxWait: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +87,7 @@ func TestLimitBeyondTheBound(t *testing.T) {
 	}
 }
 
-// TestEndlessLimit: a forge that refuses on and on is given up within the bound.
+// TestEndlessLimit: ralph gives up on a forge that keeps refusing, within the limit.
 func TestEndlessLimit(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 429, `{}`) })
@@ -100,7 +100,7 @@ func TestWaitIsCancelled(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	g := newRig(t, Config{Clock: wall{}, MaxWait: 24 * time.Hour}, func(_ int, w http.ResponseWriter, _ *http.Request) {
+	g := newRig(t, Config{Clock: realClock{}, MaxWait: 24 * time.Hour}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		say(w, 429, `{}`)
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,7 +84,7 @@ func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r 
 	return g
 }
 
-// again makes another stack for the same server, as the next process would.
+// again makes another stack for the same server, like the next process.
 func (g *rig) again(c Config) {
 	g.t.Helper()
 	c.BaseURL, c.Base = g.server.URL, &http.Transport{}
@@ -135,4 +138,31 @@ func say(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body)
+}
+
+const secret = "tok_supersecret"
+
+// fixed is a token.
+type fixed string
+
+func (f fixed) Token(context.Context) (tracker.Token, error) {
+	return tracker.Token{Secret: string(f)}, nil
+}
+
+// counter gives tok1, and another token after each renewal.
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) Token(context.Context) (tracker.Token, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return tracker.Token{Secret: fmt.Sprint("tok", c.n+1)}, nil
+}
+
+func (c *counter) Renew(tracker.Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
 }

@@ -5,25 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"log/slog"
 	"net/http"
-	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// firstBackoff is the pause before the second attempt; each further one is twice as long, and none exactly.
-const firstBackoff = 500 * time.Millisecond
-
-// retry repeats what may be repeated, when the failure may pass. It is the outermost layer.
-type retry struct {
+// repeat repeats requests that may be repeated, when the failure may pass. It is the outermost layer.
+type repeat struct {
 	next     http.RoundTripper
 	clock    Clock
 	attempts int
-	log      zerolog.Logger
+	log      *slog.Logger
 }
 
-func (y *retry) RoundTrip(r *http.Request) (*http.Response, error) {
+func (y *repeat) RoundTrip(r *http.Request) (*http.Response, error) {
 	r, err := rereadable(r)
 	if err != nil {
 		return nil, err
@@ -37,16 +33,14 @@ func (y *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 		if n >= y.attempts || !repeatable(r) || !passing(resp, err) || r.Context().Err() != nil {
 			return resp, err
 		}
-		y.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("attempt", n).Msg("repeat request")
-		pause := firstBackoff << (n - 1)
-		pause += rand.N(pause) //nolint:gosec // spreads clients, guards nothing
-		if err := y.clock.Sleep(r.Context(), pause); err != nil {
+		y.log.Debug("repeat request", "method", r.Method, "path", r.URL.Path, "attempt", n)
+		if err := y.clock.Sleep(r.Context(), retry.Pause(n)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// passing reports a failure that may be gone the next time.
+// passing reports a failure that may pass by itself.
 func passing(resp *http.Response, err error) bool {
 	if err != nil {
 		var f *Failure
@@ -60,7 +54,7 @@ func passing(resp *http.Response, err error) bool {
 	return false
 }
 
-// rereadable gives a request whose body can be read again.
+// rereadable returns a request whose body can be read again.
 func rereadable(r *http.Request) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.GetBody != nil {
 		return r, nil

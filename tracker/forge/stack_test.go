@@ -23,7 +23,7 @@ func TestTokenGoesHomeOnly(t *testing.T) {
 		say(w, 200, `"there"`)
 	}))
 	t.Cleanup(other.Close)
-	g := newRig(t, Config{Source: Fixed(secret)}, func(_ int, w http.ResponseWriter, r *http.Request) {
+	g := newRig(t, Config{Source: fixed(secret)}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/log", http.StatusFound)
 	})
 	if _, body, err := g.get("/log"); err != nil || body != `"there"` {
@@ -51,7 +51,7 @@ func TestRedirectedWriteIsNotFollowed(t *testing.T) {
 
 func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, Config{Source: &Kept{Source: &counter{}}}, func(_ int, w http.ResponseWriter, r *http.Request) {
+	g := newRig(t, Config{Source: &counter{}}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer tok1" {
 			say(w, 401, `{}`)
 			return
@@ -223,7 +223,8 @@ func TestCertificateAuthorities(t *testing.T) {
 	}
 	err := Explain(t.Context(), nil, "", ask(""))
 	var refused *tracker.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "is not trusted") || !strings.Contains(err.Error(), "ca-file") {
+	var f *Failure
+	if !errors.As(err, &refused) || !errors.As(err, &f) || f.Reason != Untrusted || !strings.Contains(err.Error(), "is not trusted") {
 		t.Errorf("without: %v", err)
 	}
 }
@@ -235,10 +236,10 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]Config{
-		`use "forge.example" as the forge's address: want https://HOST/…`:       {BaseURL: "forge.example"},
-		`use "http://forge.example" as the forge's address: want https, or the`: {BaseURL: "http://forge.example"},
-		"it holds no PEM certificate":                                           {BaseURL: "https://forge.example", CAFile: empty},
-		"read the CA file":                                                      {BaseURL: "https://forge.example", CAFile: "/nonexistent"},
+		`use "forge.example" as the forge's address: want https://HOST/…`:   {BaseURL: "forge.example"},
+		`use "http://forge.example" as the forge's address: want https, or`: {BaseURL: "http://forge.example"},
+		"it holds no PEM certificate":                                       {BaseURL: "https://forge.example", CAFile: empty},
+		"read the CA file":                                                  {BaseURL: "https://forge.example", CAFile: "/nonexistent"},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q", err, want)

@@ -3,8 +3,7 @@ package forge
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,26 +18,24 @@ import (
 )
 
 const (
-	magic      = "ralph answer 1\n"
 	suffix     = ".answer"
-	maxHead    = 16 << 10 // bytes of an entry's head
-	stale      = time.Hour
-	trimTo     = 8  // tenths of the bound that are left after a trim
-	trimEvery  = 16 // parts of the bound that may be written between two trims
+	staleTemp  = time.Hour
+	trimTo     = 8  // tenths of the limit that remain after a trim
+	trimEvery  = 16 // fraction of the limit that may be written between two trims
 	folderMode = 0o700
 )
 
-// entry is one remembered answer.
+// entry is one cached answer.
 type entry struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
 	ContentType  string `json:"content_type"`
 	Link         string `json:"link,omitempty"`
-	Body         []byte `json:"-"`
+	Body         []byte `json:"body"`
 }
 
-// store keeps entries in files of one folder, at most so many bytes of them. Several processes may share the folder: a
-// file is replaced as a whole, carries a checksum, and whatever cannot be read is not there.
+// store keeps entries in the files of one folder, up to a number of bytes. Several processes may share the folder: a
+// file is replaced as a whole, gzip's checksum protects it, and a file that cannot be read does not exist.
 type store struct {
 	root *os.Root
 	max  int64
@@ -51,15 +47,15 @@ type store struct {
 
 func openStore(dir string, max int64) (*store, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
-		return nil, fmt.Errorf("make the folder for the forge's answers: %w", err)
+		return nil, fmt.Errorf("make the cache folder: %w", err)
 	}
-	// A folder that was there already may be open to others; what the project says may be private.
+	// An existing folder may be open to others, and answers about the project may be private.
 	if err := os.Chmod(dir, folderMode); err != nil {
-		return nil, fmt.Errorf("close the folder for the forge's answers to others: %w", err)
+		return nil, fmt.Errorf("close the cache folder to others: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder for the forge's answers: %w", err)
+		return nil, fmt.Errorf("open the cache folder: %w", err)
 	}
 	s := &store{root: root, max: max}
 	s.trim()
@@ -72,16 +68,12 @@ func (s *store) get(name string) (entry, bool) {
 		return entry{}, false
 	}
 	defer func() { _ = f.Close() }() // only read
-	b, err := io.ReadAll(io.LimitReader(f, s.max+1))
-	if err != nil {
-		return entry{}, false
-	}
-	e, err := decodeEntry(b)
+	e, err := decodeEntry(f, s.max)
 	if err != nil {
 		return entry{}, false
 	}
 	now := time.Now()
-	_ = s.root.Chtimes(name+suffix, now, now) // what was of use last is trimmed last
+	_ = s.root.Chtimes(name+suffix, now, now) // the least recently used is trimmed first
 	return e, true
 }
 
@@ -110,91 +102,68 @@ func (s *store) put(name string, e entry) error {
 	return nil
 }
 
-// trim removes leftovers of writers that died, and the entries longest out of use when all are too many. What cannot be
-// removed now is removed another time.
+// trim removes temporary files of writers that died, and the least recently used entries when all are too many. A file
+// that cannot be removed now is removed another time.
 func (s *store) trim() {
 	files, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
 		return
 	}
-	type kept struct {
-		name string
-		size int64
-		used time.Time
-	}
-	var all []kept
+	var all []fs.FileInfo
 	var total int64
 	for _, f := range files {
 		info, err := f.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case strings.HasSuffix(f.Name(), suffix):
+			all = append(all, info)
+			total += info.Size()
+		case time.Since(info.ModTime()) > staleTemp:
+			_ = s.root.Remove(f.Name())
 		}
-		if !strings.HasSuffix(f.Name(), suffix) {
-			if time.Since(info.ModTime()) > stale {
-				_ = s.root.Remove(f.Name())
-			}
-			continue
-		}
-		all = append(all, kept{f.Name(), info.Size(), info.ModTime()})
-		total += info.Size()
 	}
 	if total <= s.max {
 		return
 	}
-	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.name, b.name)) })
-	for _, k := range all {
+	slices.SortFunc(all, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
+	})
+	for _, f := range all {
 		if total <= s.max/10*trimTo {
 			return
 		}
-		if s.root.Remove(k.name) == nil {
-			total -= k.size
+		if s.root.Remove(f.Name()) == nil {
+			total -= f.Size()
 		}
 	}
 }
 
-// An entry's file is the magic line, the head's length, the head as JSON, the SHA-256 of head and body, and the body.
+// encodeEntry writes gzipped JSON.
 func encodeEntry(e entry) ([]byte, error) {
-	head, err := json.Marshal(e)
-	if err != nil || len(head) > maxHead {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
 		return nil, err
 	}
-	sum := checksum(head, e.Body)
-	b := make([]byte, 0, len(magic)+4+len(head)+len(sum)+len(e.Body))
-	b = append(b, magic...)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(head)))
-	b = append(b, head...)
-	b = append(b, sum...)
-	return append(b, e.Body...), nil
+	err = errors.Join(json.NewEncoder(z).Encode(e), z.Close())
+	return b.Bytes(), err
 }
 
-func decodeEntry(b []byte) (entry, error) {
-	b, ok := bytes.CutPrefix(b, []byte(magic))
-	if !ok || len(b) < 4 {
-		return entry{}, errors.New("not a remembered answer")
+func decodeEntry(r io.Reader, limit int64) (entry, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return entry{}, err
 	}
-	n := int(binary.BigEndian.Uint32(b))
-	b = b[4:]
-	if n > maxHead || len(b) < n+sha256.Size {
-		return entry{}, errors.New("a remembered answer was cut at " + strconv.Itoa(len(b)))
-	}
-	head, sum, body := b[:n], b[n:n+sha256.Size], b[n+sha256.Size:]
-	if !bytes.Equal(sum, checksum(head, body)) {
-		return entry{}, errors.New("a remembered answer does not have its checksum")
+	text, err := io.ReadAll(io.LimitReader(z, 2*limit+1)) // to the end, where the checksum is
+	if err != nil {
+		return entry{}, err
 	}
 	var e entry
-	if err := json.Unmarshal(head, &e); err != nil {
-		return entry{}, fmt.Errorf("read the head of a remembered answer: %w", err)
+	if err := json.Unmarshal(text, &e); err != nil {
+		return entry{}, err
 	}
 	if e.ETag == "" && e.LastModified == "" {
-		return entry{}, errors.New("a remembered answer has no validator")
+		return entry{}, errors.New("a cached answer has no validator")
 	}
-	e.Body = body
 	return e, nil
-}
-
-func checksum(head, body []byte) []byte {
-	h := sha256.New()
-	_, _ = h.Write(head) // a hash takes everything
-	_, _ = h.Write(body)
-	return h.Sum(nil)
 }

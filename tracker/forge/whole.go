@@ -19,14 +19,11 @@ var (
 	errTimeout   = errors.New("no complete answer in time")
 	errTooLong   = errors.New("the answer is too long")
 	errMalformed = errors.New("the answer is not JSON")
-	errForm      = errors.New("the answer has another form than expected")
+	errForm      = errors.New(string(Unreadable))
 )
 
-// Misshapen reports an answer that stayed JSON of another form than expected, however often it was asked for.
-func Misshapen(err error) bool { return errors.Is(err, errForm) }
-
-// whole reads the answer to its end within the timeout, so that a cut body is known before anybody believes it. It is
-// the innermost layer.
+// whole reads the answer to its end within the timeout, so that a cut body is detected before it is used. It is the
+// innermost layer.
 type whole struct {
 	next    http.RoundTripper
 	timeout time.Duration
@@ -47,27 +44,23 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.fail(ctx, r, err)
 	}
-	// What should be JSON and is none was cut or made by something in between. Refusals need not be JSON.
+	// An answer that claims to be JSON and is not was cut, or made by a proxy. Refusals need not be JSON.
 	if resp.StatusCode < 300 && len(body) > 0 && isJSON(resp.Header) && intentOf(ctx).tail == 0 && !json.Valid(body) {
 		return nil, w.fail(ctx, r, errMalformed)
 	}
-	if into := intentOf(ctx).into; into != nil && resp.StatusCode < 300 {
-		if err := into(body); err != nil {
-			return nil, w.fail(ctx, r, misformed(body, err))
+	if check := intentOf(ctx).check; check != nil && resp.StatusCode < 300 {
+		switch err := check(body); {
+		case err == nil:
+		case !json.Valid(body):
+			return nil, w.fail(ctx, r, errMalformed)
+		default:
+			return nil, w.fail(ctx, r, fmt.Errorf("%w (%s)", errForm, oneLine(err.Error())))
 		}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
 	resp.Request = r
 	return resp, nil
-}
-
-// misformed says what is wrong with an answer that cannot be decoded.
-func misformed(body []byte, err error) error {
-	if !json.Valid(body) {
-		return errMalformed
-	}
-	return fmt.Errorf("%w (%s)", errForm, oneLine(err.Error()))
 }
 
 func (w *whole) read(resp *http.Response, tail int) ([]byte, error) {
@@ -86,7 +79,7 @@ func (w *whole) read(resp *http.Response, tail int) ([]byte, error) {
 	return body, nil
 }
 
-// fail prefers the reason why ctx ended.
+// fail prefers the reason for which ctx ended.
 func (w *whole) fail(ctx context.Context, r *http.Request, err error) error {
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())

@@ -9,18 +9,18 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
-// TestAppOutlivesItsTokens: a run of many hours goes on when the installation's token ends each hour.
+// TestAppOutlivesItsTokens: a run of many hours continues although the installation's token expires each hour.
 func TestAppOutlivesItsTokens(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
 	var told sync.Map
 	cfg := configOf(s)
-	cfg.Source, cfg.App = nil, &github.App{
-		ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour), Tell: func(secret string) { told.Store(secret, true) },
-	}
-	cfg.CacheDir = t.TempDir()
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	cfg.OnSecret = func(secret string) { told.Store(secret, true) }
+	cfg.StateDir = t.TempDir()
 	g := open(t, cfg)
 	s.AddIssue(githubtest.Issue{Title: "One"})
 	for hour := range 6 {
@@ -48,7 +48,7 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 		}
 		return true
 	})
-	// One that was revoked before its time is replaced once.
+	// A revoked token is replaced once.
 	s.Revoke("ghs_minted6")
 	s.Clock().Advance(-52 * time.Minute)
 	if _, err := g.Get(t.Context(), "1"); err != nil || s.Minted() != 7 {
@@ -56,15 +56,43 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 	}
 }
 
-// TestAppWithSkewedClock: the app's JWT goes by GitHub's clock once that is known.
+// TestCommitter: the commits of an app are its bot's, in the way that GitHub links them to it.
+func TestCommitter(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	if name, email, err := open(t, configOf(s)).Committer(t.Context()); name+email != "" || err != nil {
+		t.Errorf("with a token, commits are of %s <%s>, %v", name, email, err)
+	}
+	s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, ID: 4001, Permission: "write"})
+	cfg := configOf(s)
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
+	g := open(t, cfg)
+	for range 2 {
+		name, email, err := g.Committer(t.Context())
+		if name != githubtest.Bot || email != "4001+"+githubtest.Bot+"@users.noreply.127.0.0.1" || err != nil {
+			t.Errorf("commits are of %s <%s>, %v", name, email, err)
+		}
+	}
+	asked := 0
+	for _, c := range s.Calls() {
+		if strings.Contains(c.Path, "/users/") {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d times asked", asked)
+	}
+}
+
+// TestAppWithSkewedClock: the app's JWT uses GitHub's clock once it is known.
 func TestAppWithSkewedClock(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
 	cfg := configOf(s)
-	cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp(time.Hour)}
+	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp(time.Hour)}
 	behind := githubtest.NewClock()
 	behind.Advance(-30 * time.Minute)
-	cfg.Clock = behind
+	cfg.HTTP.Clock = behind
 	g := open(t, cfg)
 	s.AddIssue(githubtest.Issue{Title: "One"})
 	_, first := g.Get(t.Context(), "1") // a refusal tells the time
@@ -82,7 +110,7 @@ func TestAppKey(t *testing.T) {
 		"nothing": "",
 	} {
 		cfg := configOf(s)
-		cfg.Source, cfg.App = nil, &github.App{ID: 1, PrivateKey: []byte(key)}
+		cfg.Token, cfg.App = nil, &tracker.App{ID: 1, PrivateKey: []byte(key)}
 		_, err := github.New(cfg)
 		if err == nil || !strings.Contains(err.Error(), "download it from the app's settings") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: New = %v", name, err)
@@ -92,34 +120,14 @@ func TestAppKey(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	_, err := github.New(github.Config{Project: github.Project{Owner: "../x", Name: "y"}, MarkerKey: []byte("short")})
-	for _, want := range []string{`use "../x/y" as the GitHub project`, "give a token source or an app", "the marker key has 5 bytes"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
+	good := "https://github.com/acme/widgets"
+	for want, settings := range map[string]tracker.Settings{
+		"want …/OWNER/NAME":          {Project: "https://github.com/../x/y"},
+		"want a token source or":     {Project: good, MarkerKey: make([]byte, 16)},
+		"the marker key has 5 bytes": {Project: good, MarkerKey: []byte("short"), Token: token.Fixed("x")},
+	} {
+		if _, err := github.New(github.Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q", err, want)
 		}
-	}
-}
-
-func TestInspectApp(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, level, want string }{
-		{"issues", "write", "ok the app has what it needs"},
-		{"pull_requests", "read", "fail the app lacks pull_requests: write"},
-		{"checks", "", "fail the app lacks checks: read"},
-		{"workflows", "write", "warn the app may more than ralph needs: workflows: write"},
-		{"administration", "read", "ok the app has what it needs"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := githubtest.New(t)
-			cfg := configOf(s)
-			cfg.Source, cfg.App = nil, &github.App{ID: githubtest.AppID, PrivateKey: s.UseApp(time.Hour)}
-			s.GrantApp(c.name, c.level)
-			for _, f := range open(t, cfg).Inspect(t.Context(), tracker.Expectation{Push: true}) {
-				if got := string(f.Severity) + " " + f.Detail; f.What == "permissions" && got != c.want {
-					t.Errorf("permissions: %s, want %s", got, c.want)
-				}
-			}
-		})
 	}
 }

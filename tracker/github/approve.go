@@ -2,71 +2,79 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	gh "github.com/google/go-github/v62/github"
+
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// Approved says who put the label on, and why the issue may not be worked: the person lacks write permission, or
-// somebody who lacks it has edited title or body since.
+// Events of labels, in GitHub's spelling.
+const (
+	labelSet     = "labeled"   //nolint:misspell // GitHub's
+	labelRemoved = "unlabeled" //nolint:misspell // GitHub's
+)
+
+// completeEvent needs the label of an event about a label.
+func completeEvent(e *gh.IssueEvent) bool {
+	about := e.GetEvent() == labelSet || e.GetEvent() == labelRemoved
+	return e.GetEvent() != "" && !e.GetCreatedAt().IsZero() && (!about || e.GetLabel().GetName() != "") && named(e.Actor)
+}
+
+// Approved says who set the label. The reason is an UnapprovedError when the person lacks write permission, or somebody
+// who lacks it has edited title or body since.
 //
 // The REST API lists label and rename events, but not edits of a body. Those come from GraphQL, and only when the issue
 // has changed after it was labelled. An edit within the label's second counts as after it.
 func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (string, error) {
-	number, ok := numberOf(i.Key)
+	number, ok := forge.Number(i.Key)
 	if !ok {
-		return "", notFound(i.Key)
+		return "", forge.NotFound(i.Key)
 	}
-	events, err := pages[event](ctx, t, t.repo("/issues/%d/events", number), nil)
+	events, err := api.All(ctx, completeEvent, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueEvent, *gh.Response, error) {
+		return t.api.Issues.ListIssueEvents(ctx, t.project.Owner, t.project.Name, number, &p)
+	})
 	if err != nil {
-		return "", t.below(ctx, i.Key, err)
+		return "", forge.Below(err, func() error { _, err := t.read(ctx, i.Key); return err })
 	}
-	labelled, err := lastLabelled(events, name)
-	if err != nil {
-		return "", err
+	set := lastSet(events, name)
+	if set == nil {
+		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: name}
 	}
-	by := labelled.Actor.login()
-	trusted, err := t.mayDirect(ctx, labelled.Actor)
-	switch {
-	case err != nil:
-		return by, err
-	case !trusted && labelled.Actor != nil && labelled.Actor.Type != "User":
-		return by, fmt.Errorf("label %s was put on by the bot %s; to allow it list its id %d in trusted-bots", name, by, labelled.Actor.ID)
-	case !trusted:
-		return by, fmt.Errorf("label %s was put on by %s, who has no write permission; somebody who has must put it on again", name, by)
+	by := account(set.Actor)
+	if err := t.approve(ctx, by, tracker.LabelUntrusted, name); err != nil {
+		return by.Name, err
 	}
 	for _, e := range events {
-		if e.Event != "renamed" || e.CreatedAt.Before(labelled.CreatedAt) {
+		if e.GetEvent() != "renamed" || e.GetCreatedAt().Before(set.GetCreatedAt().Time) {
 			continue
 		}
-		if err := t.allowEdit(ctx, e.Actor, "title", name); err != nil {
-			return by, err
+		if err := t.approve(ctx, account(e.Actor), tracker.TitleUntrusted, name); err != nil {
+			return by.Name, err
 		}
 	}
-	return by, t.bodyApproved(ctx, number, i.Updated, labelled.CreatedAt, name)
+	return by.Name, t.bodyApproved(ctx, number, i.Updated, set.GetCreatedAt().Time, name)
 }
 
-// lastLabelled finds the event that put on the label as it is now.
-func lastLabelled(events []event, name string) (event, error) {
-	var last event
+// lastSet finds the event by which the issue has the label now; nil when there is none.
+func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
+	var last *gh.IssueEvent
 	for _, e := range events {
-		if !tracker.SameLabel(e.Label.Name, name) || e.CreatedAt.Before(last.CreatedAt) {
-			continue
-		}
-		switch e.Event {
-		case labelPut, labelTaken:
+		about := e.GetEvent() == labelSet || e.GetEvent() == labelRemoved
+		if about && tracker.SameLabel(e.GetLabel().GetName(), name) && (last == nil || !e.GetCreatedAt().Before(last.GetCreatedAt().Time)) {
 			last = e
 		}
 	}
-	if last.Event != labelPut {
-		return event{}, fmt.Errorf("nothing tells who put the label %s on; put it on again", name)
+	if last.GetEvent() != labelSet {
+		return nil
 	}
-	return last, nil
+	return last
 }
 
-// bodyApproved looks at the edits of the body since the label.
+// bodyApproved judges the edits of the body since the label.
 func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since time.Time, name string) error {
 	if !updated.IsZero() && updated.Before(since) {
 		return nil
@@ -84,22 +92,21 @@ func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since t
 			continue
 		}
 		found = true
-		if err := t.allowEdit(ctx, e.by, "text", name); err != nil {
+		if err := t.approve(ctx, e.by, tracker.TextUntrusted, name); err != nil {
 			return err
 		}
 	}
 	if !found || history.more {
-		return fmt.Errorf("nothing tells who edited the text since the label %s was put on; put it on again", name)
+		return &tracker.UnapprovedError{Kind: tracker.EditUnknown, Label: name}
 	}
 	return nil
 }
 
-// allowEdit is nil when the editor may direct ralph.
-func (t *Tracker) allowEdit(ctx context.Context, by *user, what, name string) error {
-	trusted, err := t.mayDirect(ctx, by)
-	if err != nil || trusted {
+// approve is nil when the account may direct ralph, else an error of that kind.
+func (t *Tracker) approve(ctx context.Context, by forge.Account, kind tracker.Approval, label string) error {
+	why, err := t.people.Judge(ctx, by)
+	if err != nil || why == tracker.TrustedAccount {
 		return err
 	}
-	return errors.New(by.login() + ", who has no write permission, edited the " + what + " after the label " + name +
-		" was put on; read it and put the label on again")
+	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
 }

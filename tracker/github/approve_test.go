@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
 func TestApproved(t *testing.T) {
@@ -50,20 +50,20 @@ func TestApproved(t *testing.T) {
 		"with triage only":               {steps{label("trudy")}, "trudy", "who has no write permission"},
 		"by somebody unknown":            {steps{label("eve")}, "eve", "who has no write permission"},
 		"by a deleted account":           {steps{label("nobody")}, "ghost", "who has no write permission"},
-		"by a bot":                       {steps{label("helper[bot]")}, "helper[bot]", "list its id 4001 in trusted-bots"},
+		"by a bot":                       {steps{label("helper[bot]")}, "helper[bot]", "(id 4001), who is a bot that is not listed"},
 		"by a listed bot":                {steps{label("friend[bot]")}, "friend[bot]", ""},
-		"by ralph":                       {steps{label(githubtest.Bot)}, githubtest.Bot, "was put on by the bot"},
+		"by ralph":                       {steps{label(githubtest.Bot)}, githubtest.Bot, "is a bot that is not listed"},
 		"a person named like a bot":      {steps{label("fake-bot")}, "fake-bot", "who has no write permission"},
-		"never labelled":                 {steps{}, "", "nothing tells who put the label"},
-		"label was removed":              {steps{label("ada"), unlabel}, "", "nothing tells who put the label"},
+		"never labelled":                 {steps{}, "", "it is not known who set the label"},
+		"label was removed":              {steps{label("ada"), unlabel}, "", "it is not known who set the label"},
 		"labelled again":                 {steps{label("mallory"), unlabel, label("ada")}, "ada", ""},
 		"last labelled by another":       {steps{label("ada"), unlabel, label("mallory")}, "mallory", "who has no write permission"},
 		"edited before":                  {steps{edit("mallory"), label("ada")}, "ada", ""},
 		"edited after":                   {steps{label("ada"), edit("mallory")}, "ada", "mallory, who has no write permission, edited the text"},
 		"edited after by a trusted one":  {steps{label("ada"), edit("grace")}, "ada", ""},
 		"edited after by both":           {steps{label("ada"), edit("mallory"), edit("grace")}, "ada", "mallory, who has no write"},
-		"edited after by a deleted one":  {steps{label("ada"), edit("")}, "ada", "ghost, who has no write permission"},
-		"edited after by a bot":          {steps{label("ada"), edit("helper[bot]")}, "ada", "helper, who has no write permission"},
+		"edited after by a deleted one":  {steps{label("ada"), edit("")}, "ada", "ghost, who is a deleted account, edited the text"},
+		"edited after by a bot":          {steps{label("ada"), edit("helper[bot]")}, "ada", "helper, who is a bot that is not listed"},
 		"edited, then labelled again":    {steps{label("ada"), edit("mallory"), unlabel, label("ada")}, "ada", ""},
 		"renamed after":                  {steps{label("ada"), rename("mallory")}, "ada", "edited the title"},
 		"renamed after by a trusted one": {steps{label("ada"), rename("ada")}, "ada", ""},
@@ -101,7 +101,7 @@ func TestApproved(t *testing.T) {
 	}
 }
 
-// TestUnknownEditsAreNotApproved: when nobody can tell who edited, the issue is not worked.
+// TestUnknownEditsAreNotApproved: an issue with an unknown editor is not worked.
 func TestUnknownEditsAreNotApproved(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -128,7 +128,7 @@ func TestCommentsTrusted(t *testing.T) {
 		s.AddComment(1, who, "I am "+who)
 	}
 	cfg := configOf(s)
-	cfg.Source = forge.Environment{Names: []string{"X"}, Lookup: func(string) (string, bool) { return githubtest.Token, true }}
+	cfg.Token = token.Environment{Names: []string{"X"}, Lookup: func(string) (string, bool) { return githubtest.Token, true }}
 	g := open(t, cfg)
 	s.Calls()
 	i, err := g.Get(t.Context(), "1")
@@ -155,7 +155,7 @@ func TestCommentsTrusted(t *testing.T) {
 	}
 }
 
-// TestNameThatChangedHands: a freed name taken by somebody with write permission does not speak for who had it.
+// TestNameThatChangedHands: a name that another account took over does not give trust to the previous one.
 func TestNameThatChangedHands(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// BenchmarkList is what one sweep's listing costs: requests that GitHub counts, all requests, and time, for a backlog
-// that is new, unchanged, and changed in one issue.
+// BenchmarkList measures one listing: requests that GitHub counts, all requests, and time, for a backlog that is new,
+// unchanged, and changed in one issue.
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{10, 100, 1000, 10000} {
 		s := githubtest.New(b)
@@ -20,9 +20,9 @@ func BenchmarkList(b *testing.B) {
 			s.AddIssue(githubtest.Issue{Title: fmt.Sprint("Issue ", i), Body: "Text.", Labels: []string{"no-human"}})
 		}
 		c := configOf(s)
-		c.CacheDir = b.TempDir()
+		c.StateDir = b.TempDir()
 		once := func(b *testing.B) (calls []githubtest.Call) {
-			c.Base = &http.Transport{}
+			c.HTTP.Base = &http.Transport{}
 			g, err := github.New(c)
 			if err != nil {
 				b.Fatal(err)
@@ -39,7 +39,7 @@ func BenchmarkList(b *testing.B) {
 		}
 		list := func(b *testing.B, before func()) {
 			counted, all := 0, 0
-			c.CacheDir = b.TempDir()
+			c.StateDir = b.TempDir()
 			once(b)
 			for b.Loop() {
 				before()
@@ -55,7 +55,7 @@ func BenchmarkList(b *testing.B) {
 			b.ReportMetric(float64(all)/float64(b.N), "requests/op")
 		}
 		b.Run(fmt.Sprint("issues=", n, "/new"), func(b *testing.B) {
-			list(b, func() { c.CacheDir = b.TempDir() })
+			list(b, func() { c.StateDir = b.TempDir() })
 		})
 		b.Run(fmt.Sprint("issues=", n, "/unchanged"), func(b *testing.B) { list(b, func() {}) })
 		b.Run(fmt.Sprint("issues=", n, "/one-changed"), func(b *testing.B) {

@@ -7,61 +7,106 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
+	"sync"
+
+	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// checkRun is what an app says about a commit.
-type checkRun struct {
-	ID          int64     `json:"id"`
-	Name        string    `json:"name"`
-	Status      string    `json:"status"`
-	Conclusion  string    `json:"conclusion"`
-	CompletedAt time.Time `json:"completed_at"`
-	DetailsURL  string    `json:"details_url"`
-	App         struct {
-		ID   int64  `json:"id"`
-		Slug string `json:"slug"`
-	} `json:"app"`
-	Output struct {
-		Title   string `json:"title"`
-		Summary string `json:"summary"`
-		Text    string `json:"text"`
-	} `json:"output"`
+// required is a check that the base branch requires; app 0 is any.
+type required struct {
+	name string
+	app  int64
 }
 
-// Whole is of an entry of a list.
-func (c checkRun) Whole() bool { return c.ID > 0 && c.Name != "" && c.Status != "" }
-
-type checkRuns struct {
-	Runs forge.List[checkRun] `json:"check_runs"`
+// checks finds required checks that have failed. Where the base requires none, every check counts. While one that
+// counts is running there is no reason yet: the others may fail too, and one run should fix them all.
+func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases) (reason, error) {
+	want, err := required(ctx, p.GetBase().GetRef())
+	if err != nil {
+		return reason{}, err
+	}
+	counts := func(name string, app int64) bool {
+		for _, r := range want {
+			if r.name == name && (r.app == 0 || app == 0 || r.app == app) {
+				return true
+			}
+		}
+		return len(want) == 0
+	}
+	runs, err := t.checkRuns(ctx, p.GetHead().GetSHA())
+	if err != nil {
+		return reason{}, err
+	}
+	statuses, err := t.statuses(ctx, p.GetHead().GetSHA())
+	if err != nil {
+		return reason{}, err
+	}
+	out := reason{why: tracker.ChecksFailed}
+	for _, c := range runs {
+		if !counts(c.GetName(), c.GetApp().GetID()) {
+			continue
+		}
+		if c.GetStatus() != "completed" {
+			return reason{}, nil
+		}
+		switch c.GetConclusion() {
+		case "failure", "timed_out", "startup_failure":
+			text, err := t.runText(ctx, c)
+			if err != nil {
+				return reason{}, err
+			}
+			out.text += text
+			out.at = later(out.at, c.GetCompletedAt().Time)
+		}
+	}
+	for _, s := range statuses {
+		if !counts(s.GetContext(), 0) {
+			continue
+		}
+		switch s.GetState() {
+		case "pending":
+			return reason{}, nil
+		case "failure", "error":
+			out.text += fmt.Sprintf("The check %q has failed: %s\n%s\n", s.GetContext(), forge.Line(s.GetDescription(), maxPart),
+				forge.Line(s.GetTargetURL(), 500))
+			out.at = later(out.at, s.GetUpdatedAt().Time)
+		}
+	}
+	return out, nil
 }
 
-// Whole wants the list, which may be empty.
-func (c checkRuns) Whole() bool { return c.Runs.Whole() }
-
-// commitStatus is the older way of saying it.
-type commitStatus struct {
-	Context     string    `json:"context"`
-	State       string    `json:"state"`
-	Description string    `json:"description"`
-	TargetURL   string    `json:"target_url"`
-	UpdatedAt   time.Time `json:"updated_at"`
+// checkRuns are the latest runs on a commit.
+func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
+	complete := func(c *gh.CheckRun) bool { return c.GetID() > 0 && c.GetName() != "" && c.GetStatus() != "" }
+	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
+		ctx = forge.Expect(ctx, func(r *gh.ListCheckRunsResults) bool { return forge.Complete(r.CheckRuns, complete) })
+		opts := &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: p}
+		r, resp, err := t.api.Checks.ListCheckRunsForRef(ctx, t.project.Owner, t.project.Name, sha, opts)
+		if err != nil {
+			return nil, resp, err
+		}
+		return r.CheckRuns, resp, nil
+	})
 }
 
-// Whole is of an entry of a list.
-func (s commitStatus) Whole() bool { return s.Context != "" && s.State != "" }
-
-type commitStatuses struct {
-	Statuses forge.List[commitStatus] `json:"statuses"`
+// statuses are the latest statuses on a commit, one a context. They are the older form of check runs.
+func (t *Tracker) statuses(ctx context.Context, sha string) ([]*gh.RepoStatus, error) {
+	complete := func(s *gh.RepoStatus) bool { return s.GetContext() != "" && s.GetState() != "" }
+	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
+		ctx = forge.Expect(ctx, func(s *gh.CombinedStatus) bool { return forge.Complete(s.Statuses, complete) })
+		s, resp, err := t.api.Repositories.GetCombinedStatus(ctx, t.project.Owner, t.project.Name, sha, &p)
+		if err != nil {
+			return nil, resp, err
+		}
+		return s.Statuses, resp, nil
+	})
 }
 
-// Whole wants the list, which may be empty.
-func (c commitStatuses) Whole() bool { return c.Statuses.Whole() }
-
-// rule is one of a ruleset for a branch.
+// rule is one of a ruleset for a branch. go-github v62 reads one page of them and fails on kinds it does not know.
 type rule struct {
 	Type       string `json:"type"`
 	Parameters struct {
@@ -72,133 +117,35 @@ type rule struct {
 	} `json:"parameters"`
 }
 
-// Whole is of an entry of a list.
-func (r rule) Whole() bool { return r.Type != "" }
+// bases gives the checks that a base branch requires.
+type bases func(ctx context.Context, base string) ([]required, error)
 
-// protected is a branch with what protects it.
-type protected struct {
-	Name       string `json:"name"`
-	Protection struct {
-		Checks struct {
-			Contexts []string `json:"contexts"`
-		} `json:"required_status_checks"`
-	} `json:"protection"`
+// bases asks once for each branch: most requests have the same one.
+func (t *Tracker) bases() bases {
+	var mu sync.Mutex
+	asked := map[string]func() ([]required, error){}
+	return func(ctx context.Context, base string) ([]required, error) {
+		mu.Lock()
+		ask := asked[base]
+		if ask == nil {
+			ask = sync.OnceValues(func() ([]required, error) { return t.requiredChecks(ctx, base) })
+			asked[base] = ask
+		}
+		mu.Unlock()
+		return ask()
+	}
 }
 
-// Whole is of a branch that is asked for.
-func (p protected) Whole() bool { return p.Name != "" }
-
-// required is a check that the base branch asks for; app 0 is any.
-type required struct {
-	name string
-	app  int64
-}
-
-// checks finds required checks that have failed. Where the base requires none, every check counts. While one that
-// counts still runs there is no reason yet: the others may fail too, and one run should mend them all.
-func (t *Tracker) checks(ctx context.Context, p pull) (reason, bool, error) {
-	want, err := t.requiredChecks(ctx, p.Base.Ref)
-	if err != nil {
-		return reason{}, false, err
-	}
-	counts := func(name string, app int64) bool {
-		for _, r := range want {
-			if r.name == name && (r.app == 0 || app == 0 || r.app == app) {
-				return true
-			}
-		}
-		return len(want) == 0
-	}
-	runs, err := t.checkRuns(ctx, p.Head.SHA)
-	if err != nil {
-		return reason{}, false, err
-	}
-	statuses, err := t.statuses(ctx, p.Head.SHA)
-	if err != nil {
-		return reason{}, false, err
-	}
-	out := reason{why: tracker.ChecksFailed}
-	var b strings.Builder
-	for _, c := range runs {
-		if !counts(c.Name, c.App.ID) {
-			continue
-		}
-		if c.Status != "completed" {
-			return reason{}, false, nil
-		}
-		switch c.Conclusion {
-		case "failure", "timed_out", "startup_failure":
-			text, err := t.runText(ctx, c)
-			if err != nil {
-				return reason{}, false, err
-			}
-			b.WriteString(text)
-			out.at = later(out.at, c.CompletedAt)
-		}
-	}
-	for _, s := range statuses {
-		if !counts(s.Context, 0) {
-			continue
-		}
-		switch s.State {
-		case "pending":
-			return reason{}, false, nil
-		case "failure", "error":
-			fmt.Fprintf(&b, "The check %q has failed: %s\n%s\n", s.Context, clip(s.Description, maxPart), clip(s.TargetURL, 500))
-			out.at = later(out.at, s.UpdatedAt)
-		}
-	}
-	out.text = b.String()
-	return out, out.text != "", nil
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// checkRuns are the latest runs on a commit.
-func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]checkRun, error) {
-	var all []checkRun
-	for page := 1; page <= maxPages; page++ {
-		var answer checkRuns
-		path := t.repo("/commits/%s/check-runs?filter=latest&per_page=%d&page=%d", sha, perPage, page)
-		if _, err := t.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
-			return nil, err
-		}
-		all = append(all, answer.Runs...)
-		if len(answer.Runs) < perPage {
-			break
-		}
-	}
-	return all, nil
-}
-
-// statuses are the latest statuses on a commit, one a context.
-func (t *Tracker) statuses(ctx context.Context, sha string) ([]commitStatus, error) {
-	var all []commitStatus
-	for page := 1; page <= maxPages; page++ {
-		var answer commitStatuses
-		path := t.repo("/commits/%s/status?per_page=%d&page=%d", sha, perPage, page)
-		if _, err := t.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
-			return nil, err
-		}
-		all = append(all, answer.Statuses...)
-		if len(answer.Statuses) < perPage {
-			break
-		}
-	}
-	return all, nil
-}
-
-// requiredChecks are what rulesets and branch protection ask for. Both can be read without being an administrator.
-func (t *Tracker) requiredChecks(ctx context.Context, base string) ([]required, error) {
-	var want []required
-	var rules []rule
-	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
-		rules, err = pages[rule](ctx, t, t.repo("/rules/branches/%s", url.PathEscape(base)), nil)
+// requiredChecks are those of rulesets and of branch protection. Both can be read without being an administrator.
+func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []required, err error) {
+	var rules []*rule
+	err = t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+		complete := func(r *rule) bool { return r.Type != "" }
+		rules, err = api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) (some []*rule, resp *gh.Response, err error) {
+			path := t.path("/rules/branches/%s?per_page=%d&page=%d", url.PathEscape(base), p.PerPage, p.Page)
+			resp, err = t.do(ctx, http.MethodGet, path, nil, &some)
+			return some, resp, err
+		})
 		return err
 	})
 	if err != nil && forge.Status(err) != http.StatusNotFound {
@@ -211,55 +158,56 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) ([]required, 
 			}
 		}
 	}
-	var b protected
+	branch := new(gh.Branch)
 	err = t.stack.Twice(ctx, func(ctx context.Context) error {
-		_, err := t.call(ctx, http.MethodGet, t.repo("/branches/%s", url.PathEscape(base)), nil, &b)
-		return err
+		ctx = forge.Expect(ctx, func(b *gh.Branch) bool { return b.GetName() != "" })
+		resp, err := t.do(ctx, http.MethodGet, t.path("/branches/%s", url.PathEscape(base)), nil, branch) // GetBranch hides refusals
+		return api.Explain(ctx, resp, err)
 	})
 	if err != nil && forge.Status(err) != http.StatusNotFound {
 		return nil, err
 	}
-	for _, name := range b.Protection.Checks.Contexts {
-		want = append(want, required{name: name})
+	if checks := branch.GetProtection().GetRequiredStatusChecks(); checks != nil && checks.Contexts != nil {
+		for _, name := range *checks.Contexts {
+			want = append(want, required{name: name})
+		}
 	}
 	return want, nil
 }
 
-// runText says what a failed run says: its own summary, and for GitHub Actions the end of its log.
-func (t *Tracker) runText(ctx context.Context, c checkRun) (string, error) {
+// runText is a failed run's own summary, and for GitHub Actions the end of its log.
+func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The check %q has failed (%s).\n%s\n", c.Name, c.Conclusion, clip(c.DetailsURL, 500))
-	for _, part := range []string{c.Output.Title, c.Output.Summary, c.Output.Text} {
+	fmt.Fprintf(&b, "The check %q has failed (%s).\n%s\n", c.GetName(), c.GetConclusion(), forge.Line(c.GetDetailsURL(), 500))
+	out := c.GetOutput()
+	for _, part := range []string{out.GetTitle(), out.GetSummary(), out.GetText()} {
 		if part = strings.TrimSpace(part); part != "" {
-			b.WriteString(cutAt(part, maxPart) + "\n")
+			b.WriteString(tracker.Cut(part, maxPart) + "\n")
 		}
 	}
-	if c.App.Slug != "github-actions" {
+	if c.GetApp().GetSlug() != "github-actions" {
 		return b.String(), nil
 	}
-	log, err := t.jobLog(ctx, c.ID)
-	if err != nil {
-		return "", err
-	}
+	log, err := t.jobLog(ctx, c.GetID())
 	if log != "" {
 		b.WriteString("The end of its log:\n" + log + "\n")
 	}
-	return b.String(), nil
+	return b.String(), err
 }
 
-// jobLog reads the end of a job's log. The API answers with an address elsewhere, which gets no token. A log that is
-// gone, or may not be read, is no reason to do without the rest; a token that the API refuses is.
+// jobLog reads the end of a job's log. The API redirects to another host, which gets no token. A log that is gone or
+// unreadable does not prevent the rest of the feedback; a token that the API refuses does.
 func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	var b strings.Builder
-	path := t.repo("/actions/jobs/%d/logs", job)
-	_, err := t.call(forge.LastBytes(ctx, maxPart), http.MethodGet, path, nil, &b)
-	if err == nil {
+	path := t.path("/actions/jobs/%d/logs", job)
+	resp, err := t.do(forge.LastBytes(ctx, maxPart), http.MethodGet, path, nil, &b)
+	if err = api.Explain(ctx, resp, err); err == nil {
 		return strings.ToValidUTF8(b.String(), ""), nil
 	}
 	var f *forge.Failure
 	if ctx.Err() != nil || errors.As(err, &f) && f.Status == http.StatusUnauthorized && strings.HasSuffix(f.Path, path) {
 		return "", err
 	}
-	t.cfg.Log.Warn().Err(err).Int64("job", job).Msg("read the log of a failed check")
+	t.cfg.Log.Warn("read the log of a failed check", "error", err, "job", job)
 	return "", nil
 }

@@ -3,15 +3,17 @@ package github_test
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, trackertest.Harness{New: backlog})
+	trackertest.Run(t, trackertest.Harness{New: backlog, Commands: true})
 }
 
 func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
@@ -27,7 +29,7 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		b.Keys = append(b.Keys, strconv.Itoa(n))
 	}
 	c := configOf(s)
-	c.CacheDir = t.TempDir()
+	c.StateDir = t.TempDir()
 	c.Priorities = map[string]int{"type: bug": 2}
 	b.Tracker = open(t, c)
 	number := func(t *testing.T, key string) int {
@@ -50,5 +52,54 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		i := s.Issue(number(t, key))
 		return fmt.Sprint(i.Updated.UnixNano(), i.Labels, i.Closed, len(i.Comments))
 	}
+	b.Talk = talk(s, func(t *testing.T) tracker.Tracker { return open(t, configOf(s)) })
 	return b
+}
+
+func talk(s *githubtest.Server, again func(t *testing.T) tracker.Tracker) *trackertest.Talk {
+	who := func(trusted bool) string {
+		if trusted {
+			return "ada"
+		}
+		return "mallory"
+	}
+	remark := func(thread string) int64 {
+		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
+		return n
+	}
+	return &trackertest.Talk{
+		Again: again,
+		Say: func(_ *testing.T, trusted bool, number int, _ bool, body string) string {
+			return fmt.Sprintf("IC_%d", s.AddComment(number, who(trusted), body))
+		},
+		Remark: func(_ *testing.T, trusted bool, request int, body string) string {
+			remark := githubtest.Remark{Author: who(trusted), Path: "a.go", Line: 3, Body: body}
+			r := s.AddReview(request, githubtest.Review{Author: who(trusted), State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
+			return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
+		},
+		Reply: func(_ *testing.T, trusted bool, request int, thread, body string) string {
+			return s.ReplyTo(request, remark(thread), who(trusted), body)
+		},
+		React: func(_ *testing.T, id, emoji string) { s.React(id, "ada", strings.ToUpper(emoji)) },
+		Signs: func(_ *testing.T, id string) (signs []string) {
+			for _, r := range s.Reactions(id) {
+				if emoji, ours := strings.CutSuffix(r, " by "+githubtest.Bot); ours {
+					signs = append(signs, strings.ToLower(emoji))
+				}
+			}
+			return signs
+		},
+		Texts: func(_ *testing.T, number int, _ bool) (texts []string) {
+			for _, c := range s.Issue(number).Comments {
+				if c.Author == githubtest.Bot {
+					texts = append(texts, c.Body)
+				}
+			}
+			return texts
+		},
+		Thread: func(_ *testing.T, request int, thread string) []string { return s.Replies(request, remark(thread)) },
+		Foreign: func(*testing.T) int {
+			return s.AddPull(githubtest.Issue{Title: "Mine", Author: "ada"}, githubtest.Pull{Head: "ralph/9"})
+		},
+	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// handBack is what a run does on GitHub at its end.
-func handBack(ctx context.Context, g interface {
+// finish makes the writes of a run's end.
+func finish(ctx context.Context, g interface {
 	tracker.Tracker
 	tracker.Requester
 }) error {
@@ -32,8 +32,8 @@ func handBack(ctx context.Context, g interface {
 	return g.Report(ctx, "1", tracker.Report{Run: "run-1", Body: "Done."})
 }
 
-// TestFaultAtEveryCall lets each kind of fault happen to each request of a hand-back, one at a time. The caller tries
-// again, as the pool does; then everything is right, and there once.
+// TestFaultAtEveryCall makes each request of a run's end fail in each way, one at a time. The caller retries, as the pool
+// does; afterwards every write has happened exactly once.
 func TestFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, fault := range githubtest.Faults() {
@@ -48,7 +48,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// survives reports whether the fault happened at all: there are no more calls otherwise.
+// survives reports whether the fault happened; if not, there are no more calls.
 func survives(t *testing.T, what string, fault githubtest.Fault, at int) bool {
 	t.Helper()
 	s := githubtest.New(t)
@@ -64,7 +64,7 @@ func survives(t *testing.T, what string, fault githubtest.Fault, at int) bool {
 	})
 	tries := 0
 	for ; tries < 4; tries++ {
-		if err := handBack(t.Context(), g); err == nil {
+		if err := finish(t.Context(), g); err == nil {
 			break
 		} else if tries == 3 {
 			t.Errorf("%s: still fails at the fourth try: %v", what, err)
@@ -88,7 +88,7 @@ func survives(t *testing.T, what string, fault githubtest.Fault, at int) bool {
 	return happened
 }
 
-// TestSecondReportHealed: two comments of one run, left by a lost answer, become one.
+// TestSecondReportHealed: two comments of one run, left by a lost answer, are merged.
 func TestSecondReportHealed(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

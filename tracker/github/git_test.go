@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// git runs git with nothing of the user's configuration.
+// git runs git without the user's configuration.
 func git(t *testing.T, dir string, env []string, args ...string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -25,7 +25,7 @@ func git(t *testing.T, dir string, env []string, args ...string) (string, int) {
 	return strings.TrimSpace(out.String()), exit.Code
 }
 
-// TestPushAndOpen goes the whole way: push with the tracker's credentials, and open a request for what was pushed.
+// TestPushAndOpen pushes with the tracker's credentials, and opens a request for the branch.
 func TestPushAndOpen(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

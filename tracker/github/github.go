@@ -1,6 +1,7 @@
 // Package github is the tracker for GitHub and GitHub Enterprise Server. A [Tracker] lists and reads issues, asks the
-// API who may direct ralph, writes one report a run, edits labels, opens pull requests and tells how they fare.
-// internal/cli composes it; everything about HTTP is in tracker/forge, and go-github is imported nowhere else.
+// API who may direct ralph, writes one report a run, edits labels, opens pull requests and follows up on them.
+// Programs find it by its [Descriptor]; everything about HTTP is in tracker/forge, and go-github is imported nowhere
+// else.
 //
 // Trust is decided by the permission that the API states for a person, never by association text or a name's ending.
 // A bot is trusted only when its numeric id is configured. A Tracker is safe for concurrent use.
@@ -11,143 +12,134 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	gh "github.com/google/go-github/v62/github"
-	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
 // Name is the registered name.
 const Name = "github"
 
-const (
-	hosted       = "github.com"
-	branchPrefix = "ralph/"
-	markerKeyLen = 16 // bytes at least
-)
+const hosted = "github.com"
 
-// Config says which project, as whom, and which of its issues. Project, MarkerKey and one of Source and App are needed.
+// Descriptor describes GitHub to a registry.
+func Descriptor() tracker.Descriptor {
+	return tracker.Descriptor{
+		Name: Name, Title: "GitHub", Summary: "issues of a GitHub project",
+		Hosts:     []string{hosted, "www." + hosted, "ssh." + hosted, "github.*"},
+		Service:   "https://" + hosted,
+		NewIssue:  "/issues/new",
+		TokenVars: []string{"GITHUB_TOKEN", "GH_TOKEN"},
+		SecretVars: []string{"GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_PAT", "ACTIONS_RUNTIME_TOKEN",
+			"ACTIONS_ID_TOKEN_REQUEST_TOKEN"},
+		LoginHint: "make a fine-grained token with issues, pull requests and contents: write",
+		Options: []tracker.Option{tracker.OptionProject, tracker.OptionApp, tracker.OptionAuthors, tracker.OptionAssignee,
+			tracker.OptionMilestone},
+		Open: func(s tracker.Settings) (tracker.Tracker, error) {
+			t, err := New(Config{Settings: s})
+			if err != nil {
+				return nil, err
+			}
+			return t, nil
+		},
+	}
+}
+
+// Config says which project, as whom, and which of its issues. Project, MarkerKey and one of Token and App are needed.
 type Config struct {
-	Project Project
-	// BaseURL is the API's address; empty: derived from the project's host.
-	BaseURL string
-	Source  forge.Source
-	App     *App // a GitHub App in place of Source
-
-	CacheDir string
-	CAFile   string
-	MaxWait  time.Duration // for rate limits
-	Spacing  time.Duration // between writes
-	Timeout  time.Duration // of one request
-
-	// Assignee, Milestone (title) and Authors narrow the backlog; empty means any.
-	Assignee  string
-	Milestone string
-	Authors   []string
-	// Priorities give a label's priority, 1 the most urgent. Nil: P0 to P4 and priority: critical, high, medium, low.
-	Priorities map[string]int
-	// TrustedBots are the numeric ids of bots that may direct ralph as people with write permission do.
-	TrustedBots []int64
-	// BranchPrefix is what ralph's own branches start with; empty: "ralph/".
-	BranchPrefix string
-	// MarkerKey proves that a report is ralph's own, at least 16 secret bytes that stay the same for this project.
-	MarkerKey []byte
-
-	Clock forge.Clock
-	Base  http.RoundTripper
-	Log   zerolog.Logger
+	tracker.Settings
+	HTTP forge.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitHub.
 type Tracker struct {
-	cfg   Config
-	stack *forge.Stack
-	api   *gh.Client
-	graph string // address of the GraphQL API
+	cfg      Config
+	project  Project
+	stack    *forge.Stack
+	source   tracker.TokenSource
+	app      *api.App // nil without an app
+	api      *gh.Client
+	graph    api.Graph
+	signer   forge.Signer
+	people   *forge.People
+	commands *forge.Commands
 
-	writing keyed // one report or change at a time on an issue
-	trust   trust
+	elsewhere elsewhere
+
+	writing *semaphore.Weighted // one report or change at a time
 	mu      sync.Mutex
-	self    *Identity // guarded by mu
+	self    forge.Account // zero: not asked yet; guarded by mu
+	heard   heard         // guarded by mu
 }
 
 var (
 	_ tracker.Tracker     = (*Tracker)(nil)
 	_ tracker.Approver    = (*Tracker)(nil)
+	_ tracker.Marker      = (*Tracker)(nil)
 	_ tracker.Requester   = (*Tracker)(nil)
 	_ tracker.Follower    = (*Tracker)(nil)
+	_ tracker.Commander   = (*Tracker)(nil)
 	_ tracker.Inspector   = (*Tracker)(nil)
 	_ tracker.Credentials = (*Tracker)(nil)
 )
 
 // New checks cfg and makes the tracker. It asks nothing of GitHub yet.
 func New(cfg Config) (*Tracker, error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.Project.Host = cmp.Or(cfg.Project.Host, hosted)
-	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, branchPrefix)
-	if cfg.Priorities == nil {
-		cfg.Priorities = defaultPriorities()
-	}
-	base, graph, err := addresses(cfg.Project.Host, cfg.BaseURL)
+	project, err := ParseRemote(cfg.Project)
 	if err != nil {
 		return nil, err
 	}
-	stackCfg := forge.Config{
-		BaseURL: base.String(), Source: cfg.Source, CacheDir: cfg.CacheDir, CAFile: cfg.CAFile, MaxWait: cfg.MaxWait,
-		Spacing: cfg.Spacing, Timeout: cfg.Timeout, Clock: cfg.Clock, Base: cfg.Base, Log: cfg.Log,
+	if err := forge.CheckSettings(cfg.Settings); err != nil {
+		return nil, fmt.Errorf("GitHub: %w", err)
 	}
+	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, "ralph/")
+	if cfg.Priorities == nil {
+		cfg.Priorities = tracker.DefaultPriorities()
+	}
+	base, graph, err := addresses(project.Host, cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracker{cfg: cfg, project: project, writing: semaphore.NewWeighted(1)}
+	t.signer = forge.Signer{Key: cfg.MarkerKey, Scope: strings.ToLower(project.Host + " " + project.String())}
+	stack := cfg.HTTP.With(cfg.Settings, base.String())
 	if cfg.App != nil {
-		source, err := cfg.App.source(stackCfg, cfg.Project)
-		if err != nil {
+		if t.app, stack.Source, err = api.Login(*cfg.App, stack, project.Owner, project.Name, cfg.OnSecret); err != nil {
 			return nil, err
 		}
-		cfg.Source, stackCfg.Source = source, source
 	}
-	stack, err := forge.New(stackCfg)
-	if err != nil {
+	t.source = stack.Source
+	if t.stack, err = forge.New(stack); err != nil {
 		return nil, err
 	}
-	client := stack.Client()
-	client.Transport = unhurried{stack}
-	api := gh.NewClient(client)
-	api.BaseURL = base
-	return &Tracker{cfg: cfg, stack: stack, api: api, graph: graph}, nil
-}
-
-func (c *Config) check() error {
-	var problems []error
-	if !ownerName.MatchString(c.Project.Owner) || !repositoryName.MatchString(c.Project.Name) {
-		problems = append(problems, fmt.Errorf("use %q as the GitHub project: want OWNER/NAME", c.Project.Owner+"/"+c.Project.Name))
-	}
-	if (c.Source == nil) == (c.App == nil) {
-		problems = append(problems, errors.New("log in to GitHub: give a token source or an app, one of them"))
-	}
-	if len(c.MarkerKey) < markerKeyLen {
-		problems = append(problems, fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(c.MarkerKey), markerKeyLen))
-	}
-	return errors.Join(problems...)
+	t.api = api.Client(t.stack, base)
+	t.graph = api.Graph{API: t.api, Address: graph}
+	t.people = forge.NewPeople(&forge.People{
+		Bots: cfg.TrustedBots, List: t.collaborators, Ask: t.permission, Now: t.stack.Clock().Now, Log: cfg.Log,
+	})
+	t.commands = forge.NewCommands(t.people, t.graph.Marked, t.ownHead)
+	t.elsewhere.now = t.stack.Clock().Now
+	return t, nil
 }
 
 // addresses are those of the REST and the GraphQL API.
 func addresses(host, base string) (*url.URL, string, error) {
-	if base == "" {
-		if host == hosted {
-			base = "https://api.github.com/"
-		} else {
-			base = "https://" + host + "/api/v3/"
-		}
+	usual := "https://" + host + "/api/v3/"
+	if host == hosted {
+		usual = "https://api.github.com/"
 	}
-	u, err := url.Parse(strings.TrimSuffix(base, "/") + "/")
+	u, err := url.Parse(strings.TrimSuffix(cmp.Or(base, usual), "/") + "/")
 	if err != nil {
 		return nil, "", fmt.Errorf("use %q as GitHub's address: %w", base, err)
 	}
@@ -156,95 +148,58 @@ func addresses(host, base string) (*url.URL, string, error) {
 	return u, graph.String(), nil
 }
 
-// unhurried keeps go-github from remembering rate limits: it would refuse requests by its own clock, where the stack
-// below waits.
-type unhurried struct{ next http.RoundTripper }
-
-func (u unhurried) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := u.next.RoundTrip(r)
-	if err == nil {
-		resp.Header.Set("X-From-Cache", "1")
-	}
-	return resp, err
-}
-
 // Name is "github".
 func (t *Tracker) Name() string { return Name }
 
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error {
-	if s := t.appSource(); s != nil {
-		return errors.Join(s.minter.stack.Close(), t.stack.Close())
+	if t.app != nil {
+		return errors.Join(t.app.Close(), t.stack.Close())
 	}
 	return t.stack.Close()
 }
 
-// repo is a path below the project.
-func (t *Tracker) repo(format string, args ...any) string {
-	return "repos/" + t.cfg.Project.Owner + "/" + t.cfg.Project.Name + fmt.Sprintf(format, args...)
-}
-
-// call makes one request and decodes its answer into out, a pointer or an io.Writer; nil: the answer tells nothing.
-func (t *Tracker) call(ctx context.Context, method, path string, body, out any) (http.Header, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+// identity asks once who ralph is. An app's token is nobody's, so the app names its bot.
+func (t *Tracker) identity(ctx context.Context) (forge.Account, error) {
+	t.mu.Lock()
+	self := t.self
+	t.mu.Unlock()
+	if self.ID != 0 {
+		return self, nil
 	}
-	req, err := t.api.NewRequest(method, path, body)
+	name := ""
+	if t.app != nil {
+		slug, err := t.app.Slug(ctx)
+		if err != nil {
+			return self, fmt.Errorf("find out who ralph is on GitHub: %w", err)
+		}
+		name = url.PathEscape(slug + "[bot]")
+	}
+	u, err := api.One(ctx, completeUser, func(ctx context.Context) (*gh.User, *gh.Response, error) { return t.api.Users.Get(ctx, name) })
 	if err != nil {
-		return nil, fmt.Errorf("make request %s %s: %w", method, path, err)
+		return self, fmt.Errorf("find out who ralph is on GitHub: %w", err)
 	}
-	// go-github takes an empty answer, or a null, for one: the stack decodes.
-	if _, raw := out.(io.Writer); out != nil && !raw {
-		ctx, out = forge.Decoded(ctx, out), nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.self = account(u)
+	return t.self, nil
+}
+
+// Committer is the app's bot; empty with a person's token.
+func (t *Tracker) Committer(ctx context.Context) (name, email string, err error) {
+	if t.app == nil {
+		return "", "", nil
 	}
-	resp, err := t.api.Do(ctx, req, out)
+	bot, err := t.identity(ctx)
+	host, _, _ := strings.Cut(t.project.Host, ":")
+	return bot.Name, fmt.Sprintf("%d+%s@users.noreply.%s", bot.ID, bot.Name, host), err
+}
+
+// GitCredentials gives git the token of the API. GitHub takes any user name with it.
+func (t *Tracker) GitCredentials(ctx context.Context) (user, secret string, err error) {
+	token, err := t.source.Token(ctx)
 	if err != nil {
-		return nil, explain(ctx, resp, err)
+		return "", "", fmt.Errorf("get a token for git: %w", err)
 	}
-	return resp.Header, nil
-}
-
-// explain turns what go-github returned into the seam's errors.
-func explain(ctx context.Context, resp *gh.Response, err error) error {
-	var raw *http.Response
-	if resp != nil {
-		raw = resp.Response
-	}
-	message := ""
-	var refused *gh.ErrorResponse
-	if errors.As(err, &refused) {
-		message = refused.Message
-		for _, e := range refused.Errors {
-			message += ": " + cmp.Or(e.Message, strings.TrimSpace(e.Resource+" "+e.Field+" "+e.Code))
-		}
-	}
-	return forge.Explain(ctx, raw, message, err)
-}
-
-const (
-	perPage  = 100
-	maxPages = 1000
-)
-
-// pages reads a list to its end. It goes by whether a page is full, not by the Link header: an unchanged page may carry
-// one from before the next page existed.
-func pages[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
-	var all []T
-	for page := 1; page <= maxPages; page++ {
-		q := url.Values{}
-		for k, v := range query {
-			q[k] = v
-		}
-		q.Set("per_page", fmt.Sprint(perPage))
-		q.Set("page", fmt.Sprint(page))
-		var some forge.List[T]
-		if _, err := t.call(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &some); err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-		if len(some) < perPage {
-			return all, nil
-		}
-	}
-	return nil, fmt.Errorf("list %s: more than %d pages", path, maxPages)
+	return "x-access-token", token.Secret, nil
 }

@@ -3,127 +3,154 @@ package github
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	gh "github.com/google/go-github/v62/github"
+
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
-
-// Differences between the clocks from which on something goes wrong: a warning in time, and what GitHub refuses apps.
-const (
-	clockWarn = 30 * time.Second
-	clockFail = 5 * time.Minute
-	tokenSoon = 7 * 24 * time.Hour
-)
-
-// repository is what the API says about the project and what we may do there.
-type repository struct {
-	FullName    string `json:"full_name"`
-	Private     bool   `json:"private"`
-	Archived    bool   `json:"archived"`
-	HasIssues   bool   `json:"has_issues"`
-	Permissions struct {
-		Admin  bool `json:"admin"`
-		Push   bool `json:"push"`
-		Triage bool `json:"triage"`
-	} `json:"permissions"`
-}
-
-// Whole is of the project that is asked for.
-func (r repository) Whole() bool { return r.FullName != "" }
 
 // Inspect looks at the project as ralph would use it, and changes nothing.
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
-	var r repository
-	head, err := t.call(ctx, http.MethodGet, t.repo(""), nil, &r)
+	var f forge.Findings
+	project := "project " + t.project.String()
+	ask := forge.Expect(ctx, func(r *gh.Repository) bool { return r.GetFullName() != "" })
+	r, resp, err := t.api.Repositories.Get(ask, t.project.Owner, t.project.Name)
 	if err != nil {
-		return []tracker.Finding{failing("project "+t.cfg.Project.String(), err)}
+		f.Error(project, api.Explain(ctx, resp, err))
+		return f
 	}
-	out := t.inspectProject(r)
-	out = append(out, t.inspectIdentity(ctx))
-	out = append(out, t.inspectPermissions(r, head, e)...)
-	out = append(out, t.inspectLabels(ctx, e.Labels))
-	return append(out, t.inspectClock(), t.inspectToken(head))
-}
-
-// failing makes a finding of an error, whose one line names the mend.
-func failing(what string, err error) tracker.Finding {
-	f := tracker.Finding{What: what, Severity: tracker.Fail, Detail: err.Error()}
-	var cause *forge.Failure
-	if errors.As(err, &cause) {
-		f.Mend = cause.Mend
-	}
-	return f
-}
-
-func (t *Tracker) inspectProject(r repository) []tracker.Finding {
-	f := tracker.Finding{What: "project " + t.cfg.Project.String(), Severity: tracker.OK, Detail: "reachable at " + t.api.BaseURL.Host}
 	switch {
-	case r.Archived:
-		f.Severity, f.Detail, f.Mend = tracker.Fail, "is archived: nothing can be written", "unarchive it in its settings"
-	case !r.HasIssues:
-		f.Severity, f.Detail, f.Mend = tracker.Fail, "has no issues", "switch issues on in its settings"
-	case !strings.EqualFold(r.FullName, t.cfg.Project.String()):
-		f.Severity, f.Detail, f.Mend = tracker.Warn, "has moved to "+r.FullName, "set the remote's address, or project, to "+r.FullName
+	case r.GetArchived():
+		f.Fail(project, "unarchive it in its settings", "is archived: nothing can be written")
+	case !r.GetHasIssues():
+		f.Fail(project, "switch issues on in its settings", "has no issues")
+	case !strings.EqualFold(r.GetFullName(), t.project.String()):
+		f.Warn(project, "set the remote's address to "+r.GetFullName(), "has moved to %s", r.GetFullName())
+	default:
+		f.OK(project, "reachable at %s", t.api.BaseURL.Host)
 	}
-	return []tracker.Finding{f}
-}
-
-func (t *Tracker) inspectIdentity(ctx context.Context) tracker.Finding {
-	me, err := t.identity(ctx)
+	switch me, err := t.identity(ctx); {
+	case err != nil:
+		f.Error("identity", err)
+	case me.Bot:
+		f.OK("identity", "%s", me.Name)
+	default:
+		f.OK("identity", "%s (a person's account: whatever it labels counts as that person's word)", me.Name)
+	}
+	if t.app != nil {
+		inspectApp(&f, t.app.Permissions(), e)
+	} else {
+		inspectToken(&f, r, resp.Header, e)
+	}
+	if missing, err := t.absentLabels(ctx, e.Labels); err != nil {
+		f.Error(tracker.FindingLabels, err)
+	} else {
+		f.Labels(e.Labels, missing)
+	}
+	f.Clock(t.stack)
+	end, err := time.Parse("2006-01-02 15:04:05 MST", resp.Header.Get("GitHub-Authentication-Token-Expiration"))
 	if err != nil {
-		return failing("identity", err)
+		end = time.Time{}
 	}
-	f := tracker.Finding{What: "identity", Severity: tracker.OK, Detail: me.Login}
-	if !me.Bot {
-		f.Detail += " (a person's account: whatever it labels counts as that person's word)"
-	}
+	f.Expiry(t.stack, end)
 	return f
 }
 
-func (t *Tracker) inspectLabels(ctx context.Context, want []string) tracker.Finding {
-	absent, err := t.absentLabels(ctx, want)
-	if err != nil {
-		return failing("labels", err)
+// inspectToken compares what is needed with what the token may do, too little and too much.
+func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e tracker.Expectation) {
+	const what, better = "token", "make a fine-grained token for this project with issues, pull requests and contents: write"
+	may := r.GetPermissions()
+	switch {
+	case e.Push && !may["push"]:
+		f.Fail("permissions", "give the account write access, or the token contents and pull requests: write", "may not push to the project")
+	case !may["push"] && !may["triage"]:
+		f.Fail("permissions", "give the account triage access, or the token issues: write", "may not label issues of the project")
+	default:
+		f.OK("permissions", "enough on the project")
 	}
-	if len(absent) > 0 {
-		return tracker.Finding{What: "labels", Severity: tracker.Warn, Detail: "do not exist: " + strings.Join(absent, ", "),
-			Mend: fmt.Sprintf("gh label create %q --repo %s", absent[0], t.cfg.Project)}
+	if _, classic := head["X-Oauth-Scopes"]; !classic {
+		f.OK(what, "fine-grained; GitHub does not tell what it may do")
+		return
 	}
-	return tracker.Finding{What: "labels", Severity: tracker.OK, Detail: "exist: " + cmp.Or(strings.Join(want, ", "), "none")}
+	scopes := strings.FieldsFunc(head.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
+	excess := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool {
+		return s != "workflow" && s != "delete_repo" && s != "site_admin" && !strings.HasPrefix(s, "admin:") && !strings.HasPrefix(s, "write:packages")
+	})
+	list := strings.Join(scopes, ", ")
+	switch {
+	case !slices.Contains(scopes, "repo") && (r.GetPrivate() || !slices.Contains(scopes, "public_repo")):
+		f.Fail(what, better, "classic, lacks the scope repo; it has: %s", cmp.Or(list, "none"))
+	case len(excess) > 0:
+		f.Warn(what, better, "classic, may more than ralph needs: %s", strings.Join(excess, ", "))
+	default:
+		f.OK(what, "classic, with scopes %s", list)
+	}
+}
+
+// inspectApp judges the permissions of an app's installation.
+func inspectApp(f *forge.Findings, granted map[string]string, e tracker.Expectation) {
+	const what = "permissions"
+	need := map[string]string{"issues": "write", "metadata": "read"}
+	if e.Push {
+		need["contents"], need["pull_requests"], need["checks"], need["statuses"] = "write", "write", "read", "read"
+	}
+	var lacks, excess []string
+	for name, level := range need {
+		if have := granted[name]; have == "" || level == "write" && have == "read" {
+			lacks = append(lacks, name+": "+level)
+		}
+	}
+	for _, name := range []string{"administration", "environments", "members", "repository_hooks", "secrets", "workflows"} {
+		if level := granted[name]; level != "" && level != "read" {
+			excess = append(excess, name+": "+level)
+		}
+	}
+	slices.Sort(lacks)
+	switch {
+	case len(lacks) > 0:
+		f.Fail(what, "grant them in the app's settings and accept them in the installation", "the app lacks %s", strings.Join(lacks, ", "))
+	case len(excess) > 0:
+		f.Warn(what, "remove them in the app's settings", "the app may more than ralph needs: %s", strings.Join(excess, ", "))
+	default:
+		f.OK(what, "the app has what it needs")
+	}
 }
 
 func (t *Tracker) absentLabels(ctx context.Context, want []string) ([]string, error) {
 	if len(want) == 0 {
 		return nil, nil
 	}
-	all, err := pages[label](ctx, t, t.repo("/labels"), nil)
-	if err != nil {
-		return nil, err
-	}
-	var have []string
-	for _, l := range all {
-		have = append(have, l.Name)
-	}
-	return missing(have, want), nil
+	have, err := api.All(ctx, completeLabel, func(ctx context.Context, p gh.ListOptions) ([]*gh.Label, *gh.Response, error) {
+		return t.api.Issues.ListLabels(ctx, t.project.Owner, t.project.Name, &p)
+	})
+	return forge.Lacking(namesOf(have), want), err
 }
 
 // CreateLabels makes the labels that do not exist. One that somebody makes meanwhile is no error.
 func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
+	owner, project := t.project.Owner, t.project.Name
 	absent, err := t.absentLabels(ctx, names)
 	if err != nil {
 		return fmt.Errorf("list labels: %w", err)
 	}
 	for _, name := range absent {
-		body := map[string]string{"name": name, "color": "5319e7", "description": "used by ralph"}
-		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/labels"), body, new(label))
+		_, err := api.One(forge.Repeatable(ctx), completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
+			label := &gh.Label{Name: &name, Color: gh.String("5319e7"), Description: gh.String("used by ralph")}
+			return t.api.Issues.CreateLabel(ctx, owner, project, label)
+		})
 		if forge.Status(err) == http.StatusUnprocessableEntity {
-			if _, there := t.call(ctx, http.MethodGet, t.repo("/labels/%s", url.PathEscape(name)), nil, new(label)); there == nil {
+			_, look := api.One(ctx, completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
+				return t.api.Issues.GetLabel(ctx, owner, project, url.PathEscape(name))
+			})
+			if look == nil {
 				continue
 			}
 		}
@@ -132,35 +159,4 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
-}
-
-func (t *Tracker) inspectClock() tracker.Finding {
-	f := tracker.Finding{What: "clock", Severity: tracker.OK, Detail: "agrees with GitHub's"}
-	by, known := t.stack.Skew()
-	switch {
-	case !known:
-		f.Detail = "GitHub does not tell the time"
-	case by.Abs() >= clockFail:
-		f.Severity = tracker.Fail
-	case by.Abs() >= clockWarn:
-		f.Severity = tracker.Warn
-	}
-	if f.Severity != tracker.OK {
-		f.Detail, f.Mend = fmt.Sprintf("is %v ahead of GitHub's", by.Round(time.Second)), "set it by NTP: timedatectl set-ntp true"
-	}
-	return f
-}
-
-// inspectToken says when the token ends, where GitHub tells.
-func (t *Tracker) inspectToken(head http.Header) tracker.Finding {
-	f := tracker.Finding{What: "token's end", Severity: tracker.OK, Detail: "none known"}
-	end, err := time.Parse("2006-01-02 15:04:05 MST", head.Get("GitHub-Authentication-Token-Expiration"))
-	if err != nil {
-		return f
-	}
-	f.Detail = end.Format(time.DateTime) + " UTC"
-	if end.Sub(t.stack.Now()) < tokenSoon {
-		f.Severity, f.Mend = tracker.Warn, "make a new one in time, or use a GitHub App, whose tokens renew themselves"
-	}
-	return f
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
 func TestInspect(t *testing.T) {
@@ -32,19 +32,19 @@ func TestInspect(t *testing.T) {
 		"archived":        {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.SetRepo(false, true, false) }, want: tracker.Fail, says: "is archived"},
 		"no issues":       {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.SetRepo(false, false, true) }, want: tracker.Fail, says: "has no issues"},
 		"label is absent": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.AddLabel("extra") }, want: tracker.OK},
-		"token ends soon": {access: githubtest.Access{Login: githubtest.Bot, Ends: githubtest.NewClock().Now().Add(48 * time.Hour)}, want: tracker.Warn, says: "token's end: 2026-01-03"},
+		"token ends soon": {access: githubtest.Access{Login: githubtest.Bot, Ends: githubtest.NewClock().Now().Add(48 * time.Hour)}, want: tracker.Warn, says: "token expiry: 2026-01-03"},
 		"clock": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, c *github.Config) {
 			ahead := githubtest.NewClock()
 			ahead.Advance(time.Hour)
-			c.Clock = ahead
-		}, want: tracker.Fail, says: "clock: is 1h0m0s ahead of GitHub's"},
+			c.HTTP.Clock = ahead
+		}, want: tracker.Fail, says: "clock: is 1h0m0s ahead of the forge's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := githubtest.New(t)
 			s.AddLabel("No-Human")
 			cfg := configOf(s)
-			cfg.Source = forge.Fixed("token-of-this-test")
+			cfg.Token = token.Fixed("token-of-this-test")
 			if c.access.Login != "" {
 				s.Grant("token-of-this-test", c.access)
 			}
@@ -57,8 +57,8 @@ func TestInspect(t *testing.T) {
 				if slices.Index(rank, f.Severity) > slices.Index(rank, worst.Severity) {
 					worst = f
 				}
-				if f.Severity != tracker.OK && f.Mend == "" {
-					t.Errorf("%s: no mend for %q", f.What, f.Detail)
+				if f.Severity != tracker.OK && f.Fix == "" && f.What != tracker.FindingLabels {
+					t.Errorf("%s: no fix for %q", f.What, f.Detail)
 				}
 			}
 			line := worst.What + ": " + worst.Detail

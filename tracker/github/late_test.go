@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// classOf is what the pool makes of an error.
+// classOf is how the pool classifies an error.
 func classOf(err error) string {
 	var away *tracker.UnavailableError
 	var refused *tracker.RefusedError
@@ -29,12 +29,11 @@ func classOf(err error) string {
 	return "skip"
 }
 
-// TestLateCalls is the table of docs/forges.md: what a lasting refusal of each call means that is made when the work is
-// done.
+// TestLateCalls is the table of docs/forges.md: the meaning of a lasting refusal, for each call at a run's end.
 func TestLateCalls(t *testing.T) {
 	t.Parallel()
 	report := func(g *github.Tracker) error {
-		return g.Report(t.Context(), "1", tracker.Report{Run: "new", Body: "x"})
+		return g.Report(t.Context(), "3", tracker.Report{Run: "new", Body: "x"})
 	}
 	edit := func(g *github.Tracker) error {
 		return g.Report(t.Context(), "1", tracker.Report{Run: "old", Body: "y"})
@@ -52,7 +51,7 @@ func TestLateCalls(t *testing.T) {
 		method, path string
 		do           func(*github.Tracker) error
 	}{
-		"create a report": {http.MethodPost, `/issues/1/comments$`, report},
+		"create a report": {http.MethodPost, `/issues/3/comments$`, report},
 		"edit a report":   {http.MethodPatch, `/issues/comments/\d+$`, edit},
 		"add a label":     {http.MethodPost, `/issues/1/labels$`, change(tracker.Change{AddLabels: []string{"x"}})},
 		"remove a label":  {http.MethodDelete, `/issues/1/labels/no-human$`, change(tracker.Change{RemoveLabels: []string{"no-human"}})},
@@ -76,6 +75,7 @@ func TestLateCalls(t *testing.T) {
 			s, g := start(t)
 			s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
 			s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/2", Base: "main"})
+			s.AddIssue(githubtest.Issue{Title: "Two", Labels: []string{"no-human"}})
 			if err := g.Report(t.Context(), "1", tracker.Report{Run: "old", Body: "x"}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,78 +1,74 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	gh "github.com/google/go-github/v62/github"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
 // parallelReads is how many reads one listing makes at a time.
 const parallelReads = 4
 
-// List returns the open issues that carry the labels, oldest first, without comments. It costs one request a page of
-// issues and of open pull requests, and one for each issue with dependencies, sub-issues or a blocker outside the
-// listing; unchanged answers come from the cache. An issue that cannot be decoded is a Problem.
+// List returns the open issues that carry the labels, oldest first, without comments. GitHub filters by label. It costs
+// one request a page of issues and of open pull requests, one for each issue with dependencies or sub-issues that may be worked,
+// and a limited number for blockers that texts name; unchanged answers come from the cache. An issue that cannot be decoded is
+// a Problem.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
-	query := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
-	var names []string
-	for _, l := range q.Labels {
-		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, ",") { // a comma would end it
-			names = append(names, l)
-		}
-	}
-	if len(names) > 0 {
-		query.Set("labels", strings.Join(names, ","))
-	}
-	if t.cfg.Assignee != "" {
-		query.Set("assignee", t.cfg.Assignee)
-	}
-	raw, err := pages[listed](ctx, t, t.repo("/issues"), query)
+	raw, err := t.listRaw(ctx, q.Labels)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
 	var l tracker.Listing
-	var wire []issue
-	seen := map[int]bool{} // an issue moves to another page when one before it is closed meanwhile
-	for n, r := range raw {
-		var i issue
-		if err := forge.Decode(r.RawMessage, &i); err != nil {
-			l.Problems = append(l.Problems, tracker.Problem{Where: t.whereOf(r.RawMessage, n), Err: fmt.Errorf("read the issue: %w", err)})
+	var found []*issue
+	open := map[int]bool{} // an issue may move to another page meanwhile and be read twice
+	for n, text := range raw {
+		i, err := forge.Decode(*text, completeIssue)
+		if err != nil {
+			l.Problems = append(l.Problems, tracker.Problem{Where: t.where(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
-		if i.isPull() || seen[i.Number] || !t.selected(i) {
-			continue
+		if !i.IsPullRequest() && !open[i.GetNumber()] && t.selected(i) {
+			open[i.GetNumber()] = true
+			found = append(found, i)
 		}
-		seen[i.Number] = true
-		wire = append(wire, i)
 	}
-	slices.SortFunc(wire, func(a, b issue) int {
-		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
-			return c
-		}
-		return a.Number - b.Number
+	if len(found) == 0 {
+		return l, nil
+	}
+	slices.SortFunc(found, func(a, b *issue) int {
+		return cmp.Or(a.GetCreatedAt().Compare(b.GetCreatedAt().Time), a.GetNumber()-b.GetNumber())
 	})
-	taken, err := t.takenBy(ctx, wire)
+	taken, err := t.takenBy(ctx, found)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	l.Issues = make([]tracker.Issue, len(wire))
+	l.Issues = make([]tracker.Issue, len(found))
+	states := t.newStates(open)
 	reads, groupCtx := errgroup.WithContext(ctx)
 	reads.SetLimit(parallelReads)
-	for n, i := range wire {
+	for n, i := range found {
 		l.Issues[n] = t.convert(i)
-		l.Issues[n].Taken = taken[i.Number]
-		reads.Go(func() error {
-			blockers, err := t.blockers(groupCtx, i, seen)
-			l.Issues[n].BlockedBy = blockers
+		if l.Issues[n].Taken = taken[i.GetNumber()]; l.Issues[n].Taken != "" {
+			continue // it is not worked, whatever blocks it
+		}
+		if !q.NeedsBlockers(l.Issues[n].Labels) {
+			continue
+		}
+		reads.Go(func() (err error) {
+			l.Issues[n].BlockedBy, err = t.blockers(groupCtx, i, states)
 			return err
 		})
 	}
@@ -82,60 +78,106 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	return l, nil
 }
 
+// listRaw reads the pages of the listing. Each issue is decoded by itself, so that a bad one does not hide the others.
+func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
+	query := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
+	labels = slices.DeleteFunc(forge.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // a comma separates
+	if len(labels) > 0 {
+		query.Set("labels", strings.Join(labels, ","))
+	}
+	if t.cfg.Assignee != "" {
+		query.Set("assignee", t.cfg.Assignee)
+	}
+	return api.All(ctx, nil, func(ctx context.Context, p gh.ListOptions) ([]*json.RawMessage, *gh.Response, error) {
+		query.Set("per_page", strconv.Itoa(p.PerPage))
+		query.Set("page", strconv.Itoa(p.Page))
+		var list forge.RawList
+		resp, err := t.do(forge.ExpectRaw(ctx), http.MethodGet, t.path("/issues?%s", query.Encode()), nil, &list)
+		return list.Items(), resp, err
+	})
+}
+
 // selected applies the filters that the API does not.
-func (t *Tracker) selected(i issue) bool {
-	if m := t.cfg.Milestone; m != "" && (i.Milestone == nil || !strings.EqualFold(i.Milestone.Title, m)) {
+func (t *Tracker) selected(i *issue) bool {
+	if m := t.cfg.Milestone; m != "" && !strings.EqualFold(i.GetMilestone().GetTitle(), m) {
 		return false
 	}
-	same := func(a string) bool { return strings.EqualFold(a, i.User.login()) }
+	same := func(a string) bool { return strings.EqualFold(a, account(i.User).Name) }
 	return len(t.cfg.Authors) == 0 || slices.ContainsFunc(t.cfg.Authors, same)
 }
 
-// whereOf names an issue that cannot be decoded as well as can be.
-func (t *Tracker) whereOf(raw []byte, n int) string {
+// where names an issue that cannot be decoded.
+func (t *Tracker) where(raw []byte, n int) string {
 	var i struct {
 		Number json.Number `json:"number"`
 	}
 	if json.Unmarshal(raw, &i) == nil && i.Number != "" {
-		return t.cfg.Project.String() + "#" + i.Number.String()
+		return t.project.String() + "#" + i.Number.String()
 	}
-	return fmt.Sprintf("%s, issue %d of the listing", t.cfg.Project, n+1)
+	return fmt.Sprintf("%s, issue %d of the listing", t.project, n+1)
 }
 
-// Get reads one issue with its comments, blockers and what it is taken by.
+// Get reads one issue with its comments, blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	i, err := t.read(ctx, key)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
 	out := t.convert(i)
-	if out.BlockedBy, err = t.blockers(ctx, i, nil); err != nil {
+	if out.BlockedBy, err = t.blockers(ctx, i, t.newStates(nil)); err != nil {
 		return tracker.Issue{}, err
 	}
-	taken, err := t.takenBy(ctx, []issue{i})
+	taken, err := t.takenBy(ctx, []*issue{i})
 	if err != nil {
 		return tracker.Issue{}, err
 	}
-	out.Taken = taken[i.Number]
-	out.Comments, err = t.comments(ctx, i.Number)
-	return out, t.below(ctx, key, err)
+	out.Taken = taken[i.GetNumber()]
+	out.Comments, err = t.comments(ctx, i.GetNumber())
+	return out, forge.Below(err, func() error { _, err := t.read(ctx, key); return err })
 }
 
-// numberOf reads a key; only one spelling of a number is one.
-func numberOf(key string) (int, bool) {
-	n, err := strconv.ParseInt(key, 10, 32)
-	return int(n), err == nil && n > 0 && strconv.FormatInt(n, 10) == key
+// read reads the issue itself, or ErrNotFound.
+func (t *Tracker) read(ctx context.Context, key string) (*issue, error) {
+	number, ok := forge.Number(key)
+	if !ok {
+		return nil, forge.NotFound(key)
+	}
+	i := new(issue)
+	err := t.stack.Twice(ctx, func(ctx context.Context) error {
+		ctx = forge.Check(ctx, func(body []byte) error {
+			got, err := forge.Decode(body, completeIssue)
+			if err == nil && got.GetNumber() != number && t.here(got) {
+				return fmt.Errorf("it is about #%d", got.GetNumber())
+			}
+			return err
+		})
+		*i = issue{}
+		resp, err := t.do(ctx, http.MethodGet, t.path("/issues/%d", number), nil, i)
+		return api.Explain(ctx, resp, err)
+	})
+	switch {
+	case err != nil:
+		return nil, forge.Gone(key, err)
+	case !t.here(i): // the API redirects to the project that an issue was transferred to
+		return nil, fmt.Errorf("%w: %q has moved to %s#%d", tracker.ErrNotFound, key, i.project(), i.GetNumber())
+	case i.IsPullRequest():
+		return nil, forge.NotFound(key)
+	}
+	return i, nil
 }
 
-func (t *Tracker) convert(i issue) tracker.Issue {
-	key := strconv.Itoa(i.Number)
-	out := tracker.Issue{
-		Key: key, ID: "#" + key, Title: i.Title, Body: i.Body, URL: i.HTMLURL, Author: i.User.login(),
-		Open: i.State == "open", Created: i.CreatedAt, Updated: i.UpdatedAt,
+// here reports whether an issue belongs to this project.
+func (t *Tracker) here(i *issue) bool {
+	p := i.project()
+	return p == "" || strings.EqualFold(p, t.project.String())
+}
+
+func (t *Tracker) convert(i *issue) tracker.Issue {
+	key := strconv.Itoa(i.GetNumber())
+	labels := i.labels()
+	return tracker.Issue{
+		Key: key, ID: "#" + key, Title: i.GetTitle(), Body: i.GetBody(), URL: i.GetHTMLURL(), Author: account(i.User).Name,
+		Labels: labels, Open: i.GetState() == "open", Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time,
+		Priority: tracker.PriorityOf(labels, t.cfg.Priorities),
 	}
-	for _, l := range i.Labels {
-		out.Labels = append(out.Labels, l.Name)
-	}
-	out.Priority = priority(out.Labels, t.cfg.Priorities)
-	return out
 }

@@ -3,6 +3,7 @@ package github_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rs/zerolog"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
@@ -62,7 +62,7 @@ func TestUnchangedBacklogIsCheap(t *testing.T) {
 		s.AddIssue(githubtest.Issue{Title: fmt.Sprint("Issue ", n), Labels: []string{"no-human"}})
 	}
 	c := configOf(s)
-	c.CacheDir = t.TempDir()
+	c.StateDir = t.TempDir()
 	first := keysOf(t, open(t, c), "no-human") // by cron: each sweep is a process
 	s.Calls()
 	again := keysOf(t, open(t, c), "no-human")
@@ -120,13 +120,116 @@ func TestBlockers(t *testing.T) {
 	}
 }
 
+// TestOutsidersCostNothing: issues without the label are not listed, whatever their text names; nor are the blockers of
+// an issue that somebody has taken.
+func TestOutsidersCostNothing(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	references := func(from int) string {
+		var b strings.Builder
+		for n := range 50 {
+			fmt.Fprintf(&b, "blocked by other/place#%d\n", from+n)
+		}
+		return b.String()
+	}
+	s.AddIssue(githubtest.Issue{Title: "Fits", Labels: []string{"no-human"}})
+	s.AddIssue(githubtest.Issue{Title: "Taken", Labels: []string{"no-human"}, Body: references(5000)})
+	for n := range 300 {
+		s.AddIssue(githubtest.Issue{Title: "Outside", Author: "mallory", Body: references(100 * n)})
+	}
+	s.AddPull(githubtest.Issue{Title: "Fix", Body: "Closes #2", Author: "ada"}, githubtest.Pull{Head: "ada/2"})
+	s.Calls()
+	if diff := cmp.Diff([]string{"1", "2"}, keysOf(t, g, "no-human")); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	if calls := s.Calls(); len(calls) > 4 { // issues, pull requests, people, identity
+		t.Errorf("%d requests, want at most 4: %+v", len(calls), calls)
+	}
+}
+
+// TestNamedBlockersAreLimited: one listing reads a limited number of the issues that texts name, each once. What it does
+// not read counts as open.
+func TestNamedBlockersAreLimited(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	for n := range 10 {
+		var b strings.Builder
+		for m := range 50 {
+			fmt.Fprintf(&b, "blocked by other/place#%d\n", 1+50*n+m)
+		}
+		s.AddIssue(githubtest.Issue{Title: "Labelled", Labels: []string{"no-human"}, Body: b.String() + "blocked by other/place#1"})
+	}
+	s.Calls()
+	l, err := g.List(t.Context(), tracker.Query{Labels: []string{"no-human"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]int{}
+	for _, c := range s.Calls() {
+		if strings.Contains(c.Path, "/other/place/") {
+			asked[c.Path]++
+		}
+	}
+	if len(asked) != 200 {
+		t.Errorf("%d issues of others read, want 200", len(asked))
+	}
+	for _, i := range l.Issues {
+		if len(i.BlockedBy) != 50 || !i.BlockedBy[49].Open {
+			t.Errorf("issue %s has %d blockers", i.Key, len(i.BlockedBy))
+		}
+	}
+}
+
+// TestForeignBlockers: of the issues of other projects that one text names 20 are read, once for a while however often the
+// backlog is listed or the issue is read, and none for an issue that is not worked anyway.
+func TestForeignBlockers(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	var b strings.Builder
+	for n := range 50 {
+		fmt.Fprintf(&b, "blocked by other/place#%d\n", 1+n)
+	}
+	s.AddIssue(githubtest.Issue{Title: "Labelled", Labels: []string{"no-human"}, Body: b.String()})
+	third := strings.ReplaceAll(b.String(), "other/", "third/")
+	s.AddIssue(githubtest.Issue{Title: "A person's", Labels: []string{"no-human", "Needs-Human"}, Body: third})
+	q := tracker.Query{Labels: []string{"no-human"}, Unworked: []string{"needs-human"}}
+	read := func() {
+		t.Helper()
+		l, err := g.List(t.Context(), q)
+		if err != nil || len(l.Issues) != 2 || len(l.Issues[1].BlockedBy) != 0 {
+			t.Fatalf("List: %+v, %v", l, err)
+		}
+		i, err := g.Get(t.Context(), "1")
+		if err != nil || len(i.BlockedBy) != 50 || !i.BlockedBy[49].Open || !i.BlockedBy[0].Open {
+			t.Fatalf("Get: %+v, %v", i.BlockedBy, err)
+		}
+	}
+	for step, want := range []int{20, 0, 20} {
+		if step == 2 {
+			s.Clock().Advance(6 * time.Minute)
+		}
+		s.Calls()
+		read()
+		read()
+		asked := 0
+		for _, c := range s.Calls() {
+			if strings.Contains(c.Path, "/place/") {
+				asked++
+			}
+		}
+		if asked != want {
+			t.Errorf("step %d: %d issues of others read, want %d", step, asked, want)
+		}
+	}
+}
+
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
 	for range 6 {
 		s.AddIssue(githubtest.Issue{Title: "One"})
 	}
-	s.AddPull(githubtest.Issue{Title: "Mend", Body: "Fixes #1", Author: "ada"}, githubtest.Pull{Head: "ada/1"})
+	s.AddPull(githubtest.Issue{Title: "Fix", Body: "Fixes #1", Author: "ada"}, githubtest.Pull{Head: "ada/1"})
 	s.AddPull(githubtest.Issue{Title: "Closes #2", Author: "mallory"}, githubtest.Pull{Head: "x", Fork: true})
 	s.AddPull(githubtest.Issue{Title: "Closes #3", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/3"})
 	s.AddPull(githubtest.Issue{Title: "Old", Body: "Closes #4", Author: "ada", Closed: true}, githubtest.Pull{Head: "y"})
@@ -147,8 +250,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTakenByOutsider: a pull request of anybody may say that it closes everything. It takes what its author is assigned
-// to, and nothing from those who may direct ralph. It is the same where ralph may not list people.
+// TestTakenByOutsider: anybody's pull request may say that it closes every issue. It takes only issues that its author is
+// assigned to. The same holds when ralph may not list people.
 func TestTakenByOutsider(t *testing.T) {
 	t.Parallel()
 	for _, may := range []string{"write", "read"} {
@@ -162,7 +265,7 @@ func TestTakenByOutsider(t *testing.T) {
 			s.AddIssue(githubtest.Issue{Title: "Three", Assignees: []string{"ada", "mallory"}})
 			s.AddIssue(githubtest.Issue{Title: "Four", Assignees: []string{"ada"}})
 			s.AddPull(githubtest.Issue{Title: "Mine", Body: "Closes #1, closes #2, closes #3, closes #4", Author: "mallory"}, githubtest.Pull{Head: "main", Fork: true})
-			s.AddPull(githubtest.Issue{Title: "Mend", Body: "Closes #2", Author: "grace"}, githubtest.Pull{Head: "grace", Fork: true})
+			s.AddPull(githubtest.Issue{Title: "Fix", Body: "Closes #2", Author: "grace"}, githubtest.Pull{Head: "grace", Fork: true})
 			want := map[string]string{"2": "pull request #6 of grace closes it", "3": "pull request #5 of mallory closes it"}
 			l, err := g.List(t.Context(), tracker.Query{})
 			if err != nil || len(l.Issues) != 4 {
@@ -190,7 +293,7 @@ func TestTakenByOutsider(t *testing.T) {
 	}
 }
 
-// TestUnreadableIssue: an issue of another form is a problem of its own, not of the listing.
+// TestUnreadableIssue: an unreadable issue is one problem and does not fail the listing.
 func TestUnreadableIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -228,12 +331,12 @@ func TestFailures(t *testing.T) {
 		want  kind
 		says  string
 	}{
-		"401": {githubtest.Fault{Status: 401, Body: `{"message":"Bad credentials"}`}, stop, "401 the token is refused (Bad credentials); give a valid one"},
+		"401": {githubtest.Fault{Status: 401, Body: `{"message":"Bad credentials"}`}, stop, "401 the token is refused (Bad credentials); use a valid one"},
 		"403": {githubtest.Fault{Status: 403, Body: `{"message":"Resource not accessible"}`}, stop, "403 the token may not read this (Resource not accessible)"},
 		"404": {githubtest.Fault{Status: 404, Body: `{"message":"Not Found"}`}, gone, `no such issue: "1"`},
 		"410": {githubtest.Fault{Status: 410, Body: `{"message":"This issue was deleted"}`}, gone, `no such issue: "1"`},
 		"422": {githubtest.Fault{Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"Issue","field":"title","code":"missing"}]}`}, skip,
-			"422 the forge does not take it (Validation Failed: Issue title missing)"},
+			"422 the forge does not accept it (Validation Failed: Issue title missing)"},
 		"429":        {githubtest.Fault{Status: 429, Header: http.Header{"Retry-After": {"86400"}}}, wait, "the forge's rate limit is used up until"},
 		"500":        {githubtest.Fault{Status: 500, Body: "oops"}, wait, "500 the forge has a fault"},
 		"503":        {githubtest.Fault{Status: 503}, wait, "503 the forge has a fault"},
@@ -241,7 +344,7 @@ func TestFailures(t *testing.T) {
 		"cut body":   {githubtest.Fault{Cut: true}, wait, "the answer was cut"},
 		"reset":      {githubtest.Fault{Reset: true}, wait, "the answer was cut"},
 		"malformed":  {githubtest.Fault{Status: 200, Body: `{"number": 1,,}`}, wait, "the answer is not JSON"},
-		"wrong type": {githubtest.Fault{Status: 200, Body: `{"number": "one"}`}, wait, "the answer has another form than expected (json: cannot unmarshal"},
+		"wrong type": {githubtest.Fault{Status: 200, Body: `{"number": "one"}`}, wait, "the answer does not have the expected form (json: cannot unmarshal"},
 		"451":        {githubtest.Fault{Status: 451, Body: `{"message":"blocked"}`}, stop, "451 the project is blocked (blocked)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +353,7 @@ func TestFailures(t *testing.T) {
 			s.AddIssue(githubtest.Issue{Title: "One"})
 			cfg := configOf(s)
 			if c.fault.Hang {
-				cfg.Timeout = 50 * time.Millisecond
+				cfg.HTTP.Timeout = 50 * time.Millisecond
 			}
 			g := open(t, cfg)
 			s.Inject(func(int, *http.Request) *githubtest.Fault { return &c.fault })
@@ -276,7 +379,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestTransferredIssue: an issue that lives in another project now is none of this backlog.
+// TestTransferredIssue: an issue that moved to another project is not found.
 func TestTransferredIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -288,7 +391,7 @@ func TestTransferredIssue(t *testing.T) {
 	}
 }
 
-// TestPullRequestIsNoIssue: its number is no key.
+// TestPullRequestIsNoIssue: a pull request's number is not a key.
 func TestPullRequestIsNoIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -301,14 +404,14 @@ func TestPullRequestIsNoIssue(t *testing.T) {
 	}
 }
 
-// TestTokenIsNotLogged: not at the most talkative level, whatever happens.
+// TestTokenIsNotLogged: no log level and no error shows the token.
 func TestTokenIsNotLogged(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
 	s.AddIssue(githubtest.Issue{Title: "One"})
 	cfg := configOf(s)
 	var log strings.Builder
-	cfg.Log = zerolog.New(&log).Level(zerolog.TraceLevel)
+	cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g := open(t, cfg)
 	faults := slices.Collect(maps.Values(githubtest.Faults()))
 	s.Inject(func(n int, _ *http.Request) *githubtest.Fault { return &faults[n%len(faults)] })

@@ -8,9 +8,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,17 +20,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // configOf is a tracker's configuration for a fake GitHub.
 func configOf(s *githubtest.Server) github.Config {
 	return github.Config{
-		Project: github.Project{Host: s.Host(), Owner: githubtest.Owner, Name: githubtest.Repo}, BaseURL: s.BaseURL(),
-		Source: forge.Fixed(githubtest.Token), MarkerKey: []byte("0123456789abcdef0123456789abcdef"), Clock: s.Clock(),
-		Timeout: 20 * time.Second,
+		Settings: tracker.Settings{
+			Project: "http://" + s.Host() + "/" + githubtest.Owner + "/" + githubtest.Repo, BaseURL: s.BaseURL(),
+			Token: token.Fixed(githubtest.Token), MarkerKey: []byte("0123456789abcdef0123456789abcdef"),
+		},
+		HTTP: forge.Config{Clock: s.Clock(), Timeout: 20 * time.Second},
 	}
 }
 
 // open makes a tracker, closed with the test.
 func open(t *testing.T, c github.Config) *github.Tracker {
 	t.Helper()
-	if c.Base == nil {
-		c.Base = &http.Transport{}
+	if c.HTTP.Base == nil {
+		c.HTTP.Base = &http.Transport{}
 	}
 	g, err := github.New(c)
 	if err != nil {
@@ -49,7 +53,7 @@ func start(t *testing.T) (*githubtest.Server, *github.Tracker) {
 	return s, open(t, configOf(s))
 }
 
-// unmarked is a report as a person sees it.
+// unmarked is a report without its first line.
 func unmarked(body string) (string, bool) {
 	head, rest, ok := strings.Cut(body, "\n")
 	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
@@ -57,7 +61,7 @@ func unmarked(body string) (string, bool) {
 
 type now = time.Time
 
-// only lets a fault happen to the requests of one path.
+// only makes the requests of one path fail.
 func only(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
 	return func(_ int, r *http.Request) *githubtest.Fault {
 		if strings.HasSuffix(r.URL.Path, path) {

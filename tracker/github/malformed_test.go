@@ -13,12 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// lies are answers with a success status that say nothing.
+// lies are success answers without the expected content.
 func lies() []string {
 	return []string{"", "null", "{}", "[null]", "[{}]", `{"number": "one", "id": "x", "labels": {}, "data": 5}`, `[[`, "<html>"}
 }
 
-// looks are everything that ralph reads.
+// looks are all reads of ralph.
 func looks() map[string]func(*testing.T, *github.Tracker) error {
 	return map[string]func(*testing.T, *github.Tracker) error{
 		"List": func(t *testing.T, g *github.Tracker) error {
@@ -44,16 +44,30 @@ func looks() map[string]func(*testing.T, *github.Tracker) error {
 			return err
 		},
 		"FollowUps": func(t *testing.T, g *github.Tracker) error {
-			f, err := g.FollowUps(t.Context(), "ralph/")
+			f, err := g.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
 			if err == nil && len(f) != 1 {
 				t.Errorf("follow-ups %+v, want one", f)
+			}
+			return err
+		},
+		"Commands": func(t *testing.T, g *github.Tracker) error {
+			list, err := g.Commands(t.Context(), "ralph/")
+			if err == nil && len(list) != 2 {
+				t.Errorf("commands %+v, want two", list)
+			}
+			return err
+		},
+		"Review": func(t *testing.T, g *github.Tracker) error {
+			f, err := g.Review(t.Context(), "ralph/2")
+			if err == nil && len(f.Threads) != 1 {
+				t.Errorf("review %+v, want one thread", f)
 			}
 			return err
 		},
 	}
 }
 
-// readable is a project in which every kind of thing is read.
+// readable is a project with every kind of object that ralph reads.
 func readable(t *testing.T) (*githubtest.Server, *github.Tracker) {
 	t.Helper()
 	s := githubtest.New(t)
@@ -64,14 +78,18 @@ func readable(t *testing.T) (*githubtest.Server, *github.Tracker) {
 		i.Edits = append(i.Edits, githubtest.Edit{By: "mallory", At: at})
 	})
 	s.AddPull(githubtest.Issue{Title: "Two", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/2", SHA: strings.Repeat("a", 40)})
+	s.AddComment(1, "ada", "/ralph explain")
+	s.AddComment(3, "ada", "/ralph explain")
+	remark := githubtest.Remark{Author: "ada", Path: "a.go", Line: 1, Body: "Why?"}
+	s.AddReview(3, githubtest.Review{Author: "ada", State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
 	s.Require("tests")
 	s.SetCheck(strings.Repeat("a", 40), githubtest.Check{Name: "tests", Status: "completed", Conclusion: "failure"}, "")
 	return s, open(t, configOf(s))
 }
 
-// TestLiesAreAway: an answer that says nothing is asked for again, and one that stays so ends in "cannot be reached
-// now": never in an empty backlog, a lost label, an approval or an issue that does not exist.
-func TestLiesAreAway(t *testing.T) {
+// TestLiesAreUnavailable: an answer without content is requested again. If it stays so the tracker is unavailable: the
+// result is never an empty backlog, a lost label, an approval or a missing issue.
+func TestLiesAreUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, look := range looks() {
 		s, g := readable(t)
@@ -83,7 +101,7 @@ func TestLiesAreAway(t *testing.T) {
 			paths[c.Path] = true
 		}
 		for path := range paths {
-			if strings.HasSuffix(path, "/permission") { // none said is none given: see TestNoPermissionSaid
+			if strings.HasSuffix(path, "/permission") { // see TestNoPermissionSaid
 				continue
 			}
 			if strings.HasSuffix(path, "/collaborators") { // then each is asked about: see TestListOfPeople
@@ -108,7 +126,7 @@ func TestLiesAreAway(t *testing.T) {
 	}
 }
 
-// TestNoPermissionSaid: an answer about a person that states no permission gives none.
+// TestNoPermissionSaid: an answer without a permission gives none.
 func TestNoPermissionSaid(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{}", `{"permission":""}`, `{"permission":"admin"}`, `{"permission":"admin","user":{}}`, `{"permission":"admin","user":null}`} {
@@ -134,7 +152,7 @@ func TestNoPermissionSaid(t *testing.T) {
 	}
 }
 
-// TestRequestWithoutNumber: an answer to the making of a request that tells nothing of it is looked behind.
+// TestRequestWithoutNumber: after an incomplete answer ralph looks whether the request exists.
 func TestRequestWithoutNumber(t *testing.T) {
 	t.Parallel()
 	request := tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "Fix", Body: "Closes #1"}
@@ -163,7 +181,7 @@ func TestRequestWithoutNumber(t *testing.T) {
 	}
 }
 
-// TestLateToShow: an issue that is not found is looked for again before it counts as gone.
+// TestLateToShow: an issue that is not found is requested again before it counts as gone.
 func TestLateToShow(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
@@ -216,7 +234,7 @@ func TestLateBelowTheIssue(t *testing.T) {
 	}
 }
 
-// TestUnbelievedChange: an answer that does not show the change is no success.
+// TestUnbelievedChange: an answer that does not show the change is a failure.
 func TestUnbelievedChange(t *testing.T) {
 	t.Parallel()
 	labelled := `[{"name":"no-human"}]`

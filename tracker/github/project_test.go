@@ -64,7 +64,7 @@ func FuzzParseRemote(f *testing.F) {
 			}
 			return
 		}
-		if !ownerName.MatchString(p.Owner) || !repositoryName.MatchString(p.Name) || strings.Trim(p.Name, ".") == "" || p.Host == "" || strings.ContainsAny(p.Host, "/@ ") {
+		if !ownerName().MatchString(p.Owner) || !repositoryName().MatchString(p.Name) || strings.Trim(p.Name, ".") == "" || p.Host == "" || strings.ContainsAny(p.Host, "/@ ") {
 			t.Fatalf("ParseRemote(%q) = %+v", remote, p)
 		}
 	})

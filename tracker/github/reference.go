@@ -1,39 +1,42 @@
 package github
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// reference names an issue in a text. An empty project is the text's own.
+// reference names an issue in a text. An empty project means the text's own.
 type reference struct {
 	project string // OWNER/NAME
 	number  int
 }
 
-const maxReferences = 50 // of one text; more is no plan but an attack
+const maxReferences = 50 // of one text; the others are ignored
 
 // One reference as people write it: #12, OWNER/NAME#12, GH-12, or an address.
 const oneReference = `(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|https?://[\w.:-]+/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+)`
 
 var (
-	blockingText = regexp.MustCompile(`(?i)\b(?:blocked[ -]by|depends[ -]on)\b:?[ \t]*\**:?[ \t]*(` +
+	blockingText = pattern.Lazy(`(?i)\b(?:blocked[ -]by|depends[ -]on)\b:?[ \t]*\**:?[ \t]*(` +
 		oneReference + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + oneReference + `)*)`)
-	closingText  = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(` + oneReference + `)`)
-	eachOne      = regexp.MustCompile(`(?i)` + oneReference)
-	shortForm    = regexp.MustCompile(`(?i)^(?:([\w.-]+/[\w.-]+)?#|GH-)(\d+)$`)
-	addressForm  = regexp.MustCompile(`(?i)^https?://([\w.:-]+)/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)$`)
-	hiddenText   = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
-	codeSpanText = regexp.MustCompile("`+[^`\n]*`+")
+	closingText  = pattern.Lazy(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(` + oneReference + `)`)
+	eachOne      = pattern.Lazy(`(?i)` + oneReference)
+	shortForm    = pattern.Lazy(`(?i)^(?:([\w.-]+/[\w.-]+)?#|GH-)(\d+)$`)
+	addressForm  = pattern.Lazy(`(?i)^https?://([\w.:-]+)/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)$`)
+	hiddenText   = pattern.Lazy(`(?s)<!--.*?(?:-->|$)`)
+	codeSpanText = pattern.Lazy("`+[^`\n]*`+")
 )
 
-// blockersIn finds what a text says the issue is blocked by or depends on, each once, in order. What is in code, quoted
-// or hidden from the reader does not count.
+// blockersIn finds the issues that a text says block the issue, each once, in order. Code, quotations and hidden text do
+// not count.
 func blockersIn(text, host, project string) []reference {
 	var all []reference
-	for _, m := range blockingText.FindAllStringSubmatch(spoken(text), maxReferences) {
-		for _, one := range eachOne.FindAllString(m[1], maxReferences) {
+	for _, m := range blockingText().FindAllStringSubmatch(spoken(text), maxReferences) {
+		for _, one := range eachOne().FindAllString(m[1], maxReferences) {
 			all = add(all, one, host, project)
 		}
 	}
@@ -43,13 +46,13 @@ func blockersIn(text, host, project string) []reference {
 // closedBy finds the issues that a pull request closes when it is merged.
 func closedBy(text, host, project string) []reference {
 	var all []reference
-	for _, m := range closingText.FindAllStringSubmatch(spoken(text), maxReferences) {
+	for _, m := range closingText().FindAllStringSubmatch(spoken(text), maxReferences) {
 		all = add(all, m[1], host, project)
 	}
 	return all
 }
 
-// add parses one reference and appends it, unless it is known or one too many.
+// add parses one reference and appends it, unless it is known or beyond the limit.
 func add(all []reference, one, host, project string) []reference {
 	r, ok := parseReference(one, host, project)
 	if !ok || len(all) >= maxReferences {
@@ -65,9 +68,9 @@ func add(all []reference, one, host, project string) []reference {
 
 func parseReference(s, host, project string) (reference, bool) {
 	var name, digits string
-	if m := shortForm.FindStringSubmatch(s); m != nil {
+	if m := shortForm().FindStringSubmatch(s); m != nil {
 		name, digits = m[1], m[2]
-	} else if m := addressForm.FindStringSubmatch(s); m != nil && strings.EqualFold(m[1], host) {
+	} else if m := addressForm().FindStringSubmatch(s); m != nil && strings.EqualFold(m[1], host) {
 		name, digits = m[2], m[3]
 	} else {
 		return reference{}, false
@@ -79,15 +82,15 @@ func parseReference(s, host, project string) (reference, bool) {
 	if strings.EqualFold(name, project) {
 		name = ""
 	}
-	if owner, repo, ok := strings.Cut(name, "/"); ok && (!ownerName.MatchString(owner) || repo == "." || repo == "..") {
+	if owner, repo, ok := strings.Cut(name, "/"); ok && (!ownerName().MatchString(owner) || repo == "." || repo == "..") {
 		return reference{}, false
 	}
 	return reference{project: name, number: int(n)}, true
 }
 
-// spoken is the text without comments, code and quotations.
+// spoken is a text without comments, code and quotations.
 func spoken(text string) string {
-	text = hiddenText.ReplaceAllString(text, " ")
+	text = hiddenText().ReplaceAllString(text, " ")
 	var b strings.Builder
 	fence := ""
 	for line := range strings.Lines(text) {
@@ -98,23 +101,13 @@ func spoken(text string) string {
 			}
 			continue
 		}
-		if mark := fenceOf(trimmed); mark != "" {
+		if mark := forge.Fence(trimmed); mark != "" {
 			fence = mark
 			continue
 		}
 		if !strings.HasPrefix(trimmed, ">") {
-			b.WriteString(codeSpanText.ReplaceAllString(line, " "))
+			b.WriteString(codeSpanText().ReplaceAllString(line, " "))
 		}
 	}
 	return b.String()
-}
-
-// fenceOf is the run of backticks or tildes that opens a code block, or "".
-func fenceOf(line string) string {
-	for _, mark := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {
-			return line[:n]
-		}
-	}
-	return ""
 }

@@ -69,7 +69,7 @@ func FuzzBlockersIn(f *testing.F) {
 		}
 		for _, r := range all {
 			owner, name, _ := strings.Cut(r.project, "/")
-			if r.number <= 0 || (r.project != "" && (!ownerName.MatchString(owner) || !repositoryName.MatchString(name) || name == "..")) {
+			if r.number <= 0 || (r.project != "" && (!ownerName().MatchString(owner) || !repositoryName().MatchString(name) || name == "..")) {
 				t.Fatalf("%q gives %+v", text, r)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestForgedMarker: a copy of ralph's marker makes nothing ralph's report, whoever wrote it where.
+// TestForgedMarker: a copy of ralph's marker does not make a comment ralph's report.
 func TestForgedMarker(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -40,7 +40,7 @@ func TestForgedMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What ralph's own identity wrote as a report is one, if of another installation, and no comment.
+	// A report by ralph's own account counts as a report, also one of another installation.
 	if len(i.Comments) != 3 || i.Comments[0].Author != "mallory" {
 		t.Errorf("Get gives %d comments, want mallory's and two of ralph's that are no reports", len(i.Comments))
 	}

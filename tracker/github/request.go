@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
 const (
@@ -17,179 +20,202 @@ const (
 	maxTitle   = 240       // bytes; GitHub takes 256 characters, and a mark may come before
 )
 
-// OpenRequest opens a pull request for the head branch, or updates the open one. Of one that a person opened from
-// ralph's branch it changes nothing. Reviewers whom GitHub does not take are logged, since the work is published
-// without them.
+// OpenRequest opens a pull request for the head branch, or updates the open one. One that a person opened from ralph's
+// branch stays as it is. Reviewers that GitHub does not accept are logged: the work is published without them.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
-	unlock, err := t.writing.lock(ctx, "head "+r.Head)
+	release, err := t.lock(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
-	defer unlock()
-	r.Title = titleOf(r)
+	defer release()
+	r.Title = cmp.Or(forge.Line(r.Title, maxTitle), r.Head)
+	r.Body = forge.Fit(r.Body, forge.MaxText)
 	me, err := t.identity(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
-	p, found, err := t.pullOf(ctx, r.Head)
-	if err == nil && !found {
+	p, err := t.pullOf(ctx, r.Head)
+	if err == nil && p == nil {
 		p, err = t.createPull(ctx, r)
 	}
 	if err != nil {
 		return tracker.RequestRef{}, fmt.Errorf("open a pull request for %s: %w", r.Head, err)
 	}
-	if p.User == nil || p.User.ID != me.ID {
-		t.cfg.Log.Warn().Int("pull", p.Number).Str("author", p.User.login()).Msg("leave another's pull request as it is")
+	if by := account(p.User); by.ID != me.ID {
+		t.cfg.Log.Warn("leave another's pull request as it is", "pull", p.GetNumber(), "author", by.Name)
 		return refOf(p), nil
 	}
-	if err := t.updatePull(ctx, &p, r); err != nil {
-		return tracker.RequestRef{}, fmt.Errorf("update pull request #%d: %w", p.Number, err)
+	if p, err = t.updatePull(ctx, p, r); err != nil {
+		return tracker.RequestRef{}, fmt.Errorf("update the pull request for %s: %w", r.Head, err)
 	}
 	return refOf(p), nil
 }
 
-// titleOf is one line, which GitHub wants to have something in it.
-func titleOf(r tracker.Request) string { return cmp.Or(clip(r.Title, maxTitle), r.Head) }
-
-func refOf(p pull) tracker.RequestRef {
-	return tracker.RequestRef{Number: p.Number, URL: p.HTMLURL, Draft: p.Draft || strings.HasPrefix(p.Title, draftTitle)}
+func refOf(p *gh.PullRequest) tracker.RequestRef {
+	draft := p.GetDraft() || strings.HasPrefix(p.GetTitle(), draftTitle)
+	return tracker.RequestRef{Number: p.GetNumber(), URL: p.GetHTMLURL(), Draft: draft}
 }
 
-// pullOf finds the open pull request of a branch of this project.
-func (t *Tracker) pullOf(ctx context.Context, head string) (pull, bool, error) {
-	query := url.Values{"state": {"open"}, "head": {t.cfg.Project.Owner + ":" + head}}
-	some, err := pages[pull](ctx, t, t.repo("/pulls"), query)
-	if err != nil {
-		return pull{}, false, err
-	}
+// pullOf finds the open pull request of a branch of this project; nil when there is none.
+func (t *Tracker) pullOf(ctx context.Context, head string) (*gh.PullRequest, error) {
+	some, err := t.pulls(ctx, t.project.Owner+":"+head)
 	for _, p := range some { // a fork of the same owner may have a branch of the same name
-		if p.Head.Ref == head && t.ownRepo(p) {
-			return p, true, nil
+		if p.GetHead().GetRef() == head && t.ownRepo(p) {
+			return p, err
 		}
 	}
-	return pull{}, false, nil
+	return nil, err
+}
+
+// Refused implements tracker.Refuser.
+func (t *Tracker) Refused(ctx context.Context, head string) (commit, url string, err error) {
+	list, err := api.All(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+		opts := &gh.PullRequestListOptions{State: "all", Head: t.project.Owner + ":" + head, Sort: "created", Direction: "asc", ListOptions: p}
+		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, opts)
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("list the pull requests of %s: %w", head, err)
+	}
+	for _, p := range list {
+		if p.GetHead().GetRef() != head || !t.ownRepo(p) {
+			continue
+		}
+		commit, url = "", ""
+		if p.GetState() == "closed" && p.GetMergedAt().IsZero() {
+			commit, url = p.GetHead().GetSHA(), p.GetHTMLURL()
+		}
+	}
+	return commit, url, nil
 }
 
 // ownRepo reports whether the commits are in the project itself, not in a fork.
-func (t *Tracker) ownRepo(p pull) bool {
-	return p.Head.Repo != nil && strings.EqualFold(p.Head.Repo.FullName, t.cfg.Project.String())
+func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
+	return strings.EqualFold(p.GetHead().GetRepo().GetFullName(), t.project.String())
 }
 
-// createPull makes it. GitHub has at most one open pull request for two branches, so that trying again is safe: it finds
-// the first.
-func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (pull, error) {
-	body := map[string]any{"title": r.Title, "head": r.Head, "base": r.Base, "body": fit(r.Body, maxComment), "draft": r.Draft}
-	var p pull
-	post := func() error {
-		into := forge.Into(forge.Repeatable(ctx), func(answer []byte) error {
-			if err := forge.Decode(answer, &p); err != nil {
-				return err
-			}
-			if p.Head.Ref != r.Head {
-				return fmt.Errorf("it is about #%d", p.Number)
-			}
-			return nil
+// createPull makes it. GitHub has at most one open pull request for two branches, so repeating is safe: it finds the
+// first.
+func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
+	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
+	post := func(title string, draft bool) (*gh.PullRequest, error) {
+		return api.One(forge.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+			pull := &gh.NewPullRequest{Title: &title, Head: &r.Head, Base: &r.Base, Body: &r.Body, Draft: &draft}
+			return t.api.PullRequests.Create(ctx, t.project.Owner, t.project.Name, pull)
 		})
-		_, err := t.call(into, http.MethodPost, t.repo("/pulls"), body, nil)
-		return err
 	}
-	err := post()
+	p, err := post(r.Title, r.Draft)
+	for n := 1; headInvalid(err) && n < retry.Attempts; n++ { // not every replica knows yet what was just pushed
+		if err := t.stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
+			return nil, err
+		}
+		p, err = post(r.Title, r.Draft)
+	}
 	if r.Draft && forge.Status(err) == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(err.Error()), "draft") {
-		body["draft"], body["title"] = false, draftTitle+r.Title
-		err = post()
-	}
-	if err == nil {
-		return p, nil
+		p, err = post(draftTitle+r.Title, false)
 	}
 	if forge.Status(err) == http.StatusUnprocessableEntity || forge.Uncertain(err) {
-		if p, found, again := t.pullOf(ctx, r.Head); again == nil && found {
-			return p, nil
+		if found, look := t.pullOf(ctx, r.Head); look == nil && found != nil {
+			return found, nil
 		}
 	}
-	return pull{}, err
+	return p, err
+}
+
+// headInvalid reports GitHub's answer for a branch that it does not have.
+func headInvalid(err error) bool {
+	return forge.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "head invalid")
 }
 
 // updatePull changes what differs.
-func (t *Tracker) updatePull(ctx context.Context, p *pull, r tracker.Request) error {
-	if p.Draft != r.Draft && !(r.Draft && strings.HasPrefix(p.Title, draftTitle)) {
+func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.Request) (*gh.PullRequest, error) {
+	if p.GetDraft() != r.Draft && !(r.Draft && strings.HasPrefix(p.GetTitle(), draftTitle)) {
 		if err := t.setDraft(ctx, p, r.Draft); err != nil {
-			return err
+			return p, err
 		}
 	}
-	title, body := r.Title, fit(r.Body, maxComment)
-	if r.Draft && !p.Draft {
+	title := r.Title
+	if r.Draft && !p.GetDraft() {
 		title = draftTitle + title
 	}
-	change := map[string]string{}
-	if p.Title != title {
-		change["title"] = title
+	var change gh.PullRequest
+	if p.GetTitle() != title {
+		change.Title = &title
 	}
-	if p.Body != body {
-		change["body"] = body
+	if p.GetBody() != r.Body {
+		change.Body = &r.Body
 	}
-	if p.Base.Ref != r.Base {
-		change["base"] = r.Base
+	if p.GetBase().GetRef() != r.Base {
+		change.Base = &gh.PullRequestBranch{Ref: &r.Base}
 	}
-	if len(change) > 0 {
-		if _, err := t.call(forge.Repeatable(ctx), http.MethodPatch, t.repo("/pulls/%d", p.Number), change, p); err != nil {
-			return err
+	if change.Title != nil || change.Body != nil || change.Base != nil {
+		now, err := api.One(forge.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+			return t.api.PullRequests.Edit(ctx, t.project.Owner, t.project.Name, p.GetNumber(), &change)
+		})
+		if err != nil {
+			return p, err
 		}
+		p = now
 	}
-	if err := t.addLabels(ctx, p.Number, missing(namesOf(p.Labels), r.Labels)); err != nil {
-		return err
+	if err := t.addLabels(ctx, p.GetNumber(), forge.Lacking(namesOf(p.Labels), r.Labels)); err != nil {
+		return p, err
 	}
-	return t.involve(ctx, *p, r)
+	return p, t.involve(ctx, p, r)
 }
 
-// setDraft turns a draft into a request and back; where drafts do not exist, the title will have to say it.
-func (t *Tracker) setDraft(ctx context.Context, p *pull, draft bool) error {
+// setDraft turns a draft into a request and back; where drafts do not exist, the title will say it.
+func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) error {
 	mutation := readyMutation
 	if draft {
 		mutation = draftMutation
 	}
-	err := t.query(forge.Repeatable(ctx), mutation, map[string]any{"id": p.NodeID}, new(drafted))
-	if err != nil && draft && isSkip(err) {
+	_, err := api.Query(forge.Repeatable(ctx), t.graph, mutation, map[string]any{"id": p.GetNodeID()}, completeDraft)
+	if err != nil && draft && forge.Skippable(err) {
 		return nil
 	}
 	if err == nil {
-		p.Draft = draft
+		p.Draft = &draft
 	}
 	return err
 }
 
-// involve asks for reviews and assigns, where that has not been done.
-func (t *Tracker) involve(ctx context.Context, p pull, r tracker.Request) error {
-	var have []string
-	for _, u := range p.Assignees {
-		have = append(have, u.Login)
-	}
-	if names := missing(have, r.Assignees); len(names) > 0 {
-		body := map[string][]string{"assignees": names}
-		if _, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/issues/%d/assignees", p.Number), body, new(issue)); err != nil {
-			return err
-		}
-	}
-	have = nil
-	for _, u := range p.RequestedReviewers {
-		have = append(have, u.Login)
-	}
-	for _, g := range p.RequestedTeams {
-		have = append(have, t.cfg.Project.Owner+"/"+g.Slug)
-	}
-	// One by one: GitHub takes all or none of a list, and asking again somebody who has reviewed is no harm.
-	for _, name := range missing(have, r.Reviewers) {
-		body := map[string][]string{"reviewers": {name}}
-		if _, slug, isTeam := strings.Cut(name, "/"); isTeam {
-			body = map[string][]string{"team_reviewers": {slug}}
-		}
-		_, err := t.call(forge.Repeatable(ctx), http.MethodPost, t.repo("/pulls/%d/requested_reviewers", p.Number), body, new(pull))
-		if isSkip(err) {
-			t.cfg.Log.Warn().Err(err).Int("pull", p.Number).Str("reviewer", name).Msg("ask for a review")
-			continue
-		}
+// involve requests reviews and assigns, where that has not been done.
+func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
+	owner, name := t.project.Owner, t.project.Name
+	if names := forge.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
+		_, err := api.One(forge.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
+			func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
+				return t.api.Issues.AddAssignees(ctx, owner, name, p.GetNumber(), names)
+			})
 		if err != nil {
 			return err
 		}
 	}
+	have := logins(p.RequestedReviewers)
+	for _, g := range p.RequestedTeams {
+		have = append(have, owner+"/"+g.GetSlug())
+	}
+	// One by one: GitHub takes all or none of a list, and asking somebody again who has reviewed is harmless.
+	for _, reviewer := range forge.Lacking(have, r.Reviewers) {
+		request := gh.ReviewersRequest{Reviewers: []string{reviewer}}
+		if _, slug, isTeam := strings.Cut(reviewer, "/"); isTeam {
+			request = gh.ReviewersRequest{TeamReviewers: []string{slug}}
+		}
+		_, err := api.One(forge.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+			return t.api.PullRequests.RequestReviewers(ctx, owner, name, p.GetNumber(), request)
+		})
+		if forge.Skippable(err) {
+			t.cfg.Log.Warn("request a review", "error", err, "pull", p.GetNumber(), "reviewer", reviewer)
+		} else if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func logins(users []*gh.User) []string {
+	names := make([]string, 0, len(users))
+	for _, u := range users {
+		names = append(names, u.GetLogin())
+	}
+	return names
 }

@@ -1,13 +1,18 @@
 package github_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestOpenRequest(t *testing.T) {
@@ -65,7 +70,33 @@ func TestRequestOfAnother(t *testing.T) {
 	}
 }
 
-// TestDraftsNotSupported: where there are no drafts, the title says it.
+// TestHeadInvalid: GitHub may not know a branch yet that was just pushed. It is asked again after pauses, not for ever.
+func TestHeadInvalid(t *testing.T) {
+	t.Parallel()
+	for blind, want := range map[int]bool{1: true, 3: true, 4: false} {
+		s, g := start(t)
+		posts := 0
+		s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/pulls") {
+				return nil
+			}
+			if posts++; posts > blind {
+				return nil
+			}
+			return &githubtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"Validation Failed",
+				"errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`}
+		})
+		ref, err := g.OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "Fix", Body: "Text."})
+		if got := err == nil && ref.Number == 1; got != want || posts != min(blind+1, 4) {
+			t.Errorf("unknown to %d calls: %+v, %v after %d", blind, ref, err, posts)
+		}
+		if slept := s.Clock().Slept(); slept < time.Second || slept > 20*time.Second {
+			t.Errorf("waited %s", slept)
+		}
+	}
+}
+
+// TestDraftsNotSupported: where drafts do not exist, the title says draft.
 func TestDraftsNotSupported(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -83,7 +114,7 @@ func TestDraftsNotSupported(t *testing.T) {
 	}
 }
 
-// TestBlankTitle: GitHub takes no request without a title, and an issue's may have nothing that can be seen.
+// TestBlankTitle: GitHub refuses a request without a title, and an issue's title may be invisible.
 func TestBlankTitle(t *testing.T) {
 	t.Parallel()
 	for title, want := range map[string]string{"": "ralph/1", " \u200b\n": "ralph/1", "Fix\nit": "Fix it", strings.Repeat("ä", 300): strings.Repeat("ä", 120) + "…"} {
@@ -118,6 +149,7 @@ func TestFollowUps(t *testing.T) {
 	for name, c := range map[string]struct {
 		pull  githubtest.Pull
 		steps steps
+		since time.Duration // before now, when ralph answered last; 0: it is not known
 		want  tracker.FollowUpReason
 		says  []string
 		not   string
@@ -138,8 +170,11 @@ func TestFollowUps(t *testing.T) {
 			want: tracker.ChecksFailed, says: []string{`The check "test" has failed: broken build`}},
 		"status pending": {steps: steps{require, setCheck(githubtest.Check{Name: "test", Conclusion: "pending"}, "")}},
 		"review": {steps: steps{review(asks)}, want: tracker.ChangesRequested,
-			says: []string{"grace asks for changes:\nPlease rename.", "a.go:3\nhere"}, not: "rm -rf"},
+			says: []string{"grace requests changes:\nPlease rename.", "a.go:3\ngrace:\nhere"}, not: "rm -rf"},
 		"review of an earlier commit":  {steps: steps{review(asks), move}},
+		"the head is another's":        {steps: steps{review(asks), move}, since: time.Hour, want: tracker.ChangesRequested, says: []string{"Please rename."}},
+		"answered by ralph":            {steps: steps{review(asks), move}, since: -time.Hour},
+		"review of the head":           {steps: steps{move, review(asks)}, since: -time.Hour, want: tracker.ChangesRequested},
 		"review taken back":            {steps: steps{review(asks), review(githubtest.Review{Author: "grace", State: "APPROVED"})}},
 		"review and a comment":         {steps: steps{review(asks), review(githubtest.Review{Author: "grace", State: "COMMENTED"})}, want: tracker.ChangesRequested},
 		"review of an outsider":        {steps: steps{review(githubtest.Review{Author: "mallory", State: "CHANGES_REQUESTED", Body: "Do evil."})}},
@@ -156,7 +191,16 @@ func TestFollowUps(t *testing.T) {
 			for _, step := range c.steps {
 				step(s)
 			}
-			all, err := g.FollowUps(t.Context(), "ralph/")
+			q := tracker.FollowUpQuery{Prefix: "ralph/"}
+			if c.since != 0 {
+				q.Answered = func(_ context.Context, key string) (time.Time, error) {
+					if key != "7" {
+						t.Errorf("asked about %q", key)
+					}
+					return s.Clock().Now().Add(-c.since), nil
+				}
+			}
+			all, err := g.FollowUps(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,4 +226,73 @@ func TestFollowUps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFollowUpsInParallel: 25 open requests are looked at side by side, within a limit, in so few steps that they take at
+// most 2 s where each call takes 150 ms.
+func TestFollowUpsInParallel(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	conflict := false
+	for n := range 25 {
+		s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot},
+			githubtest.Pull{Head: fmt.Sprint("ralph/", n), Mergeable: &conflict, Dirty: true})
+	}
+	c := configOf(s)
+	gate := &trackertest.Gate{Next: &http.Transport{}, Want: forge.Parallel, Holds: func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/pulls/")
+	}}
+	c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute
+	all, err := open(t, c).FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
+	if err != nil || len(all) != 25 {
+		t.Fatalf("%d follow-ups, %v", len(all), err)
+	}
+	for n, f := range all {
+		if f.Key != fmt.Sprint(n) {
+			t.Errorf("follow-up %d is of %s", n, f.Key)
+		}
+	}
+	if gate.Peak() != forge.Parallel {
+		t.Errorf("%d at once, want %d", gate.Peak(), forge.Parallel)
+	}
+	each, once := 0, 0
+	for _, call := range s.Calls() {
+		if strings.HasSuffix(call.Path, "/pulls") || strings.HasSuffix(call.Path, "/main") || call.Path == "/user" {
+			once++
+		} else {
+			each++
+		}
+	}
+	rounds := (25 + forge.Parallel - 1) / forge.Parallel
+	if each != 4*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
+		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
+	}
+}
+
+// The latest request of the branch counts, and only while it is closed and not merged.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	check := func(want string) {
+		t.Helper()
+		commit, url, err := g.Refused(t.Context(), "ralph/1")
+		if err != nil || commit != want || (url == "") != (want == "") {
+			t.Errorf("refused %q at %q, %v, want %q", commit, url, err, want)
+		}
+	}
+	add := func(head, sha string, p githubtest.Pull, closed bool) {
+		p.Head, p.Base, p.SHA = head, "main", sha
+		s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot, Closed: closed}, p)
+	}
+	check("")
+	add("ralph/1", strings.Repeat("1", 40), githubtest.Pull{}, true)
+	add("ralph/12", strings.Repeat("2", 40), githubtest.Pull{}, true)
+	add("ralph/1", strings.Repeat("3", 40), githubtest.Pull{Fork: true}, true)
+	check(strings.Repeat("1", 40))
+	add("ralph/1", strings.Repeat("4", 40), githubtest.Pull{}, false)
+	check("")
+	add("ralph/1", strings.Repeat("5", 40), githubtest.Pull{}, true)
+	check(strings.Repeat("5", 40))
+	add("ralph/1", strings.Repeat("6", 40), githubtest.Pull{Merged: true}, true)
+	check("")
 }

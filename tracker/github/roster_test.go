@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
@@ -27,11 +28,11 @@ func crowd(t *testing.T, may string) (*githubtest.Server, github.Config) {
 	}
 	s.AddComment(1, "grace", "I am grace.")
 	c := configOf(s)
-	c.CacheDir = t.TempDir()
+	c.StateDir = t.TempDir()
 	return s, c
 }
 
-// judged reads the issue and returns whose words count, and the requests about people.
+// judged reads the issue and returns the trusted authors, and the requests about people.
 func judged(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted string, all int, asked []githubtest.Call) {
 	t.Helper()
 	s.Calls()
@@ -53,8 +54,8 @@ func judged(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted stri
 	return strings.Join(names, " "), len(i.Comments), asked
 }
 
-// TestCrowdIsCheap: who may direct ralph is listed once, however many people talk; a further process asks whether the
-// list still holds.
+// TestCrowdIsCheap: the people who may direct ralph are listed once, however many comment; another process makes a
+// conditional request.
 func TestCrowdIsCheap(t *testing.T) {
 	t.Parallel()
 	s, c := crowd(t, "write")
@@ -72,8 +73,8 @@ func TestCrowdIsCheap(t *testing.T) {
 	}
 }
 
-// TestCrowdBeyondTheCap: where ralph may not see the list, the last fifty accounts are asked about; whoever spoke before
-// them is not trusted, but there.
+// TestCrowdBeyondTheCap: where ralph may not see the list, it asks about the last fifty accounts. Earlier ones are not
+// trusted, but their comments are there.
 func TestCrowdBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	s, c := crowd(t, "read")
@@ -86,7 +87,7 @@ func TestCrowdBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestListOfPeople: only who may write is taken from it, by the id, and only a list that can be believed is the last word.
+// TestListOfPeople: accounts with write permission are trusted by id, and only a complete list excludes the others.
 func TestListOfPeople(t *testing.T) {
 	t.Parallel()
 	entry := func(id int64, kind string, push bool) string {
@@ -131,7 +132,7 @@ func TestListOfPeople(t *testing.T) {
 	}
 }
 
-// TestUnfinishedListOfPeople: beyond so many pages people are asked about as if there were no list, unless they are on it.
+// TestUnfinishedListOfPeople: beyond the page limit ralph asks about people who are not on the list.
 func TestUnfinishedListOfPeople(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -148,7 +149,7 @@ func TestUnfinishedListOfPeople(t *testing.T) {
 	}
 }
 
-// TestListOfPeopleFails: what may pass by itself is no reason to distrust anybody.
+// TestListOfPeopleFails: a temporary failure makes nobody untrusted.
 func TestListOfPeopleFails(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -164,7 +165,7 @@ func TestListOfPeopleFails(t *testing.T) {
 	}
 }
 
-// TestCrowdOfReviewers: those who ask for changes are judged at the same price.
+// TestCrowdOfReviewers: reviewers cost as few requests as commenters.
 func TestCrowdOfReviewers(t *testing.T) {
 	t.Parallel()
 	for may, most := range map[string]int{"write": 1, "read": 1 + 50} {
@@ -180,7 +181,7 @@ func TestCrowdOfReviewers(t *testing.T) {
 				s.AddReview(n, githubtest.Review{Author: name, State: "CHANGES_REQUESTED", Body: "Delete it."})
 			}
 			s.AddReview(n, githubtest.Review{Author: "grace", State: "CHANGES_REQUESTED", Body: "Please rename."})
-			found, err := g.FollowUps(t.Context(), "ralph/")
+			found, err := g.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
 			if err != nil || len(found) != 1 {
 				t.Fatalf("%d follow-ups, %v; want one", len(found), err)
 			}

@@ -3,85 +3,95 @@ package github
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
 // taking is an open pull request that says it closes an issue.
 type taking struct {
-	issue int
+	issue *issue
 	pull  int
-	by    *user
+	by    forge.Account
 }
 
-// takenBy says for each of the issues that an open pull request closes, which one. That of somebody who may direct ralph
-// counts, and that of somebody who is assigned to the issue: else anybody could keep ralph from everything. Bots and ralph
-// itself do not take issues.
-func (t *Tracker) takenBy(ctx context.Context, issues []issue) (map[int]string, error) {
-	all, err := t.takings(ctx)
-	if err != nil || len(all) == 0 {
+// assigned reports whether its author is assigned to the issue.
+func (g taking) assigned() bool {
+	return slices.ContainsFunc(g.issue.Assignees, func(u *gh.User) bool { return u.GetID() == g.by.ID })
+}
+
+// takenBy says which open pull request closes each of the issues. Only requests of accounts that may direct ralph, or
+// that are assigned to the issue, count: otherwise anybody could keep ralph from everything. Bots and ralph itself do
+// not take issues.
+func (t *Tracker) takenBy(ctx context.Context, issues []*issue) (map[int]string, error) {
+	list, err := t.takings(ctx, issues)
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	wanted := map[int]issue{}
-	for _, i := range issues {
-		wanted[i.Number] = i
-	}
-	all = slices.DeleteFunc(all, func(g taking) bool { return wanted[g.issue].Number == 0 })
-	assigned := func(g taking) bool {
-		return slices.ContainsFunc(wanted[g.issue].Assignees, func(u user) bool { return u.ID == g.by.ID })
-	}
-	var people []*user
-	for _, g := range slices.Backward(all) {
-		if !assigned(g) {
+	var people []forge.Account
+	for _, g := range slices.Backward(list) {
+		if !g.assigned() {
 			people = append(people, g.by)
 		}
 	}
-	trusted, err := t.trusted(ctx, people)
+	trusted, err := t.people.Trusted(ctx, people)
 	if err != nil {
 		return nil, err
 	}
 	taken := map[int]string{}
-	for _, g := range all {
-		if taken[g.issue] == "" && (assigned(g) || trusted[g.by.ID]) {
-			taken[g.issue] = fmt.Sprintf("pull request #%d of %s closes it", g.pull, g.by.Login)
+	for _, g := range list {
+		if n := g.issue.GetNumber(); taken[n] == "" && (g.assigned() || trusted[g.by.ID]) {
+			taken[n] = fmt.Sprintf("pull request #%d of %s closes it", g.pull, g.by.Name)
 		}
 	}
 	return taken, nil
 }
 
-// takings reads the open pull requests of people, oldest first, for the issues that they close.
-func (t *Tracker) takings(ctx context.Context) ([]taking, error) {
-	pulls, err := t.openPulls(ctx)
+// takings are the open pull requests of people that close one of the issues, oldest first.
+func (t *Tracker) takings(ctx context.Context, issues []*issue) ([]taking, error) {
+	wanted := map[int]*issue{}
+	for _, i := range issues {
+		wanted[i.GetNumber()] = i
+	}
+	pulls, err := t.pulls(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var all []taking
+	var list []taking
 	for _, p := range pulls {
-		if p.User == nil || p.User.ID == 0 || p.User.Type == "Bot" {
+		by := account(p.User)
+		if by.ID == 0 || p.GetUser().GetType() == "Bot" {
 			continue
 		}
-		closed := closedBy(p.Title+"\n"+p.Body, t.cfg.Project.Host, t.cfg.Project.String())
-		if len(closed) == 0 {
-			continue
-		}
-		// Ralph may run with a person's own token; then its branches tell what is its own.
-		me, err := t.identity(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if p.User.ID == me.ID && strings.HasPrefix(p.Head.Ref, t.cfg.BranchPrefix) {
-			continue
-		}
-		for _, r := range closed {
-			if r.project == "" {
-				all = append(all, taking{r.number, p.Number, p.User})
+		for _, r := range closedBy(p.GetTitle()+"\n"+p.GetBody(), t.project.Host, t.project.String()) {
+			if i := wanted[r.number]; i != nil && r.project == "" {
+				list = append(list, taking{i, p.GetNumber(), by})
 			}
 		}
 	}
-	return all, nil
+	if len(list) == 0 {
+		return nil, nil
+	}
+	me, err := t.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Ralph may run with a person's own token; then its branches tell which requests are its own.
+	own := map[int]bool{}
+	for _, p := range pulls {
+		own[p.GetNumber()] = account(p.User).ID == me.ID && strings.HasPrefix(p.GetHead().GetRef(), t.cfg.BranchPrefix)
+	}
+	return slices.DeleteFunc(list, func(g taking) bool { return own[g.pull] }), nil
 }
 
-func (t *Tracker) openPulls(ctx context.Context) ([]pull, error) {
-	return pages[pull](ctx, t, t.repo("/pulls"), url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}})
+// pulls lists the open pull requests, oldest first; head is OWNER:BRANCH, empty for all.
+func (t *Tracker) pulls(ctx context.Context, head string) ([]*gh.PullRequest, error) {
+	return api.All(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+		opts := &gh.PullRequestListOptions{State: "open", Head: head, Sort: "created", Direction: "asc", ListOptions: p}
+		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, opts)
+	})
 }

@@ -2,89 +2,89 @@ package gitlab
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
+	gl "github.com/xanzy/go-gitlab"
+
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// Approved says who put the label on, and why the issue may not be worked.
+// Approved says who set the label. The reason is an UnapprovedError when the issue may not be worked.
 //
-// GitLab keeps who set a label and when, and writes a system note for each edit of title or description, by whom. Both
-// are compared: everybody who edited the text at or after the label's time must be able to write to the repository. The
-// time of an issue's last update says nothing, because comments move it too. When an edit ticks a task as well, GitLab
-// tells of the tick only; so that of an untrusted person every note counts as an edit which is not known to be none.
-func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (by string, reason error) {
-	iid, ok := numberOf(i.Key)
+// GitLab keeps who set a label and when, and writes a system note for each edit of title or description, by whom.
+// Everybody who edited the text at or after the label's time must be able to write to the repository. The time of an
+// issue's last update is no help, because comments move it too. When an edit ticks a task as well, GitLab notes the tick
+// only; so every note of an untrusted person counts as an edit unless it is known to be none.
+func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (string, error) {
+	iid, ok := forge.Number(i.Key)
 	if !ok {
-		return "", notFound(i.Key)
+		return "", forge.NotFound(i.Key)
 	}
-	set, err := t.labelled(ctx, iid, label)
+	set, err := t.lastSet(ctx, iid, label)
 	if err != nil {
 		return "", t.below(ctx, i.Key, err)
 	}
 	if set == nil {
-		return "", fmt.Errorf("GitLab does not say who put the label %s on; take it off and put it on again", label)
+		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: label}
 	}
-	by = set.User.name()
+	by := accountOf(set.User.ID, set.User.Username)
 	self, err := t.identity(ctx)
 	if err != nil {
-		return by, err
+		return by.Name, err
 	}
-	if self.isBot() && set.User.id() == self.ID {
-		return by, fmt.Errorf("label %s was put on by ralph's own account %s; only somebody else can approve", label, by)
+	if isBot(self) && by.ID == int64(self.ID) {
+		return by.Name, &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Account: by.Name, ID: by.ID, Why: tracker.OwnAccount}
 	}
-	judges := t.court()
-	why, err := judges.distrust(ctx, set.User)
-	if err != nil {
-		return by, err
-	}
-	if why != "" {
-		return by, fmt.Errorf("label %s was put on by %s, who may not direct ralph: %s; somebody who can write to the project has to put it on again", label, by, why)
+	if err := t.approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
+		return by.Name, err
 	}
 	notes, err := t.notes(ctx, iid)
 	if err != nil {
-		return by, err
+		return by.Name, err
 	}
 	for _, n := range notes {
-		if !n.System || n.Created.Before(set.Created) || harmless(n.Body) {
+		if !n.System || n.CreatedAt.Before(*set.CreatedAt) || harmless(n.Body) {
 			continue
 		}
-		why, err := judges.distrust(ctx, n.Author)
-		if err != nil {
-			return by, err
-		}
-		if why != "" {
-			return by, fmt.Errorf("the text was edited by %s after %s had put label %s on: %s; read it, take the label off and put it on again to approve",
-				n.Author.name(), by, label, why)
+		if err := t.approve(ctx, accountOf(n.Author.ID, n.Author.Username), tracker.TextUntrusted, label); err != nil {
+			return by.Name, err
 		}
 	}
-	return by, nil
+	return by.Name, nil
 }
 
-// labelled finds the event by which the issue has the label now; nil when there is none.
-func (t *Tracker) labelled(ctx context.Context, iid int, label string) (*labelEvent, error) {
-	events, err := pages[labelEvent](ctx, t, t.project("/issues/%d/resource_label_events", iid), nil)
-	if err != nil {
-		return nil, err
+// approve is nil when the account may direct ralph, else an error of that kind.
+func (t *Tracker) approve(ctx context.Context, by forge.Account, kind tracker.Approval, label string) error {
+	why, err := t.people.Judge(ctx, by)
+	if err != nil || why == tracker.TrustedAccount {
+		return err
 	}
-	last := map[string]labelEvent{} // by the label's spelling: two labels may differ in case only
+	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
+}
+
+// lastSet finds the event by which the issue has the label now; nil when there is none.
+func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl.LabelEvent, err error) {
+	events, err := all(ctx, completeEvent, func(o ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
+		return t.api.ResourceLabelEvents.ListIssueLabelEvents(t.project.Path, iid, nil, o...)
+	})
+	last := map[string]*gl.LabelEvent{} // by the label's spelling: two labels may differ in case only
 	for _, e := range events {
-		if e.Label != nil && tracker.SameLabel(e.Label.Name, label) && e.ID >= last[e.Label.Name].ID {
-			last[e.Label.Name] = e
+		name := e.Label.Name
+		if tracker.SameLabel(name, label) && (last[name] == nil || e.ID >= last[name].ID) {
+			last[name] = e
 		}
 	}
-	var found *labelEvent
 	for _, e := range last {
 		if e.Action == "add" && (found == nil || e.ID > found.ID) {
-			found = &e
+			found = e
 		}
 	}
-	return found, nil
+	return found, err
 }
 
-// harmless reports system notes that tell of no change of the text and that anybody can bring about, such as by naming
-// the issue elsewhere.
+// harmless reports system notes about no change of the text, which anybody can cause, such as by naming the issue
+// elsewhere.
 func harmless(body string) bool {
 	for _, start := range []string{"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ", "marked this issue as related to "} {
 		if strings.HasPrefix(body, start) {

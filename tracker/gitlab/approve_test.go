@@ -32,16 +32,16 @@ func TestApproved(t *testing.T) {
 		}, ""},
 		"described after by the author": {[]act{
 			label(ada), func(r *rig) { r.project.Describe(r.eve, 1, "new", false) },
-		}, "edited by eve after ada had put label no-human on"},
+		}, "eve, who has no write permission, edited the text after the label no-human was set"},
 		"described after with a ticked task": {[]act{
 			label(ada), func(r *rig) { r.project.Describe(r.eve, 1, "- [x] one\nand more", true) },
-		}, "edited by eve"},
+		}, "eve, who has no write permission, edited"},
 		"renamed after by the author": {[]act{
 			label(ada), func(r *rig) { r.project.Rename(r.eve, 1, "new") },
-		}, "edited by eve"},
+		}, "eve, who has no write permission, edited"},
 		"edited after by a reporter": {[]act{
 			label(ada), func(r *rig) { r.project.Describe(r.grace, 1, "new", false) },
-		}, "access level 20"},
+		}, "grace, who has no write permission, edited"},
 		"edited after by a maintainer": {[]act{
 			label(ada), func(r *rig) { r.project.Describe(r.ada, 1, "new", false) },
 		}, ""},
@@ -51,20 +51,20 @@ func TestApproved(t *testing.T) {
 		}, ""},
 		"something unknown done after by a stranger": {[]act{
 			label(ada), func(r *rig) { r.project.Comment(r.eve, 1, "rewrote the whole thing", true) },
-		}, "edited by eve"},
+		}, "eve, who has no write permission, edited"},
 		"mentioned and commented after by a stranger": {[]act{
 			label(ada), func(r *rig) {
 				r.project.Comment(r.eve, 1, "mentioned in issue other/project#5", true)
 				r.project.Comment(r.eve, 1, "changed the description", false)
 			},
 		}, ""},
-		"by a reporter":          {[]act{label(grace)}, "access level 20, below Developer"},
-		"by the author":          {[]act{label(func(r *rig) *gitlabtest.User { return r.eve })}, "no member"},
-		"by a bot":               {[]act{label(bot)}, "is a bot (id 77)"},
+		"by a reporter":          {[]act{label(grace)}, "grace, who has no write permission"},
+		"by the author":          {[]act{label(func(r *rig) *gitlabtest.User { return r.eve })}, "who has no write permission"},
+		"by a bot":               {[]act{label(bot)}, "(id 77), who is a bot"},
 		"first ada, then grace":  {[]act{label(ada), func(r *rig) { r.project.Unlabel(r.ada, 1, "No-Human") }, label(grace)}, "by grace"},
 		"first grace, then ada":  {[]act{label(grace), func(r *rig) { r.project.Unlabel(r.ada, 1, "No-Human") }, label(ada)}, ""},
-		"by one who left":        {[]act{label(ada), func(r *rig) { r.project.SetMember(r.ada, 0) }}, "no member"},
-		"not labelled":           {nil, "does not say who"},
+		"by one who left":        {[]act{label(ada), func(r *rig) { r.project.SetMember(r.ada, 0) }}, "who has no write permission"},
+		"not labelled":           {nil, "it is not known who set"},
 		"another spelling added": {[]act{label(ada), func(r *rig) { r.project.Label(r.eve, 1, "no-human") }}, "by eve"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestApproved(t *testing.T) {
 
 func TestApprovedListedBot(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *Config) { c.TrustedBots = []int{77} })
+	r := newRig(t, func(c *Config) { c.TrustedBots = []int64{77} })
 	bot := r.server.AddUser(gitlabtest.User{ID: 77, Username: "automation", Bot: true})
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
 	r.project.Label(bot, 1, "no-human")
@@ -96,19 +96,19 @@ func TestApprovedListedBot(t *testing.T) {
 	}
 }
 
-// TestApprovedByItself has ralph label an issue, as an agent might bring it to do.
+// TestApprovedByItself has ralph label an issue, as an agent might trick it into doing.
 func TestApprovedByItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.ralph.Bot = true
-	itself := r.tracker(t, func(c *Config) { c.TrustedBots = []int{r.ralph.ID} })
+	itself := r.tracker(t, func(c *Config) { c.TrustedBots = []int64{int64(r.ralph.ID)} })
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ralph, Labels: []string{"no-human"}})
 	if _, reason := itself.Approved(t.Context(), r.get(t, "1"), "no-human"); reason == nil || !strings.Contains(reason.Error(), "ralph's own account") {
 		t.Errorf("reason %v, want ralph's own account", reason)
 	}
 }
 
-// TestApprovedUnknown has the API fail: that is no approval, and no refusal for good either.
+// TestApprovedUnknown has the API fail: the result is neither an approval nor a final refusal.
 func TestApprovedUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

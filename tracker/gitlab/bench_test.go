@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
-// BenchmarkList measures what one listing costs, of a backlog that nobody has seen and of one that has not changed.
+// BenchmarkList measures one listing of a new backlog and of an unchanged one.
 func BenchmarkList(b *testing.B) {
 	for _, size := range []int{10, 100, 1000, 10000} {
 		for _, state := range []string{"new", "unchanged"} {
@@ -28,10 +28,10 @@ func benchmarkList(b *testing.B, size int, fresh bool) {
 		p.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n), Author: ralph, Labels: []string{"no-human"}})
 	}
 	open := func() *Tracker {
-		tr, err := New(Config{
-			Project: Project{Host: s.Host(), Path: path}, BaseURL: s.URL, Source: forge.Fixed(secret), CacheDir: b.TempDir(),
+		tr, err := New(Config{Settings: tracker.Settings{
+			Project: "http://" + s.Host() + "/" + path, BaseURL: s.URL, Token: token.Fixed(secret), StateDir: b.TempDir(),
 			MarkerKey: []byte("a key of sixteen bytes at least"),
-		})
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -3,32 +3,37 @@ package gitlab
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
 
+	gl "github.com/xanzy/go-gitlab"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 var (
-	blockedLine = regexp.MustCompile(`(?im)\bblocked by:?[ \t]+(#\d{1,9}\b(?:(?:[ \t]*(?:,|and)[ \t]*)+#\d{1,9}\b)*)`)
-	reference   = regexp.MustCompile(`#(\d{1,9})\b`)
+	blockedLine = pattern.Lazy(`(?im)\bblocked by:?[ \t]+(#\d{1,9}\b(?:(?:[ \t]*(?:,|and)[ \t]*)+#\d{1,9}\b)*)`)
+	reference   = pattern.Lazy(`#(\d{1,9})\b`)
 )
 
-// maxNamed bounds the blockers that a text can name: each may cost a request.
-const maxNamed = 50
+// Blockers that texts name cost requests: a hundred of them one.
+const (
+	maxNamed   = 50  // of one text; the others are ignored
+	maxOfText  = 20  // of them are looked up, unless they are listed; the others count as open
+	maxLookups = 200 // that one listing looks up
+)
 
-// named are the numbers of the issues that a text says must be closed first, such as in "blocked by #12 and #13". Only
+// namedIn are the numbers of the issues that a text says must be closed first, such as in "blocked by #12 and #13". Only
 // issues of the same project can be named: text by strangers must not make ralph look elsewhere.
-func named(body string, self int) []int {
+func namedIn(body string, self int) []int {
 	var out []int
-	for _, line := range blockedLine.FindAllStringSubmatch(body, -1) {
-		for _, ref := range reference.FindAllStringSubmatch(line[1], -1) {
+	for _, line := range blockedLine().FindAllStringSubmatch(body, -1) {
+		for _, ref := range reference().FindAllStringSubmatch(line[1], -1) {
 			n, err := strconv.Atoi(ref[1])
 			if err == nil && n > 0 && n != self && !slices.Contains(out, n) && len(out) < maxNamed {
 				out = append(out, n)
@@ -38,11 +43,18 @@ func named(body string, self int) []int {
 	return out
 }
 
-// blockers are what has to be closed before the issue: what its text names and what it is linked to, the latter in any
-// project.
-func (t *Tracker) blockers(ctx context.Context, i issue) ([]tracker.Blocker, error) {
-	numbers := named(i.Body, i.IID)
-	states, err := t.states(ctx, numbers)
+// add appends a blocker unless it is there.
+func add(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
+	if slices.ContainsFunc(list, func(have tracker.Blocker) bool { return have.Key == b.Key }) {
+		return list
+	}
+	return append(list, b)
+}
+
+// blockers are what has to be closed before the issue: what its text names, and what it is linked to in any project.
+func (t *Tracker) blockers(ctx context.Context, i *issue) ([]tracker.Blocker, error) {
+	numbers := namedIn(i.Body, i.IID)
+	states, err := t.states(ctx, numbers[:min(len(numbers), maxOfText)])
 	if err != nil {
 		return nil, err
 	}
@@ -59,18 +71,20 @@ func (t *Tracker) blockers(ctx context.Context, i issue) ([]tracker.Blocker, err
 		if l.ProjectID != i.ProjectID {
 			b.Key = tracker.Key(l.References.Full)
 		}
-		if !slices.ContainsFunc(out, func(have tracker.Blocker) bool { return have.Key == b.Key }) {
-			out = append(out, b)
-		}
+		out = add(out, b)
 	}
 	return out, nil
 }
 
 // links are the issues that an issue is linked to. Where an instance or a role has no links, there are none.
-func (t *Tracker) links(ctx context.Context, iid int) ([]issue, error) {
-	var links []issue
-	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
-		links, err = pages[issue](ctx, t, t.project("/issues/%d/links", iid), nil)
+func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation, err error) {
+	complete := func(l *gl.IssueRelation) bool {
+		return l.IID > 0 && l.ProjectID > 0 && l.State != "" && (l.LinkType != "is_blocked_by" || l.References != nil)
+	}
+	err = t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+		links, err = all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.IssueRelation, *gl.Response, error) {
+			return t.api.IssueLinks.ListIssueRelations(t.project.Path, iid, o...)
+		})
 		return err
 	})
 	switch forge.Status(err) {
@@ -80,17 +94,19 @@ func (t *Tracker) links(ctx context.Context, iid int) ([]issue, error) {
 	return links, err
 }
 
-// blockersOf finds the blockers of many issues at the price of few requests: each open issue says how many it blocks.
-func (t *Tracker) blockersOf(ctx context.Context, open map[int]issue, chosen []issue) (map[int][]tracker.Blocker, error) {
+// blockersOf finds the blockers of many issues with few requests: each open issue says how many it blocks.
+func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []*issue) (map[int][]tracker.Blocker, error) {
 	states := map[int]bool{}
 	for iid := range open {
 		states[iid] = true
 	}
 	var elsewhere []int
 	for _, i := range chosen {
-		for _, n := range named(i.Body, i.IID) {
-			if !states[n] && !slices.Contains(elsewhere, n) {
+		left := maxOfText
+		for _, n := range namedIn(i.Body, i.IID) {
+			if !states[n] && !slices.Contains(elsewhere, n) && left > 0 && len(elsewhere) < maxLookups {
 				elsewhere = append(elsewhere, n)
+				left--
 			}
 		}
 	}
@@ -103,13 +119,13 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]issue, chosen []i
 	}
 	out := map[int][]tracker.Blocker{}
 	for _, i := range chosen {
-		out[i.IID] = known(named(i.Body, i.IID), states)
+		out[i.IID] = known(namedIn(i.Body, i.IID), states)
 	}
 	return out, t.addLinked(ctx, open, out)
 }
 
-// addLinked asks the issues that block others whom they block.
-func (t *Tracker) addLinked(ctx context.Context, open map[int]issue, out map[int][]tracker.Blocker) error {
+// addLinked asks the issues that block others which ones.
+func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[int][]tracker.Blocker) error {
 	var mu sync.Mutex
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(parallelReads)
@@ -122,8 +138,8 @@ func (t *Tracker) addLinked(ctx context.Context, open map[int]issue, out map[int
 			mu.Lock()
 			defer mu.Unlock()
 			for _, l := range links {
-				if l.LinkType == "blocks" && l.ProjectID == i.ProjectID && !slices.ContainsFunc(out[l.IID], func(b tracker.Blocker) bool { return b.Key == strconv.Itoa(i.IID) }) {
-					out[l.IID] = append(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
+				if l.LinkType == "blocks" && l.ProjectID == i.ProjectID {
+					out[l.IID] = add(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
 				}
 			}
 			return err
@@ -133,17 +149,16 @@ func (t *Tracker) addLinked(ctx context.Context, open map[int]issue, out map[int
 		return err
 	}
 	for iid := range out {
-		slices.SortStableFunc(out[iid], func(a, b tracker.Blocker) int { return atoi(a.Key) - atoi(b.Key) })
+		slices.SortStableFunc(out[iid], func(a, b tracker.Blocker) int {
+			x, _ := forge.Number(a.Key)
+			y, _ := forge.Number(b.Key)
+			return x - y
+		})
 	}
 	return nil
 }
 
-func atoi(s string) int {
-	n, _ := strconv.Atoi(s) // a key made from a number
-	return n
-}
-
-// known are the blockers of those numbers; one whose state cannot be known counts as open.
+// known are the blockers of those numbers; one whose state is unknown counts as open.
 func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 	for _, n := range numbers {
 		isOpen, seen := states[n]
@@ -152,21 +167,16 @@ func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 	return out
 }
 
-// states tells of issues by their numbers whether they are open. What does not exist is not in it.
+// states says which issues are open, by number. It has only issues that exist.
 func (t *Tracker) states(ctx context.Context, numbers []int) (map[int]bool, error) {
 	out := map[int]bool{}
-	numbers = slices.Sorted(slices.Values(numbers))
-	for some := range slices.Chunk(numbers, perPage) {
-		query := url.Values{"state": {"all"}, "scope": {"all"}}
-		for _, n := range some {
-			query.Add("iids[]", strconv.Itoa(n))
-		}
-		raw, err := pages[listed](ctx, t, t.project("/issues"), query)
+	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), perPage) {
+		raw, err := t.rawIssues(ctx, gl.ListProjectIssuesOptions{State: gl.Ptr("all"), Scope: gl.Ptr("all"), IIDs: &some})
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range raw {
-			if i, err := r.decode(); err == nil {
+		for _, text := range raw {
+			if i, err := forge.Decode(*text, completeIssue); err == nil {
 				out[i.IID] = i.State == "opened"
 			}
 		}

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker/forge"
@@ -21,55 +20,68 @@ const (
 	maxPages = 1000
 )
 
-// unlimited lets every request pass: the stack below knows the limits.
-type unlimited struct{}
-
-func (unlimited) Wait(context.Context) error { return nil }
-
-// project is a path below the project.
-func (t *Tracker) project(format string, args ...any) string {
-	return "projects/" + gl.PathEscape(t.cfg.Project.Path) + fmt.Sprintf(format, args...)
+// one makes a call whose answer is one complete thing.
+func one[T any](ctx context.Context, complete func(*T) bool, call func(...gl.RequestOptionFunc) (*T, *gl.Response, error)) (*T, error) {
+	v, resp, err := call(gl.WithContext(forge.Expect(ctx, complete)))
+	return v, explain(ctx, resp, err)
 }
 
-// get reads something into out.
-func (t *Tracker) get(ctx context.Context, path string, out any) error {
-	_, err := t.call(ctx, http.MethodGet, path, nil, nil, out)
-	return err
+// pages is the call for one page of a list; the options choose the page.
+type pages[T any] func(...gl.RequestOptionFunc) ([]*T, *gl.Response, error)
+
+// all reads a list to its end.
+func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*T, error) {
+	var list []*T
+	err := each(ctx, complete, call, func(some []*T) bool {
+		list = append(list, some...)
+		return true
+	})
+	return list, err
 }
 
-// one makes a request whose answer is one whole thing.
-func one[T forge.Part](ctx context.Context, t *Tracker, method, path string, body any) (T, error) {
-	var out T
-	_, err := t.call(ctx, method, path, nil, body, &out)
-	return out, err
+// each gives each page to take, until it returns false. It goes by the links that GitLab gives: positions where it has
+// them for this list, so that nothing is missed or read twice when the list changes meanwhile, else numbers.
+func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], take func([]*T) bool) error {
+	ctx = forge.ExpectList(ctx, complete)
+	query := url.Values{"per_page": {strconv.Itoa(perPage)}}
+	for range maxPages {
+		some, resp, err := call(gl.WithContext(ctx), gl.WithKeysetPaginationParameters("?"+query.Encode()))
+		if err != nil {
+			return explain(ctx, resp, err)
+		}
+		if !take(some) || !follow(query, resp) {
+			return nil
+		}
+	}
+	return fmt.Errorf("list has more than %d pages", maxPages)
 }
 
-// call makes one request and decodes its answer into out, a pointer or an io.Writer; nil: the answer
-// tells nothing.
-func (t *Tracker) call(ctx context.Context, method, path string, query url.Values, body, out any) (*gl.Response, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+// follow makes query choose the next page; false when there is none. Only the position of a link is used: behind a proxy
+// its host may be unreachable.
+func follow(query url.Values, resp *gl.Response) bool {
+	if next, err := url.Parse(resp.NextLink); err == nil {
+		if cursor := next.Query().Get("cursor"); cursor != "" && cursor != query.Get("cursor") {
+			query.Set("cursor", cursor)
+			return true
+		}
 	}
-	// The stack decodes, so that an answer of another form is as one that was cut.
-	if _, raw := out.(io.Writer); out != nil && !raw {
-		ctx, out = forge.Decoded(ctx, out), nil
+	if now, _ := strconv.Atoi(query.Get("page")); resp.NextPage > max(now, 1) {
+		query.Set("page", strconv.Itoa(resp.NextPage))
+		return true
 	}
-	ask := func(r *retryablehttp.Request) error {
-		r.URL.RawQuery = query.Encode()
-		return nil
-	}
-	req, err := t.api.NewRequest(method, path, body, []gl.RequestOptionFunc{gl.WithContext(ctx), ask})
+	return false
+}
+
+// do makes a request below the project for which go-gitlab has no fitting method.
+func (t *Tracker) do(method, path string, opts, out any, options []gl.RequestOptionFunc) (*gl.Response, error) {
+	req, err := t.api.NewRequest(method, "projects/"+gl.PathEscape(t.project.Path)+path, opts, options)
 	if err != nil {
-		return nil, fmt.Errorf("make request %s %s: %w", method, path, err)
+		return nil, err
 	}
-	resp, err := t.api.Do(req, out)
-	if err != nil {
-		return nil, explain(ctx, resp, err)
-	}
-	return resp, nil
+	return t.api.Do(req, out)
 }
 
-// explain turns what go-gitlab returned into the seam's errors.
+// explain turns go-gitlab's error into the seam's.
 func explain(ctx context.Context, resp *gl.Response, err error) error {
 	var raw *http.Response
 	if resp != nil {
@@ -77,55 +89,60 @@ func explain(ctx context.Context, resp *gl.Response, err error) error {
 	}
 	message := ""
 	var refused *gl.ErrorResponse
-	if errors.As(err, &refused) && json.Valid(refused.Body) { // else a page made for browsers
+	if errors.As(err, &refused) && json.Valid(refused.Body) { // else a page for browsers
 		message = refused.Message
 	}
 	return forge.Explain(ctx, raw, message, err)
 }
 
-// pages reads a list to its end, by the links that GitLab gives: positions where it knows them for this list, so that
-// nothing is missed or read twice when the list changes meanwhile, else numbers.
-func pages[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values) ([]T, error) {
-	var all []T
-	err := eachPage(ctx, t, path, query, func(some []T) bool {
-		all = append(all, some...)
-		return true
-	})
-	return all, err
+// issue has what ralph reads of an issue. go-gitlab's type lacks the count of blocked issues, and panics on an issue
+// without an id.
+type issue struct {
+	IID       int             `json:"iid"`
+	ProjectID int             `json:"project_id"`
+	Title     string          `json:"title"`
+	Body      string          `json:"description"`
+	State     string          `json:"state"`
+	Type      string          `json:"issue_type"`
+	WebURL    string          `json:"web_url"`
+	Author    *gl.BasicUser   `json:"author"`
+	Assignees []*gl.BasicUser `json:"assignees"`
+	Labels    []string        `json:"labels"`
+	Weight    int             `json:"weight"`
+	Created   time.Time       `json:"created_at"`
+	Updated   time.Time       `json:"updated_at"`
+	Merges    int             `json:"merge_requests_count"`  // of requests that close it, in any state
+	Blocking  int             `json:"blocking_issues_count"` // how many open issues wait for it; absent where links cannot block
+	Milestone struct {
+		Title string `json:"title"`
+	} `json:"milestone"`
 }
 
-// eachPage gives each page to take, until it returns false.
-func eachPage[T forge.Part](ctx context.Context, t *Tracker, path string, query url.Values, take func([]T) bool) error {
-	q := url.Values{}
-	for k, v := range query {
-		q[k] = v
-	}
-	q.Set("per_page", strconv.Itoa(perPage))
-	for range maxPages {
-		var some forge.List[T]
-		resp, err := t.call(ctx, http.MethodGet, path, q, nil, &some)
-		if err != nil {
-			return err
-		}
-		if !take(some) || !follow(q, resp) {
-			return nil
-		}
-	}
-	return fmt.Errorf("list %s: more than %d pages", path, maxPages)
+// The following say which answers are complete: they have the fields that ralph decides by. An account inside something
+// else is absent, as of deleted ones, or complete.
+
+func named(u *gl.BasicUser) bool { return u == nil || u.ID > 0 && u.Username != "" }
+
+func completeUser(u *gl.User) bool { return u.ID > 0 && u.Username != "" }
+
+// completeIssue needs the labels too: an issue without them would seem to be ralph's no more.
+func completeIssue(i *issue) bool {
+	return i.IID > 0 && i.ProjectID > 0 && (i.State == "opened" || i.State == "closed") && i.Labels != nil && named(i.Author)
 }
 
-// follow makes q ask for the next page; false when there is none. Of a link only the position is taken: behind a proxy
-// its host may be one that nobody else knows.
-func follow(q url.Values, resp *gl.Response) bool {
-	if next, err := url.Parse(resp.NextLink); err == nil {
-		if cursor := next.Query().Get("cursor"); cursor != "" && cursor != q.Get("cursor") {
-			q.Set("cursor", cursor)
-			return true
-		}
-	}
-	if now, _ := strconv.Atoi(q.Get("page")); resp.NextPage > max(now, 1) {
-		q.Set("page", strconv.Itoa(resp.NextPage))
-		return true
-	}
-	return false
+func completeNote(n *gl.Note) bool {
+	return n.ID > 0 && n.CreatedAt != nil && (n.Author.ID == 0) == (n.Author.Username == "")
 }
+
+// completeMerge does not need the head, which a new request does not have at once.
+func completeMerge(m *gl.MergeRequest) bool {
+	return m.IID > 0 && m.WebURL != "" && m.State != "" && m.SourceBranch != "" && m.TargetBranch != "" && m.TargetProjectID > 0 &&
+		m.Labels != nil && named(m.Author) && (m.HeadPipeline == nil || m.HeadPipeline.ID > 0 && m.HeadPipeline.Status != "")
+}
+
+func completeEvent(e *gl.LabelEvent) bool {
+	return e.ID > 0 && e.Action != "" && e.CreatedAt != nil && (e.User.ID == 0) == (e.User.Username == "") &&
+		(e.Label.ID == 0 || e.Label.Name != "")
+}
+
+func completeLabel(l *gl.Label) bool { return l.Name != "" }

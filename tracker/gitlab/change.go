@@ -2,9 +2,11 @@ package gitlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
 
@@ -12,9 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// Change edits labels and state in one write, by difference, so that what others change meanwhile stays.
+// Change edits labels and state in one write, by difference, so that other changes made meanwhile stay.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
-	release, err := t.writing.lock(ctx, key)
+	release, err := t.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -23,21 +25,20 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	if err != nil {
 		return err
 	}
-	var add, remove []string
-	for _, l := range c.RemoveLabels {
-		for _, have := range i.Labels {
-			if tracker.SameLabel(have, l) && !slices.Contains(remove, have) {
-				remove = append(remove, have)
-			}
-		}
-	}
+	remove := slices.DeleteFunc(slices.Clone(i.Labels), func(have string) bool {
+		return len(forge.Lacking(c.RemoveLabels, []string{have})) > 0
+	})
+	var add []string
 	for _, l := range c.AddLabels {
-		if !hasAll(i.Labels, []string{l}) {
-			add = append(add, l)
+		if err := checkLabel(l); err != nil {
+			return err
 		}
 	}
-	if add, err = t.spellings(ctx, add); err != nil {
-		return err
+	for _, l := range forge.Lacking(i.Labels, c.AddLabels) {
+		if l, err = t.spelling(ctx, l); err != nil {
+			return err
+		}
+		add = append(add, l)
 	}
 	var body gl.UpdateIssueOptions
 	if len(add) > 0 {
@@ -46,27 +47,99 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	if len(remove) > 0 {
 		body.RemoveLabels = (*gl.LabelOptions)(&remove)
 	}
+	want := i.State
 	if c.Close && i.State == "opened" {
-		body.StateEvent = gl.Ptr("close")
+		want, body.StateEvent = "closed", gl.Ptr("close")
+	} else if c.Reopen && i.State == "closed" {
+		want, body.StateEvent = "opened", gl.Ptr("reopen")
 	}
 	if body == (gl.UpdateIssueOptions{}) {
 		return nil
 	}
-	var is issue
-	_, err = t.call(forge.Into(ctx, about(i.IID, &is)), http.MethodPut, t.project("/issues/%d", i.IID), nil, &body, nil)
+	is, err := t.issue(ctx, http.MethodPut, i.IID, &body)
 	if err != nil {
 		return t.below(ctx, key, err)
 	}
-	if body.StateEvent != nil && is.State != "closed" {
-		return &tracker.UnavailableError{Err: fmt.Errorf("close #%s: GitLab took it, and says that it is %s", key, is.State)}
+	if body.StateEvent != nil && is.State != want {
+		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s", *body.StateEvent, key, is.State)}
 	}
-	return t.checkChange(is, key, add, remove)
+	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
+	if kept || len(forge.Lacking(is.Labels, add)) > 0 { // GitLab ignores labels that a role may not set
+		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; give the token's account the role Reporter or higher in %s", key, t.project)}
+	}
+	return nil
 }
 
-// checkChange looks whether the labels are what was asked for: GitLab ignores those that a role may not set.
-func (t *Tracker) checkChange(is issue, key string, add, remove []string) error {
-	if !hasAll(is.Labels, add) || slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) }) {
-		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; give the token's account the role Reporter or higher in %s", key, t.cfg.Project)}
+// checkLabel refuses names that GitLab cannot have.
+func checkLabel(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return errors.New("set label: it has no name")
+	case strings.Contains(name, ","):
+		return fmt.Errorf("set label %q: GitLab's labels have no commas", name)
+	}
+	return nil
+}
+
+// spelling is how the project, or a group above it, spells a label; the name itself when there is none yet. GitLab tells
+// labels apart by case, and would make a second one.
+func (t *Tracker) spelling(ctx context.Context, name string) (string, error) {
+	t.mu.Lock()
+	known, ok := t.labels[strings.ToLower(name)]
+	t.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	found, err := t.spellingsOf(ctx, name)
+	if err != nil || len(found) == 0 {
+		return name, err
+	}
+	spelt := found[0]
+	if slices.Contains(found, name) {
+		spelt = name
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.labels[strings.ToLower(name)] = spelt
+	return spelt, nil
+}
+
+// spellingsOf finds the labels of that name, whatever their case.
+func (t *Tracker) spellingsOf(ctx context.Context, name string) ([]string, error) {
+	name = strings.TrimSpace(name)
+	list, err := all(ctx, completeLabel, func(o ...gl.RequestOptionFunc) ([]*gl.Label, *gl.Response, error) {
+		return t.api.Labels.ListLabels(t.project.Path, &gl.ListLabelsOptions{Search: &name}, o...)
+	})
+	var found []string
+	for _, l := range list {
+		if tracker.SameLabel(l.Name, name) && !slices.Contains(found, l.Name) { // a group may have it too
+			found = append(found, l.Name)
+		}
+	}
+	return found, err
+}
+
+// CreateLabels makes the labels that do not exist.
+func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if err := checkLabel(name); err != nil {
+			return err
+		}
+		name = strings.TrimSpace(name)
+		found, err := t.spellingsOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			continue
+		}
+		_, err = one(ctx, completeLabel, func(o ...gl.RequestOptionFunc) (*gl.Label, *gl.Response, error) {
+			opts := &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr("#6699cc"), Description: gl.Ptr("used by ralph")}
+			return t.api.Labels.CreateLabel(t.project.Path, opts, o...)
+		})
+		if err != nil && forge.Status(err) != http.StatusConflict { // somebody made it meanwhile
+			return fmt.Errorf("create label %q: %w", name, err)
+		}
 	}
 	return nil
 }

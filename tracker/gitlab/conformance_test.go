@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, trackertest.Harness{New: seeded, Many: 230})
+	trackertest.Run(t, trackertest.Harness{New: seeded, Many: 230, Commands: true})
 }
 
 func TestConformanceOlderGitLab(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, trackertest.Harness{Many: 230, New: func(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
+	trackertest.Run(t, trackertest.Harness{Many: 230, Commands: true, New: func(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		r := newRig(t)
 		r.server.WithoutKeyset()
 		return r.seed(t, seeds)
@@ -27,7 +28,7 @@ func TestConformanceOlderGitLab(t *testing.T) {
 }
 
 func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
-	return newRig(t, func(c *Config) { c.CacheDir = t.TempDir() }).seed(t, seeds)
+	return newRig(t, func(c *Config) { c.StateDir = t.TempDir() }).seed(t, seeds)
 }
 
 // seed names the blockers of an issue in its text, as people do where links cannot block.
@@ -55,17 +56,62 @@ func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	}
 	b.Reports = func(t *testing.T, key string) []string {
 		var out []string
-		for _, n := range r.project.Notes(r.ralph, atoi(key)) {
-			text, _, found := strings.Cut(n, "\n\n<!-- ralph:report ")
-			if !found {
+		for _, n := range r.project.Notes(r.ralph, number(key)) {
+			mark, text, found := strings.Cut(n, "\n")
+			if !found || !strings.HasPrefix(mark, "<!-- ralph:report ") {
 				t.Errorf("a note of ralph's has no marker: %q", n)
 			}
 			out = append(out, text)
 		}
 		return out
 	}
-	b.Version = func(_ *testing.T, key string) string { return fmt.Sprint(r.project.Writes(atoi(key))) }
+	b.Talk = r.talk()
+	b.Version = func(_ *testing.T, key string) string { return fmt.Sprint(r.project.Writes(number(key))) }
 	return b
+}
+
+func (r *rig) talk() *trackertest.Talk {
+	who := func(trusted bool) *gitlabtest.User {
+		if trusted {
+			return r.ada
+		}
+		return r.eve
+	}
+	note := func(id string) int { return number(id[strings.LastIndexByte(id, '/')+1:]) }
+	return &trackertest.Talk{
+		Again: func(t *testing.T) tracker.Tracker { return r.tracker(t) },
+		Say: func(_ *testing.T, trusted bool, number int, request bool, body string) string {
+			if request {
+				return fmt.Sprintf("merge_requests/%d/notes/%d", number, r.project.NoteOn(number, who(trusted), body))
+			}
+			return fmt.Sprintf("issues/%d/notes/%d", number, r.project.Comment(who(trusted), number, body, false))
+		},
+		Remark: func(_ *testing.T, trusted bool, request int, body string) string {
+			return r.project.Discuss(request, gitlabtest.Thread{By: who(trusted), Body: body, Resolvable: true, Path: "a.go", Line: 3})
+		},
+		Reply: func(_ *testing.T, trusted bool, request int, thread, body string) string {
+			return fmt.Sprintf("merge_requests/%d/notes/%d", request, r.project.Answer(request, thread, who(trusted), body))
+		},
+		React: func(_ *testing.T, id, emoji string) { r.project.Award(r.ada, note(id), emoji) },
+		Signs: func(_ *testing.T, id string) (signs []string) {
+			for _, a := range r.project.Awards(note(id)) {
+				if emoji, ours := strings.CutSuffix(a, " by ralph"); ours {
+					signs = append(signs, emoji)
+				}
+			}
+			return signs
+		},
+		Texts: func(_ *testing.T, number int, request bool) []string {
+			if request {
+				return r.project.MergeNotes(r.ralph, number)
+			}
+			return r.project.Notes(r.ralph, number)
+		},
+		Thread: func(_ *testing.T, request int, thread string) []string { return r.project.Said(request, thread) },
+		Foreign: func(*testing.T) int {
+			return r.project.AddMerge(gitlabtest.Merge{Title: "Mine", Source: "ralph/9", Target: "main", Author: r.ada})
+		},
+	}
 }
 
 // withoutCommas spells the suite's label "type: x, y" as GitLab's labels can be spelt, and hides the label that carries
@@ -106,4 +152,9 @@ func suiteLabels(labels []string) []string {
 		out = append(out, strings.ReplaceAll(l, ";", ","))
 	}
 	return out
+}
+
+func number(key string) int {
+	n, _ := forge.Number(key) // a key of this test's
+	return n
 }

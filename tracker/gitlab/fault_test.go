@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// wayOfOneIssue does with one issue what a run does, the steps each tried again until they succeed, as sweeps do.
+// wayOfOneIssue makes a run's calls for one issue, and retries each step until it succeeds, as sweeps do.
 func wayOfOneIssue(ctx context.Context, tr *Tracker) error {
 	const key = "1"
 	steps := []func() error{
@@ -41,7 +41,7 @@ func wayOfOneIssue(ctx context.Context, tr *Tracker) error {
 		func() error {
 			return tr.Change(ctx, key, tracker.Change{AddLabels: []string{"in-review"}, RemoveLabels: []string{"no-human"}})
 		},
-		func() error { _, err := tr.FollowUps(ctx, "ralph/"); return err },
+		func() error { _, err := tr.FollowUps(ctx, tracker.FollowUpQuery{Prefix: "ralph/"}); return err },
 	}
 	for n, step := range steps {
 		for try := 1; ; try++ {
@@ -66,7 +66,7 @@ func wayOfOneIssue(ctx context.Context, tr *Tracker) error {
 	return nil
 }
 
-// errNotApproved is how a sweep leaves an issue for the next one.
+// errNotApproved leaves an issue to the next sweep.
 var errNotApproved = errors.New("not approved")
 
 // always are the faults that each call meets.
@@ -74,8 +74,8 @@ func always() []gitlabtest.Fault {
 	return []gitlabtest.Fault{{}, {After: true}, {Mistyped: true}, {Hang: true}, {Status: 200}}
 }
 
-// inTurn are the faults of which each call meets two: they differ in what forge makes of them, which has tests of its
-// own.
+// inTurn are further faults, of which each call meets two. They differ only inside package forge, which has its own
+// tests.
 func inTurn() []gitlabtest.Fault {
 	return []gitlabtest.Fault{
 		{Truncate: true}, {Garbage: true},
@@ -89,10 +89,10 @@ func inTurn() []gitlabtest.Fault {
 	}
 }
 
-// faultRig is a project with everything that a whole way asks for.
+// faultRig is a project with everything that a run asks for.
 func faultRig(t *testing.T, timeout time.Duration) *rig {
 	t.Helper()
-	r := newRig(t, func(c *Config) { c.Timeout = timeout })
+	r := newRig(t, func(c *Config) { c.HTTP.Timeout = timeout })
 	r.project.AddLabel("In-Review", false)
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve, Description: "blocked by #2 and #9"})
 	r.project.AddIssue(gitlabtest.Issue{Title: "y", Author: r.ada})
@@ -103,8 +103,8 @@ func faultRig(t *testing.T, timeout time.Duration) *rig {
 	return r
 }
 
-// TestFaultAtEveryCall makes each call of a whole way go wrong, one at a time, in every way. Afterwards the issue is in
-// the right state, with one report and one request.
+// TestFaultAtEveryCall makes each call of a run fail in every way, one at a time. Afterwards the issue is in the right
+// state, with one report and one request.
 func TestFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	plain := faultRig(t, 0)
@@ -144,7 +144,7 @@ func checkFault(t *testing.T, n int, f gitlabtest.Fault) {
 		return
 	}
 	notes := r.project.Notes(r.ralph, 1)
-	if len(notes) != 1 || !strings.HasPrefix(notes[0], "Done.") {
+	if len(notes) != 1 || !strings.HasSuffix(notes[0], "\nDone.") {
 		t.Errorf("%s: reports are %q, want one that says done", what(), notes)
 	}
 	if diff := cmp.Diff([]string{"In-Review"}, r.project.IssueLabels(1)); diff != "" {

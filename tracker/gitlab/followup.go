@@ -3,167 +3,228 @@ package gitlab
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	gl "github.com/xanzy/go-gitlab"
+
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// Feedback is for a prompt; GitLab keeps the rest.
+// Feedback goes into a prompt; GitLab keeps the rest.
 const (
 	maxFeedback = 32 << 10 // bytes in all
 	maxPart     = 8 << 10  // bytes of one log or note
+	maxLogs     = 5        // failed jobs whose logs are read
 )
 
 // FollowUps lists ralph's own open requests that need another run, oldest first. A request has one follow-up: a conflict
-// counts first, then what a person asks for, then checks; its feedback has all of them. A conflict that GitLab has not
-// worked out yet is none.
-func (t *Tracker) FollowUps(ctx context.Context, prefix string) ([]tracker.FollowUp, error) {
+// counts first, then a person's request, then checks; its feedback has all of them. A conflict that GitLab has not
+// computed yet is none.
+func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{
-		"state": {"opened"}, "scope": {"all"}, "author_id": {strconv.Itoa(self.ID)}, "order_by": {"created_at"}, "sort": {"asc"},
-	}
-	all, err := pages[merge](ctx, t, t.project("/merge_requests"), query)
+	opts := gl.ListProjectMergeRequestsOptions{AuthorID: gl.Ptr(self.ID), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	list, err := all(ctx, completeMerge, t.requests(opts))
 	if err != nil {
 		return nil, err
 	}
-	var out []tracker.FollowUp
 	seen := map[int]bool{}
-	judges := t.court()
-	for _, m := range all {
-		key, ours := strings.CutPrefix(m.Source, prefix)
-		if !ours || key == "" || seen[m.IID] || m.Author.id() != self.ID || !m.own() {
-			continue
-		}
+	mine := slices.DeleteFunc(list, func(m *gl.MergeRequest) bool {
+		key, ours := strings.CutPrefix(m.SourceBranch, q.Prefix)
+		again := seen[m.IID]
 		seen[m.IID] = true
-		f, err := t.followUp(ctx, judges, m.IID)
+		return !ours || key == "" || again || account(m.Author).ID != int64(self.ID) || !own(m)
+	})
+	return forge.Each(ctx, mine, func(ctx context.Context, m *gl.MergeRequest) (tracker.FollowUp, bool, error) {
+		key := strings.TrimPrefix(m.SourceBranch, q.Prefix)
+		answered, err := q.AnsweredFor(ctx, key)
 		if err != nil {
-			return nil, fmt.Errorf("look at merge request !%d: %w", m.IID, err)
+			return tracker.FollowUp{}, false, err
 		}
-		if f != nil {
-			f.Key = key
-			out = append(out, *f)
+		f, err := t.followUp(ctx, m.IID, answered)
+		if err != nil {
+			return f, false, fmt.Errorf("check merge request !%d: %w", m.IID, err)
 		}
-	}
-	return out, nil
+		f.Key = key
+		return f, f.Reason != "", nil
+	})
 }
 
-// followUp looks at one request; nil when it needs nothing.
-func (t *Tracker) followUp(ctx context.Context, judges *court, iid int) (*tracker.FollowUp, error) {
-	m, err := one[merge](ctx, t, http.MethodGet, t.project("/merge_requests/%d", iid), nil)
-	if err != nil {
-		return nil, err
+// followUp checks one request, where ralph has answered people up to a time; zero: not known. Its reason is empty when it
+// needs nothing.
+func (t *Tracker) followUp(ctx context.Context, iid int, answered time.Time) (f tracker.FollowUp, err error) {
+	m, err := one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.GetMergeRequest(t.project.Path, iid, nil, o...)
+	})
+	if err != nil || m.State != "opened" {
+		return f, err
 	}
-	if m.State != "opened" {
-		return nil, nil
-	}
-	f := tracker.FollowUp{Request: ref(m), Head: m.Source, Commit: m.SHA}
-	var said []string
-	note := func(reason tracker.FollowUpReason, feedback string, at time.Time) {
+	f = tracker.FollowUp{Request: ref(m), Head: m.SourceBranch, Commit: m.SHA}
+	var parts []string
+	note := func(reason tracker.FollowUpReason, feedback string, at *time.Time) {
 		if f.Reason == "" {
 			f.Reason = reason
 		}
-		if at.After(f.At) {
-			f.At = at
+		if at != nil && at.After(f.At) {
+			f.At = *at
 		}
-		said = append(said, feedback)
+		parts = append(parts, feedback)
 	}
-	if m.Conflicts || m.Status == "conflict" {
-		note(tracker.Conflict, fmt.Sprintf("The branch conflicts with %s.", m.Target), m.Updated)
+	if m.HasConflicts || m.DetailedMergeStatus == "conflict" {
+		note(tracker.Conflict, fmt.Sprintf("The branch conflicts with %s.", m.TargetBranch), m.UpdatedAt)
 	}
-	asked, at, err := t.asked(ctx, judges, m)
+	requested, threads, at, err := t.requested(ctx, m, answered)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	if asked != "" {
-		note(tracker.ChangesRequested, asked, at)
+	f.Threads = threads
+	if requested != "" {
+		note(tracker.ChangesRequested, requested, nil)
 	}
 	if p := m.HeadPipeline; p != nil && p.Status == "failed" {
-		log, err := t.failures(ctx, *p)
+		log, err := t.failures(ctx, p)
 		if err != nil {
-			return nil, err
+			return f, err
 		}
-		note(tracker.ChecksFailed, log, p.Updated)
+		note(tracker.ChecksFailed, log, p.UpdatedAt)
 	}
-	if f.Reason == "" {
-		return nil, nil
+	if requested != "" { // a later time would answer what did not fit
+		f.At = at
 	}
-	f.Feedback = cut(strings.Join(said, "\n\n"), maxFeedback)
-	return &f, nil
+	f.Feedback = tracker.Cut(strings.Join(parts, "\n\n"), maxFeedback)
+	return f, nil
 }
 
-// asked collects what trusted people said since the head commit was pushed: open discussions that can be resolved, and
-// what else they said when a reviewer formally requests changes. The time of the push is GitLab's, not the commit's,
-// which the agent could choose.
-func (t *Tracker) asked(ctx context.Context, judges *court, m merge) (string, time.Time, error) {
-	var last time.Time
+// requested collects what trusted people wrote since the head commit was pushed, or before that and after what ralph has
+// answered, for the push may have been another's: open discussions that can be resolved, and their other notes when a
+// reviewer formally requests changes. The time of the push is GitLab's, not the commit's, which the agent could choose.
+func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered time.Time) (text string, ids []string, last time.Time, err error) {
 	pushed, err := t.pushed(ctx, m)
 	if err != nil {
-		return "", last, err
+		return "", nil, last, err
 	}
-	threads, err := pages[discussion](ctx, t, t.project("/merge_requests/%d/discussions", m.IID), nil)
+	if !answered.IsZero() && answered.Before(pushed) {
+		pushed = answered
+	}
+	threads, err := t.discussions(ctx, m.IID)
 	if err != nil {
-		return "", last, err
+		return "", nil, last, err
 	}
-	formal := m.Status == "requested_changes"
-	var open []note
+	formal := m.DetailedMergeStatus == "requested_changes"
+	var open []*gl.Note
+	in := map[int]string{} // threads by note
 	for _, d := range threads {
 		for _, n := range d.Notes {
 			wanted := n.Resolvable && !n.Resolved || !n.Resolvable && formal
-			if n.System || n.Internal || n.Secret || !wanted || !n.Created.After(pushed) {
-				continue
+			if _, _, command := tracker.ParseCommand(n.Body); wanted && !command && !forge.IsOwn(n.Body) && public(n) && n.CreatedAt.After(pushed) {
+				open = append(open, n)
+				if n.Resolvable {
+					in[n.ID] = d.ID
+				}
 			}
-			open = append(open, n)
 		}
 	}
-	newest := slices.SortedStableFunc(slices.Values(open), func(a, b note) int { return b.Created.Compare(a.Created) })
-	var people []*user
-	for _, n := range newest {
-		people = append(people, n.Author)
+	slices.SortStableFunc(open, func(a, b *gl.Note) int { return a.CreatedAt.Compare(*b.CreatedAt) })
+	var people []forge.Account
+	for _, n := range slices.Backward(open) {
+		people = append(people, accountOf(n.Author.ID, n.Author.Username))
 	}
-	trusted, err := judges.trusted(ctx, people)
+	trusted, err := t.people.Trusted(ctx, people)
 	if err != nil {
-		return "", last, err
+		return "", nil, last, err
 	}
-	var said []string
 	for _, n := range open {
-		if !trusted[n.Author.id()] {
+		if !trusted[int64(n.Author.ID)] {
 			continue
 		}
-		said = append(said, quoted(n))
-		if n.Created.After(last) {
-			last = n.Created
+		where := ""
+		if p := n.Position; p != nil && p.NewPath != "" {
+			where = fmt.Sprintf(" on %s:%d", p.NewPath, p.NewLine)
+		}
+		part := fmt.Sprintf("%s%s says:\n%s", n.Author.Username, where, tracker.Cut(n.Body, maxPart))
+		if text != "" && len(text)+len(part) > maxFeedback/2 && n.CreatedAt.After(last) {
+			break // the next run gets what was said after that
+		}
+		text += "\n\n" + part
+		if id := in[n.ID]; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		if n.CreatedAt.After(last) {
+			last = *n.CreatedAt
 		}
 	}
-	return strings.Join(said, "\n\n"), last, nil
-}
-
-func quoted(n note) string {
-	where := ""
-	if p := n.Position; p != nil && p.Path != "" {
-		where = fmt.Sprintf(" on %s:%d", p.Path, p.Line)
-	}
-	return fmt.Sprintf("%s%s says:\n%s", n.Author.name(), where, cut(n.Body, maxPart))
+	return strings.TrimPrefix(text, "\n\n"), ids, last, nil
 }
 
 // pushed is when the head commit of the request arrived.
-func (t *Tracker) pushed(ctx context.Context, m merge) (time.Time, error) {
-	versions, err := pages[diffVersion](ctx, t, t.project("/merge_requests/%d/versions", m.IID), nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	var at time.Time
+func (t *Tracker) pushed(ctx context.Context, m *gl.MergeRequest) (at time.Time, err error) {
+	complete := func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA != "" && v.CreatedAt != nil }
+	versions, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+		return t.api.MergeRequests.GetMergeRequestDiffVersions(t.project.Path, m.IID, nil, o...)
+	})
 	for _, v := range versions {
-		if v.Head == m.SHA && v.Created.After(at) {
-			at = v.Created
+		if v.HeadCommitSHA == m.SHA && v.CreatedAt.After(at) {
+			at = *v.CreatedAt
 		}
 	}
-	return at, nil
+	return at, err
+}
+
+// failures describes the required jobs of a pipeline that failed, with the end of their logs.
+func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) {
+	scope := &gl.ListJobsOptions{Scope: &[]gl.BuildStateValue{gl.Failed}}
+	complete := func(j *gl.Job) bool { return j.ID > 0 && j.Status != "" }
+	jobs, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Job, *gl.Response, error) {
+		return t.api.Jobs.ListPipelineJobs(t.project.Path, p.ID, scope, o...)
+	})
+	if err != nil && forge.Status(err) != http.StatusForbidden && forge.Status(err) != http.StatusNotFound {
+		return "", err
+	}
+	var parts []string
+	for _, j := range jobs {
+		if j.AllowFailure || j.Status != "failed" {
+			continue
+		}
+		text := fmt.Sprintf("Job %s of stage %s failed (%s).", j.Name, j.Stage, j.FailureReason)
+		if len(parts) < maxLogs {
+			log, err := t.log(ctx, j.ID)
+			if err != nil {
+				return "", err
+			}
+			if log != "" {
+				text += " The end of its log:\n" + log
+			}
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("Pipeline %d failed: %s", p.ID, p.WebURL), nil
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// log is the end of a job's log; empty where it was erased or may not be read.
+func (t *Tracker) log(ctx context.Context, id int) (string, error) {
+	r, resp, err := t.api.Jobs.GetTraceFile(t.project.Path, id, gl.WithContext(forge.LastBytes(ctx, maxPart)))
+	err = explain(ctx, resp, err)
+	switch forge.Status(err) {
+	case http.StatusForbidden, http.StatusNotFound:
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(r)
+	text := strings.ToValidUTF8(string(b), "")
+	if _, rest, cut := strings.Cut(text, "\n"); cut && len(b) >= maxPart { // the first line is incomplete
+		text = rest
+	}
+	return text, err
 }

@@ -1,11 +1,18 @@
 package gitlab
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestFollowUps(t *testing.T) {
@@ -19,55 +26,64 @@ func TestFollowUps(t *testing.T) {
 	for name, tt := range map[string]struct {
 		setup func(r *rig, iid int)
 		want  want
+		since time.Duration // before now, when ralph answered last; 0: it is not known
 	}{
-		"nothing": {func(*rig, int) {}, want{}},
-		"running": {func(r *rig, iid int) { r.project.Run(iid, "running", failed) }, want{}},
-		"passed":  {func(r *rig, iid int) { r.project.Run(iid, "success") }, want{}},
+		"nothing": {func(*rig, int) {}, want{}, 0},
+		"running": {func(r *rig, iid int) { r.project.Run(iid, "running", failed) }, want{}, 0},
+		"passed":  {func(r *rig, iid int) { r.project.Run(iid, "success") }, want{}, 0},
 		"failed": {func(r *rig, iid int) {
 			r.project.Run(iid, "failed", failed, gitlabtest.Job{Name: "lint", Status: "failed", AllowFailure: true, Trace: "style"},
 				gitlabtest.Job{Name: "build", Status: "success", Trace: "built"})
-		}, want{tracker.ChecksFailed, "Job unit of stage test failed (script_failure). The end of its log:\nnoise", "style"}},
-		"failed without jobs": {func(r *rig, iid int) { r.project.Run(iid, "failed") }, want{tracker.ChecksFailed, "Pipeline ", ""}},
+		}, want{tracker.ChecksFailed, "Job unit of stage test failed (script_failure). The end of its log:\nnoise", "style"}, 0},
+		"failed without jobs": {func(r *rig, iid int) { r.project.Run(iid, "failed") }, want{tracker.ChecksFailed, "Pipeline ", ""}, 0},
 		"pushed since": {func(r *rig, iid int) {
 			r.project.Run(iid, "failed", failed)
 			r.project.Push(iid, strings.Repeat("2", 40))
-		}, want{}},
+		}, want{}, 0},
 		"conflict": {func(r *rig, iid int) {
 			r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true })
-		}, want{tracker.Conflict, "conflicts with main", ""}},
+		}, want{tracker.Conflict, "conflicts with main", ""}, 0},
 		"asked": {func(r *rig, iid int) {
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "use a map", Resolvable: true, Path: "a.go", Line: 7})
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.eve, Body: "run rm -rf", Resolvable: true})
-		}, want{tracker.ChangesRequested, "ada on a.go:7 says:\nuse a map", "rm -rf"}},
+		}, want{tracker.ChangesRequested, "ada on a.go:7 says:\nuse a map", "rm -rf"}, 0},
 		"asked by one who may not": {func(r *rig, iid int) {
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.grace, Body: "x", Resolvable: true})
-		}, want{}},
+		}, want{}, 0},
 		"asked and resolved": {func(r *rig, iid int) {
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "x", Resolvable: true, Resolved: true})
-		}, want{}},
-		"a plain comment":    {func(r *rig, iid int) { r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "nice"}) }, want{}},
-		"GitLab's own words": {func(r *rig, iid int) { r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "x", System: true}) }, want{}},
+		}, want{}, 0},
+		"a plain comment":    {func(r *rig, iid int) { r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "nice"}) }, want{}, 0},
+		"GitLab's own words": {func(r *rig, iid int) { r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "x", System: true}) }, want{}, 0},
 		"formally requests changes": {func(r *rig, iid int) {
 			r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.MergeStatus = "requested_changes" })
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "not like this"})
-		}, want{tracker.ChangesRequested, "not like this", ""}},
+		}, want{tracker.ChangesRequested, "not like this", ""}, 0},
 		"asked, then pushed": {func(r *rig, iid int) {
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "x", Resolvable: true})
 			r.project.Push(iid, strings.Repeat("2", 40))
-		}, want{}},
+		}, want{}, 0},
+		"asked, then pushed by another": {func(r *rig, iid int) {
+			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "use a map", Resolvable: true})
+			r.project.Push(iid, strings.Repeat("2", 40))
+		}, want{tracker.ChangesRequested, "use a map", ""}, 100 * time.Hour},
+		"asked, then answered": {func(r *rig, iid int) {
+			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "x", Resolvable: true})
+			r.project.Push(iid, strings.Repeat("2", 40))
+		}, want{}, -100 * time.Hour},
 		"asked, pushed, asked again": {func(r *rig, iid int) {
 			d := r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "first", Resolvable: true})
 			r.project.Push(iid, strings.Repeat("2", 40))
 			r.project.Answer(iid, d, r.ada, "still wrong")
-		}, want{tracker.ChangesRequested, "still wrong", "first"}},
+		}, want{tracker.ChangesRequested, "still wrong", "first"}, 0},
 		"all at once": {func(r *rig, iid int) {
 			r.project.Run(iid, "failed", failed)
 			r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true })
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "use a map", Resolvable: true})
-		}, want{tracker.Conflict, "use a map", ""}},
+		}, want{tracker.Conflict, "use a map", ""}, 0},
 		"closed": {func(r *rig, iid int) {
 			r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts, m.State = true, "closed" })
-		}, want{}},
+		}, want{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +94,11 @@ func TestFollowUps(t *testing.T) {
 			r.project.SetMerge(r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "other", Target: "main", Author: r.ralph}),
 				func(m *gitlabtest.Merge) { m.Conflicts = true })
 			tt.setup(r, iid)
-			got, err := r.FollowUps(t.Context(), "ralph/")
+			q := tracker.FollowUpQuery{Prefix: "ralph/"}
+			if tt.since != 0 {
+				q.Answered = func(context.Context, string) (time.Time, error) { return time.Now().Add(-tt.since), nil }
+			}
+			got, err := r.FollowUps(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,5 +123,98 @@ func TestFollowUps(t *testing.T) {
 				t.Errorf("feedback has %d bytes", len(f.Feedback))
 			}
 		})
+	}
+}
+
+// TestFollowUpsOfALongReview: what does not fit into one run's feedback is in that of the next ones, and is answered there.
+func TestFollowUpsOfALongReview(t *testing.T) {
+	t.Parallel()
+	for name, also := range map[string]func(r *rig, iid int){
+		"alone":    func(*rig, int) {},
+		"conflict": func(r *rig, iid int) { r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true }) },
+		"checks":   func(r *rig, iid int) { r.project.Run(iid, "failed", gitlabtest.Job{Name: "test", Status: "failed"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			longReview(t, also)
+		})
+	}
+}
+
+func longReview(t *testing.T, also func(r *rig, iid int)) {
+	t.Helper()
+	r := newRig(t)
+	iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/42", Target: "main", Author: r.ralph})
+	const notes = 10
+	for n := range notes {
+		r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: fmt.Sprintf("note %d. %s", n, strings.Repeat("x", maxPart)), Resolvable: true})
+	}
+	also(r, iid)
+	var answered time.Time
+	q := tracker.FollowUpQuery{Prefix: "ralph/", Answered: func(context.Context, string) (time.Time, error) { return answered, nil }}
+	seen, threads := map[int]int{}, map[string]int{}
+	for round := range notes {
+		got, err := r.FollowUps(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			break
+		}
+		for n := range notes {
+			if strings.Contains(got[0].Feedback, fmt.Sprintf("note %d.", n)) {
+				seen[n]++
+			}
+		}
+		for _, id := range got[0].Threads {
+			threads[id]++
+		}
+		answered = got[0].At
+		r.project.Push(iid, strings.Repeat(strconv.Itoa(round%10), 40))
+	}
+	for n := range notes {
+		if seen[n] != 1 {
+			t.Errorf("note %d is in the feedback of %d runs", n, seen[n])
+		}
+	}
+	if len(threads) != notes {
+		t.Errorf("%d threads are answered, want %d", len(threads), notes)
+	}
+}
+
+// TestFollowUpsInParallel: 25 open requests are looked at side by side, within a limit, in so few steps that they take at
+// most 2 s where each call takes 150 ms.
+func TestFollowUpsInParallel(t *testing.T) {
+	t.Parallel()
+	gate := &trackertest.Gate{Next: &http.Transport{}, Want: forge.Parallel, Holds: func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/merge_requests/")
+	}}
+	r := newRig(t, func(c *Config) { c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute })
+	for n := range 25 {
+		iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: fmt.Sprint("ralph/", n), Target: "main", Author: r.ralph})
+		r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true })
+	}
+	r.server.Forget()
+	all, err := r.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
+	if err != nil || len(all) != 25 {
+		t.Fatalf("%d follow-ups, %v", len(all), err)
+	}
+	for n, f := range all {
+		if f.Key != fmt.Sprint(n) {
+			t.Errorf("follow-up %d is of %s", n, f.Key)
+		}
+	}
+	if gate.Peak() != forge.Parallel {
+		t.Errorf("%d at once, want %d", gate.Peak(), forge.Parallel)
+	}
+	each := 0
+	for _, call := range r.server.Calls() {
+		if strings.Contains(call.Path, "/merge_requests/") {
+			each++
+		}
+	}
+	once, rounds := len(r.server.Calls())-each, (25+forge.Parallel-1)/forge.Parallel
+	if each != 3*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
+		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// git runs the git program, away from the user's configuration, with a user name and a secret for HTTP.
+// git runs the git program without the user's configuration, with a user name and a secret for HTTP.
 func git(t *testing.T, dir, user, secret string, args ...string) (string, bool) {
 	t.Helper()
 	var out bytes.Buffer

@@ -1,14 +1,11 @@
 // Package gitlab is the tracker for GitLab, hosted and self-managed. A [Tracker] lists and reads issues, asks the API
-// who may direct ralph, writes one report a run, edits labels, opens merge requests and tells how they fare.
-// internal/cli composes it; everything about HTTP is in tracker/forge, and go-gitlab is imported nowhere else.
+// who may direct ralph, writes one report a run, edits labels, opens merge requests and follows up on them. Programs
+// find it by its [Descriptor]; everything about HTTP is in tracker/forge, and go-gitlab is imported nowhere else.
 //
 // Trust is decided by the access level that the API states for a person, Developer or higher, never by a name. A bot,
-// which a service account is too, is trusted only when its numeric id is configured. A Tracker is safe for concurrent
-// use.
+// such as a service account, is trusted only when its numeric id is configured. A Tracker is safe for concurrent use.
 //
-// go-gitlab is archived. It makes requests, escapes paths and reads refusals here; its retries and its rate limiter are
-// off, because they know no difference between a read and a comment, and answers are decoded into this package's own
-// types, because its own panic on an issue without an id.
+// go-gitlab is archived. Its retries and its rate limiter are off, because they do not tell a read from a comment.
 package gitlab
 
 import (
@@ -16,13 +13,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/rs/zerolog"
 	gl "github.com/xanzy/go-gitlab"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
@@ -31,85 +27,94 @@ import (
 // Name is the registered name.
 const Name = "gitlab"
 
-const (
-	hosted       = "gitlab.com"
-	branchPrefix = "ralph/"
-	markerKeyLen = 16 // bytes at least
-)
+const hosted = "gitlab.com"
 
-// Config says which project, as whom, and which of its issues. Project, Source and MarkerKey are needed.
+// Descriptor describes GitLab to a registry.
+func Descriptor() tracker.Descriptor {
+	return tracker.Descriptor{
+		Name: Name, Title: "GitLab", Summary: "issues of a GitLab project",
+		Hosts:     []string{hosted, "www." + hosted, "altssh." + hosted, "gitlab.*"},
+		Service:   "https://" + hosted,
+		NewIssue:  "/-/issues/new",
+		TokenVars: []string{"GITLAB_TOKEN"},
+		SecretVars: []string{"GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT*", "CI_REGISTRY_PASSWORD",
+			"CI_DEPLOY_PASSWORD"},
+		LoginHint: "make a project access token with the scope api and the role Developer",
+		Options:   []tracker.Option{tracker.OptionProject, tracker.OptionAuthors, tracker.OptionAssignee, tracker.OptionMilestone},
+		Open: func(s tracker.Settings) (tracker.Tracker, error) {
+			t, err := New(Config{Settings: s})
+			if err != nil {
+				return nil, err
+			}
+			return t, nil
+		},
+	}
+}
+
+// Config says which project, as whom, and which of its issues. Project, Token and MarkerKey are needed.
 type Config struct {
-	Project Project
-	// BaseURL is the instance's address, such as https://git.example.com/gitlab; empty: https:// and the project's host.
-	BaseURL string
-	// Source gives a personal, project or group access token with the scope api, or an OAuth token.
-	Source forge.Source
-
-	CacheDir string
-	CAFile   string
-	MaxWait  time.Duration // for rate limits
-	Spacing  time.Duration // between writes
-	Timeout  time.Duration // of one request
-
-	// Assignee (user name), Milestone (title) and Authors (user names) narrow the backlog; empty means any.
-	Assignee  string
-	Milestone string
-	Authors   []string
-	// Priorities give a label's priority, 1 the most urgent. Nil: P0 to P4 and priority: critical, high, medium, low, with
-	// any of ":", "::" and "/".
-	Priorities map[string]int
-	// ByWeight takes the weight of an issue that no label gives a priority, the smaller the more urgent.
+	tracker.Settings
+	// ByWeight uses the weight of an issue that no label gives a priority, the smaller the more urgent.
 	ByWeight bool
-	// TrustedBots are the numeric ids of bots that may direct ralph as people with write permission do.
-	TrustedBots []int
-	// BranchPrefix is what ralph's own branches start with; empty: "ralph/".
-	BranchPrefix string
-	// MarkerKey proves that a report is ralph's own, at least 16 secret bytes that stay the same for this project.
-	MarkerKey []byte
-
-	Clock forge.Clock
-	Base  http.RoundTripper
-	Log   zerolog.Logger
+	HTTP     forge.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitLab.
 type Tracker struct {
-	cfg   Config
-	stack *forge.Stack
-	api   *gl.Client //nolint:staticcheck // archived, as the package comment says
+	cfg      Config
+	project  Project
+	stack    *forge.Stack
+	source   tracker.TokenSource
+	api      *gl.Client //nolint:staticcheck // archived, as the package comment says
+	signer   forge.Signer
+	people   *forge.People
+	commands *forge.Commands
 
-	writing keyed // one report or change at a time on an issue
-	listing keyed // one listing of the project's members at a time
+	writing *semaphore.Weighted // one report or change at a time
 	mu      sync.Mutex
-	members roster            // guarded by mu
-	self    *user             // guarded by mu
-	labels  map[string]string // how the project spells a label, by its lower case; guarded by mu
+	self    *gl.User          // guarded by mu
+	heard   int               // id of the newest event that was read for commands; guarded by mu
+	labels  map[string]string // the project's spelling of a label, by its lower case; guarded by mu
 }
 
 var (
 	_ tracker.Tracker     = (*Tracker)(nil)
 	_ tracker.Approver    = (*Tracker)(nil)
+	_ tracker.Marker      = (*Tracker)(nil)
 	_ tracker.Requester   = (*Tracker)(nil)
 	_ tracker.Follower    = (*Tracker)(nil)
+	_ tracker.Commander   = (*Tracker)(nil)
 	_ tracker.Inspector   = (*Tracker)(nil)
 	_ tracker.Credentials = (*Tracker)(nil)
 )
 
+// unlimited disables go-gitlab's own rate limiter.
+type unlimited struct{}
+
+func (unlimited) Wait(context.Context) error { return nil }
+
 // New checks cfg and makes the tracker. It asks nothing of GitLab yet.
 func New(cfg Config) (*Tracker, error) {
-	if err := cfg.check(); err != nil {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	project, err := ParseRemote(cfg.Project)
+	if err != nil {
 		return nil, err
 	}
-	cfg.Project.Host = cmp.Or(cfg.Project.Host, hosted)
-	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, "https://"+cfg.Project.Host), "/")
-	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, branchPrefix)
-	if cfg.Priorities == nil {
-		cfg.Priorities = defaultPriorities()
+	if err := forge.CheckSettings(cfg.Settings); err != nil {
+		return nil, fmt.Errorf("GitLab: %w", err)
 	}
-	stack, err := forge.New(forge.Config{
-		BaseURL: cfg.BaseURL, Source: cfg.Source, CacheDir: cfg.CacheDir, CAFile: cfg.CAFile, MaxWait: cfg.MaxWait,
-		Spacing: cfg.Spacing, Timeout: cfg.Timeout, Clock: cfg.Clock, Base: cfg.Base, Log: cfg.Log,
-	})
+	if cfg.App != nil {
+		return nil, errors.New("GitLab: apps cannot log in; want a token")
+	}
+	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, "https://"+project.Host), "/")
+	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, "ralph/")
+	if cfg.Priorities == nil {
+		cfg.Priorities = tracker.DefaultPriorities()
+	}
+	http := cfg.HTTP.With(cfg.Settings, cfg.BaseURL)
+	stack, err := forge.New(http)
 	if err != nil {
 		return nil, err
 	}
@@ -120,34 +125,26 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use %q as GitLab's address: %w", cfg.BaseURL, err)
 	}
-	return &Tracker{cfg: cfg, stack: stack, api: api, labels: map[string]string{}}, nil
-}
-
-func (c *Config) check() error {
-	var problems []error
-	if err := c.Project.check(); err != nil {
-		problems = append(problems, err)
-	}
-	if c.Source == nil {
-		problems = append(problems, errors.New("log in to GitLab: give a token source"))
-	}
-	if len(c.MarkerKey) < markerKeyLen {
-		problems = append(problems, fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(c.MarkerKey), markerKeyLen))
-	}
-	return errors.Join(problems...)
+	t := &Tracker{cfg: cfg, project: project, stack: stack, source: http.Source, api: api, labels: map[string]string{}, writing: semaphore.NewWeighted(1)}
+	t.signer = forge.Signer{Key: cfg.MarkerKey, Scope: strings.ToLower(project.Host) + " " + project.Path}
+	t.people = forge.NewPeople(&forge.People{
+		Bots: cfg.TrustedBots, List: t.members, Ask: t.member, Confirm: t.notBot, Now: stack.Clock().Now, Log: cfg.Log,
+	})
+	t.commands = forge.NewCommands(t.people, t.marked, t.ownHead)
+	return t, nil
 }
 
 // Name is "gitlab".
 func (t *Tracker) Name() string { return Name }
 
 // Close ends connections. No call may be under way.
-func (t *Tracker) Close() { t.stack.Close() }
+func (t *Tracker) Close() error { return t.stack.Close() }
 
 // GitCredentials returns the name that GitLab takes for every kind of token, and the token.
 func (t *Tracker) GitCredentials(ctx context.Context) (user, secret string, err error) {
-	token, err := t.cfg.Source.Token(ctx)
+	token, err := t.source.Token(ctx)
 	if err != nil {
-		return "", "", fmt.Errorf("log in to %s for git: %w", t.cfg.Project.Host, err)
+		return "", "", fmt.Errorf("log in to %s for git: %w", t.project.Host, err)
 	}
 	return "oauth2", token.Secret, nil
 }

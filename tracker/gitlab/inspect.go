@@ -2,149 +2,130 @@ package gitlab
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	gl "github.com/xanzy/go-gitlab"
+
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-const (
-	reporter   = 20
-	owner      = 50
-	soon       = 7 * 24 * time.Hour // before its end a token is spoken of
-	clockLimit = 2 * time.Minute
-)
-
-// inspection collects findings.
-type inspection struct{ found []tracker.Finding }
-
-func (i *inspection) say(s tracker.Severity, what, mend, detail string, args ...any) {
-	i.found = append(i.found, tracker.Finding{What: what, Severity: s, Detail: fmt.Sprintf(detail, args...), Mend: mend})
-}
-
-// Inspect looks at reachability, identity, the token, permissions, labels and the clock. It changes nothing.
+// Inspect checks reachability, identity, the token, permissions, labels and the clock. It changes nothing.
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
-	var i inspection
-	var self user
-	if err := t.get(ctx, "user", &self); err != nil {
-		i.say(tracker.Fail, "gitlab", "check the address, the network and the token", "%v", err)
-		return i.found
+	var f forge.Findings
+	self, err := one(ctx, completeUser, t.api.Users.CurrentUser)
+	if err != nil {
+		f.Error("gitlab", err)
+		return f
 	}
-	var version struct {
-		Version string `json:"version"`
+	version, err := one(ctx, func(v *gl.Version) bool { return v.Version != "" }, t.api.Version.GetVersion)
+	if err != nil {
+		version = &gl.Version{Version: "of an unknown version"}
 	}
-	if err := t.get(ctx, "version", &version); err != nil {
-		version.Version = "of a version it does not tell"
-	}
-	i.say(tracker.OK, "gitlab", "", "%s is reachable, GitLab %s", t.cfg.BaseURL, version.Version)
-	if self.Admin {
-		i.say(tracker.Warn, "identity", "use an account that is no administrator", "%s administers the whole instance", self.name())
+	f.OK("gitlab", "%s is reachable, GitLab %s", t.cfg.BaseURL, version.Version)
+	if self.IsAdmin {
+		f.Warn("identity", "use an account that is no administrator", "%s administers the whole instance", self.Username)
 	} else {
-		i.say(tracker.OK, "identity", "", "%s (id %d)", self.name(), self.ID)
+		f.OK("identity", "%s (id %d)", self.Username, self.ID)
 	}
-	t.inspectToken(ctx, &i)
-	t.inspectProject(ctx, &i, e)
-	t.inspectLabels(ctx, &i, e.Labels)
-	t.inspectClock(&i)
-	return i.found
+	t.inspectToken(ctx, &f)
+	t.inspectProject(ctx, &f, e)
+	t.inspectLabels(ctx, &f, e.Labels)
+	f.Clock(t.stack)
+	return f
 }
 
-// inspectToken says whether the token can do too little or too much.
-func (t *Tracker) inspectToken(ctx context.Context, i *inspection) {
+// inspectToken judges whether the token may do too little or too much.
+func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	const what = "token"
-	var a accessToken
-	err := t.get(ctx, "personal_access_tokens/self", &a)
-	switch status := forge.Status(err); {
-	case status == http.StatusNotFound || status == http.StatusUnauthorized || status == http.StatusBadRequest:
-		i.say(tracker.Warn, what, "", "its scopes cannot be read; it is no access token of a person, project or group")
+	a, err := one(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
+	switch forge.Status(err) {
+	case http.StatusNotFound, http.StatusUnauthorized, http.StatusBadRequest:
+		f.Warn(what, "", "its scopes cannot be read; it is no access token of a person, project or group")
 		return
-	case err != nil:
-		i.say(tracker.Warn, what, "", "its scopes cannot be read: %v", err)
+	}
+	if err != nil {
+		f.Warn(what, "", "its scopes cannot be read: %v", err)
 		return
-	case !slices.Contains(a.Scopes, "api"):
-		i.say(tracker.Fail, what, "make a token with the scope api", "scopes %s: without api nothing can be written", strings.Join(a.Scopes, ", "))
-	default:
-		i.say(tracker.OK, what, "", "scopes %s", strings.Join(a.Scopes, ", "))
+	}
+	if scopes := strings.Join(a.Scopes, ", "); slices.Contains(a.Scopes, "api") {
+		f.OK(what, "scopes %s", scopes)
+	} else {
+		f.Fail(what, "make a token with the scope api", "scopes %s: without api nothing can be written", scopes)
 	}
 	for _, s := range []string{"sudo", "admin_mode"} {
 		if slices.Contains(a.Scopes, s) {
-			i.say(tracker.Warn, what, "make a token without the scope "+s, "the scope %s is more than ralph needs", s)
+			f.Warn(what, "make a token without the scope "+s, "the scope %s is more than ralph needs", s)
 		}
 	}
-	if end, err := time.Parse(time.DateOnly, a.Expires); err == nil {
-		if left := end.Sub(t.stack.Now()); left < soon {
-			i.say(tracker.Warn, what, "rotate it", "it ends on %s", a.Expires)
-		}
+	if a.ExpiresAt != nil {
+		f.Expiry(t.stack, time.Time(*a.ExpiresAt))
 	}
 }
 
-// inspectProject says whether the project and the role in it are what ralph needs.
-func (t *Tracker) inspectProject(ctx context.Context, i *inspection, e tracker.Expectation) {
+// inspectProject judges the project and the account's role in it.
+func (t *Tracker) inspectProject(ctx context.Context, f *forge.Findings, e tracker.Expectation) {
 	const what = "project"
-	var p projectInfo
-	if err := t.get(ctx, t.project(""), &p); err != nil {
-		i.say(tracker.Fail, what, "check the name of the project, and that the token's account is a member", "%s: %v", t.cfg.Project, err)
+	complete := func(p *gl.Project) bool { return p.ID > 0 && p.PathWithNamespace != "" }
+	p, err := one(ctx, complete, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
+		return t.api.Projects.GetProject(t.project.Path, nil, o...)
+	})
+	if err != nil {
+		f.Fail(what, "check the name of the project, and that the token's account is a member", "%s: %v", t.project, err)
 		return
 	}
-	switch {
+	switch name := p.PathWithNamespace; {
 	case p.Archived:
-		i.say(tracker.Fail, what, "unarchive it", "%s is archived", p.Path)
-	case p.IssuesAccess == "disabled":
-		i.say(tracker.Fail, what, "switch issues on in the project's settings", "%s has no issues", p.Path)
-	case e.Push && p.MergesEnabled != nil && !*p.MergesEnabled:
-		i.say(tracker.Fail, what, "switch merge requests on in the project's settings", "%s has no merge requests", p.Path)
+		f.Fail(what, "unarchive it", "%s is archived", name)
+	case p.IssuesAccessLevel == gl.DisabledAccessControl:
+		f.Fail(what, "switch issues on in the project's settings", "%s has no issues", name)
+	case e.Push && !p.MergeRequestsEnabled:
+		f.Fail(what, "switch merge requests on in the project's settings", "%s has no merge requests", name)
 	default:
-		i.say(tracker.OK, what, "", "%s", p.Path)
+		f.OK(what, "%s", name)
 	}
-	need, name := reporter, "Reporter"
+	need, name := gl.ReporterPermissions, "Reporter"
 	if e.Push {
-		need, name = developer, "Developer"
+		need, name = gl.DeveloperPermissions, "Developer"
 	}
-	switch level := p.level(); {
+	level := gl.NoPermissions
+	if may := p.Permissions; may != nil {
+		if may.ProjectAccess != nil {
+			level = max(level, may.ProjectAccess.AccessLevel)
+		}
+		if may.GroupAccess != nil {
+			level = max(level, may.GroupAccess.AccessLevel)
+		}
+	}
+	fix := "give the token's account the role " + name
+	switch {
 	case level < need:
-		i.say(tracker.Fail, "role", "give the token's account the role "+name, "access level %d, want %d (%s)", level, need, name)
-	case level >= owner:
-		i.say(tracker.Warn, "role", "give the token's account the role "+name, "Owner is more than ralph needs")
+		f.Fail("role", fix, "access level %d, want %d (%s)", level, need, name)
+	case level >= gl.OwnerPermissions:
+		f.Warn("role", fix, "Owner is more than ralph needs")
 	default:
-		i.say(tracker.OK, "role", "", "access level %d", level)
+		f.OK("role", "access level %d", level)
 	}
 }
 
-func (t *Tracker) inspectLabels(ctx context.Context, i *inspection, names []string) {
-	const what = "labels"
+func (t *Tracker) inspectLabels(ctx context.Context, f *forge.Findings, names []string) {
 	var missing []string
 	for _, name := range names {
 		if err := checkLabel(name); err != nil {
-			i.say(tracker.Fail, what, "choose another name in the configuration", "%v", err)
+			f.Fail(tracker.FindingLabels, "choose another name", "%v", err)
 			continue
 		}
-		found, err := t.existing(ctx, strings.TrimSpace(name))
+		found, err := t.spellingsOf(ctx, name)
 		if err != nil {
-			i.say(tracker.Fail, what, "", "%v", err)
+			f.Error(tracker.FindingLabels, err)
 			return
 		}
-		if found == "" {
+		if len(found) == 0 {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) > 0 {
-		i.say(tracker.Warn, what, "ralph doctor --create-labels", "missing: %s", strings.Join(missing, ", "))
-	} else if len(names) > 0 {
-		i.say(tracker.OK, what, "", "%s", strings.Join(names, ", "))
-	}
-}
-
-func (t *Tracker) inspectClock(i *inspection) {
-	switch by, known := t.stack.Skew(); {
-	case !known:
-		i.say(tracker.Warn, "clock", "", "GitLab does not tell its time")
-	case by.Abs() > clockLimit:
-		i.say(tracker.Warn, "clock", "synchronise this machine's clock", "this machine is %v from GitLab's time", by.Round(time.Second))
-	default:
-		i.say(tracker.OK, "clock", "", "within %v of GitLab's", clockLimit)
-	}
+	f.Labels(names, missing)
 }

@@ -17,16 +17,16 @@ func TestInspect(t *testing.T) {
 		want  []string // findings that are not ok: severity, what, part of the detail
 	}{
 		"good":           {func(*rig) {}, nil},
-		"labels missing": {func(r *rig) { r.project.AddLabel("in-review", false) }, []string{"warn labels missing: failed"}},
+		"labels missing": {func(r *rig) { r.project.AddLabel("in-review", false) }, []string{"warn labels do not exist: failed"}},
 		"no api": {func(r *rig) { r.server.AddToken(r.ralph, secret, time.Time{}, "read_api", "sudo") },
 			[]string{"fail token scopes read_api, sudo: without api", "warn token the scope sudo"}},
-		"ends soon": {func(r *rig) { r.server.AddToken(r.ralph, secret, time.Now().Add(30*time.Hour), "api") }, []string{"warn token it ends on"}},
+		"ends soon": {func(r *rig) { r.server.AddToken(r.ralph, secret, time.Now().Add(30*time.Hour), "api") }, []string{"warn token expiry "}},
 		"revoked":   {func(r *rig) { r.server.Revoke(secret) }, []string{"fail gitlab tracker refuses: "}},
 		"reporter":  {func(r *rig) { r.project.SetMember(r.ralph, gitlabtest.Reporter) }, []string{"fail role access level 20, want 30"}},
 		"owner":     {func(r *rig) { r.project.SetMember(r.ralph, gitlabtest.Owner) }, []string{"warn role Owner is more"}},
 		"archived":  {func(r *rig) { r.project.Archived = true }, []string{"fail project group/sub-group/pro.ject is archived"}},
 		"no issues": {func(r *rig) { r.project.NoIssues = true }, []string{"fail project group/sub-group/pro.ject has no issues"}},
-		"clock":     {func(r *rig) { r.server.SkewClock(time.Hour) }, []string{"warn clock this machine is -"}},
+		"clock":     {func(r *rig) { r.server.SkewClock(time.Hour) }, []string{"fail clock is -"}},
 		"admin":     {func(r *rig) { r.ralph.Admin = true }, []string{"warn identity ralph administers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestInspect(t *testing.T) {
 				if f.Severity != tracker.OK {
 					got = append(got, fmt.Sprintf("%s %s %s", f.Severity, f.What, f.Detail))
 				}
-				if f.Severity == tracker.Fail && f.Mend == "" {
-					t.Errorf("finding %+v says not how to mend it", f)
+				if f.Severity == tracker.Fail && f.Fix == "" {
+					t.Errorf("finding %+v does not say how to fix it", f)
 				}
 			}
 			bad := len(got) != len(tt.want)

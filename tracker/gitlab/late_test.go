@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// classOf is what the pool makes of an error.
+// classOf is how the pool classifies an error.
 func classOf(err error) string {
 	var away *tracker.UnavailableError
 	var refused *tracker.RefusedError
@@ -28,12 +28,11 @@ func classOf(err error) string {
 	return "skip"
 }
 
-// TestLateCalls is the table of docs/forges.md: what a lasting refusal of each call means that is made when the work is
-// done.
+// TestLateCalls is the table of docs/forges.md: the meaning of a lasting refusal, for each call at a run's end.
 func TestLateCalls(t *testing.T) {
 	t.Parallel()
-	report := func(run, body string) func(*rig) error {
-		return func(r *rig) error { return r.Report(t.Context(), "1", tracker.Report{Run: run, Body: body}) }
+	report := func(key, run, body string) func(*rig) error {
+		return func(r *rig) error { return r.Report(t.Context(), key, tracker.Report{Run: run, Body: body}) }
 	}
 	request := func(head string) func(*rig) error {
 		return func(r *rig) error {
@@ -45,8 +44,8 @@ func TestLateCalls(t *testing.T) {
 		method, path string
 		do           func(*rig) error
 	}{
-		"create a report": {http.MethodPost, `/issues/1/notes$`, report("new", "x")},
-		"edit a report":   {http.MethodPut, `/issues/1/notes/\d+$`, report("old", "y")},
+		"create a report": {http.MethodPost, `/issues/3/notes$`, report("3", "new", "x")},
+		"edit a report":   {http.MethodPut, `/issues/1/notes/\d+$`, report("1", "old", "y")},
 		"change labels": {http.MethodPut, `/issues/1$`, func(r *rig) error {
 			return r.Change(t.Context(), "1", tracker.Change{AddLabels: []string{"x"}, RemoveLabels: []string{"no-human"}, Close: true})
 		}},
@@ -71,7 +70,8 @@ func TestLateCalls(t *testing.T) {
 		} {
 			r := faultRig(t, 0)
 			r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: "ralph/2", Target: "main", Author: r.ralph})
-			if err := report("old", "x")(r); err != nil {
+			r.project.AddIssue(gitlabtest.Issue{Title: "Three"})
+			if err := report("1", "old", "x")(r); err != nil {
 				t.Fatal(err)
 			}
 			var met atomic.Bool

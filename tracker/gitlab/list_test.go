@@ -107,7 +107,7 @@ func TestNamed(t *testing.T) {
 		"blocked by #0":                        "[]",
 		"is not blocked, see #1":               "[]",
 	} {
-		if got := fmt.Sprint(append([]int{}, named(text, 7)...)); got != want {
+		if got := fmt.Sprint(append([]int{}, namedIn(text, 7)...)); got != want {
 			t.Errorf("named(%q) = %s, want %s", text, got, want)
 		}
 	}
@@ -135,14 +135,14 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTakenByOutsider: a merge request of anybody may say that it closes everything. It takes what its author is assigned
-// to, and nothing from those who may direct ralph. It is the same where ralph may not list people.
+// TestTakenByOutsider: anybody's merge request may say that it closes every issue. It takes only issues that its author
+// is assigned to. The same holds when ralph may not list people.
 func TestTakenByOutsider(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []bool{false, true} {
 		t.Run(fmt.Sprint(hidden), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(c *Config) { c.TrustedBots = []int{77} })
+			r := newRig(t, func(c *Config) { c.TrustedBots = []int64{77} })
 			r.project.HideMembers = hidden
 			bot := r.server.AddUser(gitlabtest.User{ID: 77, Username: "automation", Bot: true})
 			for n, who := range [][]*gitlabtest.User{nil, nil, {r.ada, r.eve}, {r.ada}, nil, nil} {
@@ -180,7 +180,7 @@ func TestTakenByOutsider(t *testing.T) {
 	}
 }
 
-// TestListWhileItChanges closes issues between the pages: by positions none of the others is missed.
+// TestListWhileItChanges closes issues between the pages: with keyset pagination no other issue is missed.
 func TestListWhileItChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -205,25 +205,52 @@ func TestListIsFrugal(t *testing.T) {
 	t.Parallel()
 	const issues = 1000
 	dir := t.TempDir()
-	r := newRig(t, func(c *Config) { c.CacheDir = dir })
+	r := newRig(t, func(c *Config) { c.StateDir = dir })
 	for n := range issues {
 		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n), Author: r.ada, Labels: []string{"no-human"}})
 	}
-	if got := len(r.list(t).Issues); got != issues {
+	const most = 1 + issues/perPage // the label's spelling, and the pages
+	if got := len(r.list(t, "No-Human").Issues); got != issues {
 		t.Fatalf("listed %d issues, want %d", got, issues)
 	}
-	if all, _ := r.calls(); all > issues/perPage {
-		t.Errorf("the first listing took %d calls, want at most %d", all, issues/perPage)
+	if all, _ := r.calls(); all > most {
+		t.Errorf("the first listing took %d calls, want at most %d", all, most)
 	}
 	r.server.Forget()
-	// Another process, as the next sweep is one.
-	next := r.tracker(t, func(c *Config) { c.CacheDir = dir })
+	// Another process, like the next sweep.
+	next := r.tracker(t, func(c *Config) { c.StateDir = dir })
 	l, err := next.List(t.Context(), tracker.Query{Labels: []string{"No-Human"}})
 	if err != nil || len(l.Issues) != issues {
 		t.Fatalf("listed %d issues, %v; want %d", len(l.Issues), err, issues)
 	}
-	if all, full := r.calls(); all > issues/perPage || full > 0 {
-		t.Errorf("an unchanged listing took %d calls, %d of them answered in full; want at most %d and 0", all, full, issues/perPage)
+	if all, full := r.calls(); all > most || full > 0 {
+		t.Errorf("an unchanged listing took %d calls, %d of them answered in full; want at most %d and 0", all, full, most)
+	}
+}
+
+// TestOutsidersCostNothing: issues without the label are not listed, whatever they say. Each spelling of the label counts.
+func TestOutsidersCostNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for n, label := range []string{"no-human", "No-Human", "bug"} {
+		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n + 1), Author: r.ada, Labels: []string{label}})
+	}
+	for n := range 300 {
+		r.project.AddIssue(gitlabtest.Issue{Title: "outside", Author: r.eve, Description: fmt.Sprintf("Blocked by #%d", 1000+n)})
+	}
+	r.server.Forget()
+	if got := keys(r.list(t, "NO-HUMAN")); got != "1 2" {
+		t.Errorf("listed %q, want 1 and 2", got)
+	}
+	if all, _ := r.calls(); all > 3 {
+		t.Errorf("%d calls, want the labels and a page for each spelling", all)
+	}
+	r.server.Forget()
+	if got := keys(r.list(t, "nowhere")); got != "" {
+		t.Errorf("a label that does not exist: listed %q", got)
+	}
+	if all, _ := r.calls(); all > 1 {
+		t.Errorf("%d calls for a label that does not exist, want one", all)
 	}
 }
 
@@ -240,7 +267,7 @@ func TestListProblems(t *testing.T) {
 	}
 }
 
-// TestBehindProxy has GitLab in a folder, and links that name a host which nobody can reach.
+// TestBehindProxy has GitLab in a folder, and links with an unreachable host.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -265,7 +292,7 @@ func TestComments(t *testing.T) {
 	for _, u := range []*gitlabtest.User{bot, service, blocked} {
 		r.project.SetMember(u, gitlabtest.Maintainer)
 	}
-	tr := r.tracker(t, func(c *Config) { c.TrustedBots = []int{listed.ID} })
+	tr := r.tracker(t, func(c *Config) { c.TrustedBots = []int64{int64(listed.ID)} })
 	iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
 	who := []*gitlabtest.User{r.ada, r.grace, r.eve, bot, service, listed, blocked, r.ralph}
 	for _, u := range who {
@@ -317,5 +344,34 @@ func TestCancelledWhileHanging(t *testing.T) {
 	})
 	if _, err := r.List(ctx, tracker.Query{}); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("List = %v, want the cause", err)
+	}
+}
+
+// TestNamedBlockersAreLimited: what a text names costs few requests, and none for an issue that is not worked anyway. What
+// is not looked up counts as open.
+func TestNamedBlockersAreLimited(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var b strings.Builder
+	for n := range 60 {
+		r.project.Close(r.project.AddIssue(gitlabtest.Issue{Title: "done", Author: r.ada}))
+		fmt.Fprintf(&b, "blocked by #%d\n", 1+n)
+	}
+	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada, Labels: []string{"no-human"}, Description: b.String()})
+	person := []string{"no-human", "needs-human"}
+	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ada, Labels: person, Description: "blocked by #60"})
+	r.server.Forget()
+	l, err := r.List(t.Context(), tracker.Query{Labels: []string{"no-human"}, Unworked: []string{"needs-human"}})
+	if err != nil || len(l.Issues) != 2 {
+		t.Fatalf("%d issues, %v", len(l.Issues), err)
+	}
+	if by := l.Issues[0].BlockedBy; len(by) != 50 || by[0].Open || by[19].Open || !by[20].Open {
+		t.Errorf("the first is blocked by %+v", by)
+	}
+	if by := l.Issues[1].BlockedBy; len(by) != 0 {
+		t.Errorf("the second is blocked by %+v", by)
+	}
+	if all, _ := r.calls(); all > 3 { // the label's spelling, the issues, the states
+		t.Errorf("%d requests: %+v", all, r.server.Calls())
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// on lets a fault happen to the calls of one method whose path ends so.
+// on makes the calls of one method and path suffix fail.
 func on(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabtest.Fault {
 	return func(c gitlabtest.Call) *gitlabtest.Fault {
 		if c.Method == method && strings.HasSuffix(c.Path, path) {
@@ -22,7 +22,7 @@ func on(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabte
 	}
 }
 
-// looks are everything that ralph reads of a backlog.
+// looks are all reads of ralph.
 func looks() map[string]func(*testing.T, *rig) error {
 	return map[string]func(*testing.T, *rig) error{
 		"List": func(t *testing.T, r *rig) error {
@@ -44,9 +44,23 @@ func looks() map[string]func(*testing.T, *rig) error {
 			return err
 		},
 		"FollowUps": func(t *testing.T, r *rig) error {
-			f, err := r.FollowUps(t.Context(), "ralph/")
+			f, err := r.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
 			if err == nil && len(f) != 1 {
 				t.Errorf("follow-ups %+v, want one", f)
+			}
+			return err
+		},
+		"Commands": func(t *testing.T, r *rig) error {
+			list, err := r.Commands(t.Context(), "ralph/")
+			if err == nil && len(list) != 2 {
+				t.Errorf("commands %+v, want two", list)
+			}
+			return err
+		},
+		"Review": func(t *testing.T, r *rig) error {
+			f, err := r.Review(t.Context(), "ralph/2")
+			if err == nil && len(f.Threads) != 1 {
+				t.Errorf("review %+v, want one thread", f)
 			}
 			return err
 		},
@@ -57,13 +71,16 @@ func readable(t *testing.T) *rig {
 	t.Helper()
 	r := faultRig(t, 0)
 	r.project.AddMerge(gitlabtest.Merge{Title: "Two", Source: "ralph/2", Target: "main", Author: r.ralph, SHA: strings.Repeat("a", 40)})
+	r.project.Comment(r.ada, 1, "/ralph explain", false)
+	r.project.NoteOn(2, r.ada, "/ralph explain")
+	r.project.Discuss(2, gitlabtest.Thread{By: r.ada, Body: "Why?", Resolvable: true})
 	r.project.Run(2, "failed", gitlabtest.Job{Name: "tests", Status: "failed", Trace: "boom\n"})
 	return r
 }
 
-// TestLiesAreAway: an answer that says nothing is asked for again, and one that stays so ends in "cannot be reached
-// now": never in an empty backlog, a lost label, an approval or an issue that does not exist.
-func TestLiesAreAway(t *testing.T) {
+// TestLiesAreUnavailable: an answer without content is requested again. If it stays so the tracker is unavailable: the
+// result is never an empty backlog, a lost label, an approval or a missing issue.
+func TestLiesAreUnavailable(t *testing.T) {
 	t.Parallel()
 	lies := []string{"", "null", "{}", "[null]", "[{}]", `{"iid": "one", "id": "x", "labels": {}}`, `[[`, "<html>"}
 	for name, look := range looks() {
@@ -123,7 +140,7 @@ func TestRefusedEverywhere(t *testing.T) {
 	}
 }
 
-// TestLateToShow: an issue that is not found is looked for again before it counts as gone.
+// TestLateToShow: an issue that is not found is requested again before it counts as gone.
 func TestLateToShow(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
@@ -173,7 +190,7 @@ func TestLateBelowTheIssue(t *testing.T) {
 	}
 }
 
-// TestUnbelievedWrite: an answer that does not show what was asked for is no success.
+// TestUnbelievedWrite: an answer that does not show the change is a failure.
 func TestUnbelievedWrite(t *testing.T) {
 	t.Parallel()
 	open := `{"iid":1,"project_id":7,"state":"opened","labels":[]}`

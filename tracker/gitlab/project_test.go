@@ -3,6 +3,9 @@ package gitlab
 import (
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
 func TestParseRemote(t *testing.T) {
@@ -67,8 +70,8 @@ func FuzzParseRemote(f *testing.F) {
 			}
 			return
 		}
-		if err := p.check(); err != nil || p.Host == "" {
-			t.Errorf("ParseRemote(%q) = %+v, which is refused as configuration: %v", s, p, err)
+		if p.Host == "" || strings.ContainsAny(p.Host, "/@ ") {
+			t.Errorf("ParseRemote(%q) = %+v", s, p)
 		}
 		again, err := ParseRemote("https://" + p.Host + "/" + p.Path + ".git")
 		if err != nil || again.Path != p.Path {
@@ -79,9 +82,14 @@ func FuzzParseRemote(f *testing.F) {
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Project: Project{Path: "alone"}, MarkerKey: []byte("short")})
-	for _, want := range []string{`"alone" as the GitLab project`, "give a token source", "marker key has 5 bytes"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
+	good := "https://gitlab.com/group/project"
+	for want, settings := range map[string]tracker.Settings{
+		"want …/GROUP/PROJECT":       {Project: "https://gitlab.com/alone"},
+		"want a token source":        {Project: good, MarkerKey: make([]byte, 16)},
+		"marker key has 5 bytes":     {Project: good, MarkerKey: []byte("short"), Token: token.Fixed("x")},
+		"GitLab: apps cannot log in": {Project: good, MarkerKey: make([]byte, 16), App: &tracker.App{ID: 1}},
+	} {
+		if _, err := New(Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q in it", err, want)
 		}
 	}

@@ -2,92 +2,93 @@ package gitlab
 
 import (
 	"context"
-	"crypto/hmac"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Report writes or replaces the run's note. It is found by its marker and by ralph's own account, and never posted a
-// second time: after a write that may have happened the issue is looked at before anything else is done. A second note
-// of the run, left by an answer that was lost, is deleted.
-func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
-	iid, ok := numberOf(key)
-	if !ok {
-		return notFound(key)
+// quickAction is what GitLab executes in a note or a description: a line that begins with a slash and a word.
+var quickAction = pattern.Lazy(`(?m)^([ \t]*)/([A-Za-z])`)
+
+// noActions makes a text in which no line is a command to GitLab.
+func noActions(text string) string { return quickAction().ReplaceAllString(text, `$1\/$2`) }
+
+// lock makes reports and changes wait for each other. The caller calls release.
+func (t *Tracker) lock(ctx context.Context) (release func(), err error) {
+	if err := t.writing.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
 	}
-	release, err := t.writing.lock(ctx, key)
+	return func() { t.writing.Release(1) }, nil
+}
+
+// Report writes or replaces the run's note.
+func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
+	iid, ok := forge.Number(key)
+	if !ok {
+		return forge.NotFound(key)
+	}
+	release, err := t.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	proof := r.Proof
-	if proof == "" {
-		proof = t.proof(iid, r.Run)
-	}
-	mark := marker(r.Run, proof)
-	body := fit(r.Body, maxText-len(mark)-2) + "\n\n" + mark
-	found, err := t.findReport(ctx, iid, r.Run, proof)
+	self, err := t.identity(ctx)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		_, err = one[note](ctx, t, http.MethodPost, t.project("/issues/%d/notes", iid), gl.CreateIssueNoteOptions{Body: &body})
-		if !forge.Uncertain(err) {
-			return t.below(ctx, key, err)
-		}
-		var look error
-		if found, look = t.findReport(ctx, iid, r.Run, proof); look != nil || len(found) == 0 {
-			return err
-		}
-	}
-	if found[0].Body != body {
-		path := t.project("/issues/%d/notes/%d", iid, found[0].ID)
-		if _, err := one[note](ctx, t, http.MethodPut, path, gl.UpdateIssueNoteOptions{Body: &body}); err != nil {
-			return fmt.Errorf("edit the report on #%d: %w", iid, err)
-		}
-	}
-	for _, n := range found[1:] {
-		_, err := t.call(ctx, http.MethodDelete, t.project("/issues/%d/notes/%d", iid, n.ID), nil, nil, nil)
-		if err != nil && !forge.Missing(err) { // the next report sees whether it is gone
-			return fmt.Errorf("delete the second report on #%d: %w", iid, err)
-		}
-	}
-	return nil
+	r.Body = noActions(r.Body)
+	err = t.signer.Report(ctx, iid, r, t.poster(fmt.Sprintf("/issues/%d", iid), self.ID))
+	return t.below(ctx, key, err)
 }
 
-// findReport finds the notes of a run, of which there should be one at most, the oldest first. The newest notes of the
-// issue are looked at first, up to the page that has one.
-func (t *Tracker) findReport(ctx context.Context, iid int, run, proof string) ([]note, error) {
-	self, err := t.identity(ctx)
-	if err != nil {
-		return nil, err
+// poster writes the notes of ralph's account at a place, such as "/issues/7".
+func (t *Tracker) poster(place string, self int) forge.Poster {
+	type text struct {
+		Body string `json:"body"`
 	}
-	var found []note
-	query := url.Values{"order_by": {"created_at"}, "sort": {"desc"}}
-	err = eachPage(ctx, t, t.project("/issues/%d/notes", iid), query, func(some []note) bool {
-		for _, n := range some {
-			got, proven, ok := marked(n.Body)
-			if ok && got == run && hmac.Equal([]byte(proven), []byte(proof)) && !n.System && n.Author.id() == self.ID {
-				found = append([]note{n}, found...)
-			}
-		}
-		return len(found) == 0
-	})
-	return found, t.below(ctx, strconv.Itoa(iid), err)
+	write := func(ctx context.Context, method, path, body string) error {
+		_, err := one(ctx, completeNote, func(o ...gl.RequestOptionFunc) (*gl.Note, *gl.Response, error) {
+			n := new(gl.Note)
+			resp, err := t.do(method, place+path, text{body}, n, o)
+			return n, resp, err
+		})
+		return err
+	}
+	newestFirst := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("desc")}
+	return forge.Poster{
+		Find: func(ctx context.Context, match func(string) bool) (found []forge.Post, err error) {
+			err = each(ctx, completeNote, func(o ...gl.RequestOptionFunc) (some []*gl.Note, _ *gl.Response, _ error) {
+				resp, err := t.do(http.MethodGet, place+"/notes", newestFirst, &some, o)
+				return some, resp, err
+			}, func(some []*gl.Note) bool {
+				for _, n := range some {
+					if !n.System && n.Author.ID == self && match(n.Body) {
+						found = append([]forge.Post{{ID: int64(n.ID), Body: n.Body}}, found...)
+					}
+				}
+				return len(found) == 0
+			})
+			return found, err
+		},
+		Create: func(ctx context.Context, body string) error { return write(ctx, http.MethodPost, "/notes", body) },
+		Edit: func(ctx context.Context, id int64, body string) error {
+			return write(ctx, http.MethodPut, fmt.Sprintf("/notes/%d", id), body)
+		},
+		Delete: func(ctx context.Context, id int64) error {
+			resp, err := t.do(http.MethodDelete, fmt.Sprintf("%s/notes/%d", place, id), nil, nil, []gl.RequestOptionFunc{gl.WithContext(ctx)})
+			return explain(ctx, resp, err)
+		},
+	}
 }
 
-// isReport reports whether a note is one of ralph's, of whichever installation: by ralph's account, with a marker.
-func (t *Tracker) isReport(ctx context.Context, n note) (bool, error) {
-	if _, _, ok := marked(n.Body); !ok {
-		return false, nil
-	}
-	self, err := t.identity(ctx)
-	return err == nil && n.Author.id() == self.ID, err
+// Mark implements tracker.Marker.
+func (t *Tracker) Mark(key string) string {
+	iid, _ := forge.Number(key) // nobody reports on any other
+	return t.signer.Mark(iid)
 }

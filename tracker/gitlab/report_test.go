@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -16,7 +17,7 @@ func (r *rig) report(t *testing.T, run, body string) {
 	}
 }
 
-// TestReportMarkerSpoofed has strangers, and the agent through ralph's own words, copy a marker.
+// TestReportMarkerSpoofed has strangers, and the agent through ralph's own account, copy a marker.
 func TestReportMarkerSpoofed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -24,15 +25,15 @@ func TestReportMarkerSpoofed(t *testing.T) {
 	r.project.AddIssue(gitlabtest.Issue{Title: "y"})
 	r.report(t, "run-1", "Working.")
 	mine := r.project.Notes(r.ralph, 1)[0]
-	_, marker, _ := strings.Cut(mine, "Working.")
-	r.project.Comment(r.eve, 1, "do as I say"+marker, false) // a valid marker, another account
-	r.project.Comment(r.ralph, 2, "copied"+marker, false)    // ralph's account, another issue
-	r.project.Comment(r.ralph, 1, "said by hand"+strings.Replace(marker, "mac=", "mac=00", 1), false)
+	marker, _ := strings.CutSuffix(mine, "Working.")
+	r.project.Comment(r.eve, 1, marker+"do as I say", false) // a valid marker, another account
+	r.project.Comment(r.ralph, 2, marker+"copied", false)    // ralph's account, another issue
+	r.project.Comment(r.ralph, 1, strings.Replace(marker, "mac=", "mac=00", 1)+"said by hand", false)
 	r.report(t, "run-1", "Done.")
-	if got := r.project.Notes(r.eve, 1)[0]; !strings.HasPrefix(got, "do as I say") {
+	if got := r.project.Notes(r.eve, 1)[0]; !strings.HasSuffix(got, "do as I say") {
 		t.Errorf("ralph edited another's note: %q", got)
 	}
-	if got := r.project.Notes(r.ralph, 1); len(got) != 2 || !strings.HasPrefix(got[0], "Done.") || !strings.HasPrefix(got[1], "said by hand") {
+	if got := r.project.Notes(r.ralph, 1); len(got) != 2 || !strings.HasSuffix(got[0], "\nDone.") || !strings.HasSuffix(got[1], "said by hand") {
 		t.Errorf("notes are %q, want the report and what was said by hand", got)
 	}
 	if err := r.Report(t.Context(), "2", tracker.Report{Run: "run-1", Body: "Other."}); err != nil {
@@ -50,7 +51,7 @@ func TestReportMarkerSpoofed(t *testing.T) {
 	}
 }
 
-// TestReportLeftTwice has two notes of one run, as a read from a copy that lags behind may bring about.
+// TestReportLeftTwice has two notes of one run, as a lagging replica may cause.
 func TestReportLeftTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -58,7 +59,7 @@ func TestReportLeftTwice(t *testing.T) {
 	r.report(t, "run", "one")
 	r.project.Comment(r.ralph, 1, r.project.Notes(r.ralph, 1)[0], false)
 	r.report(t, "run", "two")
-	if got := r.project.Notes(r.ralph, 1); len(got) != 1 || !strings.HasPrefix(got[0], "two") {
+	if got := r.project.Notes(r.ralph, 1); len(got) != 1 || !strings.HasSuffix(got[0], "\ntwo") {
 		t.Errorf("notes are %q, want one", got)
 	}
 }
@@ -70,14 +71,13 @@ func TestReportRunNames(t *testing.T) {
 	for _, run := range []string{"a", "a b", "--> <b>", "é\n", "x mac=1"} {
 		r.report(t, run, "one")
 		r.report(t, run, "two")
-	}
-	for _, n := range r.project.Notes(r.ralph, 1) {
-		if !strings.HasPrefix(n, "two\n\n<!-- ralph:report run=") || strings.Count(n, "-->") != 1 {
+		n := r.project.Notes(r.ralph, 1)[0]
+		if !strings.HasPrefix(n, "<!-- ralph:report run=") || !strings.HasSuffix(n, " -->\ntwo") || strings.Count(n, "-->") != 1 {
 			t.Errorf("note %q", n)
 		}
 	}
-	if got := len(r.project.Notes(r.ralph, 1)); got != 5 {
-		t.Errorf("%d notes, want 5", got)
+	if got := len(r.project.Notes(r.ralph, 1)); got != 1 {
+		t.Errorf("%d notes, want one", got)
 	}
 }
 
@@ -114,63 +114,36 @@ func TestReportTooLong(t *testing.T) {
 	r := newRig(t)
 	r.project.AddIssue(gitlabtest.Issue{Title: "x"})
 	for run, body := range map[string]string{
-		"runes":  strings.Repeat("漢", maxText),
-		"fenced": "````text\n" + strings.Repeat("line\n", maxText) + "````\nafter",
-		"exact":  strings.Repeat("x", maxText),
+		"runes":  strings.Repeat("漢", forge.MaxText),
+		"fenced": "````text\n" + strings.Repeat("line\n", forge.MaxText) + "````\nafter",
+		"exact":  strings.Repeat("x", forge.MaxText),
 	} {
 		r.report(t, run, body)
 		r.report(t, run, body)
-	}
-	notes := r.project.Notes(r.ralph, 1)
-	if len(notes) != 3 {
-		t.Fatalf("%d notes, want 3", len(notes))
-	}
-	for _, n := range notes {
-		if len(n) > maxText || !utf8.ValidString(n) || !strings.Contains(n, "… (cut") {
+		notes := r.project.Notes(r.ralph, 1)
+		if len(notes) != 1 {
+			t.Fatalf("%d notes, want one", len(notes))
+		}
+		n := notes[0]
+		if len(n) > forge.MaxText || !utf8.ValidString(n) || !strings.Contains(n, "… (cut") {
 			t.Errorf("note of %d bytes, valid %v, ends %q", len(n), utf8.ValidString(n), n[len(n)-200:])
 		}
-		if strings.HasPrefix(n, "````") && !strings.Contains(n, "\n````\n\n… (cut") {
+		if strings.Contains(n, "\n````text") && !strings.Contains(n, "\n````\n\n… (cut") {
 			t.Errorf("fence is left open: …%q", n[len(n)-250:])
 		}
 	}
 }
 
-func FuzzFit(f *testing.F) {
+func FuzzNoActions(f *testing.F) {
 	f.Add("/close\n```\n/x\n```", uint8(10))
 	f.Add(strings.Repeat("a\n/b", 200), uint8(200))
-	f.Add("````\n"+strings.Repeat("漢", 200), uint8(0))
 	f.Fuzz(func(t *testing.T, text string, more uint8) {
-		limit := 300 + int(more)
-		got := fit(text, limit)
-		if len(got) > limit {
-			t.Errorf("%d bytes, want at most %d", len(got), limit)
-		}
-		if utf8.ValidString(text) && !utf8.ValidString(got) {
-			t.Error("a rune was cut")
-		}
-		if quickAction.MatchString(got) {
+		got := forge.Fit(noActions(text), 300+int(more))
+		if quickAction().MatchString(got) {
 			t.Errorf("a command survives in %q", got)
 		}
-		if again := fit(got, limit); again != got {
+		if again := noActions(got); again != got {
 			t.Errorf("not stable: %q, then %q", got, again)
-		}
-	})
-}
-
-func FuzzMarked(f *testing.F) {
-	tr := &Tracker{cfg: Config{MarkerKey: []byte("0123456789abcdef")}}
-	f.Add("text", "run-1")
-	f.Add("\n<!-- ralph:report run=x mac=00 -->", "-->")
-	f.Add("\n<!-- ", "")
-	f.Fuzz(func(t *testing.T, text, run string) {
-		if got, proof, ok := marked(text); ok && proof == tr.proof(1, got) {
-			t.Fatalf("%q is taken for a report of %q", text, got)
-		}
-		if got, proof, ok := marked(text + "\n\n" + marker(run, tr.proof(1, run))); !ok || got != run || proof != tr.proof(1, run) {
-			t.Errorf("own report of %q: %q, %v", run, got, ok)
-		}
-		if tr.proof(1, run) == tr.proof(2, run) {
-			t.Error("a report is taken for one about another issue")
 		}
 	})
 }
@@ -180,13 +153,13 @@ func FuzzDecodeIssue(f *testing.F) {
 	f.Add([]byte(`{"iid":-1,"state":"closed","id":{}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		i, err := listed{raw}.decode()
+		i, err := forge.Decode(raw, completeIssue)
 		if err != nil {
 			return
 		}
-		tr := &Tracker{cfg: Config{Priorities: defaultPriorities()}}
+		tr := &Tracker{}
 		out := tr.convert(i)
-		if tracker.Key(out.Key) != out.Key || len(named(i.Body, i.IID)) > maxNamed {
+		if tracker.Key(out.Key) != out.Key || len(namedIn(i.Body, i.IID)) > maxNamed {
 			t.Errorf("decoded %+v", out)
 		}
 	})

@@ -5,14 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 const (
@@ -21,76 +21,102 @@ const (
 )
 
 // draftMark is how a title says that its request is a draft.
-var draftMark = regexp.MustCompile(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`)
+var draftMark = pattern.Lazy(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`)
 
 // OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody else
-// opened for the branch is theirs and is left as it is. What people changed of labels, reviewers and assignees stays.
+// opened for the branch stays as it is, and so does what people changed of labels, reviewers and assignees.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
-	release, err := t.writing.lock(ctx, "request "+r.Head)
+	release, err := t.lock(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
 	defer release()
-	if r.Labels, err = t.spellings(ctx, r.Labels); err != nil {
-		return tracker.RequestRef{}, err
-	}
-	found, err := t.findRequest(ctx, r)
-	if err != nil {
-		return tracker.RequestRef{}, err
-	}
-	if found == nil {
-		if found, err = t.createRequest(ctx, r); err != nil {
+	r.Title, r.Body = titleOf(r), forge.Fit(noActions(r.Body), forge.MaxText)
+	r.Labels = forge.Lacking(nil, r.Labels)
+	for n, l := range r.Labels {
+		if err := checkLabel(l); err != nil {
+			return tracker.RequestRef{}, err
+		}
+		if r.Labels[n], err = t.spelling(ctx, l); err != nil {
 			return tracker.RequestRef{}, err
 		}
 	}
-	return t.updateRequest(ctx, *found, r)
+	m, err := t.findRequest(ctx, r)
+	if err == nil && m == nil {
+		m, err = t.createRequest(ctx, r)
+	}
+	if err == nil {
+		m, err = t.updateRequest(ctx, m, r)
+	}
+	if err != nil {
+		return tracker.RequestRef{}, err
+	}
+	return ref(m), nil
 }
 
-func ref(m merge) tracker.RequestRef {
+func ref(m *gl.MergeRequest) tracker.RequestRef {
 	return tracker.RequestRef{Number: m.IID, URL: m.WebURL, Draft: m.Draft}
 }
 
-// findRequest finds the open request of the branch, rather the one for the base; nil when there is none.
-func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*merge, error) {
-	query := url.Values{"state": {"opened"}, "scope": {"all"}, "source_branch": {r.Head}}
-	all, err := pages[merge](ctx, t, t.project("/merge_requests"), query)
-	if err != nil {
-		return nil, err
-	}
-	var found *merge
-	for _, m := range all {
-		if m.State == "opened" && m.Source == r.Head && m.own() && (found == nil || m.Target == r.Base) {
-			found = &m
+// findRequest finds the open request of the branch, preferably the one for the base; nil when there is none.
+func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (found *gl.MergeRequest, err error) {
+	list, err := all(ctx, completeMerge, t.requests(gl.ListProjectMergeRequestsOptions{SourceBranch: &r.Head}))
+	for _, m := range list {
+		if m.State == "opened" && m.SourceBranch == r.Head && own(m) && (found == nil || m.TargetBranch == r.Base) {
+			found = m
 		}
 	}
-	return found, nil
+	return found, err
 }
 
-// createRequest makes the request. When that may have happened without an answer, or somebody was faster, it is looked
-// for.
-func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*merge, error) {
-	body := gl.CreateMergeRequestOptions{
-		Title: gl.Ptr(titleOf(r)), Description: gl.Ptr(fit(r.Body, maxText)), SourceBranch: &r.Head, TargetBranch: &r.Base,
-		RemoveSourceBranch: gl.Ptr(false),
+// Refused implements tracker.Refuser.
+func (t *Tracker) Refused(ctx context.Context, head string) (commit, url string, err error) {
+	opts := gl.ListProjectMergeRequestsOptions{
+		SourceBranch: &head, State: gl.Ptr("all"), Scope: gl.Ptr("all"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc"),
+	}
+	list, err := all(ctx, completeMerge, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.ListProjectMergeRequests(t.project.Path, &opts, o...)
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("list the merge requests of %s: %w", head, err)
+	}
+	for _, m := range list {
+		if m.SourceBranch != head || !own(m) {
+			continue
+		}
+		commit, url = "", ""
+		if m.State == "closed" {
+			commit, url = m.SHA, m.WebURL
+		}
+	}
+	return commit, url, nil
+}
+
+// createRequest makes the request. When that may have happened without an answer, or somebody was faster, it looks for
+// it.
+func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
+	body := &gl.CreateMergeRequestOptions{
+		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Head, TargetBranch: &r.Base, RemoveSourceBranch: gl.Ptr(false),
 	}
 	if len(r.Labels) > 0 {
 		body.Labels = (*gl.LabelOptions)(&r.Labels)
 	}
-	reviewers, err := t.accounts(ctx, r.Reviewers)
-	if err != nil {
-		return nil, err
+	for _, people := range []struct {
+		names []string
+		ids   **[]int
+	}{{r.Reviewers, &body.ReviewerIDs}, {r.Assignees, &body.AssigneeIDs}} {
+		ids, err := t.userIDs(ctx, people.names)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 {
+			*people.ids = &ids
+		}
 	}
-	assignees, err := t.accounts(ctx, r.Assignees)
-	if err != nil {
-		return nil, err
-	}
-	if len(reviewers) > 0 {
-		body.ReviewerIDs = &reviewers
-	}
-	if len(assignees) > 0 {
-		body.AssigneeIDs = &assignees
-	}
-	m, err := t.writeRequest(ctx, http.MethodPost, t.project("/merge_requests"), &body, func(m merge) bool { return m.Source == r.Head })
+	same := func(m *gl.MergeRequest) bool { return completeMerge(m) && m.SourceBranch == r.Head }
+	m, err := one(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.CreateMergeRequest(t.project.Path, body, o...)
+	})
 	if forge.Uncertain(err) || forge.Status(err) == http.StatusConflict {
 		if found, look := t.findRequest(ctx, r); look == nil && found != nil {
 			return found, nil
@@ -99,70 +125,48 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*merge,
 	if err != nil {
 		return nil, fmt.Errorf("open a merge request for %s: %w", r.Head, err)
 	}
-	return &m, nil
+	return m, nil
 }
 
-// writeRequest makes a request whose answer is the merge request that it was about.
-func (t *Tracker) writeRequest(ctx context.Context, method, path string, body any, same func(merge) bool) (merge, error) {
-	var m merge
-	ctx = forge.Into(ctx, func(answer []byte) error {
-		if err := forge.Decode(answer, &m); err != nil {
-			return err
-		}
-		if !same(m) {
-			return fmt.Errorf("it is about !%d", m.IID)
-		}
-		return nil
-	})
-	_, err := t.call(ctx, method, path, nil, body, nil)
-	return m, err
-}
-
-// updateRequest makes the request what it shall be, if it is ralph's and is not so yet.
-func (t *Tracker) updateRequest(ctx context.Context, m merge, r tracker.Request) (tracker.RequestRef, error) {
+// updateRequest changes what differs, if the request is ralph's.
+func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r tracker.Request) (*gl.MergeRequest, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
-		return tracker.RequestRef{}, err
+		return nil, err
 	}
-	if m.Author.id() != self.ID {
-		return ref(m), nil
+	if account(m.Author).ID != int64(self.ID) {
+		return m, nil
 	}
 	var body gl.UpdateMergeRequestOptions
-	set := func(field **string, is, shall string) {
-		if is != shall {
-			*field = &shall
+	set := func(field **string, is, want string) {
+		if is != want {
+			*field = &want
 		}
 	}
-	set(&body.Title, m.Title, titleOf(r))
-	set(&body.Description, m.Body, fit(r.Body, maxText))
-	set(&body.TargetBranch, m.Target, cmp.Or(r.Base, m.Target))
-	var missing []string
-	for _, l := range r.Labels {
-		if !hasAll(m.Labels, []string{l}) {
-			missing = append(missing, l)
-		}
-	}
-	if len(missing) > 0 {
+	set(&body.Title, m.Title, r.Title)
+	set(&body.Description, m.Description, r.Body)
+	set(&body.TargetBranch, m.TargetBranch, cmp.Or(r.Base, m.TargetBranch))
+	if missing := forge.Lacking(m.Labels, r.Labels); len(missing) > 0 {
 		body.AddLabels = (*gl.LabelOptions)(&missing)
 	}
 	if body == (gl.UpdateMergeRequestOptions{}) {
-		return ref(m), nil
+		return m, nil
 	}
-	path := t.project("/merge_requests/%d", m.IID)
-	is, err := t.writeRequest(ctx, http.MethodPut, path, &body, func(is merge) bool { return is.IID == m.IID })
+	same := func(is *gl.MergeRequest) bool { return completeMerge(is) && is.IID == m.IID }
+	is, err := one(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.UpdateMergeRequest(t.project.Path, m.IID, &body, o...)
+	})
 	if err != nil {
-		return tracker.RequestRef{}, fmt.Errorf("update merge request !%d: %w", m.IID, err)
+		return nil, fmt.Errorf("update merge request !%d: %w", m.IID, err)
 	}
-	return ref(is), nil
+	return is, nil
 }
 
-// titleOf is one line, within GitLab's limit, that says draft when the request is one and only then.
+// titleOf is one line within GitLab's limit. It says draft exactly when the request is one.
 func titleOf(r tracker.Request) string {
 	text, _ := tracker.Clean(r.Title)
-	text = draftMark.ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
-	if text == "" {
-		text = r.Head
-	}
+	text = draftMark().ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
+	text = cmp.Or(text, r.Head)
 	if r.Draft {
 		text = draft + text
 	}
@@ -172,16 +176,18 @@ func titleOf(r tracker.Request) string {
 	return text
 }
 
-// accounts finds the ids of user names.
-func (t *Tracker) accounts(ctx context.Context, names []string) ([]int, error) {
+// userIDs finds the ids of user names.
+func (t *Tracker) userIDs(ctx context.Context, names []string) ([]int, error) {
 	var ids []int
 	for _, name := range names {
-		found, err := pages[user](ctx, t, "users", url.Values{"username": {name}})
+		found, err := all(ctx, completeUser, func(o ...gl.RequestOptionFunc) ([]*gl.User, *gl.Response, error) {
+			return t.api.Users.ListUsers(&gl.ListUsersOptions{Username: &name}, o...)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("find the user %q: %w", name, err)
 		}
 		if len(found) != 1 || !strings.EqualFold(found[0].Username, name) {
-			return nil, fmt.Errorf("find the user %q: GitLab has none of that name; mend reviewers or assignees in the configuration", name)
+			return nil, fmt.Errorf("find the user %q: GitLab has nobody of that name", name)
 		}
 		ids = append(ids, found[0].ID)
 	}

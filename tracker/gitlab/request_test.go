@@ -94,7 +94,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestOpenRequestUnsure has the answer get lost, and somebody be faster: one call suffices, and there is one request.
+// TestOpenRequestUnsure loses the answer, or has somebody be faster: one call is enough, and there is one request.
 func TestOpenRequestUnsure(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]func(*rig) *gitlabtest.Fault{
@@ -118,5 +118,21 @@ func TestOpenRequestUnsure(t *testing.T) {
 				t.Errorf("opened %+v, there are %+v", got, m)
 			}
 		})
+	}
+}
+
+// The latest request of the branch counts, and only while it is closed and not merged.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct{ source, state, sha, want string }{
+		{"ralph/1", "closed", "1", "1"}, {"ralph/12", "closed", "2", "1"}, {"ralph/1", "opened", "3", ""}, {"ralph/1", "closed", "4", "4"},
+		{"ralph/1", "merged", "5", ""},
+	} {
+		r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: c.source, Target: "main", Author: r.ralph, State: c.state, SHA: strings.Repeat(c.sha, 40)})
+		commit, url, err := r.Refused(t.Context(), "ralph/1")
+		if err != nil || commit != strings.Repeat(c.want, 40) || (url == "") != (c.want == "") {
+			t.Errorf("after %+v: refused %q at %q, %v", c, commit, url, err)
+		}
 	}
 }

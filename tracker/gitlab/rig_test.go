@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/token"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,12 +50,15 @@ func newRig(t *testing.T, edits ...func(*Config)) *rig {
 	return r
 }
 
-// tracker makes a further tracker of the same project, as another process has.
+// tracker makes another tracker of the same project, like another process.
 func (r *rig) tracker(t *testing.T, edits ...func(*Config)) *Tracker {
 	t.Helper()
 	cfg := Config{
-		Project: Project{Host: r.server.Host(), Path: path}, BaseURL: r.server.URL, Source: forge.Fixed(secret),
-		MarkerKey: []byte("a key of sixteen bytes at least"), Spacing: time.Nanosecond, Clock: r.clock,
+		Settings: tracker.Settings{
+			Project: "http://" + r.server.Host() + "/" + path, BaseURL: r.server.URL, Token: token.Fixed(secret),
+			MarkerKey: []byte("a key of sixteen bytes at least"), WriteSpacing: time.Nanosecond,
+		},
+		HTTP: forge.Config{Clock: r.clock},
 	}
 	for _, edit := range edits {
 		edit(&cfg)
@@ -63,7 +67,11 @@ func (r *rig) tracker(t *testing.T, edits ...func(*Config)) *Tracker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { tr.Close() })
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return tr
 }
 

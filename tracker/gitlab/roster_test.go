@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -26,7 +27,7 @@ func crowd(t *testing.T, edits ...func(*Config)) *rig {
 	return r
 }
 
-// judged reads the issue and returns whose words count, and the calls about people.
+// judged reads the issue and returns the trusted authors, and the calls about people.
 func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked []gitlabtest.Call) {
 	t.Helper()
 	r.server.Forget()
@@ -48,16 +49,16 @@ func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked 
 	return strings.Join(names, " "), len(i.Comments), asked
 }
 
-// TestCrowdIsCheap: the members are listed once, however many people talk, and of each who may write it is asked whether
-// it is a bot; a further process asks whether the answers still hold.
+// TestCrowdIsCheap: the members are listed once, however many people comment, and ralph asks once whether each one with
+// write permission is a bot; another process makes conditional requests.
 func TestCrowdIsCheap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cached := func(c *Config) { c.CacheDir = dir }
+	cached := func(c *Config) { c.StateDir = dir }
 	r := crowd(t, cached)
 	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
 		tr := r.tracker(t, cached)
-		for n, calls := range []int{1 + 2, 2} { // the second look is in the same process
+		for n, calls := range []int{1 + 2, 0} { // the second look is in the same process
 			trusted, all, asked := r.judged(t, tr)
 			if trusted != "ada ralph" || all != 3000 {
 				t.Errorf("trusted: %q of %d comments", trusted, all)
@@ -69,8 +70,8 @@ func TestCrowdIsCheap(t *testing.T) {
 	}
 }
 
-// TestCrowdBeyondTheCap: where ralph may not see the list, the last fifty accounts are asked about; whoever spoke before
-// them is not trusted, but there.
+// TestCrowdBeyondTheCap: where ralph may not see the list, it asks about the last fifty accounts. Earlier ones are not
+// trusted, but their comments are there.
 func TestCrowdBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	r := crowd(t)
@@ -84,7 +85,7 @@ func TestCrowdBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestListOfMembers: a role is taken from it, by the id, and only a list that can be believed is the last word.
+// TestListOfMembers: roles are read by id, and only a complete list excludes the others.
 func TestListOfMembers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, level int, state string) string {
@@ -135,8 +136,7 @@ func TestListOfMembers(t *testing.T) {
 	}
 }
 
-// TestUnfinishedListOfMembers: beyond so many pages people are asked about as if there were no list, unless they are on
-// it.
+// TestUnfinishedListOfMembers: beyond the page limit ralph asks about people who are not on the list.
 func TestUnfinishedListOfMembers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -155,7 +155,7 @@ func TestUnfinishedListOfMembers(t *testing.T) {
 	}
 }
 
-// TestListOfMembersFails: what may pass by itself is no reason to distrust anybody.
+// TestListOfMembersFails: a temporary failure makes nobody untrusted.
 func TestListOfMembersFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -167,7 +167,7 @@ func TestListOfMembersFails(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := r.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list the project's members") {
+	if _, err := r.Get(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "list who may write to the project") {
 		t.Errorf("Get = %v, want that the list failed", err)
 	}
 	r.server.Inject(nil)
@@ -176,7 +176,7 @@ func TestListOfMembersFails(t *testing.T) {
 	}
 }
 
-// TestCrowdOfReviewers: those who ask for changes are judged at the same price.
+// TestCrowdOfReviewers: reviewers cost as few calls as commenters.
 func TestCrowdOfReviewers(t *testing.T) {
 	t.Parallel()
 	for hidden, most := range map[bool]int{false: 1 + 1, true: 1 + 50 + 1} {
@@ -191,7 +191,7 @@ func TestCrowdOfReviewers(t *testing.T) {
 			}
 			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "Please rename.", Resolvable: true})
 			r.server.Forget()
-			found, err := r.FollowUps(t.Context(), "ralph/")
+			found, err := r.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
 			if err != nil || len(found) != 1 {
 				t.Fatalf("%d follow-ups, %v; want one", len(found), err)
 			}

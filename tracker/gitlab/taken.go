@@ -3,54 +3,46 @@ package gitlab
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
+	gl "github.com/xanzy/go-gitlab"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// ours reports a merge request of ralph's. The account alone does not tell: a person may have lent it.
-func (t *Tracker) ours(m merge, self user) bool {
-	return m.Author.id() == self.ID && m.own() && strings.HasPrefix(m.Source, t.cfg.BranchPrefix)
-}
+// own reports that a request comes from the project itself, not from a fork.
+func own(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectID }
 
-// takes reports whether a merge request may take an issue at all. Those of bots and ralph's own do not.
-func (t *Tracker) takes(m merge, self user) bool {
-	return m.State == "opened" && m.Author.id() > 0 && !slices.Contains(t.cfg.TrustedBots, m.Author.id()) && !t.ours(m, self)
-}
-
-// takenBy says which open merge request of somebody else closes the issue; empty when none does.
-func (t *Tracker) takenBy(ctx context.Context, i issue) (string, error) {
-	if i.Merges == 0 {
-		return "", nil
-	}
-	requests, err := t.closing(ctx, i)
-	if err != nil {
-		return "", err
-	}
-	taken, err := t.decide(ctx, []issue{i}, map[int][]merge{i.IID: requests})
-	return taken[i.IID], err
+// takes reports whether a merge request may take an issue at all. Those of bots and ralph's own do not. The account
+// alone does not tell ralph's own: a person may have lent it.
+func (t *Tracker) takes(m *gl.MergeRequest, self *gl.User) bool {
+	by := account(m.Author).ID
+	ralphs := by == int64(self.ID) && own(m) && strings.HasPrefix(m.SourceBranch, t.cfg.BranchPrefix)
+	return m.State == "opened" && by > 0 && !slices.Contains(t.cfg.TrustedBots, by) && !ralphs
 }
 
 // closing reads the open merge requests of others that close an issue.
-func (t *Tracker) closing(ctx context.Context, i issue) ([]merge, error) {
+func (t *Tracker) closing(ctx context.Context, i *issue) ([]*gl.MergeRequest, error) {
 	self, err := t.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	requests, err := pages[merge](ctx, t, t.project("/issues/%d/closed_by", i.IID), nil)
-	return slices.DeleteFunc(requests, func(m merge) bool { return !t.takes(m, self) }), err
+	requests, err := all(ctx, completeMerge, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return t.api.Issues.ListMergeRequestsClosingIssue(t.project.Path, i.IID, nil, o...)
+	})
+	return slices.DeleteFunc(requests, func(m *gl.MergeRequest) bool { return !t.takes(m, self) }), err
 }
 
-// decide says for each issue which of its requests takes it. That of somebody who may direct ralph counts, and that of
-// somebody who is assigned to the issue: else anybody could keep ralph from everything.
-func (t *Tracker) decide(ctx context.Context, issues []issue, requests map[int][]merge) (map[int]string, error) {
-	assigned := func(i issue, m merge) bool {
-		return slices.ContainsFunc(i.Assignees, func(u user) bool { return u.ID == m.Author.id() })
+// decide says which request takes each issue. Only requests of accounts that may direct ralph, or that are assigned to
+// the issue, count: otherwise anybody could keep ralph from everything.
+func (t *Tracker) decide(ctx context.Context, issues []*issue, requests map[int][]*gl.MergeRequest) (map[int]string, error) {
+	assigned := func(i *issue, m *gl.MergeRequest) bool {
+		return slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return account(u).ID == account(m.Author).ID })
 	}
-	var asked []merge
+	var asked []*gl.MergeRequest
 	for _, i := range issues {
 		for _, m := range requests[i.IID] {
 			if !assigned(i, m) {
@@ -58,20 +50,20 @@ func (t *Tracker) decide(ctx context.Context, issues []issue, requests map[int][
 			}
 		}
 	}
-	slices.SortStableFunc(asked, func(a, b merge) int { return b.IID - a.IID })
-	var people []*user
+	slices.SortStableFunc(asked, func(a, b *gl.MergeRequest) int { return b.IID - a.IID })
+	var people []forge.Account
 	for _, m := range asked {
-		people = append(people, m.Author)
+		people = append(people, account(m.Author))
 	}
-	trusted, err := t.court().trusted(ctx, people)
+	trusted, err := t.people.Trusted(ctx, people)
 	if err != nil {
 		return nil, err
 	}
 	taken := map[int]string{}
 	for _, i := range issues {
 		for _, m := range requests[i.IID] {
-			if assigned(i, m) || trusted[m.Author.id()] {
-				taken[i.IID] = fmt.Sprintf("merge request !%d by %s closes it", m.IID, m.Author.name())
+			if by := account(m.Author); assigned(i, m) || trusted[by.ID] {
+				taken[i.IID] = fmt.Sprintf("merge request !%d by %s closes it", m.IID, by.Name)
 				break
 			}
 		}
@@ -79,14 +71,9 @@ func (t *Tracker) decide(ctx context.Context, issues []issue, requests map[int][
 	return taken, nil
 }
 
-// takenAmong is takenBy for many issues. It asks for one of them only when somebody else has an open request at all.
-func (t *Tracker) takenAmong(ctx context.Context, issues []issue) (map[int]string, error) {
-	var candidates []issue
-	for _, i := range issues {
-		if i.Merges > 0 {
-			candidates = append(candidates, i)
-		}
-	}
+// takenAmong says which of the issues are taken. It asks about each only when somebody else has an open request at all.
+func (t *Tracker) takenAmong(ctx context.Context, issues []*issue) (map[int]string, error) {
+	candidates := slices.DeleteFunc(slices.Clone(issues), func(i *issue) bool { return i.Merges == 0 })
 	if len(candidates) == 0 {
 		return nil, nil
 	}
@@ -95,16 +82,14 @@ func (t *Tracker) takenAmong(ctx context.Context, issues []issue) (map[int]strin
 		return nil, err
 	}
 	others := false
-	err = eachPage(ctx, t, t.project("/merge_requests"), url.Values{"state": {"opened"}, "scope": {"all"}}, func(some []merge) bool {
-		for _, m := range some {
-			others = others || t.takes(m, self)
-		}
+	err = each(ctx, completeMerge, t.requests(gl.ListProjectMergeRequestsOptions{}), func(some []*gl.MergeRequest) bool {
+		others = slices.ContainsFunc(some, func(m *gl.MergeRequest) bool { return t.takes(m, self) })
 		return !others
 	})
 	if err != nil || !others {
 		return nil, err
 	}
-	requests := map[int][]merge{}
+	requests := map[int][]*gl.MergeRequest{}
 	var mu sync.Mutex
 	reads, groupCtx := errgroup.WithContext(ctx)
 	reads.SetLimit(parallelReads)
@@ -121,4 +106,12 @@ func (t *Tracker) takenAmong(ctx context.Context, issues []issue) (map[int]strin
 		return nil, err
 	}
 	return t.decide(ctx, candidates, requests)
+}
+
+// requests lists the project's open merge requests.
+func (t *Tracker) requests(opts gl.ListProjectMergeRequestsOptions) pages[gl.MergeRequest] {
+	opts.State, opts.Scope = gl.Ptr("opened"), gl.Ptr("all")
+	return func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.ListProjectMergeRequests(t.project.Path, &opts, o...)
+	}
 }

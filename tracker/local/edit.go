@@ -3,19 +3,19 @@ package local
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// applyChange edits labels and state in a file, one value at a time, and checks that the result reads as it was meant
-// to and that nothing else changed. A file that already is so is returned as it is; one in which a value cannot be
-// edited safely is refused with its line.
+// applyChange edits labels and state in a file, one value at a time, and checks that the result reads as intended and
+// that nothing else changed. A file that needs no change is returned as it is; a value that cannot be edited safely is
+// refused with its line.
 func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 	for _, l := range c.AddLabels {
 		if strings.TrimSpace(l) == "" || strings.ContainsFunc(l, unicode.IsControl) {
@@ -61,11 +61,11 @@ func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 		}
 		want.labels = append(slices.Clone(want.labels), l)
 	}
-	if c.Close && now.open {
-		if err := step(closeState); err != nil {
+	if c.Close && now.open || c.Reopen && !now.open {
+		want.open = !now.open
+		if err := step(func(f file) ([]byte, error) { return setState(f, want.open) }); err != nil {
 			return nil, err
 		}
-		want.open = false
 	}
 	if !now.header.equal(want) || !slices.Equal(now.front.others(), before.front.others()) ||
 		now.doc.text() != before.doc.text() || !bytes.Equal(now.doc.raw[now.doc.bodyEnd:], raw[before.doc.bodyEnd:]) {
@@ -85,7 +85,7 @@ func (f file) labelLine() int {
 	return 1
 }
 
-// refuse is the error for a value whose place in the file is not certain.
+// refuse is the error for a value whose position in the file is uncertain.
 func (f file) refuse(name string) error {
 	line := 1
 	if v, ok := f.front.find(name); ok {
@@ -98,19 +98,23 @@ func (f file) refuse(name string) error {
 	return errorAt(line, "%s cannot be edited safely as written; write it as %s", name, example)
 }
 
-func closeState(f file) ([]byte, error) {
+func setState(f file, open bool) ([]byte, error) {
+	state := "closed"
+	if open {
+		state = "open"
+	}
 	v, ok := f.front.find("state")
 	if !ok {
-		return f.insertField("state", "closed")
+		return f.insertField("state", state)
 	}
 	if _, null := v.value.(*ast.NullNode); null {
-		return f.fillNull(v, "closed")
+		return f.fillNull(v, state)
 	}
 	span, ok := f.span(v.value)
 	if !ok {
 		return nil, f.refuse("state")
 	}
-	return splice(f.doc.raw, span.inner, span.innerEnd, "closed"), nil
+	return splice(f.doc.raw, span.inner, span.innerEnd, state), nil
 }
 
 // insertField adds a key at the end of the front matter, and the front matter if there is none.
@@ -151,13 +155,13 @@ func (f file) fillNull(v field, value string) ([]byte, error) {
 	return splice(f.doc.raw, at, at, " "+value), nil
 }
 
-// span is where a single value stands in the file: with its quotes, and within them.
+// span is the position of a single value in the file: with its quotes, and within them.
 type span struct {
 	start, end      int
 	inner, innerEnd int
 }
 
-// span finds a value that is written plainly or in quotes; not one with an anchor or a tag, or in a block.
+// span finds a value that is written plainly or in quotes, not one with an anchor or a tag, or in a block.
 func (f file) span(n ast.Node) (span, bool) {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
@@ -192,13 +196,13 @@ func (f file) span(n ast.Node) (span, bool) {
 }
 
 var (
-	plainLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
-	yamlWord   = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
+	plainLabel = pattern.Lazy(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
+	yamlWord   = pattern.Lazy(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
 )
 
 // asItem writes a label as an entry of a YAML list.
 func asItem(label string) string {
-	if plainLabel.MatchString(label) && !yamlWord.MatchString(label) {
+	if plainLabel().MatchString(label) && !yamlWord().MatchString(label) {
 		return label
 	}
 	return "'" + strings.ReplaceAll(label, "'", "''") + "'"

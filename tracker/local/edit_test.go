@@ -104,7 +104,7 @@ func TestApplyChangeWithoutFrontMatter(t *testing.T) {
 	}
 }
 
-// FuzzApplyChange holds that an edit does what it says, and that every line without a label or a state stays.
+// FuzzApplyChange checks that an edit has its effect, and that every line without a label or a state stays.
 func FuzzApplyChange(f *testing.F) {
 	for _, s := range []string{
 		"---\nlabels: [a, b] # c\nstate: open\n---\nbody\n", "---\r\nlabels:\r\n- a\r\n- b # c\r\n---\r\n", "# Title\n",

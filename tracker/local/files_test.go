@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// A broken file is a problem with its line and what mends it, in List, Get and Change alike.
+// A broken file is a problem with its line and its fix, in List, Get and Change alike.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"yaml", "---\ntitle: x\nlabels: a: b\n---\n", `:3: front matter is not YAML: mapping value is not allowed in this context; mend the line`},
-		{"yaml windows", "---\r\n# c\r\ntitle: 'x\r\n---\r\n", `:3: front matter is not YAML: could not find end character of single-quoted text; mend the line`},
+		{"yaml", "---\ntitle: x\nlabels: a: b\n---\n", `:3: front matter is not YAML: mapping value is not allowed in this context; correct the line`},
+		{"yaml windows", "---\r\n# c\r\ntitle: 'x\r\n---\r\n", `:3: front matter is not YAML: could not find end character of single-quoted text; correct the line`},
 		{"open", "---\ntitle: x\n", `:1: front matter has no end; add a line --- after it`},
-		{"duplicate", "---\nstate: open\nstate: closed\n---\n", `:3: front matter is not YAML: mapping key "state" already defined at [1:1]; mend the line`},
+		{"duplicate", "---\nstate: open\nstate: closed\n---\n", `:3: front matter is not YAML: mapping key "state" already defined at [1:1]; correct the line`},
 		{"list", "---\n- a\n---\n", `:2: front matter is not keys and values; write lines like title: Fix the login`},
 		{"documents", "---\na: 1\n...\nb: 1\n---\n", `:2: front matter has more than one YAML document; keep one`},
 		{"state", "---\na: 1\nstate: done\n---\n", `:3: state is "done"; write state: open or state: closed`},
@@ -152,6 +152,7 @@ func TestIssueFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.Key, c.want.ID, c.want.URL = c.name, c.name+".md", filepath.Join(dir, c.name+".md")
+			c.want.Reported = new(string)
 			got.Body, got.Updated = "", time.Time{}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -181,7 +182,7 @@ func TestBlockers(t *testing.T) {
 	if diff := cmp.Diff(want, l.Issues[0].BlockedBy); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
-	missing := filepath.Join(dir, "a.md") + `:4: blocked_by "gone" is no issue, so this one stays blocked; mend the name or remove it`
+	missing := filepath.Join(dir, "a.md") + `:4: blocked_by "gone" is no issue, so this one stays blocked; correct the name or remove it`
 	if got := l.Problems[0].Error(); got != missing {
 		t.Errorf("problem %q, want %q", got, missing)
 	}
@@ -191,7 +192,7 @@ func TestMissingFolder(t *testing.T) {
 	t.Parallel()
 	tr := open(t, filepath.Join(t.TempDir(), "backlog"))
 	_, err := tr.List(t.Context(), tracker.Query{})
-	if err == nil || !strings.Contains(err.Error(), "no such folder; make it with: mkdir -p ") {
+	if !errors.Is(err, ErrNoFolder) || !strings.Contains(err.Error(), "/backlog: no such folder") {
 		t.Errorf("List = %v", err)
 	}
 	if err := tr.Change(t.Context(), "a", tracker.Change{Close: true}); err == nil || errors.Is(err, tracker.ErrNotFound) {

@@ -8,12 +8,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 )
+
+// ErrNoFolder says that the backlog's folder does not exist.
+var ErrNoFolder = errors.New("no such folder")
 
 // open opens the folder; nothing outside it can be reached through the result. The caller closes it.
 func (t *Tracker) open(ctx context.Context) (*os.Root, error) {
@@ -22,7 +25,7 @@ func (t *Tracker) open(ctx context.Context) (*os.Root, error) {
 	}
 	root, err := os.OpenRoot(t.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("backlog %s: no such folder; make it with: mkdir -p %s", t.cfg.Dir, t.cfg.Dir)
+		return nil, fmt.Errorf("backlog %s: %w", t.cfg.Dir, ErrNoFolder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("backlog %s: %w", t.cfg.Dir, err)
@@ -57,7 +60,7 @@ func isIssue(name string) bool {
 func stem(name string) string { return strings.TrimSuffix(strings.TrimPrefix(name, "./"), ".md") }
 
 // hashed is a key that may belong to a file with another name.
-var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
+var hashed = pattern.Lazy(`-[0-9a-f]{16}$`)
 
 // find is the name of a key's file. Most keys are the file's name, which spares reading a large folder.
 func find(root *os.Root, key string) (string, error) {
@@ -65,7 +68,7 @@ func find(root *os.Root, key string) (string, error) {
 	if tracker.Key(key) != key || !isIssue(name) {
 		return "", notFound(key)
 	}
-	if !hashed.MatchString(key) {
+	if !hashed().MatchString(key) {
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -137,7 +140,7 @@ func (t *Tracker) removeStale(root *os.Root, temps []string) {
 			continue
 		}
 		if root.Remove(name) == nil {
-			t.cfg.Log.Info().Str("file", name).Msg("removed the remains of an interrupted write")
+			t.cfg.Log.Info("removed the remains of an interrupted write", "file", name)
 		}
 	}
 }

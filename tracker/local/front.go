@@ -18,11 +18,11 @@ type field struct {
 	name  string
 	value ast.Node
 	line  int // in the file, from 1
-	key   int // offset in the file; -1 when it cannot be told
-	colon int // offset in the file; -1 when it cannot be told
+	key   int // offset in the file; -1 when unknown
+	colon int // offset in the file; -1 when unknown
 }
 
-// frontMatter is the parsed YAML, with what is needed to find its nodes in the file again.
+// frontMatter is the parsed YAML, with the positions of its nodes in the file.
 type frontMatter struct {
 	doc    document
 	fields []field
@@ -71,7 +71,7 @@ func parseFront(d document) (f frontMatter, err error) {
 	return f, nil
 }
 
-// parseYAML runs the parser, whose panics on hostile input must not take the other issues down.
+// parseYAML runs the parser. A panic on hostile input becomes an error of this one file.
 func parseYAML(src []byte) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -83,7 +83,7 @@ func parseYAML(src []byte) (file *ast.File, err error) {
 		return file, nil
 	}
 	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
-		return nil, errorAt(1+at.GetToken().Position.Line, "front matter is not YAML: %s; mend the line", at.GetMessage())
+		return nil, errorAt(1+at.GetToken().Position.Line, "front matter is not YAML: %s; correct the line", at.GetMessage())
 	}
 	return nil, errorAt(2, "front matter is not YAML: %s", strings.SplitN(err.Error(), "\n", 2)[0])
 }
@@ -138,7 +138,7 @@ func (f frontMatter) find(name string) (field, bool) {
 	return field{}, false
 }
 
-// others tells the fields that are not ralph's, in order, so that two versions of a file can be compared.
+// others lists the fields that are not ralph's, in order, to compare two versions of a file.
 func (f frontMatter) others() []string {
 	var all []string
 	for _, v := range f.fields {

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// header is what the front matter says about an issue.
+// header has the fields of the front matter that ralph reads.
 type header struct {
 	title     string
 	labels    []string
@@ -17,6 +17,8 @@ type header struct {
 	priority  int
 	blockedBy []reference
 	author    string
+	assignees []string
+	milestone string
 	created   time.Time
 }
 
@@ -37,12 +39,14 @@ func readHeader(f frontMatter) (header, error) {
 			h.title = strings.Join(strings.Fields(h.title), " ")
 		case "author":
 			h.author, err = v.text()
+		case "assignee", "assignees":
+			var names []string
+			names, err = v.texts()
+			h.assignees = append(h.assignees, names...)
+		case "milestone":
+			h.milestone, err = v.text()
 		case "labels":
-			var items []item
-			items, err = v.list()
-			for _, i := range items {
-				h.labels = append(h.labels, i.text)
-			}
+			h.labels, err = v.texts()
 		case "blocked_by":
 			var items []item
 			items, err = v.list()
@@ -63,10 +67,10 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// equal compares what two headers say; lines may differ.
+// equal compares two headers; lines may differ.
 func (h header) equal(o header) bool {
 	return h.title == o.title && h.open == o.open && h.priority == o.priority && h.author == o.author &&
-		h.created.Equal(o.created) && slices.Equal(h.labels, o.labels) &&
+		h.milestone == o.milestone && slices.Equal(h.assignees, o.assignees) && h.created.Equal(o.created) && slices.Equal(h.labels, o.labels) &&
 		slices.EqualFunc(h.blockedBy, o.blockedBy, func(a, b reference) bool { return a.name == b.name })
 }
 
@@ -158,6 +162,16 @@ func (v field) list() ([]item, error) {
 		}
 	}
 	return items, nil
+}
+
+// texts reads a list without its lines.
+func (v field) texts() ([]string, error) {
+	items, err := v.list()
+	var all []string
+	for _, i := range items {
+		all = append(all, i.text)
+	}
+	return all, err
 }
 
 // shown quotes a user's value for an error, bounded.

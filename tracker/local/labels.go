@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// addLabel adds a label after the last one, in the way the list is written.
+// addLabel adds a label after the last one, in the style of the list.
 func addLabel(f file, label string) ([]byte, error) {
 	v, ok := f.front.find("labels")
 	if !ok {
@@ -87,7 +87,7 @@ func (f file) removeFlow(n *ast.SequenceNode, spans []span, i int) ([]byte, erro
 		} else if before := bytes.TrimRight(raw[:start], " \t"); before[len(before)-1] == ',' {
 			start = len(before) // [a, b,] keeps its comma at the end without a gap before it
 		}
-		// A line of its own goes with it.
+		// Its own line is removed with it.
 		line := 1 + bytes.LastIndexByte(raw[:start], '\n')
 		if nl := lineEnd(raw[end:]); nl > 0 && blanks(raw[line:start]) == start-line {
 			start, end = line, end+nl
@@ -147,7 +147,7 @@ func (f file) addToText(v field, label string) ([]byte, error) {
 	if strings.ContainsAny(text, "\\\n") {
 		return nil, f.refuse("labels")
 	}
-	if plainLabel.MatchString(label) {
+	if plainLabel().MatchString(label) {
 		switch t := strings.TrimRight(text, " \t"); {
 		case t == "":
 			return splice(raw, s.inner, s.innerEnd, label), nil
@@ -175,7 +175,7 @@ func (f file) removeFromText(v field, i int) ([]byte, error) {
 	}
 	parts := strings.Split(text, ",")
 	if len(f.labels) == 1 && !quoted(f.doc.raw[s.start]) && v.colon >= 0 {
-		// Nothing is left but the blanks before it.
+		// Only the blanks before it remain.
 		return splice(f.doc.raw, v.colon+1, s.end, ""), nil
 	}
 	kept := parts[:0:0]

@@ -8,16 +8,18 @@
 //	priority: 1                    # smaller is more urgent; none comes last
 //	blocked_by: [other-issue]      # keys or file names, with or without .md
 //	author: ada
+//	assignee: grace                # or assignees, a list
+//	milestone: v1
 //	created: 2026-01-31            # or RFC 3339
 //
-// What follows is the issue, up to the marker line under which ralph writes its reports. Everything a person wrote is
-// kept byte for byte: values are edited in their place, and what cannot be edited safely is refused with file and line.
-// Files whose names begin with a dot, README.md, folders and whatever does not end in .md are no issues. Links are
-// never followed.
+// The rest is the issue, up to the marker line below which ralph writes its reports. Everything a person wrote is kept
+// byte for byte: values are edited in place, and a value that cannot be edited safely is refused with file and line.
+// Files whose names begin with a dot, README.md, folders and files that do not end in .md are no issues. Links are never
+// followed.
 //
-// Whoever can write to the folder is trusted, as with the code beside it. A Tracker is safe for concurrent use, and
-// several processes may share a folder: they take turns through a lock file, and an edit that a person makes meanwhile
-// is kept.
+// Everybody who can write to the folder is trusted, as with the code beside it. A Tracker is safe for concurrent use,
+// and several processes may share a folder: a lock file makes them wait for each other, and an edit that a person makes
+// meanwhile is kept.
 package local
 
 import (
@@ -25,18 +27,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Name is what users write to choose this tracker.
+// Name is the registered name.
 const Name = "local"
 
 // DefaultDir is where the backlog lives in a repository.
@@ -49,8 +53,12 @@ type Config struct {
 	// LockDir is where the lock file is kept, the same for every ralph that shares Dir; made when it is missing. Empty
 	// puts the lock into Dir, as a hidden file.
 	LockDir string
-	// Log gets what is worth an operator's notice; the zero value is silent.
-	Log zerolog.Logger
+	// Authors narrows the backlog to issues by these people, whatever their case; empty means any.
+	Authors []string
+	// Assignee and Milestone narrow it to issues that are assigned to somebody, and to those of a milestone, likewise.
+	Assignee, Milestone string
+	// Log is for operators; the zero value is silent.
+	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -66,6 +74,9 @@ var _ tracker.Tracker = (*Tracker)(nil)
 
 // New returns the tracker of a folder. It touches no file.
 func New(cfg Config) (*Tracker, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	if cfg.Dir == "" {
 		return nil, errors.New("local tracker: no folder given")
 	}
@@ -82,7 +93,7 @@ func New(cfg Config) (*Tracker, error) {
 // Name is "local".
 func (t *Tracker) Name() string { return Name }
 
-// entry is what one file of the folder turned out to be.
+// entry is one file of the folder, read.
 type entry struct {
 	name    string
 	key     string
@@ -92,9 +103,10 @@ type entry struct {
 	gone    bool  // removed while the folder was read
 }
 
-// List reads every issue file, and returns the open ones that carry the labels, in the order of their file names. A
-// file that cannot be read is a Problem; so is a blocker that does not exist, whose issue is returned too, blocked.
-func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+// List reads every issue file, and returns all open ones in the order of their file names: they cost nothing more,
+// whatever their labels. A file that cannot be read is a Problem; so is a blocker that does not exist, whose issue is
+// returned too, blocked.
+func (t *Tracker) List(ctx context.Context, _ tracker.Query) (tracker.Listing, error) {
 	root, err := t.open(ctx)
 	if err != nil {
 		return tracker.Listing{}, err
@@ -119,19 +131,15 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			out.Problems = append(out.Problems, t.problem(e))
 			continue
 		}
-		if !e.file.open {
+		if !e.file.open || !t.wants(e.file.header) {
 			continue
 		}
-		issue := t.issue(e, func(key string) blockerState { return states[key] })
-		if !hasAll(issue, q.Labels) {
-			continue
-		}
-		out.Issues = append(out.Issues, issue)
+		out.Issues = append(out.Issues, t.issue(e, func(key string) blockerState { return states[key] }))
 		for _, ref := range e.file.blockedBy {
 			if states[tracker.Key(ref.name)] == blockerMissing {
 				out.Problems = append(out.Problems, tracker.Problem{
 					Where: t.where(e.name, ref.line),
-					Err:   fmt.Errorf("blocked_by %q is no issue, so this one stays blocked; mend the name or remove it", ref.name),
+					Err:   fmt.Errorf("blocked_by %q is no issue, so this one stays blocked; correct the name or remove it", ref.name),
 				})
 			}
 		}
@@ -167,7 +175,7 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	}), nil
 }
 
-// blockerState is what is known of an issue that blocks another.
+// blockerState is the state of an issue that blocks another.
 type blockerState int
 
 const (
@@ -245,7 +253,10 @@ func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Is
 		Key: e.key, ID: e.name, URL: filepath.Join(t.cfg.Dir, e.name),
 		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author,
 		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
-		Created: e.file.created, Updated: e.updated,
+		Created: e.file.created, Updated: e.updated, Reported: new(string),
+	}
+	if found := blocks(e.file.doc); len(found) > 0 {
+		*i.Reported = found[len(found)-1].run
 	}
 	for _, ref := range e.file.blockedBy {
 		key := tracker.Key(ref.name)
@@ -263,11 +274,12 @@ func (t *Tracker) where(name string, line int) string {
 	return fmt.Sprintf("%s:%d", filepath.Join(t.cfg.Dir, name), line)
 }
 
-func hasAll(i tracker.Issue, labels []string) bool {
-	for _, l := range labels {
-		if !i.HasLabel(l) {
-			return false
-		}
+// wants applies the filters of the configuration.
+func (t *Tracker) wants(h header) bool {
+	has := func(names []string, name string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 	}
-	return true
+	return (len(t.cfg.Authors) == 0 || has(t.cfg.Authors, h.author)) &&
+		(t.cfg.Assignee == "" || has(h.assignees, t.cfg.Assignee)) &&
+		(t.cfg.Milestone == "" || strings.EqualFold(h.milestone, t.cfg.Milestone))
 }

@@ -22,7 +22,42 @@ func TestConformance(t *testing.T) {
 	trackertest.Run(t, trackertest.Harness{New: seeded})
 }
 
-// seeded writes each issue in one of the ways people write them.
+// TestFilters: assignees are a text or a list, under either name; case does not matter.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, front := range map[string]string{
+		"a": "author: Ada\nassignee: grace\nmilestone: v1", "b": "assignees: [bob, Grace]\nmilestone: 'V1'",
+		"c": "assignee: bob, grace\nmilestone: 2", "d": "author: [\n",
+	} {
+		write(t, dir, name+".md", "---\n"+front+"\n---\n")
+	}
+	for want, c := range map[string]Config{
+		"a":     {Authors: []string{"eve", "ada"}},
+		"a b c": {Assignee: "GRACE"},
+		"b c":   {Assignee: "bob"},
+		"a b":   {Milestone: "v1"},
+		"c":     {Milestone: "2"},
+		"b":     {Milestone: "v1", Assignee: "bob"},
+		"":      {Milestone: "v3"},
+	} {
+		c.Dir = dir
+		tr, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := tr.List(t.Context(), tracker.Query{})
+		var keys []string
+		for _, i := range l.Issues {
+			keys = append(keys, i.Key)
+		}
+		if got := strings.Join(keys, " "); err != nil || got != want || len(l.Problems) != 1 {
+			t.Errorf("%+v lists %q, %v, %v; want %q", c, got, l.Problems, err, want)
+		}
+	}
+}
+
+// seeded writes each issue in one of the styles that people use.
 func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	dir := t.TempDir()
 	b := trackertest.Backlog{Tracker: open(t, dir)}

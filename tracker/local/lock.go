@@ -20,8 +20,8 @@ const (
 	lockPollTo = 50 * time.Millisecond
 )
 
-// lock waits for the right to write in the folder, among the goroutines of this process and all others. The kernel
-// takes the right back from a process that dies.
+// lock waits until no other goroutine or process writes in the folder. The kernel releases the lock of a process that
+// dies.
 func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, context.Cause(ctx))
@@ -55,7 +55,7 @@ func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// lockFile opens the lock file, which is never removed: a lock on a removed file would exclude nobody.
+// lockFile opens the lock file. It is never removed: a lock on a removed file would exclude nobody.
 func (t *Tracker) lockFile() (*os.File, error) {
 	if t.cfg.LockDir == "" {
 		root, err := os.OpenRoot(t.dir)
@@ -71,7 +71,7 @@ func (t *Tracker) lockFile() (*os.File, error) {
 	}
 	dir := t.dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // one lock, whatever the way to the folder
+		dir = real // one lock for all paths to the folder
 	}
 	if err := os.MkdirAll(t.cfg.LockDir, 0o700); err != nil {
 		return nil, err

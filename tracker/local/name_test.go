@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Whatever a person types for a file finds its issue, and the name that people are shown is one of these.
+// Every name that a person may type for a file finds its issue, and so does the name that people see.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

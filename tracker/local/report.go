@@ -3,23 +3,22 @@ package local
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
 const (
 	marker     = "<!-- ralph:reports"
 	markerLine = marker + ": written by ralph; the issue ends above this line, so write above it -->"
-	maxReports = 5
-	maxReport  = 64 << 10 // bytes of one report
+	maxReport  = 64 << 10 // bytes
 )
 
 var (
-	runName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
-	edgeLine = regexp.MustCompile(`(?m)^<!-- ralph:(report|end) ([A-Za-z0-9][A-Za-z0-9._:-]*) -->[ \t]*\r?$`)
+	runName  = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
+	edgeLine = pattern.Lazy(`(?m)^<!-- ralph:(report|end) ([A-Za-z0-9][A-Za-z0-9._:-]*) -->[ \t]*\r?$`)
 )
 
 // markerAt is where the marker line starts at or after an offset, or the end of the file.
@@ -43,11 +42,11 @@ type block struct {
 	start, end int
 }
 
-// blocks finds the complete reports below the marker line. What a person wrote between them is none.
+// blocks finds the complete reports below the marker line. Text that a person wrote between them is none.
 func blocks(d document) []block {
 	var found []block
 	var open *block
-	for _, m := range edgeLine.FindAllSubmatchIndex(d.raw[d.bodyEnd:], -1) {
+	for _, m := range edgeLine().FindAllSubmatchIndex(d.raw[d.bodyEnd:], -1) {
 		kind, run := string(d.raw[d.bodyEnd+m[2]:d.bodyEnd+m[3]]), string(d.raw[d.bodyEnd+m[4]:d.bodyEnd+m[5]])
 		if kind == "report" {
 			open = &block{run: run, start: d.bodyEnd + m[0]}
@@ -65,34 +64,18 @@ func blocks(d document) []block {
 	return found
 }
 
-// setReport writes one run's report below the marker line: in the place of the run's earlier one, else at the end.
-// The oldest reports beyond the last five are dropped. All else in the file stays as it is.
+// setReport writes the report below the marker line: in the place of the last one, else at the end. The rest of the file
+// stays as it is.
 func setReport(d document, r tracker.Report) ([]byte, error) {
-	if !runName.MatchString(r.Run) {
+	if !runName().MatchString(r.Run) {
 		return nil, fmt.Errorf("run %q is not a plain name", r.Run)
 	}
 	text := d.render(r)
-	found := blocks(d)
-	for _, b := range found {
-		if b.run == r.Run {
-			return splice(d.raw, b.start, b.end, text), nil
-		}
+	if found := blocks(d); len(found) > 0 {
+		last := found[len(found)-1]
+		return splice(d.raw, last.start, last.end, text), nil
 	}
 	out := bytes.Clone(d.raw)
-	for len(found) >= maxReports {
-		// Blocks are in order, so those after this one move down by its length.
-		b := found[0]
-		end := b.end
-		if bytes.HasPrefix(out[end:], []byte(d.newline)) {
-			end += len(d.newline) // the empty line that was written with it
-		}
-		out = splice(out, b.start, end, "")
-		found = found[1:]
-		for i := range found {
-			found[i].start -= end - b.start
-			found[i].end -= end - b.start
-		}
-	}
 	if len(out) > d.top && out[len(out)-1] != '\n' {
 		out = append(out, d.newline...)
 	}
@@ -106,11 +89,11 @@ func setReport(d document, r tracker.Report) ([]byte, error) {
 	return out, nil
 }
 
-// render is a report as it stands in the file.
+// render formats a report for the file.
 func (d document) render(r tracker.Report) string {
 	body := strings.ToValidUTF8(r.Body, "\ufffd")
 	body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
-	// A report that looks like ralph's own lines would end itself, or forge another run's.
+	// Text that looks like ralph's own lines could end the report, or forge another run's.
 	body = strings.ReplaceAll(body, "<!-- ralph:", "<! -- ralph:")
 	body = strings.Trim(body, "\n")
 	if len(body) > maxReport {

@@ -3,6 +3,8 @@ package local
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +29,39 @@ func set(t *testing.T, raw, run, body string) string {
 	return string(out)
 }
 
+func TestRetract(t *testing.T) {
+	t.Parallel()
+	report := func(run, text string) string {
+		return "<!-- ralph:report " + run + " -->\n" + text + "\n<!-- ralph:end " + run + " -->\n"
+	}
+	const top, still = "---\ntitle: A\nlabels: [x]\n---\nText.\n\n" + markerLine + "\n\n", "---\ntitle: A\nlabels: [x, on]\n---\nText.\n\n" + markerLine + "\n\n"
+	for name, c := range map[string]struct{ in, want string }{
+		"its own":        {still + report("2", "Working."), top + report("2", "Lost.")},
+		"of an earlier":  {still + report("1", "Failed."), top + report("1", "Failed.")},
+		"of a later":     {still + report("3", "Working."), still + report("3", "Working.")},
+		"none":           {"---\ntitle: A\nlabels: [on]\n---\n", "---\ntitle: A\nlabels: []\n---\n"},
+		"nothing to say": {"---\ntitle:   A\n---\n\n", "---\ntitle:   A\n---\n\n"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "a.md")
+		if err := os.WriteFile(path, []byte(c.in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := New(Config{Dir: dir, LockDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := l.Retract(t.Context(), "a", tracker.Report{Run: "2", Body: "Lost."}, tracker.Change{RemoveLabels: []string{"on"}}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(path); string(got) != c.want || err != nil {
+				t.Errorf("%s:\n%q\nwant %q, %v", name, got, c.want, err)
+			}
+		}
+	}
+}
+
 func TestSetReport(t *testing.T) {
 	t.Parallel()
 	block := func(run, text string) string {
@@ -38,10 +73,11 @@ func TestSetReport(t *testing.T) {
 		{"no line end", "Text.", "Text.\n\n" + m + "\n" + block("r", "New.")},
 		{"empty file", "", "\n" + m + "\n" + block("r", "New.")},
 		{"gaps kept", "---\na: 1\n---\n\n\nText.\n\n\n", "---\na: 1\n---\n\n\nText.\n\n\n\n" + m + "\n" + block("r", "New.")},
-		{"second", "x\n" + m + block("q", "Old."), "x\n" + m + block("q", "Old.") + "\n" + block("r", "New.")},
-		{"replaced", "x\n" + m + "note\n" + block("r", "Old.\n\nLong.") + "mine\n" + block("s", "s"), "x\n" + m + "note\n" + block("r", "New.") + "mine\n" + block("s", "s")},
+		{"second", "x\n" + m + block("q", "Old."), "x\n" + m + block("r", "New.")},
+		{"of an older ralph", "x\n" + m + block("p", "Older.") + "\n" + block("q", "Old."), "x\n" + m + block("p", "Older.") + "\n" + block("r", "New.")},
+		{"replaced", "x\n" + m + "note\n" + block("r", "Old.\n\nLong.") + "mine\n", "x\n" + m + "note\n" + block("r", "New.") + "mine\n"},
 		{"marker by hand", "x\n<!-- ralph:reports -->", "x\n<!-- ralph:reports -->\n\n" + block("r", "New.")},
-		{"end removed by hand", "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("q", "q"), "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("q", "q") + "\n" + block("r", "New.")},
+		{"end removed by hand", "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("q", "q"), "x\n" + m + "<!-- ralph:report r -->\nmine\n" + block("r", "New.")},
 		{"windows", "x\r\n", "x\r\n" + strings.ReplaceAll("\n"+m+"\n"+block("r", "New."), "\n", "\r\n")},
 		{"marker inside a line", "see <!-- ralph:reports -->\n", "see <!-- ralph:reports -->\n\n" + m + "\n" + block("r", "New.")},
 	} {
@@ -61,7 +97,7 @@ func TestSetReport(t *testing.T) {
 	}
 }
 
-func TestReportsAreFew(t *testing.T) {
+func TestReportIsOne(t *testing.T) {
 	t.Parallel()
 	raw := "Text.\n"
 	for i := range 9 {
@@ -70,14 +106,10 @@ func TestReportsAreFew(t *testing.T) {
 			raw += "\nA person's note.\n"
 		}
 	}
-	var runs []string
-	for _, b := range blocks(doc(t, raw)) {
-		runs = append(runs, b.run)
+	if found := blocks(doc(t, raw)); len(found) != 1 || found[0].run != "run-8" {
+		t.Errorf("reports kept: %+v", found)
 	}
-	if got := strings.Join(runs, " "); got != "run-4 run-5 run-6 run-7 run-8" {
-		t.Errorf("runs kept: %s", got)
-	}
-	if !strings.Contains(raw, "\nA person's note.\n") || strings.Contains(raw, "Report 3") || strings.Contains(raw, "\n\n\n") {
+	if !strings.Contains(raw, "\nA person's note.\n") || strings.Contains(raw, "Report 7") || strings.Contains(raw, "\n\n\n") {
 		t.Errorf("file: %q", raw)
 	}
 }
@@ -109,14 +141,14 @@ func TestReportIsContained(t *testing.T) {
 	}
 }
 
-// FuzzSetReport holds that a report is found again, is replaced in its place, and leaves all else byte for byte.
+// FuzzSetReport checks that a report is found, replaced in place, and leaves the rest byte for byte.
 func FuzzSetReport(f *testing.F) {
 	f.Add("Text.\n", "Done.", "Again.")
 	f.Add("---\ntitle: x\n---\r\nText.\n<!-- ralph:reports -->\n<!-- ralph:report r -->\nold\n<!-- ralph:end r -->\nmine", "a", "b")
 	f.Add("<!-- ralph:reports\n<!-- ralph:report q -->\n<!-- ralph:report r -->\n<!-- ralph:end q -->\n", "<!-- ralph:end r -->", "")
 	f.Fuzz(func(t *testing.T, raw, first, second string) {
 		d, err := split([]byte(raw))
-		if err != nil || len(raw) > 10000 || len(blocks(d)) >= maxReports {
+		if err != nil || len(raw) > 10000 || len(blocks(d)) > 1 {
 			return
 		}
 		var out []byte
@@ -141,20 +173,17 @@ func FuzzSetReport(f *testing.F) {
 			}
 			raw = string(out)
 		}
-		if n := len(blocks(doc(t, raw))); n == 0 || n > maxReports {
+		if n := len(blocks(doc(t, raw))); n != 1 {
 			t.Fatalf("%q: %d reports", raw, n)
 		}
 	})
 }
 
-// without is the file but for the first report of run r, the marker line and line ends.
+// without is the file but for its report, the marker line and line ends.
 func without(d document) []byte {
 	raw := d.raw
-	for _, b := range blocks(d) {
-		if b.run == "r" {
-			raw = splice(raw, b.start, b.end, "")
-			break
-		}
+	if b := blocks(d); len(b) > 0 {
+		raw = splice(raw, b[0].start, b[0].end, "")
 	}
 	raw = bytes.ReplaceAll(raw, []byte(markerLine), nil)
 	return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r"), nil), []byte("\n"), nil)

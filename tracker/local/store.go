@@ -23,11 +23,11 @@ const (
 	emptyPause = 25 * time.Millisecond
 )
 
-// errChanged says that the file was written between the reading and the replacing.
+// errChanged says that the file was written between reading and replacing.
 var errChanged = errors.New("changed meanwhile")
 
-// Report writes or replaces the run's report under the file's marker line. It works on a file whose front matter a
-// person has just broken. The last five runs' reports are kept.
+// Report writes or replaces the report under the file's marker line. It works on a file whose front matter a person has
+// just broken.
 func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
 		d, err := split(raw)
@@ -43,8 +43,31 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) { return applyChange(raw, c) })
 }
 
-// update edits one issue's file: it reads, edits, and replaces the file if it still is what was read, else it begins
-// again. A file that needs no edit is not touched.
+// Retract corrects what a run has left in the file. It does nothing where a later run has reported.
+func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c tracker.Change) error {
+	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
+		d, err := split(raw)
+		if err != nil {
+			return nil, err
+		}
+		last := ""
+		if found := blocks(d); len(found) > 0 {
+			last = found[len(found)-1].run
+		}
+		switch { // the ids of runs sort by time
+		case last > r.Run:
+			return raw, nil
+		case last == r.Run:
+			if raw, err = setReport(d, r); err != nil {
+				return nil, err
+			}
+		}
+		return applyChange(raw, c)
+	})
+}
+
+// update edits one issue's file: it reads, edits, and replaces the file if it has not changed since, else it starts
+// over. A file that needs no edit is not touched.
 func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]byte, error)) error {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -69,7 +92,7 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 			return notFound(key)
 		}
 		if err == nil && len(raw) == 0 {
-			// An editor that saves in place empties the file first; to replace it now would lose what it writes.
+			// An editor that saves in place empties the file first; replacing it now would lose the editor's text.
 			if try == maxTries {
 				return tracker.Problem{Where: t.where(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
 			}
@@ -91,14 +114,14 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 		} else if !errors.Is(err, errChanged) {
 			return fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name), err)
 		}
-		t.cfg.Log.Debug().Str("file", name).Msg("issue file changed meanwhile; editing again")
+		t.cfg.Log.Debug("issue file changed meanwhile; editing again", "file", name)
 	}
 	return fmt.Errorf("write %s: %w, %d times; stop the program that keeps writing it",
 		filepath.Join(t.cfg.Dir, name), errChanged, maxTries)
 }
 
-// replace puts next in the place of old, in one step that a crash cannot cut in two, with the file's mode and owner.
-// It fails with errChanged, and leaves what is there, when the file no longer is old.
+// replace puts next in place of old atomically, with the file's mode and owner. It fails with errChanged, and changes
+// nothing, when the file no longer is old.
 func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, next []byte) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
 	if err := writeTemp(root, temp, info, next); err != nil {
@@ -111,7 +134,7 @@ func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, nex
 	return swapIn(root, temp, name, old)
 }
 
-// swapIn makes temp the file called name, if that still is old, and leaves the other one as temp.
+// swapIn exchanges temp with the file called name, if that still is old.
 func swapIn(root *os.Root, temp, name string, old []byte) error {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -129,7 +152,7 @@ func swapIn(root *os.Root, temp, name string, old []byte) error {
 	case err != nil:
 		return err
 	}
-	// What was in the file's place is now under the temporary name. If it is not what was edited, it goes back.
+	// The previous file now has the temporary name. If it is not the one that was edited, it goes back.
 	if was, _, err := readFile(root, temp); err != nil || !bytes.Equal(was, old) {
 		if err := exchange(dir, temp, name); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// An edit that a person makes between ralph's reading and its writing is part of the result.
+// An edit that a person makes between ralph's read and its write is part of the result.
 func TestUpdateKeepsEditMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, save := range map[string]func(path, text string) error{
@@ -51,7 +51,7 @@ func TestUpdateKeepsEditMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// A file that is empty is about to be written: its new text is kept, and no front matter is put before it.
+// An empty file is about to be written: its new text is kept, and gets no front matter.
 func TestUpdateWaitsForText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestUpdateGivesUp(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// What was swapped out is looked at once more, and goes back if it is not what was read.
+// The replaced file is checked once more, and goes back if it is not the one that was read.
 func TestReplaceRefusesWhatItHasNotRead(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(tr *Tracker, root *os.Root) error{

@@ -1,8 +1,10 @@
-// Package trackertest is the conformance suite of the tracker seam: what the loop and the pool rely on, whatever the
-// backlog. Every implementation of [tracker.Tracker] runs it from a test of its own.
+// Package trackertest is the conformance suite of the tracker seam: the behaviour that the pool relies on. Every
+// implementation of [tracker.Tracker] calls [Run] from a test of its own, read-only ones too. A test for which a tracker
+// declares that it lacks the capability is skipped by name. The tests of one suite run in parallel.
 package trackertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -30,21 +32,23 @@ type Seed struct {
 	Created   time.Time
 }
 
-// Backlog is a tracker with the seeds in it.
+// Backlog is a tracker with the seeds in it. A read-only tracker needs neither Reports nor Version.
 type Backlog struct {
 	Tracker tracker.Tracker
 	Keys    []string // of the seeds, in their order
-	// Reports returns the texts of ralph's reports on the issue, oldest first, read past the tracker: as a person sees
-	// them.
+	// Reports returns the texts of ralph's reports on the issue, oldest first, as a person sees them.
 	Reports func(t *testing.T, key string) []string
-	// Version tells two states of everything stored for an issue apart; equal values mean nothing was written.
+	// Version identifies the stored state of an issue; equal values mean that nothing was written.
 	Version func(t *testing.T, key string) string
+	Talk    *Talk // of a tracker.Commander
 }
 
-// Harness adapts one tracker to the suite.
+// Harness adapts one tracker to the suite, and declares its capabilities.
 type Harness struct {
 	// New makes a fresh backlog, cleaned up by the test. It is called from parallel tests.
 	New        func(t *testing.T, seeds []Seed) Backlog
+	Commands   bool // the tracker is a tracker.Commander; its issues are numbered from 1
+	ReadOnly   bool // the tracker embeds tracker.ReadOnly
 	NoPriority bool // the tracker has no priorities
 	NoBlockers bool // the tracker has no blockers
 	NoAuthor   bool // the tracker cannot be seeded with authors and dates
@@ -53,27 +57,50 @@ type Harness struct {
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
-	for name, test := range map[string]func(*testing.T, Harness){
-		"ListFilters":      listFilters,
-		"ListFields":       listFields,
-		"ListAllPages":     listAllPages,
-		"GetFollowsState":  getFollowsState,
-		"UnknownKey":       unknownKey,
-		"HostileText":      hostileText,
-		"ReportReplaced":   reportReplaced,
-		"ReportNotInBody":  reportNotInBody,
-		"ChangeIdempotent": changeIdempotent,
-		"ChangeIgnoreCase": changeIgnoreCase,
-		"Close":            closeIssue,
-		"Blockers":         blockers,
-		"Concurrent":       concurrent,
-		"Cancelled":        cancelled,
+	for _, test := range []struct {
+		name  string
+		lacks string // why the tracker cannot be tested for this; empty: it can
+		run   func(*testing.T, Harness)
+	}{
+		{"ListFilters", "", listFilters},
+		{"ListFields", "", listFields},
+		{"ListPriority", unless(h.NoPriority, "priorities"), listPriority},
+		{"ListAuthor", unless(h.NoAuthor, "authors and dates that can be seeded"), listAuthor},
+		{"ListAllPages", "", listAllPages},
+		{"GetFollowsState", "", getFollowsState},
+		{"UnknownKey", "", unknownKey},
+		{"HostileText", "", hostileText},
+		{"Blockers", unless(h.NoBlockers, "blockers"), blockers},
+		{"Cancelled", "", cancelled},
+		{"ReadOnlyRefuses", unless(!h.ReadOnly, "a reason to refuse writes"), readOnlyRefuses},
+		{"ReportReplaced", unless(h.ReadOnly, "writes"), reportReplaced},
+		{"ReportNotInBody", unless(h.ReadOnly, "writes"), reportNotInBody},
+		{"WritesKeepText", unless(h.ReadOnly, "writes"), writesKeepText},
+		{"ChangeIdempotent", unless(h.ReadOnly, "writes"), changeIdempotent},
+		{"ChangeIgnoreCase", unless(h.ReadOnly, "writes"), changeIgnoreCase},
+		{"Close", unless(h.ReadOnly, "writes"), closeIssue},
+		{"BlockerCloses", cmp.Or(unless(h.ReadOnly, "writes"), unless(h.NoBlockers, "blockers")), blockerCloses},
+		{"CommandsFound", unless(!h.Commands, "commands"), commandsFound},
+		{"CommandsAnswered", unless(!h.Commands, "commands"), commandsAnswered},
+		{"ReviewThreads", unless(!h.Commands, "commands"), reviewThreads},
+		{"Concurrent", unless(h.ReadOnly, "writes"), concurrent},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, h)
+			if test.lacks != "" {
+				t.Skip("the tracker has no " + test.lacks)
+			}
+			test.run(t, h)
 		})
 	}
+}
+
+// unless names a capability that is missing.
+func unless(missing bool, capability string) string {
+	if missing {
+		return capability
+	}
+	return ""
 }
 
 func list(t *testing.T, b Backlog, labels ...string) []tracker.Issue {
@@ -88,7 +115,7 @@ func list(t *testing.T, b Backlog, labels ...string) []tracker.Issue {
 	return l.Issues
 }
 
-// matching lists, and applies the query again: a tracker may return more than was asked for.
+// matching lists, and applies the query again: a tracker may return more than it asks for.
 func matching(t *testing.T, b Backlog, labels ...string) []string {
 	t.Helper()
 	var keys []string
@@ -135,7 +162,7 @@ func sorted(keys ...string) []string {
 
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -154,13 +181,18 @@ func listFilters(t *testing.T, h Harness) {
 	equal(t, "by a label nothing has", len(matching(t, b, "nothing")), 0)
 }
 
+// both gives the only issue of a fresh backlog, as List and as Get read it.
+func both(t *testing.T, h Harness, seed Seed) (Backlog, map[string]tracker.Issue) {
+	t.Helper()
+	b := h.New(t, []Seed{seed})
+	return b, map[string]tracker.Issue{"List": list(t, b)[0], "Get": get(t, b, b.Keys[0])}
+}
+
 func listFields(t *testing.T, h Harness) {
-	created := time.Date(2026, 1, 31, 12, 30, 0, 0, time.UTC)
-	b := h.New(t, []Seed{{
-		Name: "login", Title: "Fix the login", Body: "It is slow.\n\nVery.", Author: "ada",
-		Labels: []string{"no-human", "type: bug"}, Priority: 2, Created: created,
-	}})
-	for from, i := range map[string]tracker.Issue{"List": list(t, b)[0], "Get": get(t, b, b.Keys[0])} {
+	b, issues := both(t, h, Seed{
+		Name: "login", Title: "Fix the login", Body: "It is slow.\n\nVery.", Labels: []string{"no-human", "type: bug"},
+	})
+	for from, i := range issues {
 		equal(t, from+" key", i.Key, b.Keys[0])
 		equal(t, from+" safe key", tracker.Key(i.Key), i.Key)
 		equal(t, from+" title", i.Title, "Fix the login")
@@ -170,13 +202,22 @@ func listFields(t *testing.T, h Harness) {
 		if i.ID == "" || i.URL == "" {
 			t.Errorf("%s: ID %q, URL %q: want both", from, i.ID, i.URL)
 		}
-		if !h.NoPriority {
-			equal(t, from+" priority", i.Priority, 2)
-		}
-		if !h.NoAuthor {
-			equal(t, from+" author", i.Author, "ada")
-			equal(t, from+" created", i.Created.UTC(), created)
-		}
+	}
+}
+
+func listPriority(t *testing.T, h Harness) {
+	_, issues := both(t, h, Seed{Name: "login", Title: "Fix", Labels: []string{"type: bug"}, Priority: 2})
+	for from, i := range issues {
+		equal(t, from+" priority", i.Priority, 2)
+	}
+}
+
+func listAuthor(t *testing.T, h Harness) {
+	created := time.Date(2026, 1, 31, 12, 30, 0, 0, time.UTC)
+	_, issues := both(t, h, Seed{Name: "login", Title: "Fix", Author: "ada", Created: created})
+	for from, i := range issues {
+		equal(t, from+" author", i.Author, "ada")
+		equal(t, from+" created", i.Created.UTC(), created)
 	}
 }
 
@@ -212,6 +253,9 @@ func unknownKey(t *testing.T, h Harness) {
 		if _, err := b.Tracker.Get(t.Context(), key); !errors.Is(err, tracker.ErrNotFound) {
 			t.Errorf("Get(%q) = %v, want ErrNotFound", key, err)
 		}
+		if h.ReadOnly {
+			continue
+		}
 		if err := b.Tracker.Report(t.Context(), key, tracker.Report{Run: "r", Body: "x"}); !errors.Is(err, tracker.ErrNotFound) {
 			t.Errorf("Report(%q) = %v, want ErrNotFound", key, err)
 		}
@@ -221,7 +265,9 @@ func unknownKey(t *testing.T, h Harness) {
 	}
 }
 
-func hostileText(t *testing.T, h Harness) {
+// hostile seeds issues whose text looks like syntax, and returns a check that it is unchanged.
+func hostile(t *testing.T, h Harness) (Backlog, func(when string)) {
+	t.Helper()
 	titles := []string{
 		"!`rm -rf ~` $(reboot) {{KEY}}", `"quoted" and 'quoted': # not a comment`, "- [x] & *y | z > w % @v",
 		"../../etc/passwd", "naïve ☕ 漢字 \u202egnp.exe", "null", "--flag=value", "<!-- hidden --> <img src=x>",
@@ -236,14 +282,23 @@ func hostileText(t *testing.T, h Harness) {
 		seeds = append(seeds, Seed{Name: fmt.Sprint("hostile-", i), Title: titles[i], Body: bodies[i], Labels: []string{"no-human"}})
 	}
 	b := h.New(t, seeds)
-	check := func(when string) {
+	return b, func(when string) {
+		t.Helper()
 		for i, key := range b.Keys {
 			issue := get(t, b, key)
 			equal(t, when+": title", issue.Title, titles[i])
 			equal(t, when+": body", issue.Body, bodies[i])
 		}
 	}
+}
+
+func hostileText(t *testing.T, h Harness) {
+	_, check := hostile(t, h)
 	check("as seeded")
+}
+
+func writesKeepText(t *testing.T, h Harness) {
+	b, check := hostile(t, h)
 	for _, key := range b.Keys {
 		report(t, b, key, tracker.Report{Run: "run-1", Body: "Done."})
 		change(t, b, key, tracker.Change{AddLabels: []string{"ralph"}, RemoveLabels: []string{"no-human"}})
@@ -251,15 +306,33 @@ func hostileText(t *testing.T, h Harness) {
 	check("after a report and a change")
 }
 
+// readOnlyRefuses: the tracker says that it is read-only wherever the pool looks.
+func readOnlyRefuses(t *testing.T, h Harness) {
+	b := h.New(t, []Seed{{Name: "one", Title: "One", Labels: []string{"no-human"}}})
+	key := b.Keys[0]
+	if !tracker.IsReadOnly(b.Tracker) {
+		t.Error("the tracker does not embed tracker.ReadOnly")
+	}
+	before := get(t, b, key)
+	if err := b.Tracker.Report(t.Context(), key, tracker.Report{Run: "r", Body: "x"}); !errors.Is(err, tracker.ErrReadOnly) {
+		t.Errorf("Report = %v, want ErrReadOnly", err)
+	}
+	if err := b.Tracker.Change(t.Context(), key, tracker.Change{Close: true}); !errors.Is(err, tracker.ErrReadOnly) {
+		t.Errorf("Change = %v, want ErrReadOnly", err)
+	}
+	equal(t, "issue afterwards", get(t, b, key), before)
+}
+
 func reportReplaced(t *testing.T, h Harness) {
 	b := h.New(t, []Seed{{Name: "one", Title: "One", Body: "Text."}})
 	key := b.Keys[0]
 	report(t, b, key, tracker.Report{Run: "run-1", Body: "Working."})
 	report(t, b, key, tracker.Report{Run: "run-2", Body: "Another."})
-	report(t, b, key, tracker.Report{Run: "run-1", Body: "Done.\n\n- one\n- two"})
-	equal(t, "reports", b.Reports(t, key), []string{"Done.\n\n- one\n- two", "Another."})
+	equal(t, "reports", b.Reports(t, key), []string{"Another."})
+	report(t, b, key, tracker.Report{Run: "run-2", Body: "Done.\n\n- one\n- two"})
+	equal(t, "reports", b.Reports(t, key), []string{"Done.\n\n- one\n- two"})
 	before := b.Version(t, key)
-	report(t, b, key, tracker.Report{Run: "run-1", Body: "Done.\n\n- one\n- two"})
+	report(t, b, key, tracker.Report{Run: "run-2", Body: "Done.\n\n- one\n- two"})
 	equal(t, "written again by the same report", b.Version(t, key), before)
 }
 
@@ -314,30 +387,44 @@ func closeIssue(t *testing.T, h Harness) {
 	equal(t, "written by closing again", b.Version(t, b.Keys[0]), before)
 	report(t, b, b.Keys[0], tracker.Report{Run: "run-1", Body: "Closed."})
 	equal(t, "open after a report", get(t, b, b.Keys[0]).Open, false)
+	change(t, b, b.Keys[0], tracker.Change{Reopen: true, RemoveLabels: []string{"done"}})
+	i = get(t, b, b.Keys[0])
+	equal(t, "open after it was reopened", i.Open, true)
+	equal(t, "labels after it was reopened", sorted(i.Labels...), []string{"a"})
+	before = b.Version(t, b.Keys[0])
+	change(t, b, b.Keys[0], tracker.Change{Reopen: true})
+	equal(t, "written by reopening again", b.Version(t, b.Keys[0]), before)
 }
 
-func blockers(t *testing.T, h Harness) {
-	if h.NoBlockers {
-		return
-	}
+// blocked seeds an issue that waits for an open and a closed one.
+func blocked(t *testing.T, h Harness) (Backlog, []tracker.Blocker) {
+	t.Helper()
 	b := h.New(t, []Seed{
 		{Name: "first", Title: "First"},
 		{Name: "second", Title: "Second", Closed: true},
 		{Name: "third", Title: "Third", BlockedBy: []int{0, 1}},
 	})
-	want := []tracker.Blocker{{Key: b.Keys[0], Open: true}, {Key: b.Keys[1], Open: false}}
+	return b, []tracker.Blocker{{Key: b.Keys[0], Open: true}, {Key: b.Keys[1], Open: false}}
+}
+
+func blockers(t *testing.T, h Harness) {
+	b, want := blocked(t, h)
 	equal(t, "Get", get(t, b, b.Keys[2]).BlockedBy, want)
 	for _, i := range list(t, b) {
 		if i.Key == b.Keys[2] {
 			equal(t, "List", i.BlockedBy, want)
 		}
 	}
+}
+
+func blockerCloses(t *testing.T, h Harness) {
+	b, want := blocked(t, h)
 	change(t, b, b.Keys[0], tracker.Change{Close: true})
 	want[0].Open = false
 	equal(t, "after closing the blocker", get(t, b, b.Keys[2]).BlockedBy, want)
 }
 
-// concurrent lets many goroutines write to two issues: nothing that was written may be missing at the end.
+// concurrent has many goroutines write to two issues: every change, and one report, must be there at the end.
 func concurrent(t *testing.T, h Harness) {
 	b := h.New(t, []Seed{
 		{Name: "one", Title: "One", Body: "Text.", Labels: []string{"old-0", "old-1", "old-2", "old-3", "keep"}},
@@ -363,11 +450,12 @@ func concurrent(t *testing.T, h Harness) {
 	}
 	wg.Wait()
 	labels := []string{"new-0", "new-1", "new-2", "new-3"}
-	reports := []string{"Done 0", "Done 1", "Done 2", "Done 3"}
 	equal(t, "labels of one", sorted(get(t, b, b.Keys[0]).Labels...), sorted(append([]string{"keep"}, labels...)...))
 	equal(t, "labels of two", sorted(get(t, b, b.Keys[1]).Labels...), labels)
 	for _, key := range b.Keys {
-		equal(t, "reports", sorted(b.Reports(t, key)...), reports)
+		if got := b.Reports(t, key); len(got) != 1 || !strings.HasPrefix(got[0], "Done ") {
+			t.Errorf("reports %q, want one that is done", got)
+		}
 	}
 	equal(t, "body of one", get(t, b, b.Keys[0]).Body, "Text.")
 }
@@ -375,21 +463,23 @@ func concurrent(t *testing.T, h Harness) {
 func cancelled(t *testing.T, h Harness) {
 	b := h.New(t, []Seed{{Name: "one", Title: "One"}})
 	key := b.Keys[0]
-	before := b.Version(t, key)
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	_, listErr := b.Tracker.List(ctx, tracker.Query{})
-	_, getErr := b.Tracker.Get(ctx, key)
-	for name, err := range map[string]error{
-		"List":   listErr,
-		"Get":    getErr,
-		"Report": b.Tracker.Report(ctx, key, tracker.Report{Run: "r", Body: "x"}),
-		"Change": b.Tracker.Change(ctx, key, tracker.Change{Close: true}),
-	} {
+	check := func(name string, err error) {
 		if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) {
 			t.Errorf("%s with a cancelled context = %v, want its error or cause", name, err)
 		}
 	}
+	_, err := b.Tracker.List(ctx, tracker.Query{})
+	check("List", err)
+	_, err = b.Tracker.Get(ctx, key)
+	check("Get", err)
+	if h.ReadOnly {
+		return
+	}
+	before := b.Version(t, key)
+	check("Report", b.Tracker.Report(ctx, key, tracker.Report{Run: "r", Body: "x"}))
+	check("Change", b.Tracker.Change(ctx, key, tracker.Change{Close: true}))
 	equal(t, "written with a cancelled context", b.Version(t, key), before)
 }

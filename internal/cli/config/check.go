@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
 func checkLabel(s string) error {
@@ -43,15 +46,22 @@ func checkRemote(s string) error {
 	return checkArgument(s)
 }
 
+func checkPrice(s string) error {
+	_, err := ledger.ParseOwn([]string{s})
+	return errors.Unwrap(err)
+}
+
 // checkBranchPrefix holds what must be true of the beginning of a branch name; the whole name is checked where it is made.
 func checkBranchPrefix(s string) error {
 	switch {
 	case s == "":
 		return errors.New("is empty; ralph's branches need a prefix of their own")
 	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "/"), strings.HasPrefix(s, "."),
-		strings.Contains(s, ".."), strings.Contains(s, "//"), strings.Contains(s, "/."), strings.Contains(s, "@{"),
-		strings.ContainsAny(s, " ~^:?*[\\"):
-		return errors.New("cannot begin a branch name; write something like ralph/")
+		strings.Contains(s, ".."), strings.Contains(s, "//"), strings.Contains(s, "/."),
+		strings.ContainsFunc(s, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-/", r)
+		}):
+		return errors.New("cannot begin a branch name; write something like ralph/ (A to Z, a to z, 0 to 9, . _ - /)")
 	}
 	return nil
 }
@@ -60,6 +70,17 @@ func checkBranchPrefix(s string) error {
 func checkName(s string) error {
 	if strings.Contains(s, "=") || checkEnv(s) != nil {
 		return errors.New("is no name of a variable")
+	}
+	return nil
+}
+
+// checkIdent takes an empty text for none.
+func checkIdent(s string) error {
+	if s == "" {
+		return nil
+	}
+	if _, err := identity.Parse(s); err != nil {
+		return errors.New("is not of the form: Name <mail@example.com>")
 	}
 	return nil
 }
@@ -114,6 +135,14 @@ func (k Key) quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, " or ")
+}
+
 // conflicts are the rules between keys. Each names the keys and what to do.
 func (l *Loaded) conflicts() []Problem {
 	c := l.Config
@@ -144,11 +173,11 @@ func (l *Loaded) conflicts() []Problem {
 	if c.PermissionMode != "" && c.SkipPermissions {
 		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
 	}
-	if len(c.AgentCommand) > 0 && c.Agent != "command" {
-		add("agent-command", "agent-command needs agent \"command\", not %q (%s)", c.Agent, l.origins["agent"])
-	}
-	if c.Agent == "command" && len(c.AgentCommand) == 0 {
-		add("agent", "agent \"command\" needs agent-command; give --agent-command 'PROGRAM ARG…'")
+	switch commanded := slices.Contains(l.commanded, c.Agent); {
+	case !commanded && len(c.AgentCommand) > 0:
+		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
+	case commanded && len(c.AgentCommand) == 0:
+		add("agent", "agent %q needs its program: agent-command: PROGRAM ARG…", c.Agent)
 	}
 	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {
 		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")

@@ -48,6 +48,7 @@ type Config struct {
 
 	Sandbox            string   `mapstructure:"sandbox"`
 	Allow              []string `mapstructure:"allow"`
+	AllowPrivate       []string `mapstructure:"allow-private"`
 	AgentUpstream      string   `mapstructure:"agent-upstream"`
 	Mounts             []string `mapstructure:"mounts"`
 	SandboxShow        []string `mapstructure:"sandbox-show"`
@@ -60,10 +61,21 @@ type Config struct {
 	ContainerRuntime   string   `mapstructure:"container-runtime"`
 	ContainerFiles     string   `mapstructure:"container-files"`
 	ContainerUnbounded bool     `mapstructure:"container-unbounded"`
+	ContainerNetwork   string   `mapstructure:"container-network"`
+	ContainerUserns    string   `mapstructure:"container-userns"`
+	ContainerSELinux   string   `mapstructure:"container-selinux"`
+	ContainerGroups    []string `mapstructure:"container-groups"`
+	ContainerDevices   []string `mapstructure:"container-devices"`
+	ContainerWorkdir   string   `mapstructure:"container-workdir"`
+	ContainerKeep      bool     `mapstructure:"container-keep"`
 	ContainerArgs      []string `mapstructure:"container-args"`
 	Before             []string `mapstructure:"before"`
 	Copy               []string `mapstructure:"copy"`
 	Setup              []string `mapstructure:"setup"`
+	SetupInputs        []string `mapstructure:"setup-inputs"`
+	GateOn             string   `mapstructure:"gate-on"`
+	GateFiles          string   `mapstructure:"gate-files"`
+	GateCanary         bool     `mapstructure:"gate-canary"`
 	Gate               []string `mapstructure:"gate"`
 
 	MaxIterations    int      `mapstructure:"max-iterations"`
@@ -74,6 +86,11 @@ type Config struct {
 	BranchPrefix     string   `mapstructure:"branch-prefix"`
 	Publish          string   `mapstructure:"publish"`
 	ProtectedPaths   []string `mapstructure:"protected-paths"`
+	CommitAuthor     string   `mapstructure:"commit-author"`
+	Committer        string   `mapstructure:"committer"`
+	SignOff          bool     `mapstructure:"sign-off"`
+	CoAuthors        []string `mapstructure:"co-authors"`
+	Sign             string   `mapstructure:"sign"`
 	RequestTemplate  string   `mapstructure:"request-template"`
 	RequestTarget    string   `mapstructure:"request-target"`
 	RequestLabels    []string `mapstructure:"request-labels"`
@@ -90,13 +107,14 @@ type Config struct {
 	GateTimeout       time.Duration `mapstructure:"gate-timeout"`
 	SetupTimeout      time.Duration `mapstructure:"setup-timeout"`
 	StopGrace         time.Duration `mapstructure:"stop-grace"`
-	ClaimLife         time.Duration `mapstructure:"claim-life"`
+	ClaimTTL          time.Duration `mapstructure:"claim-ttl"`
 
 	MaxAttempts     int           `mapstructure:"max-attempts"`
 	RetryBackoff    time.Duration `mapstructure:"retry-backoff"`
 	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`
 	BudgetTokens    int64         `mapstructure:"budget-tokens"`
 	BudgetUSD       float64       `mapstructure:"budget-usd"`
+	Prices          []string      `mapstructure:"prices"`
 
 	ReviewLabel     string `mapstructure:"review-label"`
 	NeedsHumanLabel string `mapstructure:"needs-human-label"`
@@ -104,11 +122,12 @@ type Config struct {
 	ClaimedLabel    string `mapstructure:"claimed-label"`
 	FailedLabel     string `mapstructure:"failed-label"`
 
-	StateDir  string `mapstructure:"state-dir"`
-	MinFreeMB int    `mapstructure:"min-free-mb"`
-	KeepRuns  int    `mapstructure:"keep-runs"`
-	LogLevel  string `mapstructure:"log-level"`
-	LogFormat string `mapstructure:"log-format"`
+	StateDir   string `mapstructure:"state-dir"`
+	LayerMaxMB int    `mapstructure:"layer-max-mb"`
+	MinFreeMB  int    `mapstructure:"min-free-mb"`
+	KeepRuns   int    `mapstructure:"keep-runs"`
+	LogLevel   string `mapstructure:"log-level"`
+	LogFormat  string `mapstructure:"log-format"`
 }
 
 // Local configures the tracker "local".

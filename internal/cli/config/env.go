@@ -37,7 +37,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	for name, v := range seen {
 		k, known := byName[name]
 		switch {
-		case !known && !forAgents(name):
+		case !known && !forAgents(name) && name != TrustVariable:
 			warnings = append(warnings, "unknown variable "+name+hintVariable(name, names))
 		case known && v != "":
 			l.setText(k, v, name, r)

@@ -29,6 +29,9 @@ func Example() string {
 		if len(k.Choices) > 0 {
 			help += " (" + strings.Join(k.Choices, ", ") + ")"
 		}
+		if note := k.note(); note != "" {
+			help += " [" + note + "]"
+		}
 		fmt.Fprintf(&b, "%-32s # %s\n", indent+name+": "+YAML(k.Default), help)
 	}
 	return b.String()
@@ -37,8 +40,13 @@ func Example() string {
 const exampleHead = `# Every key of ralph's configuration, with its default. Copy the lines you want to change to .ralph/config.yaml in your
 # repository, or to ~/.config/ralph/config.yaml for all of them.
 #
-# A flag is stronger than a variable, a variable than the repository's file, that than your own. The flag of a key has its
-# name (--run-timeout; lists take one item each: --label, --gate, --agent-arg), the variable too (RALPH_RUN_TIMEOUT).
+# Where a key is set more than once, the first of these counts: flag, variable, the repository's file, your own file. The flag
+# of a key has its name (--run-timeout; lists take one item each: --label, --gate, --agent-arg), the variable too
+# (RALPH_RUN_TIMEOUT).
+#
+# [guarded]: such a value acts outside the sandbox. In a repository's file it counts once you have accepted it (ralph trust);
+# in your own file, in variables and in flags it always counts. [guarded above your own]: the repository needs your consent
+# only for more than your own file says.
 `
 
 // YAML writes a value of Config as it stands in a file.

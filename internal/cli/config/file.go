@@ -200,6 +200,7 @@ func (f *file) value(k Key, n ast.Node, at int) {
 		}
 		return
 	}
+	f.layer.written[k.Name] = v
 	if s, ok := v.(string); ok && k.Kind == Path {
 		v = resolve(s, f.rules.repo, f.rules.home)
 	}

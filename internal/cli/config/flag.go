@@ -2,17 +2,15 @@ package config
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// Bind registers the flags of the named keys, and returns the keys; no name registers all. It panics on a name that is
-// no key.
+// Bind registers the flags of the named keys, and returns the keys; no name registers all, and "container-*" all that
+// begin like this. It panics on a name that is no key.
 func Bind(flags *pflag.FlagSet, names ...string) []Key {
-	bound := Keys()
+	bound := table()
 	if len(names) > 0 {
 		bound = named(bound, names)
 	}
@@ -21,7 +19,7 @@ func Bind(flags *pflag.FlagSet, names ...string) []Key {
 		if len(k.Choices) > 0 {
 			usage += " (" + strings.Join(k.Choices, ", ") + ")"
 		}
-		f := flags.VarPF(&flagValue{key: k}, k.Flag(), "", usage)
+		f := flags.VarPF(&flagValue{key: k}, k.Flag(), k.Short, usage)
 		if k.Kind == Bool {
 			f.NoOptDefVal = "true"
 		}
@@ -29,15 +27,29 @@ func Bind(flags *pflag.FlagSet, names ...string) []Key {
 	return bound
 }
 
-// named picks keys out of the table, which takes long to make: every command does this at every start.
+// OfFlag is the key that a flag sets, if it sets one.
+func OfFlag(f *pflag.Flag) (Key, bool) {
+	v, ok := f.Value.(*flagValue)
+	if !ok {
+		return Key{}, false
+	}
+	return v.key, true
+}
+
+// named picks keys out of the table.
 func named(table []Key, names []string) []Key {
-	keys := make([]Key, len(names))
-	for i, name := range names {
-		at := slices.IndexFunc(table, func(k Key) bool { return k.Name == name })
-		if at < 0 {
+	keys := make([]Key, 0, len(names))
+	for _, name := range names {
+		before := len(keys)
+		prefix, many := strings.CutSuffix(name, "*")
+		for _, k := range table {
+			if k.Name == name || many && strings.HasPrefix(k.Name, prefix) {
+				keys = append(keys, k)
+			}
+		}
+		if len(keys) == before {
 			panic("config: no key " + name)
 		}
-		keys[i] = table[at]
 	}
 	return keys
 }
@@ -70,9 +82,6 @@ func (f *flagValue) Set(s string) error {
 		words, err := SplitWords(s)
 		f.value = append([]string{}, words...)
 		return err
-	}
-	if _, err := strconv.ParseUint(s, 10, 31); err == nil && f.key.Seconds {
-		s += "s"
 	}
 	v, err := f.key.scalar(s)
 	f.value = v

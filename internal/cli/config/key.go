@@ -28,6 +28,10 @@ type Key struct {
 	Kind    Kind
 	Default any    // of the Go type that Config has
 	Help    string // one line
+	// Guard says which values of a repository's file need the user's trust. Every key has one.
+	Guard Guard
+	// Levels order the values of a key that is guarded as Weaker or Looser, strongest first. A value on none is weaker than all.
+	Levels [][]string
 	// Choices is the closed set of values; empty allows anything the kind and Check allow.
 	Choices []string
 	// Registered marks keys whose choices are what the program registers (see Sources.Choices).
@@ -36,10 +40,10 @@ type Key struct {
 	Min int64
 	// Least is the least number besides 0, where 0 stands for the default.
 	Least int64
-	// Seconds lets the flag take a plain number of seconds.
-	Seconds bool
 	// FlagName replaces the flag's name, where one flag adds one value to a list.
 	FlagName string
+	// Short is the flag's letter; most have none.
+	Short string
 	// Check refuses what the kind cannot; for lists it sees each item. Its message follows the value.
 	Check func(string) error
 	// Hide returns an item as it may be shown; nil shows it.
@@ -79,7 +83,7 @@ func (k Key) wanted() string {
 
 // Lookup finds a key by its name.
 func Lookup(name string) (Key, bool) {
-	keys := Keys()
+	keys := table()
 	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 	if i < 0 {
 		return Key{}, false
@@ -89,7 +93,7 @@ func Lookup(name string) (Key, bool) {
 
 // KeyNames lists the names in the table's order.
 func KeyNames() []string {
-	keys := Keys()
+	keys := table()
 	names := make([]string, len(keys))
 	for i, k := range keys {
 		names[i] = k.Name

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -9,12 +10,13 @@ import (
 type layer struct {
 	source   Source
 	values   map[string]any // by key name
+	written  map[string]any // paths as a file has them
 	origins  map[string]Origin
 	problems Problems
 }
 
 func newLayer(s Source) *layer {
-	return &layer{source: s, values: map[string]any{}, origins: map[string]Origin{}}
+	return &layer{source: s, values: map[string]any{}, written: map[string]any{}, origins: map[string]Origin{}}
 }
 
 func (l *layer) fail(where, message string) {
@@ -31,6 +33,21 @@ func (l *layer) set(k Key, v any, where, name string, choices []string) {
 	}
 	l.values[k.Name] = v
 	l.origins[k.Name] = Origin{Source: l.source, Where: where}
+}
+
+// chooseAgent chooses the agent of a source that names only the agent's program.
+func (l *layer) chooseAgent(commanded []string) {
+	_, chosen := l.values["agent"]
+	if words, _ := l.values["agent-command"].([]string); len(words) > 0 && !chosen && len(commanded) > 0 {
+		l.values["agent"], l.origins["agent"] = commanded[0], l.origins["agent-command"]
+	}
+}
+
+// dropsProgram reports that the source names another agent than a weaker source's program.
+func (l *layer) dropsProgram(commanded []string) bool {
+	agent, chosen := l.values["agent"].(string)
+	_, program := l.values["agent-command"]
+	return chosen && !program && !slices.Contains(commanded, agent)
 }
 
 // nested turns dotted names into the maps that viper merges.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
 // Sources are the places to read from.
@@ -17,8 +19,13 @@ type Sources struct {
 	Repo    string         // the top of the user's checkout, absolute; empty: outside any
 	// Choices are the registered names of the keys that are so marked.
 	Choices map[string][]string
+	// Commanded are the agents whose program is agent-command. The first is meant when no agent is chosen.
+	Commanded []string
 	// Partial leaves the rules between keys unchecked: the values are still being chosen.
 	Partial bool
+	// Trusted are the guarded values of the repository's file that the user has accepted; nil: none. It is only asked when the
+	// file has guarded values.
+	Trusted func() (trust.Values, error)
 }
 
 // File is the path of the repository's configuration below the top of the checkout.
@@ -30,6 +37,9 @@ type Loaded struct {
 	Warnings []string // one line each
 	origins  map[string]Origin
 	values   map[string]any
+
+	commanded []string
+	repo      string // the top of the checkout
 }
 
 // rules is what reading a value needs to know about this process.
@@ -45,20 +55,28 @@ func (r rules) choices(k Key) []string {
 	return k.Choices
 }
 
-// Load reads all sources. Its error is a Problems with everything that is wrong in any of them.
-func Load(s Sources) (*Loaded, error) {
-	r := rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), registered: s.Choices}
-	var layers []*layer // weakest first
+// files reads the two files.
+func (s Sources) files() (r rules, user, repository *layer) {
+	r = rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), registered: s.Choices}
+	user, repository = newLayer(FromUser), newLayer(FromRepository)
 	if path := userFile(s.Environ); path != "" {
-		layers = append(layers, readFile(path, FromUser, r))
+		user = readFile(path, FromUser, r)
 	}
 	if s.Repo != "" {
-		layers = append(layers, readFile(filepath.Join(s.Repo, File), FromRepository, r))
+		repository = readFile(filepath.Join(s.Repo, File), FromRepository, r)
 	}
-	env, warnings := readEnv(s.Environ, r)
-	layers = append(layers, env, readFlags(s.Flags, r))
+	return r, user, repository
+}
 
-	loaded := &Loaded{Warnings: warnings, origins: map[string]Origin{}, values: map[string]any{}}
+// Load reads all sources. Its error is a Problems with everything that is wrong in any of them, or an UntrustedError.
+func Load(s Sources) (*Loaded, error) {
+	r, user, repository := s.files()
+	env, warnings := readEnv(s.Environ, r)
+	layers := []*layer{user, repository, env, readFlags(s.Flags, r)} // weakest first
+
+	loaded := &Loaded{
+		Warnings: warnings, origins: map[string]Origin{}, values: map[string]any{}, commanded: s.Commanded, repo: s.Repo,
+	}
 	problems, err := loaded.merge(layers, r)
 	if err != nil {
 		return nil, err
@@ -69,13 +87,16 @@ func Load(s Sources) (*Loaded, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	if err := s.trusted(guardedIn(repository, user, s.Repo)); err != nil {
+		return nil, err
+	}
 	return loaded, nil
 }
 
 // merge lays the layers over the defaults and fills the Config.
 func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	v := viper.New()
-	for _, k := range Keys() {
+	for _, k := range table() {
 		value := k.Default
 		if path, ok := value.(string); ok && k.Kind == Path {
 			value = resolve(path, r.repo, r.home)
@@ -86,22 +107,22 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	var problems Problems
 	for _, layer := range layers {
 		problems = append(problems, layer.problems...)
-		if err := v.MergeConfigMap(layer.nested()); err != nil {
+		layer.chooseAgent(l.commanded)
+		values := layer.nested()
+		if layer.dropsProgram(l.commanded) && len(v.GetStringSlice("agent-command")) > 0 {
+			values["agent-command"], l.origins["agent-command"] = []string{}, layer.origins["agent"]
+		}
+		if err := v.MergeConfigMap(values); err != nil {
 			return nil, fmt.Errorf("merge configuration: %w", err)
 		}
 		for name, origin := range layer.origins {
 			l.origins[name] = origin
 		}
 	}
-	// Who names a program to run means the agent that runs it, unless another was chosen.
-	if l.origins["agent"].Source == FromDefault && l.origins["agent-command"].Source != FromDefault {
-		v.Set("agent", "command")
-		l.origins["agent"] = l.origins["agent-command"]
-	}
 	if err := v.UnmarshalExact(&l.Config); err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	for _, k := range Keys() {
+	for _, k := range table() {
 		l.values[k.Name] = v.Get(k.Name)
 	}
 	return problems, nil
@@ -121,6 +142,12 @@ func userFile(environ []string) string {
 // Origin says where the key's effective value comes from.
 func (l *Loaded) Origin(key string) Origin { return l.origins[key] }
 
+// Asked reports whether somebody has set the key to another value than the default.
+func (l *Loaded) Asked(key string) bool {
+	k, _ := Lookup(key)
+	return l.origins[key].Source != FromDefault && YAML(l.values[key]) != YAML(k.Default)
+}
+
 // Entry is one effective value, fit to be shown.
 type Entry struct {
 	Key    string `json:"key"`
@@ -133,7 +160,7 @@ type Entry struct {
 // Entries lists all effective values in the table's order, secrets hidden and durations as text.
 func (l *Loaded) Entries() []Entry {
 	var entries []Entry
-	for _, k := range Keys() {
+	for _, k := range table() {
 		o := l.origins[k.Name]
 		v := k.show(l.values[k.Name])
 		if s, ok := v.(fmt.Stringer); ok {

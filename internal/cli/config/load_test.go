@@ -82,7 +82,7 @@ func TestValues(t *testing.T) {
 		}},
 		"flags": {args: []string{
 			"--gate", "go test -run a,b ./...", "--gate", "make lint", "--exclude-label=a b", "--exclude-label=c",
-			"--agent-command", "'my agent' --x", "--idle-timeout=90", "--budget-usd=2.5", "--skip-permissions", "--budget-tokens=3000000000",
+			"--agent-command", "'my agent' --x", "--idle-timeout=90s", "--budget-usd=2.5", "--skip-permissions", "--budget-tokens=3000000000",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +98,29 @@ func TestValues(t *testing.T) {
 				t.Errorf("agent %q: agent-command alone means the agent command", l.Config.Agent)
 			}
 		})
+	}
+}
+
+// A stronger source that names a program chooses the agent over a weaker one that names an agent, and the other way round.
+func TestProgramChoosesTheAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    setup
+		want string
+	}{
+		"flag over file":     {setup{repo: "agent: codex\n", args: []string{"--agent-command", "x"}}, "command"},
+		"variable over file": {setup{user: "agent: codex\n", env: []string{"RALPH_AGENT_COMMAND=x"}}, "command"},
+		"both in one":        {setup{env: []string{"RALPH_AGENT=command", "RALPH_AGENT_COMMAND=x"}}, "command"},
+		"emptied":            {setup{repo: "agent-command: x\n", args: []string{"--agent", "codex", "--agent-command="}}, "codex"},
+		"another by flag":    {setup{repo: "agent-command: x\n", args: []string{"--agent", "codex"}}, "codex"},
+		"another by file":    {setup{user: "agent-command: x\n", repo: "agent: codex\n"}, "codex"},
+		"back to the first":  {setup{user: "agent-command: x\n", repo: "agent: codex\n", args: []string{"--agent-command", "y"}}, "command"},
+		"the same by flag":   {setup{repo: "agent-command: x\n", args: []string{"--agent", "command"}}, "command"},
+	} {
+		l, _, err := c.s.load(t)
+		if err != nil || l.Config.Agent != c.want || (len(l.Config.AgentCommand) > 0) != (c.want == "command") {
+			t.Errorf("%s: %v, %+v", name, err, l)
+		}
 	}
 }
 

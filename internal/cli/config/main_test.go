@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,6 +18,7 @@ type setup struct {
 	repo, user string // text of the files; empty: no file
 	env        []string
 	args       []string
+	trusted    func() (trust.Values, error) // nil: the user trusts the repository's file
 }
 
 // load runs Load, and also returns the folder that stands for the machine.
@@ -41,11 +44,18 @@ func (s setup) load(t *testing.T) (*Loaded, string, error) {
 	if err := flags.Parse(s.args); err != nil {
 		return nil, root, err
 	}
-	loaded, err := Load(Sources{
+	sources := Sources{
 		Flags: flags, Environ: append([]string{"HOME=" + root + "/home"}, s.env...), Dir: root + "/cwd", Repo: root + "/repo",
 		Choices: map[string][]string{
-			"tracker": {"auto", "local"}, "agent": {"claude-code", "codex", "command"}, "sandbox": {"auto", "none"},
+			"tracker": {"auto", "local", "gitlab"}, "agent": {"claude-code", "codex", "command"},
+			"sandbox": {"auto", "native", "docker", "sbx", "landlock", "later", "none"},
+			"effort":  {"low", "high"}, "permission-mode": {"plan", "read-only"},
 		},
-	})
+		Commanded: []string{"command"}, Trusted: s.trusted,
+	}
+	if sources.Trusted == nil {
+		sources.Trusted = func() (trust.Values, error) { return Guarded(sources) }
+	}
+	loaded, err := Load(sources)
 	return loaded, root, err
 }

@@ -19,7 +19,7 @@ func (p Problem) Error() string {
 	return p.Where + ": " + p.Message
 }
 
-// Problems is the error of Load: everything that is wrong, so that one look mends it all.
+// Problems is the error of Load: all problems at once, so that they can be fixed together.
 type Problems []Problem
 
 // Error has one line for each problem.

@@ -46,7 +46,7 @@ func (k Key) number(s string) (any, error) {
 	if n < k.Min {
 		return nil, fmt.Errorf("%d is less than %d", n, k.Min)
 	}
-	if n != 0 && n < k.Least {
+	if n > 0 && n < k.Least {
 		return nil, fmt.Errorf("%d is too little; give %d or more, or 0 for the default", n, k.Least)
 	}
 	if _, wide := k.Default.(int64); wide {
@@ -62,7 +62,7 @@ func (k Key) duration(s string) (any, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		if _, err := strconv.ParseInt(s, 10, 32); err == nil {
-			return nil, fmt.Errorf("%q has no unit; write %ss for seconds", s, s)
+			return nil, fmt.Errorf("%q has no unit; write %ss or %sm", s, s, s)
 		}
 		return nil, fmt.Errorf("%q is not a duration such as 90s or 1h30m", s)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 )
 
@@ -28,13 +29,17 @@ var ErrExists = errors.New("exists already")
 // Choices is what the user decided. Agent and Sandbox are required.
 type Choices struct {
 	Agent, Sandbox, Model string
-	Command               []string // of the agent "command"
+	About                 agents.Description // of the agent
+	Command               []string           // for an agent without a program of its own
 	SkipPermissions       bool
-	Gate                  []string
-	Prompt                string // text of prompt.md
-	Label                 string // that picks issues up
-	Tracker               string // where the issues are; empty: auto
-	Backlog               bool   // with a folder for the issues themselves
+	Setup, Gate           []string
+	Allow, AllowPrivate   []string // hosts that setup and gate need
+	Env                   []string // NAME=VALUE that they need
+	Show                  []string // folders of the host that they need
+	Prompt                string   // text of prompt.md
+	Label                 string   // that picks issues up
+	Tracker               string   // where the issues are; empty: auto
+	Backlog               bool     // with a folder for the issues themselves
 }
 
 // File is one file to write, with a slash-separated path below Dir.
@@ -51,10 +56,8 @@ func Files(c Choices) ([]File, error) {
 	}
 	data := struct {
 		Choices
-		Image   string
-		Package string
-		Env     []string
-	}{c, image, npmPackage(c.Agent), credentials(c.Agent)}
+		Image string
+	}{c, image}
 
 	out := []File{{Path: "prompt.md", Data: []byte(c.Prompt)}}
 	for _, f := range []struct{ name, source string }{

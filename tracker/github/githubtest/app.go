@@ -18,7 +18,7 @@ import (
 // AppID is the id of the GitHub App that UseApp makes.
 const AppID = 77
 
-// appState is the app as which ralph may log in.
+// appState is the GitHub App that ralph may log in as.
 type appState struct {
 	key    *rsa.PublicKey
 	life   time.Duration
@@ -26,7 +26,7 @@ type appState struct {
 	minted int
 }
 
-// UseApp installs an app, whose bot is Bot, and returns its private key. Its tokens live so long.
+// UseApp installs an app whose bot is Bot, and returns its private key. Its tokens live that long.
 func (s *Server) UseApp(life time.Duration) []byte {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -37,16 +37,6 @@ func (s *Server) UseApp(life time.Duration) []byte {
 	s.app = &appState{key: &key.PublicKey, life: life, grants: map[string]string{
 		"metadata": "read", "issues": "write", "contents": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}}
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-}
-
-// GrantApp changes one of the app's permissions; an empty level takes it away.
-func (s *Server) GrantApp(name, level string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.app.grants[name] = level
-	if level == "" {
-		delete(s.app.grants, name)
-	}
 }
 
 // Minted is how many tokens the app got.

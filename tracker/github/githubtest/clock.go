@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a time that passes only when somebody sleeps or the server does something.
+// Clock is a time that passes only when somebody sleeps or the server changes something.
 type Clock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -16,7 +16,7 @@ type Clock struct {
 // NewClock starts at the beginning of 2026.
 func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
-// Now tells the time.
+// Now is the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Slept is how long all sleepers slept.
+// Slept is the sum of all sleeps.
 func (c *Clock) Slept() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -113,8 +113,7 @@ func (d *description) request(r *http.Request, path string, body []byte) (*excha
 	return e, nil
 }
 
-// answer validates what the server would say. Refusals that GitHub makes everywhere are not in the description of each
-// path.
+// answer validates the server's answer. Refusals that GitHub makes everywhere are not in the description of each path.
 func (e *exchange) answer(status int, h http.Header, body []byte) error {
 	if status >= 400 && e.in.Route.Operation.Responses.Status(status) == nil {
 		return nil

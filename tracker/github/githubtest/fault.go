@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Fault is what happens to one request instead of, or after, its effect.
+// Fault happens to one request instead of its effect, or after it.
 type Fault struct {
 	Status int // answered; 0: the true answer
 	Header http.Header
@@ -17,7 +17,7 @@ type Fault struct {
 	Hang   bool // no answer comes
 }
 
-// Faults of one kind each; all can happen to any request.
+// Faults are one of each kind; each can happen to any request.
 func Faults() map[string]Fault {
 	return map[string]Fault{
 		"status 500":              {Status: http.StatusInternalServerError, Body: `{"message":"Server Error"}`},

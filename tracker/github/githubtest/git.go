@@ -20,8 +20,8 @@ type gitHost struct {
 	backend string
 }
 
-// UseGit makes the project's repository, empty, and returns its folder. From then on a pull request needs a branch that
-// was pushed.
+// UseGit makes an empty repository for the project and returns its folder. From then on a pull request needs a pushed
+// branch.
 func (s *Server) UseGit() string {
 	root := s.t.TempDir()
 	g := &gitHost{s: s, root: root, dir: filepath.Join(root, Owner, Repo+".git")}
@@ -44,7 +44,7 @@ func (g *gitHost) environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.root, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C"}
 }
 
-// run runs git, which has to succeed, but for the lookup of a branch.
+// run runs git, which must succeed except when it looks up a branch.
 func (g *gitHost) run(args ...string) string {
 	var out, errs bytes.Buffer
 	exit, err := proc.Run(g.s.t.Context(), proc.Spec{Argv: append([]string{"git"}, args...), Env: g.environ(), Stdout: &out, Stderr: &errs})
@@ -88,7 +88,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// moved brings the open pull requests to where their branches are.
+// moved updates the open pull requests to their branches.
 func (s *Server) moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

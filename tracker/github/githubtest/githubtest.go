@@ -1,6 +1,6 @@
 // Package githubtest is a GitHub for tests: a real HTTP server with state, and git over HTTP behind it. Every request to
-// it and every answer from it is held against GitHub's published description; what violates it fails the test. Any
-// answer can be made to fail in the ways that networks and servers do.
+// it and every answer from it is validated against GitHub's published description, or its published GraphQL schema; a
+// violation fails the test. Any answer can be made to fail as networks and servers do.
 //
 // A Server is safe for concurrent use.
 package githubtest
@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// What a fresh server has.
+// The parts of a fresh server.
 const (
 	Owner = "acme"
 	Repo  = "widgets"
 	// Token is ralph's own, for the bot Bot.
 	Token = "ghs_testtoken0123456789"
 	Bot   = "ralph-app[bot]"
-	ghost = "ghost" // whom GitHub shows in place of deleted accounts
+	ghost = "ghost" // GitHub's name for deleted accounts
 )
 
 // Server is one GitHub with one project.
@@ -33,25 +33,25 @@ type Server struct {
 	done  chan struct{}
 	desc  *description
 
-	mu      sync.Mutex // guards everything below
-	users   map[string]*User
-	tokens  map[string]*Access
-	repo    repoState
-	labels  []string
-	issues  []*Issue // pull requests too; number n is at n-1
-	checks  map[string][]*Check
-	rules   []string // required checks
-	refs    map[string]string
-	git     *gitHost
-	app     *appState
-	nextID  int64
-	calls   []Call
-	inject  func(n int, r *http.Request) *Fault
-	served  int
-	limit   int // requests left; negative: no limit
-	resetAt time.Time
-	logs    map[int64]string
-	judged  map[[sha256.Size]byte]bool // answers held against the description
+	mu     sync.Mutex // guards everything below
+	users  map[string]*User
+	tokens map[string]*Access
+	repo   repoState
+	labels []string
+	issues []*Issue // pull requests too; number n is at n-1
+	checks map[string][]*Check
+	rules  []string // required checks
+	refs   map[string]string
+	git    *gitHost
+	app    *appState
+	nextID int64
+	calls  []Call
+	inject func(n int, r *http.Request) *Fault
+	served int
+	logs   map[int64]string
+	// reactions are "CONTENT by login", by GraphQL's id of what they are on.
+	reactions map[string][]string
+	judged    map[[sha256.Size]byte]bool // answers that were validated
 }
 
 type repoState struct {
@@ -79,7 +79,7 @@ func New(t testing.TB) *Server {
 	s := &Server{
 		t: t, clock: NewClock(), done: make(chan struct{}), desc: describe(t),
 		users: map[string]*User{}, tokens: map[string]*Access{}, checks: map[string][]*Check{}, refs: map[string]string{},
-		logs: map[int64]string{}, judged: map[[sha256.Size]byte]bool{}, nextID: 1000, limit: -1,
+		logs: map[int64]string{}, reactions: map[string][]string{}, judged: map[[sha256.Size]byte]bool{}, nextID: 1000,
 	}
 	s.AddUser(User{Login: ghost, ID: 10137})
 	s.AddUser(User{Login: "ada", Permission: "admin"})
@@ -103,21 +103,14 @@ func (s *Server) BaseURL() string { return s.http.URL + "/api/v3/" }
 // Clock is the server's time, which a client may share.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Inject calls f for each request, n from 0; what it returns happens to that request. Nil ends it.
+// Inject calls f for each request, n from 0; the fault that it returns happens to the request. A nil f ends it.
 func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inject, s.served = f, 0
 }
 
-// Limit lets so many requests through until the time; then rates are free again.
-func (s *Server) Limit(n int, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limit, s.resetAt = n, until
-}
-
-// Calls returns what has been served since the last Calls.
+// Calls returns the requests since the last Calls.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +119,7 @@ func (s *Server) Calls() []Call {
 	return out
 }
 
-// Grant makes a further token.
+// Grant makes another token.
 func (s *Server) Grant(token string, a Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +139,7 @@ func (s *Server) id() int64 {
 	return s.nextID
 }
 
-// now passes a second, so that everything has its own time; the caller holds mu.
+// now passes a second, so that each event has its own time; the caller holds mu.
 func (s *Server) now() time.Time {
 	s.clock.Advance(time.Second)
 	return s.clock.Now().UTC().Truncate(time.Second)

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// witness notes what would have failed the test.
+// witness records the errors that would have failed the test.
 type witness struct {
 	testing.TB
 	said []string
@@ -22,7 +22,7 @@ func (w *witness) Errorf(format string, args ...any) {
 	w.said = append(w.said, fmt.Sprintf(format, args...))
 }
 
-// TestViolationsAreFound: what GitHub's description does not allow fails the test that does it.
+// TestViolationsAreFound: a request or answer that GitHub's description does not allow fails the test.
 func TestViolationsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -80,7 +80,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// spoiled makes answers whose issues lack what they must have.
+// spoiled makes answers whose issues lack required fields.
 func spoiled(d *description) *description {
 	out := *d
 	out.examples = map[string]string{}

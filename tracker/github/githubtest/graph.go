@@ -7,26 +7,53 @@ import (
 	"strings"
 )
 
-// graph answers the few GraphQL documents that ralph sends. Another one fails the test.
+// graph answers a GraphQL request. Document and answer are validated against GitHub's schema; a violation fails the test.
 func (s *Server) graph(a *Access, body []byte) reply {
 	var in struct {
-		Query     string `json:"query"`
-		Variables struct {
-			Owner, Name, ID string
-			Number          int
-		} `json:"variables"`
+		Query     string         `json:"query"`
+		Variables map[string]any `json:"variables"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return refuse(http.StatusBadRequest, "Problems parsing JSON")
 	}
-	switch {
-	case strings.Contains(in.Query, "userContentEdits(first:100)"):
-		return s.graphEdits(in.Variables.Number)
-	case strings.Contains(in.Query, "markPullRequestReadyForReview"), strings.Contains(in.Query, "convertPullRequestToDraft"):
-		draft := strings.Contains(in.Query, "convertPullRequestToDraft")
-		return s.graphDraft(a, in.Variables.ID, draft)
+	op, err := parseOperation(in.Query, in.Variables)
+	if err != nil {
+		s.t.Errorf("githubtest: %v\n%s", err, body)
+		return graphError("", err.Error())
 	}
-	s.t.Errorf("githubtest: unknown GraphQL document %s", in.Query)
+	out := s.graphAnswer(a, in.Query, in.Variables)
+	if out.status != http.StatusOK {
+		return out
+	}
+	if data := out.body.(map[string]any)["data"]; data != nil {
+		if err := op.answer(data); err != nil {
+			s.t.Errorf("githubtest: answer to %s: %v", in.Query, err)
+		}
+	}
+	return out
+}
+
+// graphAnswer answers the few documents that ralph sends. Another one fails the test.
+func (s *Server) graphAnswer(a *Access, document string, variables map[string]any) reply {
+	text := func(name string) string { v, _ := variables[name].(string); return v }
+	id := text("id")
+	number, _ := variables["number"].(float64)
+	switch {
+	case strings.Contains(document, "userContentEdits(first:100)"):
+		return s.graphEdits(int(number))
+	case strings.Contains(document, "reactionGroups"):
+		ids, _ := variables["ids"].([]any)
+		return s.graphSigns(a, ids)
+	case strings.Contains(document, "addReaction"):
+		return s.graphSign(a, id, text("content"))
+	case strings.Contains(document, "reviewThreads(last:100)"):
+		return s.graphThreads(int(number))
+	case strings.Contains(document, "addPullRequestReviewThreadReply"):
+		return s.graphReply(a, id, text("body"))
+	case strings.Contains(document, "markPullRequestReadyForReview"), strings.Contains(document, "convertPullRequestToDraft"):
+		return s.graphDraft(a, id, strings.Contains(document, "convertPullRequestToDraft"))
+	}
+	s.t.Errorf("githubtest: unknown GraphQL document %s", document)
 	return graphError("", "unknown document")
 }
 
@@ -46,15 +73,7 @@ func (s *Server) graphEdits(number int) reply {
 	nodes := []any{}
 	for _, e := range s.issues[number-1].Edits {
 		last = stamp(e.At)
-		var editor any
-		if u := s.users[strings.ToLower(e.By)]; u != nil {
-			kind := "User"
-			if u.Bot {
-				kind = "Bot"
-			}
-			editor = map[string]any{"__typename": kind, "login": strings.TrimSuffix(u.Login, "[bot]"), "databaseId": u.ID}
-		}
-		nodes = append([]any{map[string]any{"editedAt": stamp(e.At), "editor": editor}}, nodes...)
+		nodes = append([]any{map[string]any{"editedAt": stamp(e.At), "editor": s.actor(e.By)}}, nodes...)
 	}
 	issue := map[string]any{"lastEditedAt": last, "userContentEdits": map[string]any{"totalCount": len(nodes), "nodes": nodes}}
 	return reply{status: http.StatusOK, body: map[string]any{"data": map[string]any{"repository": map[string]any{"issue": issue}}}}
@@ -66,7 +85,7 @@ func (s *Server) graphDraft(a *Access, id string, draft bool) reply {
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(id, "PR_"))
 	if n < 1 || n > len(s.issues) || s.issues[n-1].Pull == nil {
-		return graphError("NOT_FOUND", "Could not resolve to a node with the global id of '"+id+"'")
+		return noNode(id)
 	}
 	if draft && s.repo.private {
 		return graphError("UNPROCESSABLE", "Pull request can't be converted to draft")

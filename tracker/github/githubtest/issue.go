@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // show renders an issue.
@@ -80,6 +81,9 @@ func (q *request) issuesPath(parts []string) reply {
 		return page(q, q.filtered(), q.show)
 	}
 	if parts[0] == "comments" {
+		if len(parts) == 1 {
+			return q.allComments()
+		}
 		return q.comment(parts[1])
 	}
 	n, _ := strconv.Atoi(parts[0])
@@ -117,7 +121,7 @@ func (q *request) those(numbers []int) (out []*Issue) {
 	return out
 }
 
-// filtered applies the query of a listing, which takes pull requests for issues too.
+// filtered applies the query of a listing, which contains pull requests too.
 func (q *request) filtered() (out []*Issue) {
 	state := q.query.Get("state")
 	for _, i := range q.issues {
@@ -156,18 +160,48 @@ func (q *request) issue(i *Issue) reply {
 
 func (q *request) comments(i *Issue) reply {
 	if q.method == http.MethodGet {
-		return page(q, i.Comments, q.showComment)
+		return page(q, i.Comments, func(c *Comment) map[string]any { return q.showComment(i, c) })
 	}
 	if n := len(q.text("body")); n == 0 || n > 65536 {
 		return refuse(http.StatusUnprocessableEntity, "Validation Failed: body is too long (maximum is 65536 characters)")
 	}
-	return reply{status: http.StatusCreated, body: q.showComment(q.addComment(i, q.access.Login, q.text("body")))}
+	return reply{status: http.StatusCreated, body: q.showComment(i, q.addComment(i, q.access.Login, q.text("body")))}
 }
 
-func (s *Server) showComment(c *Comment) map[string]any {
+// allComments are those of all issues and pull requests.
+func (q *request) allComments() reply {
+	type said struct {
+		on *Issue
+		*Comment
+	}
+	var all []said
+	since, _ := time.Parse(time.RFC3339, q.query.Get("since"))
+	for _, i := range q.issues {
+		for _, c := range i.Comments {
+			if !i.Deleted && !c.Updated.Before(since) {
+				all = append(all, said{i, c})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b said) int {
+		if q.query.Get("sort") == "updated" && q.query.Get("direction") != "asc" {
+			return b.Updated.Compare(a.Updated)
+		}
+		return a.Created.Compare(b.Created)
+	})
+	return page(q, all, func(s said) map[string]any { return q.showComment(s.on, s.Comment) })
+}
+
+func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
 	out := s.desc.object("issue-comment-items")
 	delete(out, "pin")
-	out["id"], out["body"], out["user"] = c.ID, c.Body, s.simple(c.Author)
+	kind := "issues"
+	if i.Pull != nil {
+		kind = "pull"
+	}
+	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/%s/issues/%d", s.http.URL, api, Owner, Repo, i.Number)
+	out["html_url"] = fmt.Sprintf("%s/%s/%s/%s/%d#issuecomment-%d", s.http.URL, Owner, Repo, kind, i.Number, c.ID)
+	out["id"], out["node_id"], out["body"], out["user"] = c.ID, c.NodeID(), c.Body, s.simple(c.Author)
 	out["created_at"], out["updated_at"] = stamp(c.Created), stamp(c.Updated)
 	return out
 }
@@ -184,7 +218,7 @@ func (q *request) comment(id string) reply {
 				return reply{status: http.StatusNoContent}
 			}
 			c.Body, c.Updated = q.text("body"), i.Updated
-			return reply{status: http.StatusOK, body: q.showComment(c)}
+			return reply{status: http.StatusOK, body: q.showComment(i, c)}
 		}
 	}
 	return refuse(http.StatusNotFound, "Not Found")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// account renders a user, in any of the forms in which GitHub shows one.
+// account renders a user in one of GitHub's forms.
 func (s *Server) account(login string) map[string]any {
 	u := s.users[strings.ToLower(login)]
 	if u == nil {
@@ -55,7 +55,7 @@ func (q *request) user(parts []string) reply {
 	return reply{status: http.StatusOK, body: u}
 }
 
-// collaborators lists people by what they may do at least. Bots of apps are none.
+// collaborators lists people with at least a permission. Bots of apps are not listed.
 func (q *request) collaborators() reply {
 	if !q.may(q.access, "write") {
 		return refuse(http.StatusForbidden, "Must have push access to view repository collaborators.")

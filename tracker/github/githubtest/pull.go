@@ -20,7 +20,7 @@ func (s *Server) sha(branch string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:40]
 }
 
-// SetHead moves a branch, and the pull requests of it.
+// SetHead moves a branch and its pull requests.
 func (s *Server) SetHead(branch, sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,6 +47,9 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	out["state"], out["closed_at"], out["merged_at"], out["milestone"] = "open", nil, nil, nil
 	if i.Closed {
 		out["state"], out["closed_at"] = "closed", stamp(i.Updated)
+	}
+	if p.Merged {
+		out["merged_at"] = stamp(i.Updated)
 	}
 	out["labels"], out["draft"] = s.showLabels(i.Labels), p.Draft
 	teams := []any{}
@@ -104,15 +107,14 @@ func (q *request) pullsPath(parts []string) reply {
 	if parts[1] == "requested_reviewers" {
 		return q.requestReview(i)
 	}
-	if len(parts) == 2 {
+	if parts[1] == "reviews" {
 		return page(q, i.Pull.Reviews, func(r *Review) map[string]any { return q.showReview(r) })
 	}
-	for _, r := range i.Pull.Reviews {
-		if strconv.FormatInt(r.ID, 10) == parts[2] {
-			return page(q, r.Remarks, func(m Remark) map[string]any { return q.showRemark(r, m) })
-		}
+	all := i.Pull.remarks()
+	if q.query.Get("direction") == "desc" {
+		slices.Reverse(all)
 	}
-	return refuse(http.StatusNotFound, "Not Found")
+	return page(q, all, q.showRemark)
 }
 
 func (q *request) pulls() (out []*Issue) {
@@ -203,30 +205,4 @@ func (q *request) requestReview(i *Issue) reply {
 		}
 	}
 	return reply{status: http.StatusCreated, body: q.showPull(i, false)}
-}
-
-// AddReview adds a review of the head commit, if it names no other.
-func (s *Server) AddReview(number int, r Review) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.issues[number-1]
-	r.ID, r.Submitted = s.id(), s.now()
-	if r.SHA == "" {
-		r.SHA = i.Pull.SHA
-	}
-	i.Pull.Reviews = append(i.Pull.Reviews, &r)
-}
-
-func (s *Server) showReview(r *Review) map[string]any {
-	out := s.desc.object("pull-request-review-items")
-	out["id"], out["user"], out["body"], out["state"] = r.ID, s.simple(r.Author), r.Body, r.State
-	out["commit_id"], out["submitted_at"] = r.SHA, stamp(r.Submitted)
-	return out
-}
-
-func (s *Server) showRemark(r *Review, m Remark) map[string]any {
-	out := s.desc.object("review-comment-items")
-	out["pull_request_review_id"], out["user"] = r.ID, s.simple(m.Author)
-	out["path"], out["line"], out["original_line"], out["body"] = m.Path, m.Line, m.Line, m.Body
-	return out
 }

@@ -16,7 +16,7 @@ import (
 
 const api = "/api/v3"
 
-// serve is every request: git, GraphQL, logs elsewhere, and the REST API.
+// serve handles every request: git, GraphQL and the REST API.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/"):
@@ -69,16 +69,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	unchanged := fault == nil && r.Method == http.MethodGet && status == http.StatusOK && r.Header.Get("If-None-Match") == tag
 	if unchanged {
 		status = http.StatusNotModified
-	} else if s.limit > 0 {
-		s.limit-- // an unchanged answer is free
 	}
 	s.record(r, status)
 	for k, v := range answer.header {
 		w.Header()[k] = v
-	}
-	if s.limit >= 0 {
-		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(s.limit))
-		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(s.resetAt.Unix(), 10))
 	}
 	s.mu.Unlock()
 	if fault != nil {
@@ -104,7 +98,7 @@ func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 		return s.render(s.graph(access, body), nil)
 	}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api)
-	if _, measured := s.t.(*testing.B); measured { // what is measured is the client
+	if _, measured := s.t.(*testing.B); measured { // a benchmark measures the client
 		return s.render(s.route(r, path, access, body), nil)
 	}
 	known, err := s.desc.request(r, path, body)
@@ -115,7 +109,7 @@ func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 	return s.render(s.route(r, path, access, body), known)
 }
 
-// render encodes an answer and holds it against the description.
+// render encodes an answer and validates it against the description.
 func (s *Server) render(a reply, known *exchange) (reply, []byte) {
 	if a.header == nil {
 		a.header = http.Header{}
@@ -137,7 +131,7 @@ func (s *Server) render(a reply, known *exchange) (reply, []byte) {
 	if known == nil {
 		return a, text
 	}
-	// The same answer to the same path has been judged already.
+	// The same answer to the same path has been validated already.
 	what := sha256.Sum256(fmt.Appendf(nil, "%s %s %d\n%s", known.in.Request.Method, known.in.Request.URL.Path, a.status, text))
 	if s.judged[what] {
 		return a, text
@@ -154,7 +148,7 @@ func (s *Server) record(r *http.Request, status int) {
 		Status: status, Write: r.Method != http.MethodGet && r.URL.Path != "/api/graphql"})
 }
 
-// authenticate finds whose request it is, and whether its rate is within the limit.
+// authenticate finds the account of a request.
 func (s *Server) authenticate(r *http.Request) (*Access, *reply) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a := s.tokens[token]
@@ -164,13 +158,6 @@ func (s *Server) authenticate(r *http.Request) (*Access, *reply) {
 	if a == nil || (!a.Ends.IsZero() && !s.clock.Now().Before(a.Ends)) {
 		out := refuse(http.StatusUnauthorized, "Bad credentials")
 		return nil, &out
-	}
-	if s.limit == 0 {
-		if s.clock.Now().Before(s.resetAt) {
-			out := refuse(http.StatusForbidden, "API rate limit exceeded for installation.")
-			return nil, &out
-		}
-		s.limit = -1
 	}
 	return a, nil
 }
@@ -268,7 +255,7 @@ func (q *request) project(parts []string) reply {
 	return refuse(http.StatusNotFound, "Not Found")
 }
 
-// page cuts a list to the asked page, with a Link header as GitHub's.
+// page cuts a list to the requested page, with a Link header like GitHub's.
 func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	per, n := number(q.query.Get("per_page"), 30), number(q.query.Get("page"), 1)
 	from := min((n-1)*per, len(all))

@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ type Issue struct {
 	Pull             *Pull
 }
 
-// Comment is one on an issue or pull request.
+// Comment is a comment on an issue or pull request.
 type Comment struct {
 	ID      int64
 	Author  string
@@ -43,6 +44,9 @@ type Comment struct {
 	Created time.Time
 	Updated time.Time
 }
+
+// NodeID is the comment's id in GraphQL.
+func (c *Comment) NodeID() string { return fmt.Sprintf("IC_%d", c.ID) }
 
 // Kinds of events, in GitHub's spelling.
 const (
@@ -58,13 +62,13 @@ type Event struct {
 	id                           int64
 }
 
-// Edit is one of a body.
+// Edit is an edit of a body.
 type Edit struct {
 	By string // empty: a deleted account
 	At time.Time
 }
 
-// Pull is what a pull request has beyond an issue.
+// Pull has the fields of a pull request that an issue does not have.
 type Pull struct {
 	Head, Base string
 	Fork       bool // the head is in another repository
@@ -76,23 +80,6 @@ type Pull struct {
 	Reviewers  []string
 	Teams      []string
 	Reviews    []*Review
-}
-
-// Review is one of a pull request.
-type Review struct {
-	ID        int64
-	Author    string
-	State     string
-	Body      string
-	SHA       string
-	Submitted time.Time
-	Remarks   []Remark
-}
-
-// Remark is a review's comment on a line.
-type Remark struct {
-	Author, Path, Body string
-	Line               int
 }
 
 // Check is a check run, or a status when Status is set.
@@ -118,8 +105,8 @@ func (s *Server) AddUser(u User) User {
 	return u
 }
 
-// AddIssue adds an issue, by ada if it names nobody, labelled by her, and returns its number. One without a title is none
-// that GitHub has.
+// AddIssue adds an issue, by ada if it names nobody, labelled by her, and returns its number. A title is required, as on
+// GitHub.
 func (s *Server) AddIssue(i Issue) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +145,7 @@ func (s *Server) AddPull(i Issue, p Pull) int {
 	return s.addIssue(i).Number
 }
 
-// AddComment adds one to an issue, and returns its id.
+// AddComment adds a comment to an issue, and returns its id.
 func (s *Server) AddComment(number int, author, body string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +160,7 @@ func (s *Server) addComment(i *Issue, author, body string) *Comment {
 	return c
 }
 
-// Do changes an issue as a person in the browser would; what f sets is taken as it is.
+// Do changes an issue as a person in the browser would, without validation.
 func (s *Server) Do(number int, f func(i *Issue, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +207,7 @@ func (s *Server) AddLabel(name string) {
 	s.needLabel(name)
 }
 
-// Labels are the project's.
+// Labels are the project's labels.
 func (s *Server) Labels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +232,7 @@ func (s *Server) Require(names ...string) {
 	s.rules = names
 }
 
-// SetCheck adds a check or status to a commit, or replaces the one of its name. Log is that of an Actions job.
+// SetCheck adds a check or status to a commit, or replaces the one of its name. Log is the log of an Actions job.
 func (s *Server) SetCheck(sha string, c Check, log string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ type Call struct {
 	Method   string
 	Path     string // as sent, below the host
 	Query    string
-	Status   int    // of the answer; 0 while it is not known, or when there was none
-	Username string // whom the token speaks for; empty before authentication
+	Status   int    // of the answer; 0 before the answer, or without one
+	Username string // of the token's account; empty before authentication
 }
 
 // Write reports whether the call could change anything.
@@ -21,17 +21,17 @@ func (c Call) Write() bool { return c.Method != http.MethodGet && c.Method != ht
 // Git reports a call of the git program.
 func (c Call) Git() bool { return !strings.HasPrefix(c.Path, apiPath) }
 
-// Fault is a way for a call to go wrong. The zero Fault cuts the connection before anything is done.
+// Fault makes a call fail. The zero Fault cuts the connection before any effect.
 type Fault struct {
-	Status int // answer with it, and do nothing
+	Status int // answer with it, without any effect
 	Body   string
 	Header map[string]string
 
-	After    bool // do what was asked, and then cut the connection
-	Truncate bool // do what was asked, announce the whole answer and send half of it
-	Garbage  bool // do what was asked, and answer with what is no JSON
-	Mistyped bool // do what was asked, and answer with JSON of another shape
-	Hang     bool // do nothing and answer nothing until the caller gives up
+	After    bool // take effect, then cut the connection
+	Truncate bool // take effect, announce the full answer and send half of it
+	Garbage  bool // take effect, and answer with text that is not JSON
+	Mistyped bool // take effect, and answer with JSON of another shape
+	Hang     bool // neither take effect nor answer until the caller gives up
 }
 
 // Inject asks decide before each call; nil lets the call pass. A nil decide ends it.
@@ -55,7 +55,7 @@ func (s *Server) Forget() {
 	s.calls = nil
 }
 
-// begin records a call and says how it shall go wrong.
+// begin records a call and chooses its fault.
 func (s *Server) begin(r *http.Request) (int, *Fault) {
 	s.mu.Lock()
 	c := Call{N: len(s.calls) + 1, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery}
@@ -68,7 +68,7 @@ func (s *Server) begin(r *http.Request) (int, *Fault) {
 	return c.N, decide(c)
 }
 
-// end records what came of the n-th call.
+// end records the result of the n-th call.
 func (s *Server) end(n, status int, username string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Server) end(n, status int, username string) {
 	}
 }
 
-// spoil answers as the fault wants it; false when the call passes.
+// spoil answers as the fault says; false when the call passes.
 func spoil(w http.ResponseWriter, f *Fault, a answer) bool {
 	switch {
 	case f == nil:
@@ -97,7 +97,7 @@ func spoil(w http.ResponseWriter, f *Fault, a answer) bool {
 	return true
 }
 
-// refuse does what the fault wants before anything is done; false when the call goes on.
+// refuse applies a fault before any effect; false when the call continues.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *Fault) bool {
 	switch {
 	case f == nil || f.After || f.Truncate || f.Garbage || f.Mistyped:

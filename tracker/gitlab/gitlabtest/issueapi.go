@@ -68,7 +68,7 @@ func (i *Issue) blocking() (n int) {
 }
 
 func (s *Server) listIssues(c *call, p *Project) answer {
-	known := []string{"state", "order_by", "sort", "iids[]", "scope", "issue_type"}
+	known := []string{"state", "order_by", "sort", "iids[]", "labels", "scope", "issue_type"}
 	if k, bad := unknownParameter(c, known...); bad {
 		return badParameter("%s is invalid", k)
 	}
@@ -78,7 +78,7 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	var found []*Issue
 	for _, i := range p.issues {
 		state := c.query.Get("state")
-		if (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) {
+		if (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) && i.carries(c.query.Get("labels")) {
 			found = append(found, i)
 		}
 	}
@@ -96,6 +96,11 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	return paged(c, found, show)
 }
 
+// carries reports whether the issue has all labels of a list with commas. GitLab's labels are case-sensitive.
+func (i *Issue) carries(list string) bool {
+	return list == "" || !slices.ContainsFunc(strings.Split(list, ","), func(l string) bool { return !slices.Contains(i.Labels, l) })
+}
+
 func wanted(iids []string, iid int) bool {
 	return len(iids) == 0 || slices.Contains(iids, strconv.Itoa(iid))
 }
@@ -109,7 +114,7 @@ func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
 		return forbidden()
 	}
 	i.writes++
-	if level >= Reporter { // of others GitLab ignores labels without a word
+	if level >= Reporter { // GitLab silently ignores labels of lower roles
 		for _, name := range names(c.body["add_labels"]) {
 			p.mark(i, c.user.ID, name, true)
 		}
@@ -117,8 +122,8 @@ func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
 			p.mark(i, c.user.ID, name, false)
 		}
 	}
-	if c.body["state_event"] == "close" && !i.Closed {
-		i.Closed, i.updated = true, s.now()
+	if event := c.body["state_event"]; event == "close" && !i.Closed || event == "reopen" && i.Closed {
+		i.Closed, i.updated = !i.Closed, s.now()
 	}
 	return ok(s.issueObject(p, i))
 }

@@ -1,6 +1,7 @@
 package gitlabtest
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -55,7 +56,7 @@ func (p *Project) AddMerge(m Merge) int {
 
 func (p *Project) addMerge(m *Merge) *Merge {
 	p.s.titled(m.Title)
-	m.id, m.IID, m.State = p.s.id(), len(p.merges)+1, "opened"
+	m.id, m.IID, m.State = p.s.id(), len(p.merges)+1, cmp.Or(m.State, "opened")
 	m.created = p.s.now()
 	m.updated = m.created
 	p.merges = append(p.merges, m)
@@ -63,7 +64,7 @@ func (p *Project) addMerge(m *Merge) *Merge {
 	return m
 }
 
-// refresh takes over what the source branch points to.
+// refresh updates the head from the source branch.
 func (p *Project) refresh(m *Merge) {
 	sha := p.branch(m.Source)
 	if sha == "" {
@@ -99,7 +100,7 @@ func (p *Project) Merges() []Merge {
 	return out
 }
 
-// SetMerge lets edit change a merge request past the API.
+// SetMerge changes a merge request without the API.
 func (p *Project) SetMerge(iid int, edit func(*Merge)) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

@@ -16,7 +16,7 @@ type note struct {
 	updated  time.Time
 }
 
-// Comment says something on an issue and returns the note's id. A system note tells of what somebody did.
+// Comment adds a note to an issue and returns its id. A system note describes an event.
 func (p *Project) Comment(by *User, iid int, body string, system bool) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

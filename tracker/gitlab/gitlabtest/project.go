@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Project is a repository with issues and merge requests. Its methods act as people do, past the API.
+// Project is a repository with issues and merge requests. Its methods act as people in the browser do.
 type Project struct {
 	Private  bool
 	Archived bool
 	NoIssues bool // issues are switched off
-	// HideMembers refuses the list of members, though not the question about one.
+	// HideMembers refuses the list of members, but not a request for one of them.
 	HideMembers bool
 
 	s       *Server
@@ -24,7 +24,8 @@ type Project struct {
 	merges  []*Merge
 	jobs    []*Job
 	acted   []string
-	git     string // bare repository; empty: none
+	awarded map[int][]*award // by note
+	git     string           // bare repository; empty: none
 }
 
 type label struct {
@@ -39,7 +40,7 @@ type label struct {
 func (s *Server) AddProject(path string) *Project {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &Project{s: s, id: s.id(), path: path, members: map[int]int{}}
+	p := &Project{s: s, id: s.id(), path: path, members: map[int]int{}, awarded: map[int][]*award{}}
 	s.projects[p.id] = p
 	return p
 }
@@ -50,7 +51,7 @@ func (p *Project) Path() string { return p.path }
 // Remote is where git finds the repository.
 func (p *Project) Remote() string { return p.s.URL + "/" + p.path + ".git" }
 
-// SetMember gives an account a role; 0 takes it away.
+// SetMember gives an account a role; 0 removes it.
 func (p *Project) SetMember(u *User, level int) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// dispatch finds what a call asks for. One call is answered at a time, as if each were a transaction.
+// dispatch routes a call. Calls are answered one at a time, like transactions.
 func (s *Server) dispatch(c *call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,6 +60,8 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 	switch kind {
 	case "GET ":
 		return ok(s.projectObject(p, c.user))
+	case "GET events":
+		return s.listEvents(c, p)
 	case "GET labels":
 		return s.listLabels(c, p)
 	case "POST labels":
@@ -106,6 +108,8 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 		return s.updateNote(c, p, i, number(rest[2]))
 	case "DELETE /notes/#":
 		return p.deleteNote(c, i, number(rest[2]))
+	case "GET /notes/#/award_emoji", "POST /notes/#/award_emoji":
+		return s.awards(c, p, "issues", i.iid, number(rest[2]))
 	case "GET /resource_label_events":
 		return s.labelEvents(c, i)
 	case "GET /links":
@@ -130,6 +134,16 @@ func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer
 		return s.versions(c, p, m)
 	case "GET /discussions":
 		return s.discussions(c, m)
+	case "POST /discussions/" + rest[min(len(rest)-1, 2)] + "/notes":
+		return s.answer(c, p, m, rest[2])
+	case "GET /notes":
+		return s.mergeNotes(c, m)
+	case "POST /notes":
+		return s.createMergeNote(c, p, m)
+	case "DELETE /notes/#":
+		return p.deleteMergeNote(c, m, number(rest[2]))
+	case "GET /notes/#/award_emoji", "POST /notes/#/award_emoji":
+		return s.awards(c, p, "merge_requests", m.IID, number(rest[2]))
 	}
 	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
 }
@@ -142,7 +156,7 @@ func number(s string) int {
 	return n
 }
 
-// unknownParameter names a parameter that the documentation of the call does not have.
+// unknownParameter finds a parameter that the call's documentation does not have.
 func unknownParameter(c *call, known ...string) (string, bool) {
 	known = append(known, "page", "per_page", "pagination", "cursor")
 	if c.r.Method == http.MethodGet {

@@ -18,7 +18,7 @@ const apiPath = "/api/v4/"
 // object is a JSON object.
 type object map[string]any
 
-// answer is what a call gets.
+// answer is the answer to a call.
 type answer struct {
 	status int
 	header map[string]string
@@ -54,7 +54,7 @@ func (a answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(body)
 }
 
-// call is a request with what the instance knows about it.
+// call is a request with its account and project.
 type call struct {
 	r     *http.Request
 	user  *User
@@ -93,7 +93,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a.write(w)
 }
 
-// admit checks rate and token, and reads the body.
+// admit checks rate limit and token, and reads the body.
 func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 	s.mu.Lock()
 	h.Set("Date", time.Now().Add(s.skew).UTC().Format(http.TimeFormat))
@@ -117,7 +117,7 @@ func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 	}
 	tok := s.tokens[secret]
 	s.mu.Unlock()
-	if tok == nil || tok.revoked {
+	if tok == nil {
 		return nil, refusal(http.StatusUnauthorized, "401 Unauthorized")
 	}
 	write := r.Method != http.MethodGet
@@ -137,7 +137,7 @@ func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 	return c, answer{}
 }
 
-// unchanged answers 304 to a caller that has the answer already.
+// unchanged answers 304 to a caller that has the current answer.
 func unchanged(w http.ResponseWriter, r *http.Request, a answer) bool {
 	body, raw := a.body.([]byte)
 	if !raw {

@@ -32,7 +32,7 @@ func shapes(t *testing.T) map[string]string {
 	return out
 }
 
-// TestShapes holds every answer to the samples: no field that GitLab does not have, none of another type.
+// TestShapes compares every answer with the samples: no unknown field, none of another type.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	s, p, ada := populated(t)
@@ -42,7 +42,9 @@ func TestShapes(t *testing.T) {
 		"": "project", "members/all": "member", "labels": "label", fmt.Sprintf("members/all/%d", ada.ID): "member", "issues": "issue", "issues/1": "issue",
 		"issues/1/notes": "note", "issues/1/resource_label_events": "event", "issues/1/links": "issue", "issues/1/closed_by": "merge",
 		"merge_requests": "merge", "merge_requests/1": "merge", "merge_requests/1/versions": "version",
-		"merge_requests/1/discussions": "discussion", fmt.Sprintf("pipelines/%d/jobs", p.merge(1).pipeline.id): "job",
+		"merge_requests/1/discussions": "discussion", "merge_requests/1/notes": "note", "events?action=commented&after=2020-01-01": "activity",
+		fmt.Sprintf("issues/1/notes/%d/award_emoji", p.issue(1).notes[0].id): "award",
+		fmt.Sprintf("pipelines/%d/jobs", p.merge(1).pipeline.id):             "job",
 	} {
 		status, body := ask(t, s, p, path)
 		if status != http.StatusOK {
@@ -71,7 +73,7 @@ func populated(t *testing.T) (*Server, *Project, *User) {
 	p.AddIssue(Issue{Title: "x", Description: "y", Author: ada, Labels: []string{"l"}, Weight: 1, Milestone: "m", Assignees: []*User{ada}})
 	p.AddIssue(Issue{Title: "z"})
 	p.Block(2, 1)
-	p.Comment(ada, 1, "hello", false)
+	p.Award(ada, p.Comment(ada, 1, "hello", false), "eyes")
 	m := p.AddMerge(Merge{Title: "m", Description: "closes #1", Source: "s", Target: "main", Author: ada, Reviewers: []*User{ada}})
 	p.Discuss(m, Thread{By: ada, Body: "no", Resolvable: true, Path: "f", Line: 1})
 	p.Run(m, "failed", Job{Name: "unit", Status: "failed"})
@@ -102,11 +104,13 @@ func ask(t *testing.T, s *Server, p *Project, path string) (int, []byte) {
 	return resp.StatusCode, body
 }
 
-// nested are the objects within others that are things of their own.
+// nested names fields that hold other kinds of objects.
 func nested(field string) string {
 	switch field {
-	case "author", "assignees", "reviewers":
+	case "author", "assignees", "reviewers", "user":
 		return "user"
+	case "note":
+		return "note"
 	case "notes":
 		return "note"
 	case "head_pipeline":

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBlankTitle: as GitLab, the fake has no merge request without a title.
+// TestBlankTitle: like GitLab, the fake refuses a merge request without a title.
 func TestBlankTitle(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{

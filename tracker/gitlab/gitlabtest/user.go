@@ -31,7 +31,6 @@ type token struct {
 	user    *User
 	scopes  []string
 	expires time.Time
-	revoked bool
 }
 
 // AddUser makes an account.
@@ -59,15 +58,13 @@ func (s *Server) AddToken(u *User, secret string, expires time.Time, scopes ...s
 func (s *Server) Revoke(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.tokens[secret]; t != nil {
-		t.revoked = true
-	}
+	delete(s.tokens, secret)
 }
 
 func (t *token) object() object {
 	o := object{
-		"id": t.id, "name": "ralph", "revoked": t.revoked, "created_at": stamp(time.Unix(1700000000, 0)), "description": nil,
-		"scopes": t.scopes, "user_id": t.user.ID, "last_used_at": nil, "active": !t.revoked, "expires_at": nil,
+		"id": t.id, "name": "ralph", "revoked": false, "created_at": stamp(time.Unix(1700000000, 0)), "description": nil,
+		"scopes": t.scopes, "user_id": t.user.ID, "last_used_at": nil, "active": true, "expires_at": nil,
 	}
 	if !t.expires.IsZero() {
 		o["expires_at"] = t.expires.Format(time.DateOnly)
@@ -75,7 +72,7 @@ func (t *token) object() object {
 	return o
 }
 
-// basic is an account as it stands in other objects; null when it is gone.
+// basic is an account inside other objects; null when it is deleted.
 func (s *Server) basic(id int) any {
 	u := s.users[id]
 	if u == nil {

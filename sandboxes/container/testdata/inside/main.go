@@ -1,15 +1,16 @@
-// Command inside is what a test mounts into containers in the place of ralph's own binary.
+// Command inside is what a test mounts into containers in the place of ralph's own binary. It is the attacker there, too.
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 
-	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	_ "github.com/ralph-pool/ralph/sandboxes/escape" // the attacks' roles
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 func main() {
-	os.Exit(container.Inside(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
-		func() { signal.Notify(make(chan os.Signal, 1)) }))
+	reexec.Main()
+	os.Exit(inside.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, func() { signal.Notify(make(chan os.Signal, 1)) }))
 }

@@ -1,0 +1,387 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// claudeDecoder reads `claude -p --output-format stream-json`.
+type claudeDecoder struct {
+	stream
+	message    string   // the one that the main agent writes
+	usage      tally    // of the messages, for a process that ends without a result
+	waiting    string   // for the service, as " (429 rate_limit)"
+	waitClass  Class    // of that wait
+	apiError   string   // of the latest message that claude made up to report an error
+	limitEnd   int64    // Unix time at which the rate limit that stopped it ends
+	seen       bool     // a result
+	failure    *Failure // of the latest result
+	spent      Usage    // of all results
+	denied     []Denial
+	structured json.RawMessage
+}
+
+const maxStructured = 1 << 20
+
+func (d *claudeDecoder) Line(line []byte) []Event { return d.line(line, d.decode) }
+
+// claudeKind is the common fields of all lines.
+type claudeKind struct {
+	Type, Subtype string
+	SessionID     string `json:"session_id"`
+}
+
+func (d *claudeDecoder) decode(line []byte) ([]Event, error) {
+	head, err := read[claudeKind](line)
+	if err != nil {
+		return nil, err
+	}
+	switch head.Type {
+	case "assistant":
+		return d.assistant(line)
+	case "result":
+		return d.result(line)
+	case "system":
+		return d.system(line, head)
+	case "rate_limit_event":
+		return d.rateLimit(line)
+	case "user", "stream_event", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion",
+		"control_request", "control_response", "control_cancel_request", "keep_alive":
+		// Tool results, pieces of messages that come whole as well, and talk with a program that embeds claude.
+		return nil, nil
+	}
+	return nil, unknownKind(head.Type)
+}
+
+func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
+	switch head.Subtype {
+	case "init":
+		return d.begin(head.SessionID)
+	case "api_retry":
+		v, err := read[struct {
+			Attempt     int64
+			MaxRetries  int64 `json:"max_retries"`
+			ErrorStatus int64 `json:"error_status"`
+			Error       string
+		}](line)
+		d.wait(v.ErrorStatus, clip(v.Error, 60))
+		return []Event{{Kind: EventRetry, Text: fmt.Sprintf("retry %d of %d%s", v.Attempt, v.MaxRetries, d.waiting)}}, err
+	case "permission_denied":
+		v, err := read[struct {
+			ToolName string `json:"tool_name"`
+			Message  string
+		}](line)
+		denial := Denial{Tool: clip(v.ToolName, 60), Detail: clip(v.Message, maxDetail)}
+		d.deny(denial)
+		return []Event{{Kind: EventDenied, Name: denial.Tool, Detail: denial.Detail}}, err
+	case "compact_boundary":
+		return []Event{{Kind: EventNotice, Text: "the context was compacted"}}, nil
+	case "status", "vcs_state_changed", "thinking_tokens", "ui_invalidate", "microcompact_boundary",
+		"hook_started", "hook_progress", "hook_response", "task_started", "task_progress", "task_updated",
+		"task_notification", "files_persisted", "local_command_output", "session_state_changed":
+		return nil, nil
+	}
+	return nil, unknownKind("system", head.Subtype)
+}
+
+func (d *claudeDecoder) wait(status int64, reason string) {
+	d.waiting, d.waitClass = "", statusClass(status)
+	switch {
+	case status != 0:
+		d.waiting = fmt.Sprintf(" (%d %s)", status, reason)
+	case reason != "":
+		d.waiting = " (" + reason + ")"
+	}
+	if d.waitClass == "" {
+		d.waitClass = claudeErrorClass(reason)
+	}
+	if d.waitClass == "" {
+		d.waitClass = Overload // the service never answered
+	}
+}
+
+// deny keeps the first few refused calls.
+func (d *claudeDecoder) deny(denial Denial) {
+	if len(d.denied) < 8 {
+		d.denied = append(d.denied, denial)
+	}
+}
+
+// rateLimit keeps the end of a limit that stopped claude; a mere warning needs no action.
+func (d *claudeDecoder) rateLimit(line []byte) ([]Event, error) {
+	v, err := read[struct {
+		Info struct {
+			Status   string
+			ResetsAt int64 `json:"resetsAt"`
+		} `json:"rate_limit_info"`
+	}](line)
+	if err != nil || v.Info.Status == "allowed" || v.Info.Status == "" {
+		return nil, err
+	}
+	if v.Info.Status == "rejected" {
+		d.limitEnd = max(v.Info.ResetsAt, 1)
+	}
+	return []Event{{Kind: EventNotice, Text: "rate limit: " + clip(v.Info.Status, 60)}}, nil
+}
+
+type claudeBlock struct {
+	Type, Text, Name string
+	Input            claudeInput
+}
+
+// assistant reads one content block, or a few, of a message. Only the main agent's text is prose: not its thinking, not
+// the text of a sub-agent, not an error that claude itself reports in the guise of a message.
+func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
+	v, err := read[struct {
+		Parent  *string `json:"parent_tool_use_id"`
+		Error   string
+		Message *struct {
+			ID, Model string
+			Content   [256]*claudeBlock
+			Usage     claudeUsage
+		}
+	}](line)
+	m, main := v.Message, v.Parent == nil
+	if m == nil || err != nil && m.ID == "" && m.Content[0] == nil {
+		return nil, errShape
+	}
+	if m.Model == "<synthetic>" {
+		d.apiError = clip(v.Error, 60)
+		var events []Event
+		for _, b := range m.Content {
+			if b != nil && b.Text != "" {
+				events = append(events, Event{Kind: EventNotice, Text: clip(b.Text, maxDetail)})
+			}
+		}
+		return events, err
+	}
+	d.waiting = ""
+	id := clip(m.ID, 128)
+	usage, uerr := m.Usage.sum()
+	d.usage.note(id, usage)
+	err = errors.Join(err, uerr)
+
+	var events []Event
+	if main && (id == "" || id != d.message) {
+		d.message = id
+		events = append(events, Event{Kind: EventMessage, Message: id})
+	}
+	for i, b := range m.Content {
+		if b == nil {
+			continue
+		}
+		if i == len(m.Content)-1 {
+			err = errors.Join(err, errShape) // there may be more than are decoded
+		}
+		switch {
+		case b.Type == "text":
+			if main && b.Text != "" {
+				events = append(events, Event{Kind: EventMessage, Message: d.message, Text: b.Text})
+			}
+		case b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use":
+			events = append(events, Event{Kind: EventTool, Name: clip(b.Name, 60), Detail: string(b.Input)})
+		case b.Type == "thinking" || b.Type == "redacted_thinking" || b.Type == "fallback",
+			strings.HasSuffix(b.Type, "_tool_result"):
+		default:
+			err = errors.Join(err, unknownKind("content", b.Type))
+		}
+	}
+	return events, err
+}
+
+// claudeInput is a tool's input in one short line: the first of a few telling arguments.
+type claudeInput string
+
+// UnmarshalJSON never fails: tools may have any input.
+func (in *claudeInput) UnmarshalJSON(raw []byte) error {
+	var v struct {
+		Command, Path, URL, Query, Pattern, Description, Skill loose
+
+		File     loose `json:"file_path"`
+		Notebook loose `json:"notebook_path"`
+	}
+	_ = json.Unmarshal(raw, &v)
+	for _, s := range []loose{v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill} {
+		if s != "" {
+			*in = claudeInput(clip(string(s), maxDetail))
+			break
+		}
+	}
+	return nil
+}
+
+// claudeUsage is a usage object of the model service's API.
+type claudeUsage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u claudeUsage) sum() (Usage, error) {
+	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.sane()
+}
+
+// claudeModels is claude's account by model, summed: it includes sub-agents and small helper models.
+type claudeModels struct {
+	Usage
+	models int
+}
+
+// UnmarshalJSON adds the models up one by one.
+func (m *claudeModels) UnmarshalJSON(raw []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil //nolint:nilerr // no account
+	}
+	for dec.More() {
+		if _, err := dec.Token(); err != nil { // the model's name
+			return err
+		}
+		var v struct {
+			InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
+			CostUSD                                                                   float64
+		}
+		if err := dec.Decode(&v); err != nil {
+			return errShape
+		}
+		u, err := Usage{v.InputTokens, v.OutputTokens, v.CacheReadInputTokens, v.CacheCreationInputTokens, v.CostUSD}.sane()
+		if err != nil {
+			return err
+		}
+		m.models, m.Usage = m.models+1, m.Usage.Add(u)
+	}
+	return nil
+}
+
+// claudeResult is claude's own account when it ends. It gives one a turn; the last one decides, their usage adds up.
+type claudeResult struct {
+	claudeKind
+	IsError    json.RawMessage `json:"is_error"`
+	Terminal   string          `json:"terminal_reason"`
+	Status     int64           `json:"api_error_status"`
+	ErrorType  string          `json:"api_error_type"`
+	Cause      string          `json:"api_error"` // when the service was not reached
+	Result     string
+	Errors     [1]string
+	Usage      claudeUsage
+	Models     claudeModels    `json:"model_usage_since_last_result"`
+	Cost       float64         `json:"total_cost_usd"`
+	Structured json.RawMessage `json:"structured_output"`
+	Denials    [8]*struct {
+		ToolName  string      `json:"tool_name"`
+		ToolInput claudeInput `json:"tool_input"`
+	} `json:"permission_denials"`
+}
+
+func (d *claudeDecoder) result(line []byte) ([]Event, error) {
+	r, err := read[claudeResult](line)
+	// The account by model is of this result. The total, the only one in older versions, includes earlier results and
+	// the session resumed from.
+	usage := r.Models.Usage
+	if r.Models.models == 0 {
+		u, uerr := r.Usage.sum()
+		u.CostUSD = max(r.Cost-d.spent.CostUSD, 0)
+		u, cerr := u.sane()
+		usage, err = u, errors.Join(err, uerr, cerr)
+	}
+	d.seen, d.spent = true, d.spent.Add(usage)
+	if len(r.Structured) <= maxStructured && !bytes.Equal(r.Structured, []byte("null")) {
+		d.structured = r.Structured
+	}
+	if len(d.denied) == 0 { // there were no events
+		for _, denial := range r.Denials {
+			if denial != nil {
+				d.deny(Denial{Tool: clip(denial.ToolName, 60), Detail: string(denial.ToolInput)})
+			}
+		}
+	}
+	// A result that cannot be read is no success.
+	d.failure = nil
+	if is := string(r.IsError); r.Subtype != "success" || is != "" && is != "false" && is != "null" {
+		d.failure = d.reported(r)
+		return nil, err
+	}
+	events, serr := d.begin(r.SessionID) // a session that could not be resumed is named in a failure only
+	return events, errors.Join(err, serr)
+}
+
+// reported is the failure in a result.
+func (d *claudeDecoder) reported(r claudeResult) *Failure {
+	message := r.Result
+	for _, other := range []string{r.Errors[0], "claude reported " + r.Subtype} {
+		if strings.TrimSpace(message) == "" {
+			message = other
+		}
+	}
+	limitEnd := d.limitEnd
+	if head, unix, ok := strings.Cut(clip(message, maxMessage), "|"); ok && strings.HasSuffix(head, "limit reached") {
+		n, _ := strconv.ParseInt(strings.TrimSpace(unix), 10, 64)
+		limitEnd = max(limitEnd, n)
+	}
+	// The most exact evidence first: the service's status, then the names that claude gives to errors.
+	class := statusClass(r.Status)
+	for _, name := range []string{r.ErrorType, r.Cause, d.apiError} {
+		if class == "" {
+			class = claudeErrorClass(name)
+		}
+	}
+	switch {
+	case r.Terminal == "aborted_tools" || r.Terminal == "aborted_streaming": // claude catches SIGINT and exits 0
+		return fail(Killed, "claude was interrupted by SIGINT")
+	case r.Terminal == "prompt_too_long":
+		class = BadRequest
+	case r.Subtype == "error_max_turns":
+		class = MaxTurns
+	case class == "" && limitEnd != 0:
+		class = RateLimit
+	case class == "":
+		class = OtherFailure
+	case class == Auth:
+		message = fmt.Sprintf("%s (%s)", clip(message, maxMessage/2), Claude{}.Describe().Login.Hint)
+	}
+	f := fail(class, "%s", message)
+	if class == RateLimit {
+		f.ResetAt = reset(limitEnd)
+	}
+	return f
+}
+
+// claudeErrorClass knows the error names of the service's API and of claude itself; "" for others.
+func claudeErrorClass(name string) Class {
+	switch name {
+	case "authentication_error", "authentication_failed", "permission_error", "billing_error", "oauth_org_not_allowed":
+		return Auth
+	case "rate_limit_error", "rate_limit":
+		return RateLimit
+	case "overloaded_error", "overloaded", "api_error", "server_error", "timeout_error", "connection_failed":
+		return Overload
+	case "not_found_error", "model_not_found":
+		return ModelNotFound
+	case "invalid_request_error", "invalid_request", "request_too_large":
+		return BadRequest
+	}
+	return ""
+}
+
+// Finish sums the process up.
+func (d *claudeDecoder) Finish(e Ending) Report {
+	usage := d.spent
+	if !d.seen {
+		usage = d.usage.sum()
+	}
+	return Report{
+		Session: d.session, Usage: usage, Denied: d.denied, Structured: d.structured, Unknown: d.unknown,
+		Failure: end{
+			program: "claude", reported: d.failure, finished: d.seen,
+			lines: d.lines, waiting: d.waiting, class: d.waitClass,
+			refusals: []string{
+				"cannot be used with root/sudo privileges", "error: unknown option", "error: option '", "requires --verbose",
+			},
+		}.failure(e),
+	}
+}

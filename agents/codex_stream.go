@@ -1,0 +1,291 @@
+package agents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// codexDecoder reads `codex exec --json`.
+type codexDecoder struct {
+	stream
+	started  ring // items whose tool event is out
+	usage    Usage
+	finished bool     // the turn was completed, and no error came after it
+	failure  *Failure // the turn failed, or an error was reported and the turn never completed
+	waiting  string   // the reconnection it is in, or ""
+}
+
+func (d *codexDecoder) Line(line []byte) []Event { return d.line(line, d.decode) }
+
+// codexLine is all lines in one: their fields do not collide.
+type codexLine struct {
+	Type     string
+	ThreadID string `json:"thread_id"`
+	Message  string
+	Error    struct{ Message string }
+	Usage    struct {
+		Input      int64 `json:"input_tokens"`
+		Output     int64 `json:"output_tokens"`
+		CacheRead  int64 `json:"cached_input_tokens"`
+		CacheWrite int64 `json:"cache_write_input_tokens"`
+	}
+	Item codexItem
+}
+
+type codexItem struct {
+	ID, Type, Text, Message string
+
+	Command             codexCommand
+	Server, Tool, Query string
+	Changes             [256]*struct{ Path string }
+}
+
+func (d *codexDecoder) decode(line []byte) ([]Event, error) {
+	v, err := read[codexLine](line)
+	switch v.Type {
+	case "thread.started":
+		events, berr := d.begin(v.ThreadID)
+		return events, errors.Join(err, berr)
+	case "turn.started":
+		return nil, err
+	case "turn.completed":
+		d.finished, d.failure, d.waiting = true, nil, ""
+		u, uerr := Usage{Input: v.Usage.Input, Output: v.Usage.Output, CacheRead: v.Usage.CacheRead, CacheWrite: v.Usage.CacheWrite}.sane()
+		u.Input = max(u.Input-u.CacheRead-u.CacheWrite, 0) // codex counts cached input as input
+		d.usage = u
+		return nil, errors.Join(err, uerr)
+	case "turn.failed":
+		d.fails(v.Error.Message)
+		return nil, err
+	case "error":
+		if strings.HasPrefix(v.Message, "Reconnecting...") {
+			d.waiting = clip(v.Message, maxDetail)
+			return []Event{{Kind: EventRetry, Text: d.waiting}}, err
+		}
+		d.fails(v.Message)
+		return []Event{{Kind: EventNotice, Text: clip(v.Message, maxDetail)}}, err
+	case "item.started", "item.updated", "item.completed":
+		d.waiting = ""
+		events, ierr := d.item(v.Type, v.Item)
+		return events, errors.Join(err, ierr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, unknownKind(v.Type)
+}
+
+func (d *codexDecoder) fails(message string) {
+	d.finished, d.waiting = false, ""
+	d.failure = codexFailure(message)
+}
+
+// item reads one thing the agent did. Its message is prose; its reasoning and its tools' output are not; an error item
+// is a notice, which may come with a success.
+func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
+	completed := kind == "item.completed"
+	id := clip(i.ID, 128)
+	switch i.Type {
+	case "agent_message", "assistant_message":
+		if completed {
+			return []Event{{Kind: EventMessage, Message: id, Text: i.Text}}, nil
+		}
+	case "command_execution", "mcp_tool_call", "collab_tool_call":
+		if kind != "item.updated" && d.started.first(id) {
+			return i.tool(), nil
+		}
+	case "file_change", "web_search": // their details are known at the end
+		if completed {
+			return i.tool(), nil
+		}
+	case "error":
+		if completed {
+			return []Event{{Kind: EventNotice, Text: clip(i.Message, maxDetail)}}, nil
+		}
+	case "reasoning", "todo_list":
+	default:
+		return nil, unknownKind("item", i.Type)
+	}
+	return nil, nil
+}
+
+// tool names a tool and its arguments in one short line.
+func (i codexItem) tool() []Event {
+	e := Event{Kind: EventTool, Name: i.Type, Detail: clip(i.Tool, maxDetail)}
+	switch i.Type {
+	case "command_execution":
+		e.Name, e.Detail = "command", string(i.Command)
+	case "web_search":
+		e.Detail = clip(i.Query, maxDetail)
+	case "mcp_tool_call":
+		e.Name, e.Detail = clip(i.Server+"/"+i.Tool, 60), ""
+	case "file_change":
+		e.Detail = ""
+		others := -1
+		for _, change := range i.Changes {
+			if change != nil {
+				others++
+			}
+		}
+		if i.Changes[0] != nil {
+			e.Detail = clip(i.Changes[0].Path, maxDetail-20)
+		}
+		if others > 0 {
+			e.Detail = fmt.Sprintf("%s and %d more", e.Detail, others)
+		}
+	}
+	return []Event{e}
+}
+
+// codexCommand is a command line in one short line; it comes as a text or as a list of words.
+type codexCommand string
+
+// UnmarshalJSON never fails.
+func (c *codexCommand) UnmarshalJSON(raw []byte) error {
+	var words [200]loose
+	if json.Unmarshal(raw, &words[0]) == nil && words[0] == "" {
+		_ = json.Unmarshal(raw, &words)
+	}
+	var line strings.Builder
+	for _, w := range words {
+		line.WriteString(clip(string(w), maxDetail) + " ")
+	}
+	*c = codexCommand(clip(line.String(), maxDetail))
+	return nil
+}
+
+// ring remembers the latest of a number of names.
+type ring struct {
+	names [256]string
+	next  int
+}
+
+// first reports whether the name is new, and remembers it. An empty name is always new.
+func (r *ring) first(name string) bool {
+	if name == "" {
+		return true
+	}
+	for _, n := range r.names {
+		if n == name {
+			return false
+		}
+	}
+	r.names[r.next] = name
+	r.next = (r.next + 1) % len(r.names)
+	return true
+}
+
+// codexFailure reads the message of an error event. Codex has no fields for its cause: the message is either its own fixed
+// text, with the HTTP status where there was one, or the service's JSON as it came, when the service answered 400.
+func codexFailure(message string) *Failure {
+	message = strings.TrimSpace(message)
+	text := clip(message, maxMessage)
+	if !strings.HasPrefix(message, "{") {
+		class := codexTextClass(text)
+		switch {
+		case text == "":
+			text = "codex reported a failed turn"
+		case class == Auth:
+			text = fmt.Sprintf("%s (%s)", clip(text, maxMessage/2), Codex{}.Describe().Login.Hint)
+		}
+		return fail(class, "%s", text)
+	}
+	body, _ := read[struct {
+		Detail loose
+		Error  struct {
+			Code, Type, Message loose
+			ResetsAt            int64 `json:"resets_at"`
+		}
+	}]([]byte(message))
+	for _, better := range []loose{body.Detail, body.Error.Message} {
+		if s := clip(string(better), maxMessage); s != "" {
+			text = s
+		}
+	}
+	class := codexCodeClass(string(body.Error.Code))
+	if body.Error.Code == "" {
+		class = codexCodeClass(string(body.Error.Type))
+	}
+	switch class {
+	case "":
+		class = BadRequest
+	case Auth:
+		text = fmt.Sprintf("%s (%s)", clip(text, maxMessage/2), Codex{}.Describe().Login.Hint)
+	}
+	f := fail(class, "%s", text)
+	if class == RateLimit {
+		f.ResetAt = reset(body.Error.ResetsAt)
+	}
+	return f
+}
+
+// codexTextClass knows the fixed texts of codex; a model never wrote them.
+func codexTextClass(text string) Class {
+	for _, before := range []string{"unexpected status ", "last status: "} {
+		if _, after, ok := strings.Cut(text, before); ok && len(after) >= 3 {
+			status, _ := strconv.ParseInt(after[:3], 10, 64) // no number: no status
+			if c := statusClass(status); c != "" {
+				return c
+			}
+			break
+		}
+	}
+	for _, known := range []struct {
+		text  string
+		class Class
+	}{
+		{"You've hit your usage limit", RateLimit},
+		{"You’ve hit your usage limit", RateLimit},
+		{"We’re currently experiencing high demand", Overload},
+		{"We're currently experiencing high demand", Overload},
+		{"Selected model is at capacity", Overload},
+		{"stream disconnected before completion", Overload},
+		{"Connection failed", Overload},
+		{"Quota exceeded", Auth},
+		{"Your workspace is out of credits", Auth},
+		{"Missing environment variable", Auth},
+		{"Not logged in", Auth},
+		{"Codex ran out of room in the model's context window", BadRequest},
+	} {
+		if strings.HasPrefix(text, known.text) {
+			return known.class
+		}
+	}
+	return OtherFailure
+}
+
+// codexCodeClass knows the error codes of the service's API; "" for others.
+func codexCodeClass(code string) Class {
+	switch code {
+	case "invalid_api_key", "insufficient_quota", "billing_hard_limit_reached", "unauthorized", "usage_not_included":
+		return Auth
+	case "rate_limit_exceeded", "usage_limit_reached", "rate_limit_error":
+		return RateLimit
+	case "server_is_overloaded", "slow_down", "server_error", "overloaded_error":
+		return Overload
+	case "model_not_found":
+		return ModelNotFound
+	case "invalid_request_error", "invalid_prompt", "context_length_exceeded":
+		return BadRequest
+	}
+	return ""
+}
+
+// Finish sums the process up.
+func (d *codexDecoder) Finish(e Ending) Report {
+	x := end{
+		program: "codex", reported: d.failure, finished: d.finished,
+		lines:    d.lines,
+		refusals: []string{"error: unexpected argument", "error: invalid value", "Error loading config.toml"},
+	}
+	if d.waiting != "" {
+		x.waiting, x.class = ": "+d.waiting, codexTextClass(d.waiting)
+		if x.class == OtherFailure {
+			x.class = Overload // the service was never reached
+		}
+	}
+	return Report{Session: d.session, Usage: d.usage, SessionTotal: true, Failure: x.failure(e), Unknown: d.unknown}
+}

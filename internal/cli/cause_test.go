@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSameWordsForACause: what keeps an agent from working is said in the same words, with the same remedy, wherever
+// somebody comes upon it.
+func TestSameWordsForACause(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir() // has all but the agents
+	for _, dir := range []string{"/usr/bin", "/bin"} {
+		programs, _ := filepath.Glob(dir + "/*")
+		for _, p := range programs {
+			if name := filepath.Base(p); name != "codex" && name != "claude" {
+				_ = os.Symlink(p, filepath.Join(bin, name)) // the first of a name counts
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		sandbox, cause, fix string
+		codex               bool
+	}{
+		"program": {"none", "codex: not found in PATH", "install it where the agent runs, or choose another with --agent or --agent-command", false},
+		"login":   {"native", "agent codex: no login in ROOT/home/.codex/auth.json", "run codex login, or set OPENAI_API_KEY", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			path := "PATH=" + bin
+			if c.codex {
+				path = "PATH=" + m.program(t, "codex", "echo 1\n") + ":" + bin
+			}
+			with := func(h *Host) { h.Env = []string{"HOME=" + m.home, path, "GIT_CONFIG_NOSYSTEM=1"} }
+			m.write(t, "README", "x\n")
+			m.commit(t)
+			agent := []string{"--agent=codex", "--sandbox=" + c.sandbox}
+			got := m.run(t, with, append([]string{"init"}, agent...)...)
+			if got.status != 0 || !strings.Contains(got.stdout, c.cause+"; "+c.fix+".\n") {
+				t.Errorf("init: %+v", got)
+			}
+			m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+			agent = append(agent, "--commit-author=A <a@b.c>")
+			if got := m.run(t, with, append([]string{"work", "-n"}, agent...)...); !c.codex && !strings.Contains(got.stderr, c.cause+"; "+c.fix) || got.status != 0 {
+				t.Errorf("work -n: %+v", got)
+			}
+			elsewhere := append([]string{"work", "-n", "--agent-env=PATH=/opt/agents"}, agent...) // it may be there
+			if got := m.run(t, with, elsewhere...); strings.Contains(got.stderr, "not found") || got.status != 0 {
+				t.Errorf("work -n with a PATH of the agent's own: %+v", got)
+			}
+			for _, args := range [][]string{{"work", "--skip-permissions"}, {"run", "--prompt=hi", "--skip-permissions"}} {
+				got := m.run(t, with, append(args, agent...)...)
+				if got.status != exitParked || !strings.Contains(got.stderr, c.cause+"; "+c.fix) {
+					t.Errorf("%s: %+v", args[0], got)
+				}
+			}
+			got = m.run(t, with, append([]string{"doctor"}, agent...)...)
+			if !strings.Contains(got.stdout, c.cause+"\n                    fix: "+c.fix+"\n") {
+				t.Errorf("doctor: %+v", got)
+			}
+		})
+	}
+}

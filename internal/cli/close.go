@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+func newCloseCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "close KEY", Short: "Close an issue",
+		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, and its work is kept.",
+	}
+	return a.setsState(cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
+}
+
+func newReopenCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reopen KEY", Short: "Open an issue again",
+		Long: "Open an issue again. `ralph retry KEY` then has it worked: the pick-up label goes with a success.",
+	}
+	cmd = a.setsState(cmd, "open", func(i tracker.Issue) bool { return i.Open }, tracker.Change{Reopen: true})
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // it would offer open issues
+	return cmd
+}
+
+// setsState makes cmd a command that closes or opens an issue.
+func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.Issue) bool, change tracker.Change) *cobra.Command {
+	cmd.GroupID, cmd.Example = groupWork, "  ralph "+cmd.Name()+" fix-login"
+	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
+		name := cleanLine(p.names(ctx)(issue.Key))
+		if already(issue) {
+			a.ui.printf("%s is %s already.\n", name, state)
+			return nil
+		}
+		l := p.labels()
+		for _, own := range []string{l.InReview, l.NeedsHuman, l.NeedsInfo, l.Claimed, l.Failed} {
+			if own != "" {
+				change.RemoveLabels = append(change.RemoveLabels, own)
+			}
+		}
+		if err := p.tracker.Change(ctx, issue.Key, change); err != nil {
+			return err
+		}
+		a.ui.printf("%s is %s.\n", name, state)
+		return nil
+	})
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	return cmd
+}

@@ -1,0 +1,293 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/internal/cli/trust"
+)
+
+func nobody() (trust.Values, error) { return nil, nil }
+
+// TestEveryKeyIsJudged: a new key says whether a repository may set it.
+func TestEveryKeyIsJudged(t *testing.T) {
+	t.Parallel()
+	guards := []Guard{Ordinary, Changed, Listed, Fewer, Outside, Weaker, Above, Below, Lacking, Beyond, Other, Looser}
+	for _, k := range Keys() {
+		if !slices.Contains(guards, k.Guard) {
+			t.Errorf("%s: nobody has judged whether a repository may set it; give it a Guard (%q)", k.Name, guards)
+		}
+		if (k.Guard == Weaker || k.Guard == Looser) != (len(k.Levels) > 0) {
+			t.Errorf("%s: Guard %q with the levels %v", k.Name, k.Guard, k.Levels)
+		}
+		if len(k.Levels) > 0 && k.level(k.Default) == len(k.Levels) {
+			t.Errorf("%s: its default is on no level", k.Name)
+		}
+		if slices.Contains([]Guard{Listed, Fewer, Lacking, Beyond}, k.Guard) && !k.List() {
+			t.Errorf("%s: Guard %q is for lists", k.Name, k.Guard)
+		}
+	}
+	if (Key{Kind: Text, Default: ""}).guarded("x", "", "/repo") != true {
+		t.Error("a key that nobody has judged is ordinary")
+	}
+}
+
+// TestUntrusted: each value that acts outside the sandbox stops the program, and what is ordinary does not.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file string
+		user string
+		keys string // that are named; empty: it loads
+	}{
+		// Programs on the host.
+		{file: "token-command: sh -c 'id >pwned'\n", keys: "token-command"},
+		{file: "before: [make deps]\n", keys: "before"},
+		{file: "agent-command: ./evil\n", keys: "agent-command"},
+		{file: "agent-args: [--settings, evil.json]\n", keys: "agent-args"},
+		{file: "state-dir: .ralph/state\n", keys: "state-dir"},
+		// The sandbox.
+		{file: "sandbox: none\n", keys: "sandbox"},
+		{file: "sandbox: landlock\n", keys: "sandbox"},
+		{file: "sandbox: later\n", keys: "sandbox"},
+		{file: "sandbox: native\n"},
+		{file: "sandbox: docker\n"},
+		{file: "sandbox: sbx\n"},
+		{file: "sandbox: native\n", user: "sandbox: sbx\n", keys: "sandbox"},
+		{file: "sandbox: native\n", user: "sandbox: none\n"},
+		{file: "sandbox: none\n", user: "sandbox: none\n", keys: "sandbox"},
+		{file: "skip-permissions: true\n", keys: "skip-permissions"},
+		{file: "skip-permissions: false\n"},
+		{file: "permission-mode: plan\n", keys: "permission-mode"},
+		{file: "container-user: '0:0'\n", keys: "container-user"},
+		{file: "container-runtime: runc\n", keys: "container-runtime"},
+		{file: "container-runtime: ''\n", user: "container-runtime: runsc\n", keys: "container-runtime"},
+		{file: "container-unbounded: true\n", keys: "container-unbounded"},
+		{file: "container-userns: host\n", keys: "container-userns"},
+		{file: "container-selinux: disable\n", keys: "container-selinux"},
+		{file: "container-groups: [docker]\n", keys: "container-groups"},
+		{file: "container-devices: [/dev/kvm]\n", keys: "container-devices"},
+		{file: "container-args: [--privileged]\n", keys: "container-args"},
+		// Network and files.
+		{file: "allow: [evil.example]\n", keys: "allow"},
+		{file: "allow: []\n", user: "allow: [goproxy.example.com]\n"}, // it restricts
+		{file: "container-network: bridge\n", keys: "container-network"},
+		{file: "mounts: ['host=~/.ssh,inside=/work/ssh']\n", keys: "mounts"},
+		{file: "sandbox-show: [/home]\n", keys: "sandbox-show"},
+		{file: "prompt-file: ~/.ssh/id_ed25519\n", keys: "prompt-file"},
+		{file: "prompt-file: ../../secret\n", keys: "prompt-file"},
+		{file: "prompt-file: .git/config\n", keys: "prompt-file"},
+		{file: "prompt-file: a/.GIT/config\n", keys: "prompt-file"},
+		{file: "prompt-file: docs/prompt.md\n"},
+		{file: "request-template: /etc/passwd\n", keys: "request-template"},
+		{file: "local: {dir: ../issues}\n", keys: "local.dir"},
+		{file: "local: {dir: issues}\n"},
+		{file: "copy: [.env, ../../.aws]\n", keys: "copy"},
+		{file: "copy: [.env]\n", keys: "copy"},
+		{file: "copy: []\n"},
+		{file: "protected-paths: [secret/**]\n", keys: "protected-paths"},
+		{file: "protected-paths: []\n", keys: "protected-paths"},
+		// Credentials.
+		{file: "agent-upstream: https://evil.example\n", keys: "agent-upstream"},
+		{file: "agent-env: [AWS_SECRET_ACCESS_KEY]\n", keys: "agent-env"},
+		{file: "token-env: [AWS_SECRET_ACCESS_KEY]\nforge-url: https://evil.example\n", keys: "forge-url, token-env"},
+		{file: "token-env: []\n", user: "token-env: [MY_TOKEN]\n", keys: "token-env"},
+		{file: "token-file: ~/.netrc\n", keys: "token-file"},
+		{file: "github-app-id: 5\ngithub-app-key: k.pem\ngithub-app-installation: 6\n",
+			keys: "github-app-id, github-app-installation, github-app-key"},
+		{file: "ca-file: evil.pem\n", keys: "ca-file"},
+		{file: "sign: ssh\nsign-off: true\n", keys: "sign, sign-off"},
+		{file: "commit-author: A <a@b>\ncommitter: B <b@c>\nco-authors: [C <c@d>]\n", keys: "co-authors, commit-author, committer"},
+		{file: "sign: ''\n", user: "sign: ssh\n", keys: "sign"},
+		{file: "remote: public-fork\n", keys: "remote"},
+		{file: "project: https://evil.example/a/b\n", keys: "project"},
+		{file: "tracker: gitlab\n", keys: "tracker"},
+		{file: "tracker: local\n"},
+		{file: "trusted-bots: ['7']\n", keys: "trusted-bots"},
+		// Ordinary.
+		{file: "labels: [x]\ngate: [make test]\nsetup: [npm ci]\nimage: a/b\nmemory-mb: 512\npublish: merge\nmodel: m\n"},
+		{file: "budget-usd: 100\nmax-attempts: 99\nmin-free-mb: 0\ngate-on: worktree\ngate-files: report\ngate-canary: false\nparallel: 64\n"},
+		// What loosens the user's own limits.
+		{user: "budget-usd: 5\n", file: "budget-usd: 0\n", keys: "budget-usd"},
+		{user: "budget-usd: 5\n", file: "budget-usd: 5.5\n", keys: "budget-usd"},
+		{user: "budget-usd: 5\n", file: "budget-usd: 4\n"},
+		{user: "budget-usd: 0\n", file: "budget-usd: 100\n"},
+		{user: "budget-tokens: 1000\n", file: "budget-tokens: 3000000000\n", keys: "budget-tokens"},
+		{user: "max-attempts: 1\nmax-rounds: 0\n", file: "max-attempts: 2\nmax-rounds: 1\n", keys: "max-attempts, max-rounds"},
+		{user: "max-rounds: 1\n", file: "max-rounds: 0\n"},
+		{user: "no-progress: 2\n", file: "no-progress: -1\n", keys: "no-progress"},
+		{user: "no-progress: 2\n", file: "no-progress: 0\n", keys: "no-progress"},
+		{user: "no-progress: -1\n", file: "no-progress: 50\n"},
+		{user: "min-free-mb: 5000\nkeep-runs: 50\n", file: "min-free-mb: 0\nkeep-runs: 1\n", keys: "keep-runs, min-free-mb"},
+		{user: "min-free-mb: 5000\n", file: "min-free-mb: 6000\n"},
+		{user: "memory-mb: 500\npids: 100\ncpus: 1\nscratch-mb: 9\n", file: "memory-mb: 0\npids: 101\ncpus: 1.5\nscratch-mb: 0\n",
+			keys: "cpus, memory-mb, pids, scratch-mb"},
+		{user: "memory-mb: 500\n", file: "memory-mb: 400\n"},
+		{user: "layer-max-mb: 0\n", file: "layer-max-mb: 4096\n", keys: "layer-max-mb"},
+		{user: "parallel: 1\nlimit: 1\n", file: "parallel: 100\nlimit: 0\n", keys: "limit, parallel"},
+		{user: "run-timeout: 10m\n", file: "run-timeout: 1h\n", keys: "run-timeout"},
+		{user: "run-timeout: 10m\nretry-backoff: 1h\n", file: "run-timeout: 600s\nretry-backoff: 60m\n"},
+		{user: "retry-backoff: 1h\nwrite-spacing: 5s\n", file: "retry-backoff: 1s\nwrite-spacing: 0s\n", keys: "retry-backoff, write-spacing"},
+		{user: "labels: [approved]\nexclude-labels: [outsider]\n", file: "labels: [bug]\nexclude-labels: []\n", keys: "exclude-labels, labels"},
+		{user: "labels: [approved]\nexclude-labels: [outsider]\n", file: "labels: [bug, approved]\nexclude-labels: [x, outsider]\n"},
+		{user: "authors: [me, you]\n", file: "authors: []\n", keys: "authors"},
+		{user: "authors: [me, you]\n", file: "authors: [me, they]\n", keys: "authors"},
+		{user: "authors: [me, you]\n", file: "authors: [me]\n"},
+		{user: "authors: []\n", file: "authors: [me]\n"},
+		{user: "assignee: me\nmilestone: m\n", file: "assignee: ''\nmilestone: n\n", keys: "assignee, milestone"},
+		{user: "assignee: ''\n", file: "assignee: me\n"},
+		{user: "publish: branch\n", file: "publish: merge\n", keys: "publish"},
+		{user: "publish: branch\n", file: "publish: auto\n", keys: "publish"},
+		{user: "publish: auto\n", file: "publish: pr\n"},
+		{user: "publish: merge\n", file: "publish: none\n"},
+		{user: "gate: [make real-test]\n", file: "gate: ['true']\n", keys: "gate"},
+		{user: "gate: [make test]\n", file: "gate: [make lint, make test]\n"},
+		{user: "gate-on: checkout\ngate-files: block\ngate-canary: true\n", file: "gate-on: worktree\ngate-files: require\ngate-canary: false\n",
+			keys: "gate-canary, gate-files, gate-on"},
+		{user: "gate-files: report\ngate-canary: false\n", file: "gate-files: block\ngate-canary: true\n"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			s := setup{repo: c.file, user: c.user, trusted: nobody}
+			_, root, err := s.load(t)
+			if c.keys == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var untrusted *UntrustedError
+			if !errors.As(err, &untrusted) {
+				t.Fatalf("got %v", err)
+			}
+			if got := strings.Join(untrusted.Keys, ", "); got != c.keys {
+				t.Errorf("names %s, want %s", got, c.keys)
+			}
+			want := root + "/repo/.ralph/config.yaml sets " + c.keys + ", which a repository may do only with your consent; " +
+				"read and accept it with: ralph trust --repo " + shellWord(root+"/repo")
+			if diff := cmp.Diff(want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+			if _, _, err := (setup{user: c.file, trusted: nobody}).load(t); err != nil {
+				t.Errorf("in the user's own file: %v", err)
+			}
+			s.env = []string{"RALPH_TRUST=" + untrusted.Hash}
+			if _, _, err := s.load(t); err != nil {
+				t.Errorf("with its hash: %v", err)
+			}
+		})
+	}
+}
+
+// TestFlagsAndVariablesNeedNoTrust also where they say what a repository's file may not.
+func TestFlagsAndVariablesNeedNoTrust(t *testing.T) {
+	t.Parallel()
+	_, _, err := setup{
+		env:  []string{"RALPH_TOKEN_COMMAND=x", "RALPH_SANDBOX=none"},
+		args: []string{"--before=x", "--mount=host=/etc"}, trusted: nobody,
+	}.load(t)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrustIsOfExactlyTheseValues: other values are asked about again, other keys are not.
+func TestTrustIsOfExactlyTheseValues(t *testing.T) {
+	t.Parallel()
+	const accepted = "allow: [a.example]\nbefore: [make deps]\nlabels: [x]\n"
+	var before trust.Values
+	if _, _, err := (setup{repo: accepted, trusted: func() (trust.Values, error) { return before, nil }}).load(t); err == nil {
+		t.Fatal("trusted too early")
+	}
+	repo := t.TempDir()
+	if err := os.Mkdir(filepath.Join(repo, ".ralph"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(repo, File), []byte(accepted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := Guarded(Sources{Repo: repo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ file, keys string }{
+		{file: accepted},
+		{file: "# moved\nlabels: [y]\ngate: [make]\nbefore:\n- make deps\nallow: a.example\n"},
+		{file: strings.Replace(accepted, "deps", "pwn", 1), keys: "before"},
+		{file: strings.Replace(accepted, "a.example", "a.example, b.example", 1), keys: "allow"},
+		{file: accepted + "sandbox: none\n", keys: "sandbox"},
+		{file: "before: [make deps]\n", keys: "allow"},
+		{file: "labels: [x]\n"},
+	} {
+		_, _, err := setup{repo: c.file, trusted: func() (trust.Values, error) { return before, nil }}.load(t)
+		var untrusted *UntrustedError
+		switch {
+		case c.keys == "" && err != nil:
+			t.Errorf("%q: %v", c.file, err)
+		case c.keys != "" && (!errors.As(err, &untrusted) || strings.Join(untrusted.Keys, ", ") != c.keys || !untrusted.Changed):
+			t.Errorf("%q: %v", c.file, err)
+		}
+	}
+	broken := errors.New("broken record")
+	_, _, err = setup{repo: accepted, trusted: func() (trust.Values, error) { return nil, broken }}.load(t)
+	if !errors.Is(err, broken) {
+		t.Errorf("a record that cannot be read: %v", err)
+	}
+}
+
+func TestWrongHash(t *testing.T) {
+	t.Parallel()
+	_, _, err := setup{repo: "sandbox: none\n", env: []string{"RALPH_TRUST=12"}, trusted: nobody}.load(t)
+	var untrusted *UntrustedError
+	if !errors.As(err, &untrusted) ||
+		!strings.Contains(err.Error(), `(RALPH_TRUST accepts "12", and these values are `+untrusted.Hash+")") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGuardedHidesSecrets and still tells one from another; paths are shown as they are written.
+func TestGuardedHidesSecrets(t *testing.T) {
+	t.Parallel()
+	read := func(text string) trust.Values {
+		repo := t.TempDir()
+		if err := os.Mkdir(filepath.Join(repo, ".ralph"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(repo, File), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		values, err := Guarded(Sources{Repo: repo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	a, b := read("agent-env: [KEY=one]\n"), read("agent-env: [KEY=two]\n")
+	if a[0].Shown != `["KEY=(hidden)"]` || a[0].Shown != b[0].Shown || a.Hash() == b.Hash() {
+		t.Errorf("got %+v and %+v", a, b)
+	}
+	got := read("prompt-file: ../x\nmounts: [\"host=\u202e/a\"]\n")
+	if got[0].Shown != `["host=\u202e/a"]` || got[1].Shown != `"../x"` {
+		t.Errorf("got %+v", got)
+	}
+	if got, again := read("prompt-file: ../x\n"), read("prompt-file: ../x\n"); got.Hash() != again.Hash() {
+		t.Error("the hash depends on where the repository is")
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/a/b-c_d.é": "/a/b-c_d.é", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "/$(id)": "'/$(id)'",
+	} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestInside: a link in the repository does not lead ralph out of it.
+func TestInside(t *testing.T) {
+	t.Parallel()
+	const file, out, give = "R/repo/.ralph/config.yaml:1: ", " leads out of the repository, to ", "; if that is meant, give --local-dir"
+	for _, c := range []struct {
+		name, repo string
+		args       []string
+		link       string // .ralph/backlog, and where it leads
+		want       string
+	}{
+		{name: "nothing there"},
+		{name: "within", link: "../issues"},
+		{name: "out", link: "../../elsewhere", want: "local.dir: R/repo/.ralph/backlog" + out + "R/elsewhere" + give},
+		{name: "git directory", link: "../.git", want: "local.dir: R/repo/.ralph/backlog" + out + "R/repo/.git" + give},
+		{name: "named by the file", repo: "local: {dir: .ralph/backlog}\n",
+			link: "../../elsewhere", want: file + "local.dir: R/repo/.ralph/backlog" + out + "R/elsewhere" + give},
+		{name: "below a link", repo: "local: {dir: .ralph/backlog/not/yet}\n",
+			link: "../../elsewhere", want: file + "local.dir: R/repo/.ralph/backlog/not/yet" + out + "R/elsewhere/not/yet" + give},
+		{name: "to nowhere", link: "../../nowhere", want: "local.dir: cannot be read: no such file or directory"},
+		{name: "named by a flag", args: []string{"--local-dir=../repo/.ralph/backlog"}, link: "../../elsewhere"},
+		{name: "trusted, in plain words", repo: "local: {dir: ../elsewhere}\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l, root, err := setup{repo: c.repo + "\n", args: c.args}.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{"repo/.git", "repo/issues", "elsewhere"} {
+				if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.link != "" {
+				if err := os.Symlink(c.link, filepath.Join(root, "repo/.ralph/backlog")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := ""
+			if err := l.Inside("local.dir", l.Config.Local.Dir); err != nil {
+				got = strings.ReplaceAll(err.Error(), root, "R")
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
+tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known.`
+
+// costData is what `ralph cost --json` prints. Fields are only ever added.
+type costData struct {
+	By     string      `json:"by"`
+	Since  time.Time   `json:"since,omitzero"`
+	Groups []costGroup `json:"groups"`
+	Total  costGroup   `json:"total"`
+}
+
+// costGroup is the sum of some runs.
+type costGroup struct {
+	Group   string `json:"group"`
+	Runs    int    `json:"runs"`
+	Unknown int    `json:"runs_without_cost"`
+	agents.Usage
+}
+
+func (g *costGroup) add(r journal.Record) {
+	g.Runs++
+	if r.Facts.Usage.CostUSD == 0 && agentWorked(r) {
+		g.Unknown++
+	}
+	g.Usage = g.Usage.Add(r.Facts.Usage)
+}
+
+// agentWorked reports a run in which an agent was started, or may have been: a crash loses the iteration that was on.
+func agentWorked(r journal.Record) bool {
+	f := r.Facts
+	if r.Agent == "" || r.Settings.Attended || r.Kind == journal.KindCommand {
+		return false
+	}
+	return f.Usage != (agents.Usage{}) || len(f.Iterations) > 0 || f.End == "" && len(journal.History{r}.Begun()) > 0
+}
+
+// sentence is the cost after the rest of a sentence; empty where nothing is known.
+func (g costGroup) sentence() string {
+	switch {
+	case g.Usage == (agents.Usage{}):
+		return ""
+	case g.CostUSD > 0 && g.Unknown > 0:
+		return fmt.Sprintf("; %s, and %s of unknown cost", cost(g.Usage), plural(g.Unknown, "run"))
+	}
+	return "; " + cost(g.Usage)
+}
+
+func costGroupings() []string { return []string{"day", "issue", "agent", "model", "outcome"} }
+
+// groupOf is the name of the group that a run is in.
+func groupOf(r journal.Record, by string) string {
+	switch {
+	case by == "day":
+		return r.Started.Local().Format(time.DateOnly)
+	case by == "issue":
+		return r.Key
+	case by == "outcome":
+		return stateOf(r).State
+	case !agentWorked(r):
+		return "none"
+	case by == "model":
+		return cmp.Or(r.Model, "agent's own")
+	}
+	return r.Agent
+}
+
+func newCostCommand(a *app) *cobra.Command {
+	var by, since string
+	var asCSV bool
+	cmd := &cobra.Command{
+		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
+		Example: "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
+		GroupID: groupLook, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(costGroupings(), by) {
+				return usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))
+			}
+			if a.json && asCSV {
+				return usagef("--json and --csv exclude each other; choose one")
+			}
+			from, err := parseSince(since, time.Now())
+			if err != nil {
+				return err
+			}
+			return runCost(cmd, a, by, from, asCSV)
+		},
+	}
+	cmd.Flags().StringVar(&by, "by", "day", "add up by `group`: "+strings.Join(costGroupings(), ", "))
+	cmd.Flags().StringVar(&since, "since", "", "only runs that began within this `time`, such as 36h or 7d, or from a date on, such as 2026-11-01")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
+	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costGroupings(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
+	a.addJSON(cmd)
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	return cmd
+}
+
+// parseSince reads a duration before now or a local date; empty is the zero time.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if date, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil && date.Unix() > 0 {
+		return date, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 14); err == nil { // at most 44 years
+			return now.AddDate(0, 0, -int(n)), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 && now.Add(-d).Unix() > 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
+}
+
+func runCost(cmd *cobra.Command, a *app, by string, since time.Time, asCSV bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	runs, err := p.journal.Find(cmd.Context(), journal.Query{Since: since})
+	if err != nil {
+		return err
+	}
+	sums := addUp(runs, by)
+	sums.Since = since
+	switch {
+	case a.json:
+		return a.ui.json(sums)
+	case asCSV:
+		return a.ui.costCSV(sums.Groups)
+	case len(runs) == 0:
+		a.ui.printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
+		return nil
+	}
+	if by == "issue" {
+		name := p.names(cmd.Context())
+		for i, g := range sums.Groups {
+			sums.Groups[i].Group = name(g.Group)
+		}
+	}
+	a.ui.costTable(sums)
+	return nil
+}
+
+// addUp sums runs by group: days in their order, others with the most expensive first.
+func addUp(runs []journal.Record, by string) costData {
+	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
+	at := map[string]int{}
+	for _, r := range runs {
+		group := cleanLine(groupOf(r, by))
+		i, ok := at[group]
+		if !ok {
+			i = len(sums.Groups)
+			at[group] = i
+			sums.Groups = append(sums.Groups, costGroup{Group: group})
+		}
+		sums.Groups[i].add(r)
+		sums.Total.add(r)
+	}
+	slices.SortFunc(sums.Groups, func(x, y costGroup) int {
+		if by == "day" {
+			return cmp.Compare(x.Group, y.Group)
+		}
+		return cmp.Or(cmp.Compare(y.CostUSD, x.CostUSD), cmp.Compare(tokens(y.Usage), tokens(x.Usage)), cmp.Compare(x.Group, y.Group))
+	})
+	return sums
+}
+
+func (p *printer) costCSV(groups []costGroup) error {
+	w := csv.NewWriter(p.out)
+	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd"}}
+	for _, g := range groups {
+		row := []string{g.Group}
+		for _, n := range []int64{int64(g.Runs), int64(g.Unknown), g.Input, g.Output, g.CacheRead, g.CacheWrite} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		usd := "" // not known
+		if g.CostUSD > 0 {
+			usd = strconv.FormatFloat(g.CostUSD, 'f', 6, 64)
+		}
+		rows = append(rows, append(row, usd))
+	}
+	return w.WriteAll(rows)
+}
+
+func (p *printer) costTable(sums costData) {
+	rows := [][]string{{strings.ToUpper(sums.By), "RUNS", "IN", "OUT", "CACHE", "COST", "UNKNOWN"}}
+	for _, g := range append(slices.Clone(sums.Groups), sums.Total) {
+		row := []string{g.Group, strconv.Itoa(g.Runs)}
+		for _, n := range []int64{g.Input + g.CacheWrite, g.Output, g.CacheRead} {
+			row = append(row, orDash(n, short))
+		}
+		rows = append(rows, append(row, orDash(g.CostUSD, usd), orDash(g.Unknown, strconv.Itoa)))
+	}
+	rows = withoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
+	chart(rows, sums, p.width())
+	p.table(rows)
+	if n := sums.Total.Unknown; n > 0 {
+		p.printf("The cost of %s is unknown: neither the agent nor a price says it.\n", plural(n, "run"))
+	}
+}
+
+const (
+	leastBar = 8  // columns; a shorter chart says nothing
+	mostBar  = 30 // columns
+)
+
+// chart adds a bar to each row but the total, as far as the terminal's width has room: of USD, or of tokens where no cost is known.
+func chart(rows [][]string, sums costData, width int) {
+	room := width - 2*len(rows[0])
+	for _, n := range columns(rows, math.MaxInt, false) {
+		room -= n
+	}
+	size := func(g costGroup) float64 {
+		if sums.Total.CostUSD > 0 {
+			return g.CostUSD
+		}
+		return float64(tokens(g.Usage))
+	}
+	most := 0.0
+	for _, g := range sums.Groups {
+		most = max(most, size(g))
+	}
+	if room = min(room, mostBar); room < leastBar || most == 0 {
+		return
+	}
+	rows[0] = append(rows[0], "")
+	for i, g := range sums.Groups {
+		n := int(size(g)/most*float64(room) + 0.5)
+		if size(g) > 0 {
+			n = max(n, 1)
+		}
+		rows[i+1] = append(rows[i+1], strings.Repeat("█", n))
+	}
+	rows[len(rows)-1] = append(rows[len(rows)-1], "")
+}
+
+// tokens counts what a budget counts: tokens read from the cache are left out.
+func tokens(u agents.Usage) int64 { return u.Input + u.CacheWrite + u.Output }
+
+// cost is what was used, as short as it can be said: USD, else tokens, else "-".
+func cost(u agents.Usage) string {
+	if u.CostUSD == 0 && tokens(u) > 0 {
+		return short(tokens(u)) + " tok"
+	}
+	return orDash(u.CostUSD, usd)
+}
+
+// used is all that is known to be used.
+func used(u agents.Usage) string {
+	known := "cost unknown"
+	if u.CostUSD > 0 {
+		known = usd(u.CostUSD)
+	}
+	return fmt.Sprintf("%s; %d tokens in, %d from cache, %d out", known, u.Input+u.CacheWrite, u.CacheRead, u.Output)
+}
+
+func orDash[T int | int64 | float64](n T, text func(T) string) string {
+	if n == 0 {
+		return "-"
+	}
+	return text(n)
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+)
+
+// A cost that is not known is never an amount, and one below a cent is not nothing.
+func TestCostCell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		used agents.Usage
+		want string
+	}{
+		{agents.Usage{}, "-"},
+		{agents.Usage{CostUSD: 0.42, Input: 9}, "$0.42"},
+		{agents.Usage{CostUSD: 0.0049}, "<$0.01"},
+		{agents.Usage{CostUSD: 1234.5}, "$1234.50"},
+		{agents.Usage{Input: 1, CacheWrite: 2, Output: 4, CacheRead: 8}, "7 tok"},
+		{agents.Usage{Input: 999}, "999 tok"},
+		{agents.Usage{Input: 1000}, "1.0k tok"},
+		{agents.Usage{Input: 9949}, "9.9k tok"},
+		{agents.Usage{Input: 9950}, "10k tok"},
+		{agents.Usage{Output: 12345}, "12k tok"},
+		{agents.Usage{Output: 999_499}, "999k tok"},
+		{agents.Usage{Output: 999_500}, "1.0M tok"},
+		{agents.Usage{Output: 2_000_000_000}, "2.0G tok"},
+		{agents.Usage{Output: 3_000_000_000_000_000}, "3000T tok"},
+	} {
+		if got := cost(c.used); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.used, got, c.want)
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 1, 0, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"": {}, "36h": now.Add(-36 * time.Hour), "7d": time.Date(2026, 11, 16, 1, 0, 0, 0, time.Local),
+		"2026-11-01": time.Date(2026, 11, 1, 0, 0, 0, 0, time.Local),
+	} {
+		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"7", "d", "-1d", "1.5d", "99999d", "-1h", "2026-13-01", "0001-01-01", "900000h", "1 week"} {
+		if got, err := parseSince(text, now); err == nil {
+			t.Errorf("%q is taken as %s", text, got)
+		}
+	}
+}
+
+// costRun is a run of the agent a that began at noon of a day in March 2026.
+func costRun(key string, day int, used agents.Usage) journal.Record {
+	r := journal.Record{Run: journal.Run{
+		ID: fmt.Sprint(key, day), Kind: journal.KindIssue, Key: key, Agent: "a", Started: time.Date(2026, 3, day, 12, 0, 0, 0, time.Local),
+	}}
+	r.Ended, r.Verdict.Outcome = r.Started.Add(time.Minute), journal.Succeeded
+	r.Facts.Usage, r.Facts.End, r.Facts.Iterations = used, loop.EndMaxed, []loop.Iteration{{Number: 1}}
+	return r
+}
+
+// Only runs in which an agent may have worked can lack a cost.
+func TestRunsWithoutCost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*journal.Record)
+		want   int
+	}{
+		"reported nothing": {func(*journal.Record) {}, 1},
+		"reported tokens":  {func(r *journal.Record) { r.Facts.Usage.Input = 1 }, 1},
+		"reported a cost":  {func(r *journal.Record) { r.Facts.Usage.CostUSD = 1 }, 0},
+		"ralph died":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork} }, 1},
+		"cut before":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopAsked, Cut: journal.StagePrepare} }, 0},
+		"setup failed":     {func(r *journal.Record) { r.Facts = journal.Facts{End: loop.EndSetup} }, 0},
+		"merged by hand":   {func(r *journal.Record) { r.Settings.Attended, r.Facts = true, journal.Facts{} }, 0},
+		"command":          {func(r *journal.Record) { r.Kind, r.Facts = journal.KindCommand, journal.Facts{} }, 0},
+		"no agent":         {func(r *journal.Record) { r.Agent, r.Facts = "", journal.Facts{} }, 0},
+	} {
+		r := costRun("k", 1, agents.Usage{})
+		c.change(&r)
+		if got := addUp([]journal.Record{r}, "day").Total.Unknown; got != c.want {
+			t.Errorf("%s: %d runs without cost, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestCostCommand(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	m.commit(t)
+	state := filepath.Join(m.root, "state")
+	run := func(args ...string) string {
+		t.Helper()
+		got := m.run(t, nil, append(args, "--state-dir="+state)...)
+		if got.status != exitOK || got.stderr != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+		return got.stdout
+	}
+	if got, want := m.run(t, nil, "cost", "--json", "--csv"), "--json and --csv exclude each other; choose one"; got.status != exitUsage || !strings.Contains(got.stderr, want) {
+		t.Errorf("two formats: %+v", got)
+	}
+	if got := run("cost"); got != "No run is on record.\n" {
+		t.Errorf("before the first run: %q", got)
+	}
+	if got := run("cost", "--since=1h"); got != "No run is on record since then.\n" {
+		t.Errorf("before the first run: %q", got)
+	}
+	if got := run("cost", "--csv"); got != "group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd\n" {
+		t.Errorf("before the first run: %q", got)
+	}
+	files, err := filepath.Glob(filepath.Join(state, "*", "state.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	store, err := sqlite.Open(t.Context(), files[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	save := func(r journal.Record) {
+		t.Helper()
+		if err := store.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent := costRun("one", 1, agents.Usage{})
+	save(silent)
+	if got, want := run("cost"), "DAY         RUNS  UNKNOWN\n2026-03-01  1     1\ntotal       1     1\n"+
+		"The cost of 1 run is unknown: neither the agent nor a price says it.\n"; got != want {
+		t.Errorf("nothing known:\n%s\nwant\n%s", got, want)
+	}
+	if got := run("status"); strings.Contains(got, "COST") || strings.Contains(got, "$") {
+		t.Errorf("nothing known:\n%s", got)
+	}
+	save(costRun("two", 2, agents.Usage{Input: 2000, Output: 500}))
+	priced := costRun("one", 3, agents.Usage{Input: 1000, CacheWrite: 200, CacheRead: 34567, Output: 300, CostUSD: 0.25})
+	priced.Model, priced.Verdict.Outcome = "=m\x1b[2J", journal.GateFailed
+	save(priced)
+	for _, c := range []struct{ args, want string }{
+		{"cost", `DAY         RUNS  IN    OUT  CACHE  COST   UNKNOWN
+2026-03-01  1     -     -    -      -      1
+2026-03-02  1     2.0k  500  -      -      1
+2026-03-03  1     1.2k  300  35k    $0.25  -
+total       3     3.2k  800  35k    $0.25  2
+The cost of 2 runs is unknown: neither the agent nor a price says it.
+`},
+		{"cost --by issue --since 2026-03-02", `ISSUE  RUNS  IN    OUT  CACHE  COST   UNKNOWN
+one    1     1.2k  300  35k    $0.25  -
+two    1     2.0k  500  -      -      1
+total  2     3.2k  800  35k    $0.25  1
+The cost of 1 run is unknown: neither the agent nor a price says it.
+`},
+		{"cost --by outcome --csv", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd
+gate-failed,1,0,1000,300,34567,200,0.250000
+succeeded,2,2,2000,500,0,0,
+`},
+		{"cost --by model --csv --since 2026-03-03", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd
+=m[2J,1,0,1000,300,34567,200,0.250000
+`},
+		{"cost --by agent --json --since 2026-03-01", strings.ReplaceAll(`{
+  "by": "agent",
+  "since": "SINCE",
+  "groups": [
+    {
+      "group": "a",
+      "runs": 3,
+      "runs_without_cost": 2,
+      "input": 3000,
+      "output": 800,
+      "cache_read": 34567,
+      "cache_write": 200,
+      "cost_usd": 0.25
+    }
+  ],
+  "total": {
+    "group": "total",
+    "runs": 3,
+    "runs_without_cost": 2,
+    "input": 3000,
+    "output": 800,
+    "cache_read": 34567,
+    "cache_write": 200,
+    "cost_usd": 0.25
+  }
+}
+`, "SINCE", time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local).Format(time.RFC3339))},
+		{"__complete cost --by ", "day\nissue\nagent\nmodel\noutcome\n:4\n"},
+	} {
+		args := strings.Fields(c.args)
+		if args[0] == "__complete" {
+			if got := m.run(t, nil, append(args, "")...).stdout; got != c.want {
+				t.Errorf("%s: %q", c.args, got)
+			}
+		} else if diff := cmp.Diff(c.want, run(args...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.args, diff)
+		}
+	}
+	if got := run("cost", "--by=issue", "--json", "--since=2026-03-02"); !strings.Contains(got, `"cache_write": 0`+"\n    }") {
+		t.Errorf("a cost that is not known has a key: %s", got)
+	}
+	for want, args := range map[string][]string{
+		"  COST      TITLE\n": {"status"}, " $0.25\n": {"status"}, "  2.5k tok\n": {"status"},
+		"  TOOK  COST\n": {"status", "one"}, "  1m0s  -\n": {"status", "one"}, "  1m0s  $0.25\n": {"status", "one"},
+		"  spent     $0.25; 1200 tokens in, 34567 from cache, 300 out\n":      {"status", "one"},
+		"  usage       $0.25; 1200 tokens in, 34567 from cache, 300 out\n":    {"show", "one"},
+		"  usage       cost unknown; 2000 tokens in, 0 from cache, 500 out\n": {"show", "two"},
+	} {
+		if got := run(args...); !strings.Contains(got, want) {
+			t.Errorf("%v lacks %q:\n%s", args, want, got)
+		}
+	}
+}
+
+// The chart has a bar for each group and none for the total, and is left out where it would say nothing.
+func TestCostChart(t *testing.T) {
+	t.Parallel()
+	runs := []journal.Record{
+		costRun("one", 1, agents.Usage{Input: 9, CostUSD: 0.01}), costRun("two", 2, agents.Usage{CostUSD: 4}), costRun("three", 3, agents.Usage{Input: 5}),
+	}
+	for _, c := range []struct {
+		width int
+		runs  []journal.Record
+		want  []string // bars
+	}{
+		{80, runs, []string{"", "█", strings.Repeat("█", 30), "", ""}},
+		{20, runs, []string{"", "█", strings.Repeat("█", 8), "", ""}},
+		{19, runs, nil},
+		{0, runs, nil},
+		{80, runs[2:], []string{"", strings.Repeat("█", 30), ""}},
+		{80, []journal.Record{costRun("one", 1, agents.Usage{})}, nil},
+	} {
+		sums := addUp(c.runs, "day")
+		rows := [][]string{{"DAY"}}
+		for _, g := range append(sums.Groups, sums.Total) {
+			rows = append(rows, []string{g.Group})
+		}
+		chart(rows, sums, c.width)
+		var got []string
+		for _, row := range rows {
+			got = append(got, row[1:]...)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("width %d, %d runs (-want +got):\n%s", c.width, len(c.runs), diff)
+		}
+	}
+}
+
+// The end of a sweep says what it cost, as far as that is known.
+func TestSummaryCost(t *testing.T) {
+	t.Parallel()
+	silent, priced := costRun("one", 1, agents.Usage{}), costRun("two", 1, agents.Usage{CostUSD: 0.25})
+	counted := costRun("three", 1, agents.Usage{Input: 12000})
+	for _, c := range []struct {
+		runs       []journal.Record
+		table, end string
+	}{
+		{[]journal.Record{silent}, "ISSUE  OUTCOME    COMMITS  TOOK\none    succeeded  0        1m0s\n", ": 1 succeeded.\n"},
+		{[]journal.Record{counted}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\nthree  succeeded  0        1m0s  12k tok\n", ": 1 succeeded; 12k tok.\n"},
+		{[]journal.Record{priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\ntwo    succeeded  0        1m0s  $0.25\n", ": 1 succeeded; $0.25.\n"},
+		{
+			[]journal.Record{silent, priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\none    succeeded  0        1m0s  -\ntwo    succeeded  0        1m0s  $0.25\n",
+			": 2 succeeded; $0.25, and 1 run of unknown cost.\n",
+		},
+	} {
+		var out strings.Builder
+		a := newApp(Host{Stdout: &out})
+		if err := a.summary(pool.Summary{Runs: c.runs}, &workView{ui: a.ui, name: func(key string) string { return key }}, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasPrefix(got, c.table) || !strings.HasSuffix(got, c.end) {
+			t.Errorf("got\n%s\nwant\n%s…%s", got, c.table, c.end)
+		}
+	}
+	if got := summaryJSON(pool.Summary{Runs: []journal.Record{counted, priced}}).Spent; got != (agents.Usage{Input: 12000, CostUSD: 0.25}) {
+		t.Errorf("spent %+v", got)
+	}
+}

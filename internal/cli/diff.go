@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
+Changes that a run saved without a commit are not in it; ralph show says where they are.`
+
+func newDiffCommand(a *app) *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
+		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, a, args[0], stat) },
+	}
+	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	return cmd
+}
+
+func runDiff(cmd *cobra.Command, a *app, key string, stat bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	w, err := p.left(cmd.Context(), key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case w.running:
+		a.ui.note("%s is being worked; this is what has been imported so far", cleanLine(key))
+	case w.Merged:
+		a.ui.note("nothing differs: %s contains the commits", cleanLine(w.Base))
+	}
+	argv := []string{"git", "-C", p.top, "diff"}
+	if stat {
+		argv = append(argv, "--stat")
+	}
+	if a.color != "auto" {
+		argv = append(argv, "--color="+a.color)
+	}
+	return a.foreground(append(argv, w.base+"..."+w.tip, "--")...)
+}
+
+// left is where the work of an issue's runs is now. It fails where there is none.
+func (p *parts) left(ctx context.Context, key string) (workData, error) {
+	runs, err := p.runsOf(ctx, key)
+	if err != nil {
+		return workData{}, err
+	}
+	last := runs[len(runs)-1]
+	w, err := p.work(ctx, stateOf(last))
+	if err != nil {
+		return w, err
+	}
+	w.tip = cmp.Or(w.tip, last.Tip)
+	switch {
+	case w.unimported():
+		err = fmt.Errorf("%s is being worked; none of its commits has been imported yet; follow it with: ralph logs -f %s", key, last.Key)
+	case w.tip == "":
+		err = fmt.Errorf("%s: its runs have left no commits", key)
+	}
+	return w, err
+}
+
+// foreground runs a program that talks to the person at the terminal.
+func (a *app) foreground(argv ...string) error {
+	exit, err := proc.Foreground(a.hard, proc.Spec{
+		Argv: argv, Dir: a.host.Dir, Env: a.host.Env, Stdin: a.host.Stdin, Stdout: a.host.Stdout, Stderr: a.host.Stderr,
+	})
+	if err == nil && exit.Code != 0 && exit.Signal != syscall.SIGPIPE { // who leaves a pager has seen enough
+		err = fmt.Errorf("%s ended with status %d", argv[0], exit.Code)
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/subosito/gotenv"
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// dotEnvFile holds the user's keys. No sandbox, worktree, prompt or request gets it.
+const dotEnvFile = scaffold.Dir + "/.env"
+
+// dotEnv takes from .ralph/.env of the checkout what ralph looks for by name and the environment does not have: keys of
+// agents, tokens of forges, and what agent-env passes on. A file that the repository has is another person's, and refused.
+func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c config.Config) error {
+	dir := filepath.Join(top, scaffold.Dir)
+	name := filepath.Join(top, dotEnvFile)
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	if folder, err := os.Lstat(dir); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+		return &exitError{status: exitUsage, err: fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name)}
+	}
+	// The repository may spell it in another way, and have the folder as a repository of its own.
+	tracked := false
+	err = repo.Git().In(top).With("GIT_LITERAL_PATHSPECS=0").Lines(ctx, func(line []byte) {
+		tracked = tracked || strings.EqualFold(string(line), dotEnvFile) || strings.EqualFold(string(line), scaffold.Dir)
+	}, "ls-files", "--", ":(icase)"+scaffold.Dir)
+	if err != nil {
+		return err
+	}
+	if tracked {
+		return &exitError{status: exitUsage, err: fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name)}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	values, err := gotenv.StrictParse(bytes.NewReader(text))
+	if err != nil { // its text would show a secret
+		return &exitError{status: exitUsage, err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
+	}
+	named := append(a.trackers.SecretVars(), c.TokenEnv...)
+	for _, agent := range a.agents().All() {
+		for _, key := range agent.Describe().Login.Keys {
+			named = append(named, key.Env)
+		}
+	}
+	named = append(named, slices.DeleteFunc(slices.Clone(c.AgentEnv), func(e string) bool { return strings.Contains(e, "=") })...)
+	for _, n := range named {
+		if v := values[n]; v != "" && a.host.getenv(n) == "" {
+			a.host.Env = append(slices.Clone(a.host.Env), n+"="+v)
+		}
+	}
+	return nil
+}

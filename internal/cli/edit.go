@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const editLong = `Edit an issue of a backlog of files with your editor ($VISUAL or $EDITOR). What you have written is checked before it takes the
+place of the old text; a run that is on is told of it. On a forge: print the issue's address, and open it in the browser.`
+
+func newEditCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "edit KEY", Short: "Edit an issue", Long: editLong,
+		Example: "  ralph edit fix-login", GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error { return runEdit(cmd, a, args[0]) },
+	}
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	return cmd
+}
+
+func runEdit(cmd *cobra.Command, a *app, typed string) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	key := p.key(ctx, typed)
+	w, ok := tracker.As[tracker.Writer](p.tracker)
+	var old string
+	if ok { // its text may be what is wrong with it
+		if old, err = w.Read(ctx, key); err == nil {
+			return a.edit(old, func(text string) error { return w.Rewrite(ctx, key, old, text) })
+		}
+	}
+	issue, err := p.issue(ctx, typed)
+	if err == nil {
+		a.browse(issue.URL)
+	}
+	return err
+}
+
+// edit opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
+func (a *app) edit(text string, save func(string) error) error {
+	editor := strings.Fields(cmp.Or(a.host.getenv("VISUAL"), a.host.getenv("EDITOR")))
+	if len(editor) == 0 {
+		return usagef("no editor: set VISUAL or EDITOR")
+	}
+	dir, err := os.MkdirTemp("", "ralph-edit-")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "issue.md")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return err
+	}
+	kept := func(err error) error {
+		return fmt.Errorf("%w; nothing is saved, your text is in %s", err, path)
+	}
+	if err := a.foreground(append(editor, path)...); err != nil {
+		return kept(err)
+	}
+	now, err := os.ReadFile(path)
+	if err != nil {
+		return kept(err)
+	}
+	if string(now) == text {
+		a.ui.note("you have changed nothing, so nothing is saved")
+		return os.RemoveAll(dir)
+	}
+	if err := save(string(now)); err != nil {
+		return kept(err)
+	}
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+// fewFlags is how many flags a command's help shows; more stand in --help-all.
+const fewFlags = 10
+
+// mostUsed orders flags by how often they are typed.
+func mostUsed() []string {
+	return []string{
+		"dry-run", "create-labels", "prompt", "label", "parallel", "limit", "agent", "model", "sandbox", "gate", "publish", "json",
+		"prompt-file", "max-iterations", "branch-strategy", "branch", "base", "allow", "setup", "tracker", "image",
+	}
+}
+
+// allHelp is the value of --help-all.
+type allHelp struct{ app *app }
+
+// Set implements pflag.Value. The error ends the parsing of the command line: nothing but the help is wanted.
+func (h allHelp) Set(string) error { h.app.helpAll = true; return pflag.ErrHelp }
+
+// String implements pflag.Value.
+func (allHelp) String() string { return "" }
+
+// Type implements pflag.Value.
+func (allHelp) Type() string { return "bool" }
+
+// help is the text of a command's help, wrapped between words.
+func (a *app) help(cmd *cobra.Command) string {
+	var b strings.Builder
+	width := a.ui.helpWidth()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	b.WriteString(wrap(text, width) + "\n\nUsage:\n")
+	use := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		use = cmd.CommandPath() + " [command]"
+	}
+	b.WriteString("  " + use + "\n")
+	if cmd.Example != "" {
+		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+	}
+	a.helpCommands(&b, cmd, width)
+	a.helpFlags(&b, cmd, width)
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n%s COMMAND --help explains a command.\n", cmd.CommandPath())
+	}
+	if !cmd.HasParent() {
+		b.WriteString("\n" + wrap(exitHelp, width) + "\n")
+	}
+	return b.String()
+}
+
+// helpCommands lists the commands below a command by their groups.
+func (a *app) helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
+	groups := append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...)
+	for _, g := range groups {
+		var rows [][2]string
+		for _, c := range cmd.Commands() {
+			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
+				rows = append(rows, [2]string{c.Name(), c.Short})
+			}
+		}
+		section(b, g.Title, rows, width)
+	}
+}
+
+// helpFlags lists a command's flags: the most used ones, or all of them by what they are about.
+func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
+	var own []*pflag.Flag
+	group := map[string][]*pflag.Flag{}
+	var titles []string
+	for _, k := range config.Keys() {
+		if !slices.Contains(titles, k.Group) {
+			titles = append(titles, k.Group)
+		}
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || cmd.Root().PersistentFlags().Lookup(f.Name) == f {
+			return
+		}
+		own = append(own, f)
+		key, _ := config.OfFlag(f)
+		group[key.Group] = append(group[key.Group], f)
+	})
+	switch {
+	case len(own) <= fewFlags+2:
+		section(b, "Flags:", flagRows(own), width)
+	case a.helpAll:
+		section(b, "Flags:", flagRows(group[""]), width)
+		for _, title := range titles {
+			section(b, title+":", flagRows(group[title]), width)
+		}
+	default:
+		var few []*pflag.Flag
+		for _, name := range mostUsed() {
+			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(few) < fewFlags {
+				few = append(few, own[i])
+			}
+		}
+		section(b, "Flags that are used most:", flagRows(few), width)
+		fmt.Fprintf(b, "\n%s --help-all explains %d more.\n", cmd.CommandPath(), len(own)-len(few))
+	}
+	var global []*pflag.Flag
+	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) { global = append(global, f) })
+	section(b, "Flags of every command:", flagRows(global), width)
+}
+
+// flagRows are flags with their help.
+func flagRows(flags []*pflag.Flag) (rows [][2]string) {
+	for _, f := range flags {
+		name, usage := pflag.UnquoteUsage(f)
+		label := "    --" + f.Name
+		if f.Shorthand != "" {
+			label = "-" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" && f.Value.Type() != "bool" {
+			label += " " + name
+		}
+		if zero := f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0" || f.DefValue == "[]"; !zero {
+			usage += " (default " + f.DefValue + ")"
+		}
+		rows = append(rows, [2]string{label, usage})
+	}
+	return rows
+}
+
+// section prints a heading and two columns below it; a first cell that is too long has the second one below it.
+func section(b *strings.Builder, title string, rows [][2]string, width int) {
+	if len(rows) == 0 {
+		return
+	}
+	left := 0
+	for _, row := range rows {
+		left = max(left, min(utf8.RuneCountInString(row[0]), width/3))
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, row := range rows {
+		first := fmt.Sprintf("  %-*s  ", left, row[0])
+		if utf8.RuneCountInString(row[0]) > left {
+			b.WriteString(strings.TrimRight(first, " ") + "\n")
+			first = strings.Repeat(" ", left+4)
+		}
+		b.WriteString(wrapLine(first+row[1], left+4, width) + "\n")
+	}
+}
+
+// wrap fits text into the width. Lines that follow each other are one paragraph; an indented line stands for itself.
+func wrap(text string, width int) string {
+	var out []string
+	paragraph := ""
+	end := func() {
+		if paragraph != "" {
+			out = append(out, wrapLine(paragraph, 0, width))
+		}
+		paragraph = ""
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		switch rest := strings.TrimLeft(line, " "); {
+		case rest == "" || len(rest) < len(line):
+			end()
+			at := len(line) - len(rest)
+			if gap := strings.Index(rest, "  "); gap >= 0 { // a column of names
+				at = len(line) - len(strings.TrimLeft(rest[gap:], " "))
+			}
+			out = append(out, wrapLine(line, at, width))
+		case strings.HasSuffix(line, ":"):
+			paragraph = strings.TrimSpace(paragraph + " " + line)
+			end()
+		default:
+			paragraph = strings.TrimSpace(paragraph + " " + line)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+// wrapped is a line for people, broken between words on a terminal. A command to copy is better left to the terminal.
+func (p *printer) wrapped(line string, indent int) string {
+	if p.width() == 0 {
+		return line
+	}
+	return wrapLine(line, indent, p.width())
+}
+
+// wrapLine breaks a line between words; what follows is indented. The blanks that the line begins with, up to the
+// indentation, stay.
+func wrapLine(line string, indent, width int) string {
+	runes := []rune(line)
+	if len(runes) <= width {
+		return strings.TrimRight(line, " ")
+	}
+	head := string(runes[:min(indent, len(runes))])
+	used := utf8.RuneCountInString(head)
+	var out strings.Builder
+	out.WriteString(head)
+	for i, word := range strings.Fields(string(runes[min(indent, len(runes)):])) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && used+1+n > width:
+			out.WriteString("\n" + strings.Repeat(" ", indent))
+			used = indent
+		case i > 0:
+			out.WriteString(" ")
+			used++
+		}
+		out.WriteString(word)
+		used += n
+	}
+	return out.String()
+}

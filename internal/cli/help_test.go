@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// eachCommand calls f for every command, with the words that start it.
+func eachCommand(root *cobra.Command, f func(words []string, c *cobra.Command)) {
+	f(strings.Fields(root.CommandPath())[1:], root)
+	for _, c := range root.Commands() {
+		eachCommand(c, f)
+	}
+}
+
+// TestHelpFitsTheTerminal: no line of any help is longer than the terminal, or breaks a word.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	var out, errs bytes.Buffer
+	commands := 0
+	root := newRoot(newApp(m.host(&out, &errs)))
+	eachCommand(root, func(words []string, c *cobra.Command) {
+		if len(words) == 2 && words[0] == "completion" {
+			return // cobra's own
+		}
+		commands++
+		var wide []string
+		for _, width := range []string{"120", "80"} {
+			for _, flag := range []string{"--help-all", "--help"} {
+				got := m.run(t, func(h *Host) { h.Env = append(h.Env, "COLUMNS="+width) }, append(slices.Clone(words), flag)...)
+				if got.status != 0 || got.stderr != "" {
+					t.Fatalf("%v %s: %+v", words, flag, got)
+				}
+				limit := map[string]int{"80": 80, "120": 120}[width]
+				for line := range strings.Lines(got.stdout) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > limit {
+						t.Errorf("%v %s: %d characters in %d columns: %s", words, flag, n, limit, line)
+					}
+				}
+				if flag == "--help-all" {
+					if text := strings.Fields(got.stdout); wide == nil {
+						wide = text
+					} else if !slices.Equal(wide, text) {
+						t.Errorf("%v: the words are not the same in 80 and in 120 columns", words)
+					}
+				}
+			}
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(wide, "--"+f.Name) && !f.Hidden {
+				t.Errorf("%v --help-all leaves out --%s", words, f.Name)
+			}
+		})
+	})
+	if commands < 20 {
+		t.Errorf("only %d commands", commands)
+	}
+}
+
+// TestHelpShowsFewFlags: what is typed most stands first, and the help says how to see the rest.
+func TestHelpShowsFewFlags(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	got := m.run(t, nil, "work", "--help").stdout
+	_, flags, _ := strings.Cut(got, "Flags that are used most:\n")
+	flags, rest, _ := strings.Cut(flags, "\n\n")
+	if n := strings.Count(flags, "  --"); n+strings.Count(flags, ", --") != fewFlags || !strings.HasPrefix(flags, "  -n, --dry-run") {
+		t.Errorf("%d flags:\n%s", n, flags)
+	}
+	if !strings.HasPrefix(rest, "ralph work --help-all explains ") {
+		t.Errorf("got %q", rest)
+	}
+	if got := m.run(t, nil, "work", "--help-all", "--bogus").stdout; !strings.Contains(got, "\nRetries and budget:\n") {
+		t.Errorf("no groups:\n%s", got)
+	}
+	short := map[string]string{"-n": "dry-run", "-p": "parallel", "-a": "agent", "-l": "label", "-q": "quiet", "-v": "verbose", "-h": "help"}
+	for letter, name := range short {
+		if !strings.Contains(got, letter+", --"+name) {
+			t.Errorf("work has no %s for --%s", letter, name)
+		}
+	}
+}
+
+// Commands have no flag that changes nothing of what they do.
+func TestFlagsHaveAMeaning(t *testing.T) {
+	t.Parallel()
+	root := newRoot(newApp(Host{}))
+	if completion, _, err := root.Find([]string{"completion"}); err != nil || !strings.Contains(completion.Long, "the package bash-completion") {
+		t.Errorf("completion does not say what bash needs: %v", err)
+	}
+	for name, without := range map[string][]string{
+		"merge":  {"agent", "parallel", "publish", "max-iterations", "budget-usd", "label"},
+		"prompt": {"parallel", "publish", "max-iterations", "sandbox", "budget-usd", "label"},
+	} {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, flag := range without {
+			if cmd.Flags().Lookup(flag) != nil {
+				t.Errorf("ralph %s has --%s", name, flag)
+			}
+		}
+		if cmd.Flags().Lookup("gate") == nil {
+			t.Errorf("ralph %s has no --gate", name)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/identity"
+)
+
+// identity is in whose name the configuration has commits made.
+func (p *parts) identity() worktree.Identity {
+	ident := func(text string) (i identity.Ident) {
+		if text != "" {
+			i, _ = identity.Parse(text) // the configuration has checked it
+		}
+		return i
+	}
+	who := worktree.Identity{
+		Author: ident(p.CommitAuthor), Committer: ident(p.Committer), SignOff: p.SignOff, Sign: identity.Format(p.Sign),
+	}
+	for _, text := range p.CoAuthors {
+		who.CoAuthors = append(who.CoAuthors, ident(text))
+	}
+	return who
+}
+
+// identityHint is the command that fixes a missing name or key.
+func identityHint(err error) string {
+	switch {
+	case errors.Is(err, worktree.ErrNoIdentity):
+		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
+	case errors.Is(err, worktree.ErrSign):
+		return "git config --global user.signingKey KEY, of a key that needs no passphrase or that an agent holds; `git commit -S` shows more"
+	}
+	return ""
+}
+
+// identity looks whether commits can be made as asked.
+func (d *doctor) identity(ctx context.Context, p *parts) {
+	who, err := run.IdentityOf(ctx, p.identity(), p.tracker)
+	if err == nil {
+		err = p.repo.CheckIdentity(ctx, who, p.Sandbox == "none")
+	}
+	if err != nil {
+		d.fail("identity", err.Error(), identityHint(err))
+		return
+	}
+	if who.Author == (identity.Ident{}) {
+		if who.Author, err = p.repo.User(ctx); err != nil {
+			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), identityHint(err))
+			return
+		}
+	}
+	text := "commits are of " + who.Author.String()
+	if who.Sign != "" {
+		text += ", signed with " + string(who.Sign)
+	}
+	d.ok("identity", text)
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMissingIdentity: doctor and work say in one line that git knows no name, with the command that fixes it, and work
+// starts no agent.
+func TestMissingIdentity(t *testing.T) {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	const missing = "git knows no name and e-mail address to commit with"
+	const fix = `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
+	m := newMachine(t)
+	m.commit(t)
+	m.write(t, ".ralph/backlog/a.md", "---\ntitle: A\nlabels: [no-human]\n---\nDo it.\n")
+	ran := filepath.Join(m.root, "ran")
+	none := []string{"--sandbox=none", "--gate=true", "--agent-command=touch " + ran}
+	got := m.run(t, nil, append([]string{"work"}, none...)...)
+	if got.status != exitFailed || got.stderr != "ralph: "+missing+"\nralph: "+fix+"\n" {
+		t.Errorf("work: %+v", got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("an agent was started")
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"none":     {none, "fail  identity      " + missing + "\n                    fix: " + fix + "\n"},
+		"isolated": {[]string{"--sandbox=native"}, "warn  identity      " + missing + "; commits are of ralph <ralph@localhost>\n                    fix: " + fix + "\n"},
+		"signed":   {append(none, "--commit-author=A <a@b.c>", "--sign=ssh"), "fail  identity      sign the commits: git commit-tree: "},
+		"named":    {append(none, "--commit-author=A <a@b.c>", "--sign-off"), "ok    identity      commits are of A <a@b.c>\n"},
+	} {
+		if got := m.run(t, nil, append([]string{"doctor"}, c.args...)...); !strings.Contains(got.stdout, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := m.run(t, nil, "work", "--dry-run", "--co-author=A a@b.c"); got.status != exitUsage || !strings.Contains(got.stderr, "Name <mail@example.com>") {
+		t.Errorf("not an identity: %+v", got)
+	}
+}

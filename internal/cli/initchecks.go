@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/reach"
+	"github.com/ralph-pool/ralph/internal/toolchain"
+)
+
+// assume chooses what --yes leaves open: the first agent that is installed, and the default sandbox.
+func (a *app) assume(c *scaffold.Choices) {
+	if c.Agent == "" {
+		for _, agent := range a.agents().All() {
+			if program := agent.Describe().Program; program != "" && a.lookPath(program) != "" {
+				c.Agent = agent.Name()
+				break
+			}
+		}
+	}
+	if c.Sandbox == "" {
+		c.Sandbox = "auto"
+	}
+}
+
+// propose fills in what the project's checks need, as far as the flags leave it open.
+func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffold.Choices) error {
+	proposals, err := toolchain.Propose(top)
+	if err != nil {
+		return err
+	}
+	for _, p := range proposals {
+		if !o.setupGiven {
+			c.Setup = append(c.Setup, p.Setup...)
+		}
+		if !o.gateGiven {
+			c.Gate = append(c.Gate, p.Gate...)
+		}
+		if o.allowGiven || !a.isolates(c.Sandbox) || len(p.Setup) == 0 {
+			continue
+		}
+		s, err := p.Source(ctx, a.host.Env)
+		if err != nil {
+			return err
+		}
+		for _, host := range s.Hosts {
+			list := &c.Allow
+			if privateHost(ctx, host) {
+				list = &c.AllowPrivate
+			}
+			if !slices.Contains(*list, host) {
+				*list = append(*list, host)
+			}
+		}
+		for _, name := range s.Secret {
+			a.ui.warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
+		}
+		c.Env = append(c.Env, s.Env...)
+	}
+	c.Show = a.hiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
+	return nil
+}
+
+// privateHost reports whether the host, as far as can be seen now, is on this host or a private network.
+func privateHost(ctx context.Context, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return reach.Of(addr) == reach.Private
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
+}
+
+// hiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
+func (a *app) hiddenTools(c config.Config, lines []string) []string {
+	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
+		return nil
+	}
+	var out []string
+	for _, program := range toolchain.Programs(lines) {
+		found := a.lookPath(program)
+		if found == "" || a.shown(c, found) {
+			continue
+		}
+		for _, dir := range a.places(found) {
+			// The programs of version managers lead to what stands beside their folder.
+			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
+				dir = parent
+			}
+			if !a.shown(c, dir) && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// printChecks says what was proposed.
+func (a *app) printChecks(c scaffold.Choices) {
+	title := "\nIn config.yaml, for you to check:\n"
+	for _, row := range []struct {
+		key  string
+		list []string
+	}{{"setup", c.Setup}, {"gate", c.Gate}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
+		if len(row.list) > 0 {
+			a.ui.printf("%s  %-13s  %s\n", title, row.key, cleanLine(strings.Join(row.list, "; ")))
+			title = ""
+		}
+	}
+}

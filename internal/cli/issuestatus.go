@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// issueStatus is what `ralph status KEY --json` prints. Fields are only ever added.
+type issueStatus struct {
+	Issue    string       `json:"issue"`
+	Title    string       `json:"title"`
+	URL      string       `json:"url,omitempty"`
+	Open     bool         `json:"open"`
+	Labels   []string     `json:"labels"`
+	State    string       `json:"state"` // of the latest run; empty: there was none
+	Reason   string       `json:"reason,omitempty"`
+	Attempts int          `json:"attempts"` // used up
+	Spent    agents.Usage `json:"spent"`
+	RetryAt  time.Time    `json:"retry_at,omitzero"`
+	Branch   string       `json:"branch,omitempty"`
+	Request  string       `json:"request,omitempty"`
+	Runs     []runState   `json:"runs"` // the last of them, oldest first
+}
+
+// runsShown is how many runs of an issue its status lists.
+const runsShown = 5
+
+func runIssueStatus(cmd *cobra.Command, a *app, key string) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	runs, err := p.runsOf(ctx, key)
+	if err != nil && !errors.Is(err, errNoRuns) {
+		return err
+	}
+	s := issueStatus{Issue: p.key(ctx, key), Labels: []string{}, Runs: []runState{}}
+	for _, r := range runs {
+		s.Runs = append(s.Runs, stateOf(r))
+	}
+	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
+	p.merged(ctx, s.Runs)
+	if n := len(s.Runs); n > 0 {
+		last := s.Runs[n-1]
+		t := last.Tally()
+		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row()[1], report.Reason(last.Verdict.Reason)
+		s.Attempts, s.Spent, s.RetryAt, s.Branch, s.Request = t.Attempts, spent(runs), t.RetryAt, last.Branch, last.Request.URL
+	}
+	issue, err := p.tracker.Get(ctx, s.Issue)
+	switch {
+	case err == nil:
+		s.Title, s.URL, s.Open, s.Labels = issue.Title, issue.URL, issue.Open, append(s.Labels, issue.Labels...)
+	case !errors.Is(err, tracker.ErrNotFound): // the runs of an issue that is gone are on record all the same
+		return err
+	}
+	if a.json {
+		return a.ui.json(s)
+	}
+	a.printIssue(s, p.names(ctx)(s.Issue))
+	return nil
+}
+
+func (a *app) printIssue(s issueStatus, name string) {
+	line := func(name, format string, args ...any) {
+		a.ui.printf("  %-9s %s\n", name, cleanLine(fmt.Sprintf(format, args...)))
+	}
+	a.ui.printf("%s  %s\n", a.ui.paint(bold, cleanLine(name)), cleanLine(s.Title))
+	state := "closed"
+	if s.Open {
+		state = "open"
+	}
+	line("issue", "%s", strings.Join(slices.Insert(slices.Clone(s.Labels), 0, state), ", "))
+	if len(s.Runs) == 0 {
+		line("runs", "none yet on this host; `ralph work --dry-run` says whether it would be worked")
+		return
+	}
+	line("state", "%s", s.State)
+	if s.Reason != "" {
+		line("reason", "%s", s.Reason)
+	}
+	line("attempts", "%d used", s.Attempts)
+	total := "not reported by the agent"
+	if s.Spent != (agents.Usage{}) {
+		total = used(s.Spent)
+	}
+	line("spent", "%s", total)
+	if s.RetryAt.After(time.Now()) {
+		line("retry", "not before %s; at once: ralph work %s", s.RetryAt.Local().Format(time.DateTime), s.Issue)
+	}
+	line("branch", "%s", s.Branch)
+	if s.Request != "" {
+		line("request", "%s", s.Request)
+	}
+	rows := [][]string{{"RUN", "STATE", "COMMITS", "STARTED", "TOOK", "COST"}}
+	for _, r := range s.Runs {
+		row := r.row()
+		rows = append(rows, []string{r.ID, row[1], row[3], row[4], row[5], row[6]})
+	}
+	a.ui.printf("\n")
+	a.ui.table(withoutUnknown(rows, "COST"))
+	a.sayLeft(s.Runs)
+}
+
+// spent is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.
+func spent(runs []journal.Record) (sum agents.Usage) {
+	for _, r := range runs {
+		sum = sum.Add(r.Facts.Usage)
+	}
+	if t := runs[len(runs)-1].Tally(); tokens(t.Spent) > tokens(sum) {
+		return t.Spent
+	}
+	return sum
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// What an agent has spent counts after a run without an agent, and so does what other machines have spent.
+func TestSpentByAllRuns(t *testing.T) {
+	t.Parallel()
+	var agent, merge journal.Record
+	agent.Facts.Usage = agents.Usage{Input: 20, Output: 10, CostUSD: 0.25}
+	merge.Earlier = journal.Tally{Final: true, Spent: agent.Facts.Usage}
+	if got := spent([]journal.Record{agent, merge}); got != agent.Facts.Usage {
+		t.Errorf("after a merge: %+v", got)
+	}
+	merge.Earlier = journal.Tally{Spent: agents.Usage{Input: 90}}
+	if got := spent([]journal.Record{agent, merge}); got.Input != 90 {
+		t.Errorf("with another machine's: %+v", got)
+	}
+}
+
+// What is said to type next is what helps after this outcome. Names of files, which an agent chooses, are no part of it: not
+// every shell has comments on a command line.
+func TestNextSteps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outcome journal.Outcome
+		code    journal.ReasonCode
+		detail  string
+		want    []string
+	}{
+		{journal.NeedsInfo, "", "", []string{"ralph edit a  # answer there", "ralph work a"}},
+		{journal.PolicyBlocked, journal.ReasonPolicy, "$(id) is protected (ci.yml)\nid", []string{
+			"git merge 'ralph/a;x'  # if this is right",
+			"ralph retry --fresh a  # if not, with a word in the issue on what to leave alone",
+		}},
+		{journal.Failed, journal.ReasonConflict, "conflict in x by hand: id; to solve it by hand: git -C /r rebase main x", []string{
+			"git rebase main 'ralph/a;x'", "git switch main", "ralph merge a",
+		}},
+		{journal.GateFailed, "", "", []string{"ralph logs a", "ralph work a"}},
+	} {
+		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
+		r.Verdict.Outcome, r.Verdict.Reason = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}
+		got := nextSteps(runState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"})
+		if want := append([]string{"ralph diff a"}, c.want...); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", c.outcome, got, want)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// repairCommand fixes what leftovers lists.
+const repairCommand = "ralph clean --repair"
+
+// leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
+// is not in the list.
+func leftovers(ctx context.Context, p *parts) ([]worktree.Leftover, error) {
+	found, err := p.repo.Leftovers(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	c := cleaner{p: p}
+	if c.local, err = worktree.Open(ctx, p.top, p.repository()); err != nil {
+		return nil, err
+	}
+	if err := c.look(ctx); err != nil {
+		return nil, err
+	}
+	alive, dead, err := c.runs()
+	if err != nil {
+		return nil, err
+	}
+	var all []worktree.Leftover
+	for _, l := range found {
+		if held := c.held[l.Key]; !alive[l.Key] && (held.Gone || held.Err == nil && held.Holder.Run == "") {
+			all = append(all, l)
+		}
+	}
+	for run, key := range dead {
+		pids, err := proc.Parts(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		if len(pids) > 0 {
+			all = append(all, worktree.Leftover{
+				Kind: "processes of a dead ralph", Where: "run " + run, Detail: fmt.Sprintf("%d, the first is %d", len(pids), pids[0]), Key: key,
+				Remove: func(ctx context.Context) (string, error) { return "", proc.KillParts(ctx, run) },
+			})
+		}
+	}
+	for key, claim := range c.held {
+		if claim.Err != nil {
+			all = append(all, worktree.Leftover{
+				Kind: "unreadable claim", Where: key, Detail: claim.Err.Error(), Key: key,
+				Remove: func(ctx context.Context) (string, error) { return "", p.repo.DropClaim(ctx, key) },
+			})
+		}
+	}
+	return all, nil
+}
+
+// runs tells the keys that a living ralph of this host works, and the runs whose ralph is dead, each with its key.
+func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, nil, err
+	}
+	alive, dead = map[string]bool{}, map[string]string{}
+	for id, r := range c.open {
+		if r.Host == host && proc.Alive(r.PID, r.Process) {
+			alive[r.Key] = true
+		} else if r.Host == host {
+			dead[id] = r.Key
+		}
+	}
+	for key, claim := range c.held {
+		if claim.Gone && claim.Holder.Run != "" {
+			dead[claim.Holder.Run] = key
+		}
+	}
+	return alive, dead, nil
+}
+
+// leftovers says what is left, and how to be rid of it.
+func (d *doctor) leftovers(ctx context.Context, p *parts) {
+	found, err := leftovers(ctx, p)
+	if err != nil {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	for _, l := range found {
+		severity, fix := tracker.Fail, repairCommand
+		if l.Safe {
+			severity = tracker.Warn
+		}
+		if l.Remove == nil {
+			fix = ""
+		}
+		d.add("leftovers", severity, describe(l), fix)
+	}
+	if len(found) == 0 {
+		d.ok("leftovers", "none")
+	}
+}
+
+func describe(l worktree.Leftover) string {
+	text := string(l.Kind) + ": " + l.Where
+	if l.Detail != "" {
+		text += " (" + l.Detail + ")"
+	}
+	return text
+}
+
+// repaired is what became of one leftover.
+type repaired struct {
+	What    string `json:"what"`
+	Where   string `json:"where"`
+	Removed bool   `json:"removed"`
+	Why     string `json:"why"`
+}
+
+// runRepair removes what leftovers lists.
+func runRepair(cmd *cobra.Command, a *app, dry bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	found, err := leftovers(ctx, p)
+	if err != nil {
+		return err
+	}
+	results, failed := []repaired{}, 0
+	for _, l := range found {
+		r := repaired{What: string(l.Kind), Where: l.Where, Why: l.Detail}
+		if l.Remove != nil && !dry {
+			became, err := l.Remove(ctx)
+			if became != "" {
+				r.Why = became
+			}
+			if r.Removed = err == nil; err != nil {
+				r.Why = err.Error()
+			}
+		}
+		if !r.Removed && !dry {
+			failed++
+		}
+		results = append(results, r)
+	}
+	if err := a.printRepaired(results, dry); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s not repaired", plural(failed, "leftover"))}
+	}
+	return nil
+}
+
+func (a *app) printRepaired(results []repaired, dry bool) error {
+	if a.json {
+		return a.ui.json(results)
+	}
+	if len(results) == 0 {
+		if !a.quiet {
+			a.ui.printf("Nothing to repair.\n")
+		}
+		return nil
+	}
+	rows := [][]string{{"WHAT", "WHERE", "STATE", "WHY"}}
+	for _, r := range results {
+		state := "kept"
+		switch {
+		case r.Removed:
+			state = "removed"
+		case dry:
+			state = "would go"
+		}
+		rows = append(rows, []string{r.What, r.Where, state, r.Why})
+	}
+	a.ui.table(rows)
+	return nil
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+func known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+
+// key is the key of the issue that a person typed, where there is such an issue.
+func (p *parts) key(ctx context.Context, typed string) string {
+	if n, ok := tracker.As[tracker.Namer](p.tracker); ok {
+		if key, ok := n.KeyOf(ctx, typed); ok {
+			return key
+		}
+	}
+	return known(typed)
+}
+
+// names gives what people call an issue; typed, it finds it. The backlog is looked at once.
+func (p *parts) names(ctx context.Context) func(key string) string {
+	known := sync.OnceValue(func() map[string]string {
+		n, ok := tracker.As[tracker.Namer](p.tracker)
+		if !ok {
+			return nil
+		}
+		return n.Names(context.WithoutCancel(ctx))
+	})
+	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
+}
+
+// distinct is a name as people are shown it, with the key where another name looks the same.
+func distinct(name, key string) string {
+	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if shown := cleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
+		return strings.TrimSpace(shown) + " (" + key + ")"
+	}
+	return name
+}
+
+var errNoRuns = errors.New("no runs on record")
+
+// runsOf are the runs of an issue, oldest first; never none.
+func (p *parts) runsOf(ctx context.Context, key string) ([]journal.Record, error) {
+	runs, err := p.journal.Find(ctx, journal.Query{Key: p.key(ctx, key)})
+	if err == nil && len(runs) == 0 { // the issue may be gone
+		runs, err = p.journal.Find(ctx, journal.Query{Key: tracker.Key(key)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		if _, err := p.issue(ctx, key); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
+	}
+	return runs, nil
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const newLong = `Write a new issue into a backlog of files, with the labels by which ralph picks it up. Without TITLE, or with --edit, your editor
+opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
+made, and open it in the browser.`
+
+func newNewCommand(a *app) *cobra.Command {
+	var (
+		d    tracker.Draft
+		edit bool
+	)
+	cmd := &cobra.Command{
+		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
+		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: groupWork,
+		Args: atMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				d.Title = args[0]
+			}
+			return runNew(cmd, a, d, edit || d.Title == "")
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.Body, "body", "", "the `text` of the issue; - reads standard input")
+	flags.StringSliceVar(&d.Labels, "label", nil, "`labels` besides those by which ralph picks issues up")
+	flags.IntVar(&d.Priority, "priority", 0, "the smaller, the more urgent; 0 is none")
+	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues to be done before")
+	flags.BoolVar(&edit, "edit", false, "open the editor")
+	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.completeKeys)
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	return cmd
+}
+
+func runNew(cmd *cobra.Command, a *app, d tracker.Draft, edit bool) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	w, ok := tracker.As[tracker.Writer](p.tracker)
+	if !ok {
+		return a.browseNew(ctx, p)
+	}
+	if d.Body == "-" {
+		body, err := io.ReadAll(a.host.Stdin)
+		if err != nil {
+			return err
+		}
+		d.Body = string(body)
+	}
+	d.Labels = slices.Concat(p.Labels, d.Labels)
+	text := w.Text(d)
+	create := func(text string) error {
+		issue, err := w.Create(ctx, text)
+		if err == nil {
+			a.ui.printf("%s\n", cleanLine(issue.Key))
+			a.ui.note("%s", cleanLine(issue.URL))
+		}
+		return err
+	}
+	if edit {
+		return a.edit(text, create)
+	}
+	return create(text)
+}
+
+// browseNew shows where a forge's issues are made.
+func (a *app) browseNew(ctx context.Context, p *parts) error {
+	kind, err := a.trackers.Lookup(p.tracker.Name())
+	if err != nil {
+		return err
+	}
+	address, err := p.projectOn(ctx, kind)
+	if err != nil {
+		return err
+	}
+	at, err := tracker.ParseRemote(address)
+	if err != nil {
+		return err
+	}
+	a.browse("https://" + at.Host + "/" + at.Path + kind.NewIssue)
+	return nil
+}

@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNoBacklog: who has not set the repository up is told how.
+func TestNoBacklog(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	work := m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--agent-command=true")
+	if want := "/.ralph/backlog: no such folder\nralph: set the repository up with: ralph init\n"; !strings.HasSuffix(work.stderr, want) {
+		t.Errorf("work: %+v", work)
+	}
+	if doctor := m.run(t, nil, "doctor"); !strings.Contains(doctor.stdout, "fix: set the repository up with: ralph init\n") {
+		t.Errorf("doctor: %+v", doctor)
+	}
+}

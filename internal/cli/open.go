@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const openLong = `Print the address of an issue's open pull or merge request, or of the issue, and open it in the browser. Of a backlog of files
+it is the path of the file. Without a terminal nothing is opened.`
+
+func newOpenCommand(a *app) *cobra.Command {
+	var issueOnly bool
+	cmd := &cobra.Command{
+		Use: "open KEY", Short: "Open an issue, or its request, in the browser", Long: openLong,
+		Example: "  ralph open 42\n  ralph open --issue 42", GroupID: groupLook,
+	}
+	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
+		runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key})
+		if err != nil {
+			return err
+		}
+		where := issue.URL
+		if n := len(runs); n > 0 && runs[n-1].Request.URL != "" && !issueOnly {
+			where = runs[n-1].Request.URL
+		}
+		a.browse(where)
+		return nil
+	})
+	cmd.Flags().BoolVar(&issueOnly, "issue", false, "the issue, not its request")
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	return cmd
+}
+
+// browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
+// shows anything cannot be told.
+func (a *app) browse(address string) {
+	a.ui.printf("%s\n", cleanLine(address))
+	if !isTerminal(a.host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return
+	}
+	browser := a.host.getenv("BROWSER")
+	if browser == "" {
+		if browser = "xdg-open"; runtime.GOOS == "darwin" {
+			browser = "open"
+		}
+	}
+	_, _ = proc.Foreground(a.hard, proc.Spec{Argv: []string{browser, address}, Dir: a.host.Dir, Env: a.host.Env})
+}

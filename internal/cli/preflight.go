@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// preflightTime bounds the opening of a sandbox and one short command in it. A slow engine takes some seconds.
+const preflightTime = 2 * time.Minute
+
+// preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. This finds a
+// wrong image, user, runtime, limit or mount before any sweep. A provider with an egress policy of its own starts a machine
+// for each sandbox, so for it Check is enough.
+func (a *app) preflight(ctx context.Context, p *parts, provider sandboxes.Provider) (err error) {
+	if _, err := p.unmet(provider); err != nil {
+		return err
+	}
+	if err := provider.Check(ctx); err != nil {
+		return err
+	}
+	c := provider.Capabilities()
+	if !c.Isolated() || c.OwnEgress {
+		return nil
+	}
+	mounts, err := a.mounts(p)
+	if err != nil {
+		return err
+	}
+	parent := filepath.Join(p.state, "preflight")
+	defer reapPreflights(ctx, parent, provider) // last, because the engine may still be busy with the killed check's sandbox
+	run := fmt.Sprintf("preflight-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
+	dir := filepath.Join(parent, run)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: limits(p.Config)}
+	if showsHost(provider) {
+		spec.Env = []string{"PATH=" + a.sandboxPath(p.Config)}
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("it has not opened within %s", preflightTime))
+	defer cancel()
+	box, err := provider.Open(limit, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
+	out := proc.NewTail(1 << 10)
+	exit, err := box.Exec(limit, sandboxes.Command{Argv: []string{"git", "--version"}, Stdout: out, Stderr: out})
+	switch {
+	case err != nil:
+		return fmt.Errorf("git does not run inside: %w", err)
+	case !exit.OK():
+		return fmt.Errorf("git does not run inside (exit status %d %s): %s", exit.Code, exit.Signal, strings.TrimSpace(out.String()))
+	}
+	return nil
+}
+
+// reapPreflights ends the sandboxes of preflight checks whose ralph was killed. One that cannot be ended now is found again
+// by the next check.
+func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider) {
+	left, _ := os.ReadDir(dir) // none, mostly
+	for _, folder := range left {
+		var pid int
+		if _, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid); err != nil || !strings.Contains(folder.Name(), "-"+provider.Name()+"-") {
+			continue
+		}
+		if _, err := proc.Started(pid); err == nil { // it may still be at it
+			continue
+		}
+		if reaper, ok := sandboxes.As[sandboxes.Reaper](provider); ok && reaper.Reap(ctx, folder.Name()) != nil {
+			continue
+		}
+		_ = os.Remove(filepath.Join(dir, folder.Name()))
+	}
+}
+
+// noAgent is the error that every run would end with because this host lacks the agent's program; nil when it is there, may
+// be in the sandbox only or in a PATH of the run's own, or may come with the setup.
+func (a *app) noAgent(c run.Config) error {
+	program := c.Agent.Describe().Program
+	if program == "" && len(c.Options.Command) > 0 {
+		program = c.Options.Command[0]
+	}
+	ofHost := !c.Sandboxes.Capabilities().Isolated() || showsHost(c.Sandboxes)
+	path := slices.ContainsFunc(c.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
+	if !ofHost || path || len(c.Setup)+len(c.Before) > 0 || program == "" || strings.Contains(program, "/") || a.lookPath(program) != "" {
+		return nil
+	}
+	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", c.Agent.Name(), agents.NotFound(program), agentFix)}
+}
+
+// noSandbox ends a sweep in which no run could open a sandbox.
+func noSandbox(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &exitError{status: exitUsage, err: errors.New("sandbox " + sandboxLine(name, err)), hint: "`ralph doctor` looks at it again"}
+}
+
+// sandboxLine says in one line which sandbox does not work, and why.
+func sandboxLine(name string, err error) string {
+	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
+	return name + ": " + strings.ReplaceAll(why, "\n", "; ")
+}

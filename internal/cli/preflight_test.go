@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// engineScript stands for docker's program: all is well with the engine itself, and $run is what making a container comes to.
+const engineScript = `case $1 in
+info) echo '{"MemoryLimit":true,"PidsLimit":true,"CpuCfsQuota":true}' ;;
+image) echo '[{"Id":"sha256:1","Config":{"User":"'$IMAGE_USER'"}}]' ;;
+run) echo "docker: Error response from daemon: unknown or invalid runtime name: nosuch" >&2; exit 125 ;;
+esac
+`
+
+// TestSandboxThatDoesNotOpen: an engine that answers may still open no sandbox. Doctor says so, and a sweep ends with it
+// before an issue is touched.
+func TestSandboxThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		user string // of the image
+		want string
+	}{
+		"runtime": {
+			[]string{"--container-user=0:0", "--container-runtime=nosuch"}, "",
+			"docker: docker run: docker: Error response from daemon: unknown or invalid runtime name: nosuch; " +
+				"name a runtime that docker has with --container-runtime, or leave it out",
+		},
+		"user by name": {[]string{"--container-user=agent"}, "", `docker: configure docker: --container-user "agent" is not UID:GID, in numbers`},
+		"network":      {[]string{"--container-network=host"}, "", `network "host" would join a network that is not the sandbox's own`},
+		"userns":       {[]string{"--container-userns=container:db"}, "", `user namespace "container:db" would join a user namespace that is not the sandbox's own`},
+		"mount":        {[]string{"--container-user=0:0", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph is ralph's own place inside"},
+		"whose user":   {nil, "4321:4321", "--container-user "}, // 0:0 for root, the image's for others
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			const issue = "---\ntitle: One\nlabels: [no-human]\n---\n"
+			m.write(t, ".ralph/backlog/one.md", issue)
+			m.commit(t)
+			bin := m.program(t, "docker", engineScript)
+			args := append([]string{"--sandbox=docker", "--image=ralph:x", "--agent-command=true", "--remote=none"}, c.args...)
+			change := func(h *Host) {
+				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "IMAGE_USER=" + c.user}
+			}
+			doctor := m.run(t, change, append([]string{"doctor"}, args...)...)
+			if doctor.status != exitFailed || !strings.Contains(doctor.stdout, "fail  sandbox       docker: ") || !strings.Contains(doctor.stdout, c.want) {
+				t.Errorf("doctor: %+v", doctor)
+			}
+			work := m.run(t, change, append([]string{"work"}, args...)...)
+			if work.status != exitUsage && work.status != exitParked || !strings.Contains(work.stderr, "ralph: sandbox docker: ") || !strings.Contains(work.stderr, c.want) {
+				t.Errorf("work: %+v", work)
+			}
+			if text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/backlog/one.md")); err != nil || string(text) != issue {
+				t.Errorf("the issue is told: %s, %v", text, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "preflight", "*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestContainerKeys: each key of containers gets to the engine, and those that weaken the isolation are reported.
+func TestContainerKeys(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	record := filepath.Join(m.root, "argv")
+	script := strings.Replace(engineScript, "run)", "run) printf '%s ' \"$@\" >"+record+";", 1)
+	bin := m.program(t, "docker", script)
+	keys := []string{
+		"--container-user=1:1", "--container-network=backend", "--container-userns=host", "--container-selinux=disable", "--container-group=kvm",
+		"--container-device=/dev/kvm", "--container-workdir=/workspace", "--container-keep", "--container-arg=--cpuset-cpus=0",
+	}
+	change := func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} }
+	exec := m.run(t, change, append(append([]string{"sandbox", "exec", "--sandbox=docker", "--image=ralph:x", "--agent-command=true"}, keys...), "--", "true")...)
+	argv, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatalf("%v; %+v", err, exec)
+	}
+	for _, want := range []string{
+		"--user 1:1", "--network backend", "--userns host", "--security-opt label=disable", "--group-add kvm", "--device /dev/kvm",
+		"--workdir /workspace", ",dst=/workspace", "--cpuset-cpus=0 ralph:x",
+	} {
+		if !strings.Contains(string(argv), want+" ") {
+			t.Errorf("the engine does not get %s: %s", want, argv)
+		}
+	}
+	check := m.run(t, change, append([]string{"sandbox", "check", "--sandbox=docker", "--image=ralph:x", "--agent-command=true"}, keys...)...)
+	want := "docker is weaker than the others that isolate: the network backend has no allow-list; user ids inside are those of the host; " +
+		"SELinux does not confine it; it has devices of the host (/dev/kvm); commands are in more groups (kvm); it is started with other arguments (--cpuset-cpus=0)\n"
+	if !strings.Contains(check.stdout, want) {
+		t.Errorf("check says %s%s", check.stdout, check.stderr)
+	}
+}
+
+func TestStrongerThan(t *testing.T) {
+	t.Parallel()
+	if got := strongerThan("podman"); got != "native, docker or sbx" {
+		t.Errorf("besides podman: %s", got)
+	}
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
+forge: attempts and waiting times count anew, the pick-up label goes on, and needs-human and needs-info go.`
+
+func newRetryCommand(a *app) *cobra.Command {
+	var fresh bool
+	cmd := &cobra.Command{
+		Use: "retry KEY", Short: "Ask the next sweep to work an issue again", Long: retryLong,
+		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: groupWork,
+	}
+	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
+		if p.Sandbox == "auto" {
+			p.assumeNone() // nothing is run
+		}
+		c, err := a.poolConfig(ctx, p)
+		if err != nil {
+			return err
+		}
+		worker, err := pool.NewWorker(c)
+		if err != nil {
+			return &exitError{status: exitUsage, err: err}
+		}
+		if err := worker.Retry(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), fresh); err != nil {
+			return fmt.Errorf("retry %s: %w", issue.Key, err)
+		}
+		a.ui.printf("The next `ralph work` takes %s.\n", cleanLine(issue.Key))
+		return nil
+	})
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "labels")
+	return cmd
+}

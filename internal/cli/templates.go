@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
+func (p *parts) prompt(ctx context.Context) (loop.Prompt, error) {
+	path := p.PromptFile
+	if path == "" {
+		path = filepath.Join(p.top, ".ralph", "prompt.md")
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return loop.Prompt{}, nil
+		}
+	}
+	text, err := p.readText(ctx, "prompt-file", path)
+	return loop.Prompt{Template: string(text), Name: path}, err
+}
+
+// readText reads the file of a setting whose text leaves this host: to a model or a forge. Unless the user names it, it has to
+// be as git has it in the index: whatever else lies in a checkout, such as keys, is the user's own.
+func (p *parts) readText(ctx context.Context, key, path string) ([]byte, error) {
+	if err := p.loaded.Inside(key, path); err != nil {
+		return nil, err
+	}
+	read := git.ReadLinked // does not wait at a pipe
+	if p.loaded.Users(key, path) {
+		read = os.ReadFile
+	}
+	text, err := read(path)
+	if err != nil {
+		return nil, p.wrong(key, err)
+	}
+	if p.showsKeys(path) {
+		return nil, p.wrong(key, noTemplate(path))
+	}
+	if p.loaded.Users(key, path) || p.ownPrompt(path) {
+		return text, nil
+	}
+	as, err := p.inIndex(ctx, path, text)
+	if err != nil || as {
+		return text, err
+	}
+	k, _ := config.Lookup(key)
+	return nil, p.wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s", path, k.Flag()))
+}
+
+func noTemplate(path string) error {
+	return fmt.Errorf("%s holds keys of yours, and is no template", path)
+}
+
+// ownPrompt reports the prompt at its usual place, and not by way of a link.
+func (p *parts) ownPrompt(path string) bool {
+	dir := filepath.Join(p.top, scaffold.Dir)
+	folder, err := os.Lstat(dir)
+	file, ferr := os.Lstat(path)
+	return path == filepath.Join(dir, "prompt.md") && err == nil && ferr == nil && folder.IsDir() && file.Mode().IsRegular()
+}
+
+// inIndex reports whether git's index has the file at path, links followed, with this text.
+func (p *parts) inIndex(ctx context.Context, path string, text []byte) (bool, error) {
+	top, err := filepath.EvalSymlinks(p.top)
+	if err != nil {
+		return false, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(top, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false, nil //nolint:nilerr // on another volume
+	}
+	g, rel := p.repo.Git().In(p.top), filepath.ToSlash(rel)
+	has, err := g.Run(ctx, "", "rev-parse", "--verify", "--quiet", ":0:"+rel)
+	if git.Failed(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	is, err := g.Run(ctx, string(text), "hash-object", "--stdin", "--path="+rel)
+	return strings.TrimSpace(is) == strings.TrimSpace(has), err
+}
+
+// showsKeys reports a path that is, or holds, the file of the user's keys.
+func (p *parts) showsKeys(path string) bool {
+	keys, err := filepath.EvalSymlinks(filepath.Join(p.top, dotEnvFile))
+	if err != nil {
+		return false
+	}
+	if at, err := os.Stat(path); err == nil {
+		if file, err := os.Stat(keys); err == nil && os.SameFile(at, file) {
+			return true
+		}
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(real, keys)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// publishMode says auto in the words of the library, where an empty value lets the tracker decide.
+func publishMode(s string) journal.Publish {
+	if s == "auto" {
+		return ""
+	}
+	return journal.Publish(s)
+}
+
+func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
+	r := publish.Requests{
+		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
+		MaxRounds: p.MaxRounds,
+	}
+	if r.MaxRounds == 0 {
+		r.MaxRounds = -1
+	}
+	if p.RequestTemplate == "" {
+		return r, nil
+	}
+	text, err := p.readText(ctx, "request-template", p.RequestTemplate)
+	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
+	return r, err
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+const treeLong = `Check out what an issue's runs have left, as a git worktree of yours: at the branch's last commit, on no branch. DIR defaults to
+a folder beside the repository. No hook and no filter program (such as that of git LFS) runs for the checkout: an agent may have
+chosen what they act on. Look before you build or run anything in it.`
+
+func newTreeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "tree KEY [DIR]", Short: "Check out what an issue's runs have left, to look into", Long: treeLong,
+		Example: "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",
+		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usagef("%s takes a KEY and perhaps a DIR", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 1 {
+				dir = args[1]
+			}
+			return runTree(cmd, a, args[0], dir)
+		},
+	}
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	return cmd
+}
+
+func runTree(cmd *cobra.Command, a *app, key, dir string) (err error) {
+	p, err := a.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	w, err := p.left(ctx, key)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		dir = p.top + "-" + p.key(ctx, key)
+	} else if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.host.Dir, dir)
+	}
+	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
+		return err
+	}
+	a.ui.printf("%s\n", cleanLine(dir))
+	if w.Uncommitted != "" {
+		a.ui.note("uncommitted changes are saved: git show %s", shortSHA(w.Uncommitted))
+	}
+	a.ui.note("remove it with: git -C %s worktree remove %s", cleanLine(git.Quote(p.top)), cleanLine(git.Quote(dir)))
+	return nil
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/trust"
+)
+
+const trustLong = `Read what a repository's .ralph/config.yaml sets that needs your consent, and accept it: what runs
+something on this host, weakens the sandbox, opens network or files, directs credentials, or loosens a limit that your own
+file sets. Until then every command that uses the configuration refuses it. Flags, RALPH_* variables and your own file may set all of this without being asked.
+
+What you accept is exactly these values, for this checkout. A change is shown against what you accepted before; other keys
+may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this hash (ralph trust --hash), and no others.`
+
+func newTrustCommand(a *app) *cobra.Command {
+	var f trustFlags
+	cmd := &cobra.Command{
+		Use: "trust", Short: "Read and accept what a repository's configuration does outside the sandbox", Long: trustLong,
+		Example: "  ralph trust\n  ralph trust --yes\n  RALPH_TRUST=$(ralph trust --hash)\n  ralph trust --revoke",
+		GroupID: groupSetUp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTrust(cmd, a, f) },
+	}
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept without a question")
+	cmd.Flags().BoolVar(&f.hash, "hash", false, "print the hash of the values alone, and accept nothing")
+	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "forget what you accepted for this checkout")
+	return cmd
+}
+
+type trustFlags struct{ yes, hash, revoke bool }
+
+func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
+	if f.yes && f.hash || f.yes && f.revoke || f.hash && f.revoke {
+		return usagef("--yes, --hash and --revoke exclude each other; choose one")
+	}
+	if err := a.checkRepo(); err != nil {
+		return err
+	}
+	top, err := a.top(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if f.revoke {
+		return a.revokeTrust(top)
+	}
+	values, err := config.Guarded(a.sources(nil, top))
+	if err != nil {
+		return err
+	}
+	file := cleanLine(filepath.Join(top, config.File))
+	if len(values) == 0 {
+		a.ui.note("there is nothing to trust: %s sets nothing that needs your consent", file)
+		return nil
+	}
+	if f.hash {
+		a.ui.printf("%s\n", values.Hash())
+		return nil
+	}
+	store, err := a.trustStore()
+	if err != nil {
+		return err
+	}
+	before, err := store.Trusted(top)
+	if err != nil {
+		return err
+	}
+	if before.Hash() == values.Hash() {
+		a.printGuarded("You have accepted this of "+file, before, values)
+		return nil
+	}
+	title := file + " sets what needs your consent"
+	if len(before) > 0 {
+		title = file + " has changed since you accepted it"
+	}
+	a.printGuarded(title, before, values)
+	if err := a.consent(cmd, f); err != nil {
+		return err
+	}
+	if err := store.Trust(top, values); err != nil {
+		return err
+	}
+	a.ui.note("accepted; take it back with: ralph trust --revoke")
+	return nil
+}
+
+// consent asks a person, unless --yes stands for the answer.
+func (a *app) consent(cmd *cobra.Command, f trustFlags) error {
+	if f.yes {
+		return nil
+	}
+	if !a.host.Interactive {
+		return usagef("there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes")
+	}
+	ctx := cmd.Context()
+	yes, err := newAsker(ctx, a.ui, a.host.Stdin).yes(ctx, "Do you accept this?", "it acts on this host, with your rights")
+	if err != nil {
+		return fmt.Errorf("%w; nothing was accepted", err)
+	}
+	if !yes {
+		return &exitError{status: exitFailed, err: fmt.Errorf("nothing was accepted")}
+	}
+	return nil
+}
+
+func (a *app) revokeTrust(top string) error {
+	store, err := a.trustStore()
+	if err != nil {
+		return err
+	}
+	had, err := store.Forget(top)
+	switch {
+	case err != nil:
+		return err
+	case had:
+		a.ui.note("forgotten: nothing is accepted of %s", cleanLine(filepath.Join(top, config.File)))
+	default:
+		a.ui.note("nothing was accepted of %s", cleanLine(filepath.Join(top, config.File)))
+	}
+	return nil
+}
+
+// printGuarded lists values; where others were accepted before, with a mark for each that is new (+) or gone (-).
+func (a *app) printGuarded(title string, before, values trust.Values) {
+	changes, width := trust.Compare(before, values), 0
+	for _, c := range changes {
+		width = max(width, len(c.Key()))
+	}
+	a.ui.printf("%s:\n", title)
+	line := func(mark string, color style, v *trust.Value, more string) {
+		text := fmt.Sprintf("%s %-*s  %s%s", mark, width, v.Key, v.Shown, more)
+		text = cleanLine(text)
+		if mark != " " {
+			text = a.ui.paint(color, text)
+		}
+		a.ui.printf("  %s\n", text)
+	}
+	for _, c := range changes {
+		if c.Same() || len(before) == 0 {
+			line(" ", dim, c.After, "")
+			continue
+		}
+		more := ""
+		if c.Before != nil && c.After != nil && c.Before.Shown == c.After.Shown {
+			more = " (another one)" // what differs is hidden
+		}
+		if c.Before != nil {
+			line("-", red, c.Before, "")
+		}
+		if c.After != nil {
+			line("+", green, c.After, more)
+		}
+	}
+	a.ui.printf("Hash: %s\n", values.Hash())
+}
+
+// trustStore is where the user's consents are. It is no folder that a configuration names: a repository could name one of
+// its own.
+func (a *app) trustStore() (trust.Store, error) {
+	state := a.stateHome()
+	if state == "" {
+		return trust.Store{}, usagef("no place for what you accept: HOME is not set; set it, or RALPH_TRUST to a hash")
+	}
+	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
+}
+
+// trustOwn accepts what the user's own choices have just been written to.
+func (a *app) trustOwn(top string) error {
+	values, err := config.Guarded(a.sources(nil, top))
+	if err != nil || len(values) == 0 {
+		return err
+	}
+	store, err := a.trustStore()
+	if err != nil {
+		return err
+	}
+	return store.Trust(top, values)
+}

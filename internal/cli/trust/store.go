@@ -1,0 +1,105 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxRecord bounds what is read: a configuration is smaller.
+const maxRecord = 4 << 20
+
+// Store keeps one record for each checkout in a folder of the user's own, which no repository can name.
+type Store struct {
+	Dir string // made when it is missing, for the user alone
+}
+
+// record is the content of a file.
+type record struct {
+	Repository string `json:"repository"` // real path of the checkout
+	Values     Values `json:"values"`
+}
+
+// place is the real path of the checkout at top, which records are kept under, and the file of its record.
+func (s Store) place(top string) (repository, file string, err error) {
+	if repository, err = filepath.EvalSymlinks(top); err != nil {
+		return "", "", fmt.Errorf("trust: %w", err)
+	}
+	if repository, err = filepath.Abs(repository); err != nil {
+		return "", "", fmt.Errorf("trust: %w", err)
+	}
+	return repository, filepath.Join(s.Dir, sum(repository)[:32]+".json"), nil
+}
+
+// Trusted are the values that were accepted for the checkout at top; none were when it is empty. A record that cannot be
+// read is an error.
+func (s Store) Trusted(top string) (Values, error) {
+	repository, file, err := s.place(top)
+	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	var r record
+	data, err := io.ReadAll(io.LimitReader(in, maxRecord))
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err == nil && r.Repository != repository {
+		err = errors.New("it is of another repository")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trust: %s: %w; forget it with: ralph trust --revoke", file, err)
+	}
+	return r.Values, nil
+}
+
+// Trust keeps the values as those accepted for the checkout at top. After a crash there is the old record or the new one.
+func (s Store) Trust(top string, v Values) error {
+	repository, file, err := s.place(top)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(record{repository, v}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("trust: %w", err)
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("trust: %w", err)
+	}
+	temp, err := os.CreateTemp(s.Dir, "new-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("trust: %w", err)
+	}
+	_, err = temp.Write(append(data, '\n'))
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("trust: %w", errors.Join(err, os.Remove(temp.Name())))
+	}
+	return nil
+}
+
+// Forget removes the record of the checkout at top, and reports whether there was one.
+func (s Store) Forget(top string) (bool, error) {
+	_, file, err := s.place(top)
+	if err != nil {
+		return false, err
+	}
+	if err := os.Remove(file); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("trust: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRequestsThatASandboxCannotMeet fail, wherever they come from.
+func TestRequestsThatASandboxCannotMeet(t *testing.T) {
+	t.Parallel()
+	const none, rest = "sandbox none holds no limits", "; leave it out, or choose another with --sandbox\n"
+	for _, c := range []struct {
+		sandbox, flag, want string // empty: it is met
+	}{
+		{"none", "--memory-mb=512", none},
+		{"none", "--cpus=1", none},
+		{"none", "--pids=99", none},
+		{"none", "--scratch-mb=99", none},
+		{"none", "--mount=host=/etc", "sandbox none shows all of this host"},
+		{"none", "--allow=goproxy.example.com", "sandbox none lets every connection through"},
+		{"none", "--image=x", "sandbox none has no images"},
+		{"none", "--container-runtime=runsc", "sandbox none has no containers"},
+		{"native", "--image=x", "sandbox native has no images"},
+		{"native", "--container-runtime=runsc", "sandbox native has no containers"},
+		{"native", "--container-arg=x", "sandbox native has no containers"},
+		{"sbx", "--container-user=0:0", "sandbox sbx has no containers"},
+		{"sbx", "--scratch-mb=99", "sandbox sbx holds no limit of scratch space"},
+		{"docker", "--sandbox-show=/etc", "sandbox docker shows folders of this host by --mount alone"},
+		{"none", "--memory-mb=0", ""},
+		{"none", "--sandbox-show=/etc", ""}, // it shows all
+		{"none", "--allow=", ""},
+		{"none", "--container-network=none", ""},
+	} {
+		m := newMachine(t)
+		m.commit(t)
+		mark := filepath.Join(m.root, "mark")
+		got := m.run(t, nil, "sandbox", "exec", "--sandbox", c.sandbox, c.flag, "--", "touch", mark)
+		name, _, _ := strings.Cut(c.flag, "=")
+		_, err := os.Lstat(mark)
+		want := "ralph: " + name + ": " + c.want + rest
+		if c.want != "" && (got.status != exitUsage || got.stderr != want || err == nil) {
+			t.Errorf("%s: %+v, want %s", c.flag, got, want)
+		}
+		if c.want == "" && (got.status != 0 || err != nil) {
+			t.Errorf("%s: %+v", c.flag, got)
+		}
+	}
+	m := newMachine(t)
+	m.commit(t)
+	m.write(t, ".ralph/config.yaml", "limit: 1\nmemory-mb: 512\n")
+	want := "ralph: ROOT/repo/.ralph/config.yaml:2: memory-mb: " + none + rest
+	got := m.run(t, nil, "run", "--prompt=x", "--agent-command=true", "--sandbox=none")
+	if got.status != exitUsage || got.stderr != want {
+		t.Errorf("in a file: %+v", got)
+	}
+	m.write(t, ".ralph/config.yaml", "sandbox: native\nallow-private: [goproxy.example.com]\n")
+	if got := m.run(t, nil, "trust", "--yes"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got = m.run(t, nil, "sandbox", "exec", "--sandbox=none", "--", "true")
+	if want := "ralph: warning: ROOT/repo/.ralph/config.yaml:2: allow-private does not count: sandbox none lets every connection through\n"; got.status != 0 || got.stderr != want {
+		t.Errorf("another sandbox by hand: %+v", got)
+	}
+	env := func(h *Host) { h.Env = append(h.Env, "RALPH_SANDBOX=none") }
+	if got := m.run(t, env, "sandbox", "exec", "--memory-mb=0", "--", "true"); got.status != 0 {
+		t.Errorf("taken back by a flag: %+v", got)
+	}
+}

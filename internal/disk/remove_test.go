@@ -1,0 +1,125 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// nest makes a folder with so many folders of a name inside each other, and returns the last one. A link is beside each, and
+// each has only the rights that are given.
+func nest(t *testing.T, dir, name string, levels int, mode uint32) *os.File {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(dir, 0o700))
+	at, err := unix.Open(dir, unix.O_DIRECTORY, 0)
+	must(err)
+	for range levels {
+		must(unix.Mkdirat(at, name, 0o700))
+		must(unix.Symlinkat("/", at, "link"))
+		next, err := unix.Openat(at, name, unix.O_DIRECTORY, 0)
+		must(err)
+		must(unix.Fchmod(at, mode))
+		must(unix.Close(at))
+		at = next
+	}
+	last := os.NewFile(uintptr(at), name)
+	t.Cleanup(func() { _ = last.Close() })
+	return last
+}
+
+// However deep an agent has nested folders, removing them takes few open files.
+func TestRemoveDeepFolders(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "x")
+	nest(t, dir, "d", 3*mostOpen, 0o500)
+	if err := RemoveAll(dir); err != nil {
+		t.Fatalf("%.200v", err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// Folders that are too deep are moved up and visited as well, and everything else stays in its place.
+func TestOpenDeepFolders(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "x")
+	const levels = 3*openLevels + 10
+	nest(t, dir, "d", levels, 0o500)
+	folders, links := 0, 0
+	if err := OpenFolders(dir, func(parent *os.Root, name string) {
+		info, err := parent.Lstat(name)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case info.IsDir():
+			folders++
+		default:
+			links++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if folders != levels || links != levels {
+		t.Errorf("visited %d folders and %d links, want %d of each", folders, links, levels)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 { // d, link, and three folders that were too deep
+		t.Errorf("%v, %v", entries, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, strings.Repeat("d/", openLevels-1))); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// The error names the folder, and nothing of what is in it.
+func TestRemoveSaysWhatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("no folder of which root can remove nothing")
+	}
+	err := RemoveAll("/proc/self/task")
+	if err == nil || err.Error() != "remove /proc/self/task: operation not permitted" || !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	if err := RemoveAll(filepath.Join(t.TempDir(), "missing", "missing")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Deleting as root needs no rights; this is the part that others need.
+func TestFoldersWithoutRights(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "x")
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "a", "b"), filepath.Join(dir, "a"), dir} {
+		if err := os.Chmod(path, 0o500); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := OpenFolders(dir, func(*os.Root, string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "a", "b")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}

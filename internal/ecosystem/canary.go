@@ -1,0 +1,192 @@
+package ecosystem
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// Canary is a file that makes sound checks fail when it is added to a checkout.
+type Canary struct {
+	// Ecosystem is the name of the ecosystem.
+	Ecosystem string
+	// Path is slash-separated, from the root of the repository.
+	Path    string
+	Content []byte
+	// Mark is in its name and in what it says when it fails, in upper or lower case. Empty where somebody else wrote it.
+	Mark string
+}
+
+// Place is where an ecosystem is to plant a test.
+type Place struct {
+	// Beside is the name (without its folder) of a test that stands there, or empty.
+	Beside string
+	// Text is that of Beside, or of another file of the folder.
+	Text []byte
+	// Suffix makes names unguessable: lower-case letters and digits, the first a letter.
+	Suffix string
+}
+
+// message is what the failing test says.
+func (p Place) message() string { return p.Suffix + ": this test must fail" }
+
+// Planting says where canaries are wanted.
+type Planting struct {
+	// Files are all files of the repository, slash-separated; where canaries are planted in several trees, those of all.
+	Files []string
+	// Read returns the text of one of the files. A file with an error has no canary beside it.
+	Read func(path string) ([]byte, error)
+	// Near are files that were changed: the canaries beside them come first.
+	Near []string
+	// Most is how many places near changes get one; 0: 3.
+	Most int
+	// Suffix becomes part of all names. A caller takes random letters and digits, so that nothing can know the names.
+	Suffix string
+}
+
+// Canaries returns tests that must fail: for each ecosystem some beside changed files and one beside most of its other
+// tests. A gate that passes although it passed over one is not sound, if it fails with that one on the commit before the
+// change: only the caller can see that, since no gate runs the tests of all ecosystems. Each is to be planted alone,
+// because code that ends the process early hides only the tests that run with it. Scripts and make have none.
+func Canaries(p Planting) []Canary {
+	taken := map[string]bool{}
+	for _, file := range p.Files {
+		taken[file] = true
+	}
+	suffix := clean(p.Suffix)
+	var out []Canary
+	for _, e := range All() {
+		if e.Canary == nil {
+			continue
+		}
+		for _, site := range e.sites(p) {
+			canaries := e.plant(site, p, suffix, taken)
+			for _, c := range canaries {
+				taken[c.Path] = true
+			}
+			out = append(out, canaries...)
+		}
+	}
+	return out
+}
+
+// plant returns the canaries of a site: the files of one folder beside which to plant, the best first.
+func (e Ecosystem) plant(site []string, p Planting, suffix string, taken map[string]bool) []Canary {
+	const enough = 20 // files to look at, and names to try
+	for _, file := range site[:min(enough, len(site))] {
+		text, err := p.Read(file)
+		if err != nil || e.Excluded != nil && e.Excluded(file, text) {
+			continue
+		}
+		place := Place{Text: text[:min(maxText, len(text))], Suffix: suffix}
+		if e.rank(file) < len(e.Groups) {
+			place.Beside = path.Base(file)
+		}
+		for range enough {
+			canaries := e.Canary(place)
+			for i := range canaries {
+				canaries[i].Ecosystem, canaries[i].Mark = e.Name, suffix
+				canaries[i].Path = path.Join(path.Dir(file), canaries[i].Path)
+			}
+			if !slices.ContainsFunc(canaries, func(c Canary) bool { return taken[c.Path] }) {
+				return canaries
+			}
+			place.Suffix += "x"
+		}
+	}
+	return nil
+}
+
+// sites returns the places in which to plant, those near changes first.
+func (e Ecosystem) sites(p Planting) [][]string {
+	const usual = 3
+	beside := map[string][]string{} // by folder
+	ranks := map[string]int{}       // by file
+	tests := map[string]int{}       // by folder
+	for _, file := range p.Files {
+		folder := path.Dir(file)
+		rank := e.rank(file)
+		if rank < len(e.Groups) {
+			tests[folder]++
+		} else if e.Home == nil || !e.Home(file) {
+			continue
+		}
+		ranks[file] = rank
+		beside[folder] = append(beside[folder], file)
+	}
+	for _, files := range beside {
+		slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
+	}
+	var sites [][]string
+	used := map[string]bool{}
+	for _, file := range p.Near {
+		folder := path.Dir(path.Clean(file))
+		source := match.Any(e.Sources, file)
+		// Code whose tests stand further up, such as that of a crate.
+		for source && len(beside[folder]) == 0 && folder != "." && folder != "/" {
+			folder = path.Dir(folder)
+		}
+		if len(beside[folder]) > 0 && (source || tests[folder] > 0) && !used[folder] && len(sites) < cmp.Or(p.Most, usual) {
+			used[folder] = true
+			sites = append(sites, beside[folder])
+		}
+	}
+	general := ""
+	for _, folder := range slices.Sorted(maps.Keys(beside)) {
+		if !used[folder] && (general == "" || tests[folder] > tests[general]) {
+			general = folder
+		}
+	}
+	if general != "" {
+		sites = append(sites, beside[general])
+	}
+	return sites
+}
+
+// rank says how surely the ecosystem's tools run the file as a test: the index of its first group that says so, or the
+// number of groups.
+func (e Ecosystem) rank(file string) int {
+	if !match.Any(e.Sources, file) || match.Within(file, match.Foreign) || e.Excluded != nil && e.Excluded(file, nil) {
+		return len(e.Groups)
+	}
+	if role, _ := RoleOf(file, nil); role != Test {
+		return len(e.Groups)
+	}
+	for i, g := range e.Groups {
+		if g.Role == Test && match.Any(g.Files, file) {
+			return i
+		}
+	}
+	return len(e.Groups)
+}
+
+// clean makes a suffix that is part of an identifier and of a file's name in every language.
+func clean(suffix string) string {
+	return "x" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(suffix))
+}
+
+// like returns the stem as a name like that of the file: with the same one of the beginnings, if it has any, and with the
+// first of the endings that fits.
+func like(file string, beginnings []string, stem string, endings ...string) string {
+	for _, b := range beginnings {
+		if strings.HasPrefix(file, b) {
+			stem = b + stem
+			break
+		}
+	}
+	for _, e := range endings {
+		if strings.HasSuffix(file, e) {
+			return stem + e
+		}
+	}
+	return stem
+}

@@ -1,0 +1,267 @@
+package ecosystem
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/growth"
+)
+
+// Change is a file that commits changed. Old and New are its text before and after, empty where there is none.
+type Change struct {
+	// Path is the file's path after the change; that of a removed file is the one before it.
+	Path string
+	// OldPath is the path before a rename; empty: the same.
+	OldPath string
+	Old     []byte
+	New     []byte
+	Added   bool
+	Removed bool
+}
+
+// Summary is what a change did to the checks of a repository.
+type Summary struct {
+	// Files are the changed files that the checks depend on: the strongest role first, then by path.
+	Files []File
+	// Findings are what a person should look at, by path and kind. An honest change can have some.
+	Findings []Finding
+	// Totals over all files. A test that was renamed or moved is neither added nor removed.
+	Added, Removed, Skipped, Focused, Assertions int
+}
+
+// File is a changed file that the checks depend on.
+type File struct {
+	Path    string
+	OldPath string // of a rename, or empty
+	Role    Role
+	Reason  string // for the role: "holds Go tests"
+	Added   bool
+	Removed bool
+	// Grown says that it holds tests that can be read, and that nothing of it was changed but what new tests need.
+	Grown bool
+	// Inline says that only the tests in the file are meant: the rest is code.
+	Inline bool
+	// Before and After are the file's tests.
+	Before, After Tests
+}
+
+// Kind is a kind of finding.
+type Kind string
+
+// The kinds of findings.
+const (
+	TestsRemoved      Kind = "tests-removed"
+	TestsSkipped      Kind = "tests-skipped"
+	TestsFocused      Kind = "tests-focused"
+	AssertionsRemoved Kind = "assertions-removed"
+	EarlyExit         Kind = "early-exit"      // the process may end before tests have failed
+	NoTests           Kind = "no-tests"        // what runs the tests runs none
+	RunnerHook        Kind = "runner-hook"     // code or configuration decides over tests
+	TestAware         Kind = "test-aware"      // the code under test asks whether it is tested
+	FailureIgnored    Kind = "failure-ignored" // a failing command does not end the gate
+	Shadowing         Kind = "shadowing"       // a file takes the place of a library's module
+	Unread            Kind = "unread"          // too large to be read
+)
+
+// Finding is a fact about one file.
+type Finding struct {
+	Path   string
+	Kind   Kind
+	Count  int    // how many more than before
+	Detail string // in words: "ends the process with success"
+}
+
+// String is the finding as one line.
+func (f Finding) String() string { return f.Path + ": " + f.Detail }
+
+// compared is one change on its way into the summary.
+type compared struct {
+	Change
+	ecosystem    Ecosystem
+	sameLanguage bool // before and after a rename
+	role         Role
+	reason       string
+	old, new     sheet
+	moved        int            // assertions before, of tests that came from or went to other files
+	gone         map[string]int // tests by name that the file has no longer
+	fresh        map[string]int // and those it has now
+}
+
+// Compare says what the changes did to what the checks depend on. Gate are the lines of the gate.
+func Compare(changes []Change, gate []string) Summary {
+	roleOf := roles(gate)
+	var all []*compared
+	for _, change := range changes {
+		all = append(all, compare(change, roleOf))
+	}
+	slices.SortFunc(all, func(a, b *compared) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.OldPath, b.OldPath))
+	})
+	settleMoves(all)
+
+	var s Summary
+	for _, c := range all {
+		s.Skipped += c.new.Skipped - c.old.Skipped
+		s.Focused += c.new.Focused - c.old.Focused
+	}
+	for _, c := range all {
+		s.list(c)
+		s.tests(c)
+		s.shapes(c)
+	}
+	s.Skipped, s.Focused = max(0, s.Skipped), max(0, s.Focused)
+	slices.SortStableFunc(s.Files, func(a, b File) int { return cmp.Compare(b.Role, a.Role) })
+	slices.SortFunc(s.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Detail, b.Detail))
+	})
+	return s
+}
+
+func compare(change Change, roleOf func(string) (Role, string)) *compared {
+	c := &compared{Change: change, gone: map[string]int{}, fresh: map[string]int{}}
+	if c.OldPath == "" {
+		c.OldPath = c.Path
+	}
+	c.role, c.reason = roleOf(c.Path)
+	if before, reason := roleOf(c.OldPath); before > c.role {
+		c.role, c.reason = before, reason+", before it was renamed"
+	}
+	c.ecosystem = sourceOf(c.Path)
+	c.sameLanguage = c.ecosystem.Name == sourceOf(c.OldPath).Name
+	if !c.Added {
+		c.old = examine(c.OldPath, c.Old)
+	}
+	if !c.Removed {
+		c.new = examine(c.Path, c.New)
+	}
+	if c.old.Unread || c.new.Unread {
+		return c
+	}
+	for name, n := range c.old.names {
+		if d := n - c.new.names[name]; d > 0 {
+			c.gone[name] = d
+		}
+	}
+	for name, n := range c.new.names {
+		if d := n - c.old.names[name]; d > 0 {
+			c.fresh[name] = d
+		}
+	}
+	return c
+}
+
+// settleMoves takes tests that went from one file to another, with their assertions, out of what is gone and fresh.
+func settleMoves(all []*compared) {
+	gained := map[string][]*compared{}
+	for _, c := range all {
+		for name := range c.fresh {
+			gained[name] = append(gained[name], c)
+		}
+	}
+	for _, from := range all {
+		for _, name := range slices.Sorted(maps.Keys(from.gone)) {
+			for from.gone[name] > 0 && len(gained[name]) > 0 {
+				to := gained[name][0]
+				n := min(from.gone[name], to.fresh[name])
+				from.gone[name] -= n
+				to.fresh[name] -= n
+				from.moved -= from.old.checks[name]
+				to.moved += from.old.checks[name]
+				from.old.checks[name] = 0
+				if to.fresh[name] == 0 {
+					gained[name] = gained[name][1:]
+				}
+			}
+		}
+	}
+}
+
+// grown reports that a test file was only added to.
+func (c *compared) grown() bool {
+	if c.Added || c.Removed || c.OldPath != c.Path || len(c.ecosystem.Tests) == 0 || c.old.Unread || c.new.Unread {
+		return false
+	}
+	if c.ecosystem.Inline {
+		return growth.Only([]byte(c.old.inline), []byte(c.new.inline), c.old.names)
+	}
+	return growth.Only(c.Old, c.New, c.old.names)
+}
+
+// list adds the file to those that the checks depend on.
+func (s *Summary) list(c *compared) {
+	inline := c.role == None && c.ecosystem.Inline && c.old.inline != c.new.inline
+	if inline {
+		c.role, c.reason = Test, "has tests among its code"
+	}
+	if c.role == None {
+		return
+	}
+	f := File{Path: c.Path, Role: c.role, Reason: c.reason, Added: c.Added, Removed: c.Removed, Grown: c.grown(), Inline: inline,
+		Before: c.old.Tests, After: c.new.Tests}
+	if c.OldPath != c.Path {
+		f.OldPath = c.OldPath
+	}
+	s.Files = append(s.Files, f)
+	if c.old.Unread || c.new.Unread {
+		s.find(c, Unread, 1, "is too large to be read")
+	}
+	if module, ok := shadowed(c.Path, All()); ok && !c.Removed {
+		s.find(c, Shadowing, 1, "takes the place of the module "+module)
+	}
+}
+
+// tests adds what became of the file's tests.
+func (s *Summary) tests(c *compared) {
+	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
+		s.Removed += lost
+		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
+	} else {
+		s.Added -= lost
+	}
+	if n := c.new.Skipped - c.old.Skipped; n > 0 && s.Skipped > 0 {
+		s.find(c, TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
+	}
+	if n := c.new.Focused - c.old.Focused; n > 0 && s.Focused > 0 {
+		s.find(c, TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
+	}
+	if n := c.old.Assertions + c.moved - c.new.Assertions; n > 0 && !c.new.Unread {
+		s.Assertions += n
+		s.find(c, AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
+	}
+}
+
+// shapes adds what the file has more of than before.
+func (s *Summary) shapes(c *compared) {
+	for i, shape := range c.ecosystem.Shapes {
+		if i >= len(c.new.shapes) || len(shape.Roles) > 0 && !slices.Contains(shape.Roles, c.role) || c.new.main && !shape.Main {
+			continue
+		}
+		n := c.new.shapes[i]
+		if i < len(c.old.shapes) && c.sameLanguage {
+			n -= c.old.shapes[i]
+		}
+		if n > 0 {
+			s.find(c, shape.Kind, n, shape.Detail)
+		}
+	}
+}
+
+func (s *Summary) find(c *compared, kind Kind, count int, detail string) {
+	s.Findings = append(s.Findings, Finding{Path: c.Path, Kind: kind, Count: count, Detail: detail})
+}
+
+func sum(counts map[string]int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,174 @@
+package ecosystem
+
+import (
+	"slices"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// maxText bounds the text that is read of a file, in bytes.
+const maxText = 1 << 20
+
+// Tests are the tests of a file, as far as its text shows them: each test function or case counts once, whatever number
+// of inputs it runs with.
+type Tests struct {
+	// Tests includes those that are skipped.
+	Tests int
+	// Skipped are marks and calls that skip tests or expect them to fail, tests without a body, and all tests of a file
+	// that the tools leave out.
+	Skipped int
+	// Focused are marks that leave out all other tests.
+	Focused int
+	// Assertions are calls that can make a test fail.
+	Assertions int
+	// Unread says that the file is too large to be read: the numbers are 0.
+	Unread bool
+}
+
+// Count counts the tests of a file; all are 0 where its path is not one of tests. Comments and strings do not count.
+func Count(file string, text []byte) Tests { return examine(file, text).Tests }
+
+// sheet is what a file's text shows.
+type sheet struct {
+	Tests
+	names  map[string]int // of the tests
+	checks map[string]int // assertions by the test before which they do not stand; empty: before the first
+	shapes []int          // by index in the ecosystem's Shapes
+	inline string         // text from the first test on
+	main   bool           // a file of a program
+}
+
+// holdsTests reports a file whose tests the tools run.
+func holdsTests(e Ecosystem, file string) bool {
+	role, _ := RoleOf(file, nil)
+	return role == Test || e.Inline
+}
+
+func examine(file string, text []byte) sheet {
+	e := sourceOf(file)
+	if len(text) > maxText {
+		return sheet{Tests: Tests{Unread: true}}
+	}
+	s := source{text, e.Syntax.lex(text)}
+	out := sheet{names: map[string]int{}, checks: map[string]int{}, main: isProgram(e, file, s)}
+	for i, shape := range e.compiled.shapes {
+		n := len(shape.has.find(s))
+		if n > 0 && (len(e.Shapes[i].With) > 0 && len(shape.with.find(s)) == 0 || len(shape.without.find(s)) > 0) {
+			n = 0
+		}
+		out.shapes = append(out.shapes, n)
+	}
+	if !holdsTests(e, file) {
+		return out
+	}
+	tests := e.compiled.tests.find(s)
+	out.Skipped = len(e.compiled.skips.find(s))
+	out.Focused = len(e.compiled.focus.find(s))
+	checks := e.compiled.assertions.find(s)
+	out.Assertions = len(checks)
+	last, name := 0, ""
+	for i, t := range tests {
+		end := len(s.tokens)
+		if i+1 < len(tests) {
+			end = tests[i+1].start
+		}
+		next, ok := s.nameOf(t, end)
+		if !ok && end < len(s.tokens) {
+			continue // an annotation of the next test, which shows by itself that it is one
+		}
+		for ; last < len(checks) && checks[last].start < t.start; last++ {
+			out.checks[name]++
+		}
+		name = next
+		out.names[name]++
+		out.Tests.Tests++
+		if s.idle(e.Body, t.end, end) {
+			out.Skipped++
+		}
+	}
+	out.checks[name] += len(checks) - last
+	if len(tests) > 0 {
+		out.inline = string(text[s.tokens[tests[0].start].start:])
+		if e.Excluded != nil && e.Excluded(file, text) {
+			out.Skipped = max(out.Skipped, len(tests))
+		}
+	}
+	return out
+}
+
+// isProgram reports a file that is a program of its own, which may end the process.
+func isProgram(e Ecosystem, file string, s source) bool {
+	return len(s.text) > 1 && string(s.text[:2]) == "#!" || match.Any(e.MainFiles, file) || len(e.compiled.main.find(s)) > 0
+}
+
+// nameOf returns the name of the test: the token that the pattern marks, or else that of the function after it. It fails
+// where an annotation has no function after it.
+func (s source) nameOf(t hit, end int) (string, bool) {
+	if t.name >= 0 {
+		return string(s.tokens[t.name].of(s.text)), true
+	}
+	for i := t.end; i+1 < end; i++ {
+		if s.is(i, "fn") || s.is(i, "fun") || s.is(i, "function") {
+			for i++; i+1 < end && s.tokens[i].kind != word; i++ { // a quote
+			}
+			return string(s.tokens[i].of(s.text)), true
+		}
+		annotation := s.is(i-1, "@") || s.is(i-1, "[") || s.is(i-1, ",")
+		if s.tokens[i].kind == word && s.is(i+1, "(") && !annotation {
+			return string(s.tokens[i].of(s.text)), true
+		}
+	}
+	return "", s.tokens[t.start].kind == word
+}
+
+// idle reports a test whose body, between the tokens, is empty or returns at once.
+func (s source) idle(body Body, from, end int) bool {
+	switch body {
+	case Indent:
+		return s.idleBlock(from, end)
+	case End:
+		for from < end && (s.is(from, "(") || s.is(from, ")") || s.is(from, "do")) {
+			from++
+		}
+		return from < end && s.is(from, "end") || s.is(from, "return")
+	}
+	for i := from; i < end; i++ {
+		// A { after these begins an object or the values of an annotation.
+		value := s.is(i-1, "(") || s.is(i-1, "[") || s.is(i-1, ",") || s.is(i-1, "=") || s.is(i-1, ":")
+		if !s.is(i, "{") || value {
+			continue
+		}
+		if s.is(i+1, "}") {
+			return true
+		}
+		if !s.is(i+1, "return") {
+			return false
+		}
+		return i+2 >= len(s.tokens) || s.is(i+2, ";") || s.is(i+2, "}") || s.newLine(i+2)
+	}
+	return false
+}
+
+// idleBlock is idle for a block after the parameters and a colon.
+func (s source) idleBlock(from, end int) bool {
+	depth := 1 // of the parameters
+	for ; from < end; from++ {
+		switch {
+		case s.is(from, "(") || s.is(from, "["):
+			depth++
+		case s.is(from, ")") || s.is(from, "]"):
+			depth--
+		}
+		if depth == 0 && s.is(from, ":") {
+			break
+		}
+	}
+	for from++; from < end && s.tokens[from].kind == str; from++ { // what the test is about
+	}
+	return from < end && (s.is(from, "pass") || s.is(from, "return") || s.is(from, ".") && s.is(from+1, "."))
+}
+
+// newLine reports whether the token is the first of its line.
+func (s source) newLine(i int) bool {
+	return slices.Contains(s.text[s.tokens[i-1].end:s.tokens[i].start], '\n')
+}

@@ -1,0 +1,158 @@
+// Package ecosystem knows the languages and tools that repositories are made of, as data: one file each. It recognises
+// them, says which files the checks of a repository depend on ([RoleOf]), counts tests ([Count]), says what a change did
+// to them ([Compare]) and writes tests that must fail ([Canaries]).
+//
+// It reads text that agents wrote. What it says are facts for a person or a stage to judge: a list like this one can be
+// evaded, so nothing here proves that checks are sound. All its functions are pure, linear in their input, and safe for
+// concurrent use.
+package ecosystem
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// Ecosystem is what is known of a language and its tools. Its patterns of files are those of [Group]; its patterns of
+// text are sequences of tokens, as pattern.go explains.
+type Ecosystem struct {
+	// Name is stable and short: "go", "javascript".
+	Name string
+	// Markers are files, in the root of a repository or up to two folders below it, that show the ecosystem.
+	Markers []string
+	// Tools are its package managers and build tools, the most telling first.
+	Tools []Tool
+	// Groups give files their roles, the first match of the strongest role.
+	Groups []Group
+	// Runners are programs of gate lines with the files that tell them what to run: npm reads package.json.
+	Runners map[string][]string
+	// Interpreters are programs of gate lines whose argument is a script.
+	Interpreters []string
+	// Shadows are names of modules that a file or folder of the repository can take the place of: those of the test
+	// libraries anywhere, those of the standard library only in the root and in folders that are import paths.
+	Shadows Shadows
+
+	// Sources are the files that Syntax and the patterns of text below are for.
+	Sources []string
+	Syntax  Syntax
+	// Inline says that tests also stand in files that are no test files.
+	Inline bool
+	// Body says how a test's body is delimited.
+	Body Body
+	// Tests, Skips, Focus and Assertions are one test, one mark or call that skips, one mark that leaves the other tests
+	// out, and one assertion. In Tests a token with = before it is the test's name.
+	Tests, Skips, Focus, Assertions []string
+	// Excluded reports a test file that the tools leave out as a whole; nil: they leave none out.
+	Excluded func(path string, text []byte) bool
+	// Main are patterns of text and MainFiles patterns of files of programs, which may end the process.
+	Main, MainFiles []string
+	// Shapes are what is worth a remark when a change adds it.
+	Shapes []Shape
+
+	// Canary writes tests that must fail, to be planted at a place; nil: there is no way to write one.
+	Canary func(Place) []Canary
+	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.
+	Home func(path string) bool
+
+	compiled compiled
+}
+
+// Tool is a package manager or build tool.
+type Tool struct {
+	Name string
+	// Markers are files that show it; none: it is the ecosystem's usual one.
+	Markers []string
+}
+
+// Shadows are modules of a language whose names a repository can take.
+type Shadows struct {
+	Ending   string   // of a module that is a file: ".py"
+	Test     []string // modules of test libraries
+	Standard []string // modules of the standard library
+	Roots    []string // folders from which modules are imported, beside the root
+}
+
+// Body says how the body of a test is delimited.
+type Body int
+
+const (
+	Braces Body = iota // { … }
+	Indent             // a colon and an indented block
+	End                // … end
+)
+
+// Shape is something in the text of a file that changes what a passing check means.
+type Shape struct {
+	Kind Kind
+	// Has are patterns of text, of which one is enough.
+	Has []string
+	// With is needed too, and Without must be missing, anywhere in the file.
+	With, Without []string
+	// Roles are the roles of files in which it counts; none: all.
+	Roles []Role
+	// Main says that it counts in files of programs too.
+	Main bool
+	// Detail says what it means: "ends the process with success".
+	Detail string
+}
+
+// All returns every ecosystem that is known, in a stable order. The caller must not change what the values refer to.
+func All() []Ecosystem { return known() }
+
+//nolint:gochecknoglobals // read-only table
+var known = sync.OnceValue(func() []Ecosystem {
+	all := []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
+	for i := range all {
+		all[i].compile()
+	}
+	return all
+})
+
+// deepest is how many folders below the root a marker is looked for.
+const deepest = 2
+
+// Recognise returns the ecosystems of a repository with these files (slash-separated paths from its root), in the order
+// of [All]. Tools of each are only those whose files are there, or the usual one.
+func Recognise(files []string) []Ecosystem {
+	var near []string
+	for _, file := range files {
+		if strings.Count(file, "/") <= deepest && !match.Within(file, match.Foreign) {
+			near = append(near, file)
+		}
+	}
+	has := func(patterns []string) bool {
+		return slices.ContainsFunc(near, func(file string) bool { return match.Any(patterns, file) })
+	}
+	var found []Ecosystem
+	for _, e := range All() {
+		if !has(e.Markers) {
+			continue
+		}
+		var tools []Tool
+		for _, t := range e.Tools {
+			if has(t.Markers) {
+				tools = append(tools, t)
+			}
+		}
+		if len(tools) == 0 {
+			if i := slices.IndexFunc(e.Tools, func(t Tool) bool { return len(t.Markers) == 0 }); i >= 0 {
+				tools = e.Tools[i : i+1]
+			}
+		}
+		e.Tools = tools
+		found = append(found, e)
+	}
+	return found
+}
+
+// sourceOf returns the ecosystem in whose language the file is written: of a script without an ending the generic one.
+func sourceOf(file string) (e Ecosystem) {
+	for _, e = range All() {
+		if match.Any(e.Sources, file) {
+			return e
+		}
+	}
+	return e
+}

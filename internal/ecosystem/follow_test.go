@@ -1,0 +1,70 @@
+package ecosystem_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+)
+
+// The scripts of a gate are followed to those that they run and read; what they only look at is no script.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	repo := map[string]string{
+		"scripts/check.sh":  "set -e\n. \"$(dirname \"$0\")/lib.sh\"\nsource scripts/more.bash\ngrep -q x src.txt\npython3 tools/check.py && node ./run\n",
+		"scripts/lib.sh":    "check() { bash sub/last.sh; }\n",
+		"scripts/more.bash": "exec ./hooks/verify\n", "scripts/sub/last.sh": ". lib.sh\n", "hooks/verify": "#!/bin/sh\n",
+		"tools/check.py": "import helper\nfrom deep.thing import x\n", "tools/helper.py": "", "tools/deep/thing.py": "",
+		"run.js": "const a = require('./lib/a');\n", "lib/a.js": "", "src.txt": "x\n", "Makefile": "include rules.mk\ntest:\n\t@sh ci.sh\n",
+		"ci/a.sh": "for s in \"$(dirname \"$0\")\"/../spec/*.sh; do\n  sh \"$s\"\ndone\n", "ci/b.sh": ". \"${CI_DIR:-.}\"/ci/lib\nshellcheck src/*.sh\n", "ci/lib": "check() { \"$HERE\"/checks/deep; }\n",
+		"checks/deep": "", "spec/one.sh": "", "spec/two.sh": "", "src/data.sh": ". nothing\n", "nested.sh": "run() {\nfor f in $HERE/ci/*.sh \\\n  more; do . $f; done\n}\n",
+		"build.mak": "include $(TOP)/conf/rules none\n-include mk/*.inc\nSRC := $(wildcard src/*.sh)\n", "conf/rules": "gen:\n\tpython3 tools/gen.py\n", "mk/a.inc": "x:\n\t@$(SHELL) ci.sh\n",
+		"tools/gen.py": "", "make.sh": "set -e\nmake -s test\n", "rules.mk": "", "ci.sh": "", "package.json": `{"scripts": {"test": "node tests/all.js"}}`, "tests/all.js": "", "unused.sh": "",
+	}
+	for i := range 300 { // names of nothing
+		repo["long.sh"] += fmt.Sprintf("./x%d\n", i)
+	}
+	repo["long.sh"] += "sh ci.sh\n"
+	list := func() []string { return slices.Sorted(maps.Keys(repo)) }
+	read := func(file string) ([]byte, bool) {
+		text, ok := repo[file]
+		return []byte(text), ok
+	}
+	for gate, want := range map[string]string{
+		"sh scripts/check.sh": "scripts/lib.sh scripts/more.bash tools/check.py run.js scripts/sub/last.sh hooks/verify tools/helper.py tools/deep/thing.py lib/a.js",
+		"make test":           "rules.mk ci.sh",
+		"npm test":            "tests/all.js",
+		"grep x src.txt":      "",
+
+		"bash ci/*.sh": "spec/*.sh ci/lib checks/deep", "for f in ci/*.sh other; do\n\tbash -e \"./$f\" || exit 1\ndone": "spec/*.sh ci/lib checks/deep",
+		". ci/lib && check": "checks/deep", "source \"$PWD/ci/lib\"; check": "checks/deep", "sh nested.sh": "ci/*.sh spec/*.sh ci/lib checks/deep",
+		"make -f build.mak test": "conf/rules mk/*.inc tools/gen.py ci.sh rules.mk", "make -fbuild.mak": "conf/rules mk/*.inc tools/gen.py ci.sh rules.mk",
+		"sh long.sh": "ci.sh", "sh make.sh": "Makefile rules.mk ci.sh", "for f in ci/*.sh; do bash -n $f; shellcheck \"${f}\"; done; prettier ci/*": "",
+	} {
+		var got []string
+		for _, line := range ecosystem.Follow([]string{gate}, list, read)[1:] {
+			got = append(got, strings.TrimPrefix(line, ". "))
+		}
+		wanted := strings.Fields(want)
+		slices.Sort(got)
+		slices.Sort(wanted)
+		if !slices.Equal(got, wanted) {
+			t.Errorf("%s: %q, want %q", gate, got, wanted)
+		}
+	}
+}
+
+// Any text is read in the end, and named no more than the files that there are.
+func FuzzFollow(f *testing.F) {
+	f.Add("sh */*.sh", "for f in *.sh; do . $f; done\ninclude [a\n")
+	f.Add("sh a.sh", ". ./a.sh\nimport a\n")
+	f.Fuzz(func(t *testing.T, gate, text string) {
+		lines := ecosystem.Follow([]string{gate}, func() []string { return []string{"a.sh", "b/a.sh"} }, func(file string) ([]byte, bool) { return []byte(text), strings.HasSuffix(file, "a.sh") })
+		if len(lines) > 201 {
+			t.Errorf("%d lines", len(lines))
+		}
+	})
+}

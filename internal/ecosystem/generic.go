@@ -1,0 +1,65 @@
+package ecosystem
+
+// generic is what belongs to no language: make, scripts, containers, data of tests.
+func generic() Ecosystem {
+	return Ecosystem{
+		Name: "generic",
+		Markers: []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml",
+			"CMakeLists.txt", "meson.build", "BUILD.bazel"},
+		Tools: []Tool{
+			{Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}},
+			{Name: "just", Markers: []string{"justfile", "Justfile", ".justfile"}},
+			{Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}},
+			{Name: "cmake", Markers: []string{"CMakeLists.txt"}},
+			{Name: "meson", Markers: []string{"meson.build"}},
+			{Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}},
+		},
+		Groups: []Group{
+			{Role: Environment, First: true, Files: []string{"vendor/"},
+				Reason: "is a copy of a library that is used in its place"},
+			{Role: Environment, First: true, Files: []string{".cache/", ".ccache/", "bazel-bin/", "bazel-out/"},
+				Reason: "is a cache, whose results stand for checks"},
+			{Role: Test, First: true, Files: []string{"testdata/", "fixtures/", "__fixtures__/", "*.golden", "golden/",
+				"goldens/", "cassettes/", "snapshots/"}, Reason: "is data of tests"},
+			{Role: Test, Files: []string{"test/", "tests/", "e2e/", "acceptance/", "*.bats", "*.feature", "*.approved.*"},
+				Reason: "stands with the tests"},
+			{Role: Test, Files: []string{"*_spec.*", "*_test.*", "test_*.*"}, Reason: "is named like a test"},
+			{Role: TestConfig, Files: []string{"codecov.yml", ".codecov.yml", ".pre-commit-config.yaml", "lefthook.yml",
+				".editorconfig", "CTestConfig.cmake", "CTestCustom.cmake", "sonar-project.properties"},
+				Reason: "configures a check"},
+			{Role: Environment, Files: []string{".env", ".env.*", ".envrc", ".flaskenv", ".tool-versions", "mise.toml",
+				".mise.toml", ".gitattributes", ".gitmodules", ".curlrc", ".wgetrc", ".bashrc", ".profile", ".inputrc",
+				"flake.nix", "flake.lock", "shell.nix", "devenv.nix"},
+				Reason: "changes how tools run"},
+			{Role: Build, Files: []string{"Makefile", "makefile", "GNUmakefile", "Makefile.*", "*.mk", "*.mak", "justfile",
+				"Justfile", ".justfile", "*.just", "Taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml", "CMakeLists.txt",
+				"*.cmake", "CMakePresets.json", "meson.build", "meson_options.txt", "BUILD", "BUILD.bazel", "MODULE.bazel",
+				"WORKSPACE", "WORKSPACE.bazel", ".bazelrc", "*.bzl", "configure", "configure.ac", "Makefile.am", "SConstruct",
+				"build.ninja", "Dockerfile", "Dockerfile.*", "*.dockerfile", "Containerfile", "docker-compose*.yml",
+				"docker-compose*.yaml", "compose.yml", "compose.yaml", "Earthfile", "dagger.json", "Tiltfile", "wscript"},
+				Reason: "says how the project is built"},
+		},
+		Runners: map[string][]string{
+			"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"},
+			"just": {"justfile", "Justfile", ".justfile"}, "task": {"Taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml"},
+			"ctest": {"CMakeLists.txt"}, "cmake": {"CMakeLists.txt"}, "meson": {"meson.build"}, "earthly": {"Earthfile"},
+			"pre-commit": {".pre-commit-config.yaml"}, "bazel": {"BUILD.bazel", "MODULE.bazel", ".bazelrc"},
+		},
+		Interpreters: []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "pwsh", "env", "time", "exec", "xargs"},
+		Sources: []string{"*.sh", "*.bash", "*.mk", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile",
+			"Taskfile.yml", "Taskfile.yaml", "package.json", "composer.json", "tox.ini", "Dockerfile"},
+		// Without strings: commands stand in them.
+		Syntax: Syntax{Spans: []Span{{Open: "#", Close: "\n", Comment: true, Apart: true, Not: "!"}}},
+		Shapes: []Shape{
+			{Kind: FailureIgnored, Main: true, Roles: []Role{Build, TestConfig, GateScript},
+				Has: []string{"| | true", "| | :", "; true", "; :", "| | exit 0", "; exit 0", "& & exit 0", "set + e*",
+					". IGNORE :", "ignore_errors : true", "ignore_error : true", "continue - on - error : true",
+					"- - passWithNoTests", "- - pass - with - no - tests", "- - exit - zero", "- - if - present",
+					"- - no - verify", "testFailureIgnore > true", "ignoreFailures = true", "skipTests > true",
+					"maven . test . skip", "failOnNoDiscoveredTests = false"},
+				Detail: "goes on when a check fails"},
+			{Kind: EarlyExit, Main: true, Roles: []Role{Build, TestConfig, GateScript}, Has: []string{"exit 0", "kill - 9 $ $"},
+				Detail: "ends with success"},
+		},
+	}
+}

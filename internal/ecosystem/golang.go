@@ -1,0 +1,132 @@
+package ecosystem
+
+import (
+	"bytes"
+	"go/build/constraint"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+func golang() Ecosystem {
+	return Ecosystem{
+		Name:    "go",
+		Markers: []string{"go.mod", "go.work"},
+		Tools:   []Tool{{Name: "go"}},
+		Groups: []Group{
+			{Role: Test, Files: []string{"*_test.go"}, Reason: "holds Go tests"},
+			{Role: TestConfig, Files: []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json",
+				".testcoverage.yml"}, Reason: "configures a check of Go code"},
+			{Role: Environment, Files: []string{"go.work", "go.work.sum", "go.env"}, Reason: "changes which modules Go builds"},
+			{Role: Build, Files: []string{"go.mod", "go.sum", "magefile.go", "magefiles/"}, Reason: "says how Go code is built"},
+		},
+		Interpreters: []string{"run"},
+		Runners:      map[string][]string{"mage": {"magefile.go"}},
+		Sources:      []string{"*.go"},
+		Syntax: Syntax{Spans: []Span{
+			{Open: "//", Close: "\n", Comment: true},
+			{Open: "/*", Close: "*/", Comment: true, Lines: true},
+			{Open: `"`, Close: `"`, Escape: true},
+			{Open: "`", Close: "`", Lines: true},
+			{Open: "'", Close: "'", Escape: true},
+		}},
+		Tests: []string{"func =Test* ( % * % . T )", "func =Test* ( % * T )", "func =Fuzz* (", "func =Example* (",
+			"func ( % % ) =Test* ( )", "func ( % * % ) =Test* ( )"}, // the last two: methods of a suite
+		Skips: []string{". Skip (", ". Skipf (", ". SkipNow (", "testing . Short ("},
+		Assertions: []string{". Error (", ". Errorf (", ". Fatal (", ". Fatalf (", ". Fail (", ". FailNow (", "require . %",
+			"assert . %", "is . %", ". Require ( ) . %", ". Assert ( ) . %", "Expect (", "qt . %", "panic ("},
+		Excluded: goExcluded,
+		Main:     []string{"package main"},
+		Shapes: []Shape{
+			{Kind: EarlyExit, Has: []string{"os . Exit ( 0 )", "syscall . Exit ( 0 )", "unix . Exit ( 0 )"},
+				Detail: "ends the process with success"},
+			// Before the tests start, go test does not notice.
+			{Kind: EarlyExit, Main: true, Has: []string{"os . Exit ( 0 )", "syscall . Exit ( 0 )"}, With: []string{"func init ("},
+				Detail: "ends the process when the package is loaded"},
+			{Kind: NoTests, Main: true, Has: []string{"func TestMain ("}, Without: []string{". Run ("},
+				Detail: "defines TestMain, which runs no tests"},
+			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{"testing . Testing (", `"test.v"`},
+				Detail: "asks whether it runs under test"},
+		},
+		Canary: goCanary,
+		Home: func(file string) bool {
+			return path.Ext(file) == ".go" && !match.Within("/"+file, match.Foreign) && !hidden(file)
+		},
+	}
+}
+
+// hidden reports a path that the go program leaves out.
+func hidden(file string) bool {
+	return slices.ContainsFunc(strings.Split(file, "/"), func(part string) bool {
+		return strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")
+	})
+}
+
+// goExcluded reports a file that is part of no build on the systems that gates run on.
+func goExcluded(file string, text []byte) bool {
+	if hidden(file) || match.Within(file, "testdata") {
+		return true
+	}
+	line, expr := buildLine(text), constraint.Expr(nil)
+	if line != "" {
+		var err error
+		if expr, err = constraint.Parse(line); err != nil {
+			expr = nil // the go program refuses the file
+		}
+	}
+	for _, system := range []string{"linux", "darwin"} {
+		for _, machine := range []string{"amd64", "arm64"} {
+			tags := []string{system, machine, "unix", "cgo", "gc"}
+			ok := func(tag string) bool { return slices.Contains(tags, tag) || strings.HasPrefix(tag, "go1.") }
+			if (expr == nil || expr.Eval(ok)) && builtOn(file, tags) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// buildLine returns the build constraint before the package clause, or "".
+func buildLine(text []byte) string {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if constraint.IsGoBuild(string(line)) {
+			return string(line)
+		}
+		if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) {
+			break
+		}
+	}
+	return ""
+}
+
+// builtOn reports whether the ending of the file's name, such as _windows_test.go, fits the tags.
+func builtOn(file string, tags []string) bool {
+	const systems = " aix android darwin dragonfly freebsd illumos ios js linux netbsd openbsd plan9 solaris wasip1 windows " +
+		"386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x wasm "
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test"), "_")
+	for i, part := range parts {
+		if i > 0 && i >= len(parts)-2 && strings.Contains(systems, " "+part+" ") && !slices.Contains(tags, part) {
+			return false
+		}
+	}
+	return true
+}
+
+func goCanary(p Place) []Canary {
+	name := "main"
+	s := source{p.Text, golang().Syntax.lex(p.Text)}
+	if clause := compile([]string{"package =%"}).find(s); len(clause) > 0 {
+		name = string(s.tokens[clause[0].name].of(s.text))
+	}
+	return []Canary{{Path: p.Suffix + "_test.go", Content: []byte(`package ` + name + `
+
+import "testing"
+
+func TestX` + p.Suffix + `(t *testing.T) {
+	t.Fatal("` + p.message() + `")
+}
+`)}}
+}

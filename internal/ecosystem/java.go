@@ -1,0 +1,119 @@
+package ecosystem
+
+import (
+	"path"
+	"strings"
+)
+
+func java() Ecosystem {
+	return Ecosystem{
+		Name:    "java",
+		Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.xml"},
+		Tools: []Tool{
+			{Name: "gradle", Markers: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+				"gradlew"}},
+			{Name: "maven", Markers: []string{"pom.xml", "mvnw"}},
+			{Name: "ant", Markers: []string{"build.xml"}},
+		},
+		Groups: []Group{
+			{Role: Environment, First: true, Files: []string{".gradle/", "target/classes/", "target/test-classes/",
+				"build/classes/", "*.class"},
+				Reason: "is a result of a build, which stands for the code"},
+			{Role: Environment, First: true, Files: []string{"org/junit/", "org/testng/", "org/assertj/", "org/hamcrest/",
+				"org/mockito/", "junit/framework/", "kotlin/test/"}, Reason: "takes the place of a test library"},
+			{Role: TestConfig, First: true, Files: []string{"junit-platform.properties", "testng.xml", "testng.yaml",
+				"src/test/**/META-INF/services/*", "mockito-extensions/*", "logback-test.xml", "application-test.*"},
+				Reason: "configures Java test runners"},
+			{Role: Test, Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*IT.java", "*Test.kt",
+				"*Tests.kt", "*IT.kt", "*Spec.groovy", "*Test.groovy", "*Spec.scala", "*Test.scala", "*Suite.scala"},
+				Reason: "holds Java tests"},
+			{Role: Test, Files: []string{"src/test/", "src/*Test/", "src/it/", "src/testFixtures/"},
+				Reason: "belongs to Java tests"},
+			{Role: TestConfig, Files: []string{"checkstyle.xml", "checkstyle-*.xml", "pmd.xml", "spotbugs*.xml", "detekt.yml",
+				"ktlint*"},
+				Reason: "configures a check of Java code"},
+			{Role: Environment, Files: []string{".mvn/", "gradle.properties", "local.properties", ".sdkmanrc", ".java-version",
+				"init.gradle", "maven-settings.xml"}, Reason: "changes how Java tools run"},
+			{Role: Build, Files: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle",
+				"settings.gradle.kts", "*.gradle", "*.gradle.kts", "gradlew", "gradlew.bat", "mvnw", "mvnw.cmd", "gradle/",
+				"buildSrc/", "build-logic/", "build.xml", "build.sbt", "gradle.lockfile"}, Reason: "says how Java code is built"},
+		},
+		Runners: map[string][]string{
+			"gradle": {"build.gradle", "build.gradle.kts"}, "gradlew": {"build.gradle", "build.gradle.kts"},
+			"mvn": {"pom.xml"}, "mvnw": {"pom.xml"}, "ant": {"build.xml"}, "sbt": {"build.sbt"},
+		},
+		Interpreters: []string{"java"},
+		Sources:      []string{"*.java", "*.kt", "*.groovy", "*.scala"},
+		Syntax: Syntax{Spans: []Span{
+			{Open: "//", Close: "\n", Comment: true},
+			{Open: "/*", Close: "*/", Comment: true, Lines: true},
+			{Open: `"""`, Close: `"""`, Escape: true, Lines: true},
+			{Open: `"`, Close: `"`, Escape: true},
+			{Open: "'", Close: "'", Escape: true},
+		}},
+		Tests: []string{"@ Test", "@ ParameterizedTest", "@ RepeatedTest", "@ TestFactory", "@ TestTemplate", "@ Property",
+			"@ org . junit . Test", "@ org . junit . jupiter . api . Test", "public void =test* ( )"},
+		Skips: []string{"@ Disabled*", "@ Ignore", "@ EnabledIf*", "@ EnabledOn*", "@ EnabledFor*", "assume* (", "Assume . %",
+			"Assumptions . %", "enabled = false", "@ org . junit . Ignore", "@ org . junit . jupiter . api . Disabled"},
+		Assertions: []string{"assert* (", ". assert* (", "fail (", "verify (", ". fail (", "expectThrows (", "should* (",
+			"expectThat (", "expected = %"},
+		Main:      []string{"void main (", "fun main ("},
+		MainFiles: []string{"Main.java", "Main.kt"},
+		Shapes: []Shape{
+			{Kind: EarlyExit, Has: []string{"System . exit ( 0 )", ". halt ( 0 )", "exitProcess ( 0 )"},
+				Detail: "ends the process with success"},
+			{Kind: RunnerHook, Main: true, Has: []string{"implements TestExecutionExceptionHandler",
+				"implements ExecutionCondition", "implements InvocationInterceptor", "implements TestRule",
+				"implements IHookable", "implements IAnnotationTransformer", "implements TestWatcher"},
+				Detail: "changes which tests run or how they fail"},
+			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{`Class . forName ( "org.junit.Test"`,
+				`"org.junit.jupiter.api.Test"`, `"surefire.test.class.path"`, `"org.gradle.test.worker"`},
+				Detail: "asks whether it runs under test"},
+		},
+		Canary: javaCanary,
+	}
+}
+
+func javaCanary(p Place) []Canary {
+	ending := path.Ext(p.Beside)
+	if p.Beside == "" || ending != ".java" && ending != ".kt" {
+		return nil
+	}
+	class := strings.TrimSuffix(like(p.Beside, []string{"Test"}, "Checks"+p.Suffix,
+		"Tests"+ending, "TestCase"+ending, "Test"+ending, "IT"+ending, ending), ending)
+	s := source{p.Text, java().Syntax.lex(p.Text)}
+	end := ";\n"
+	if ending == ".kt" {
+		end = "\n"
+	}
+	head := ""
+	if clause := compile([]string{"package %"}).find(s); len(clause) > 0 {
+		name := ""
+		for i := clause[0].start + 1; i < len(s.tokens) && (s.tokens[i].kind == word || s.is(i, ".")) && !s.is(i, "import"); i++ {
+			name += string(s.tokens[i].of(s.text))
+		}
+		head = "package " + name + end + "\n"
+	}
+	mark, test := "    @Test\n", "org.junit.Test"
+	switch {
+	case s.has("org . junit . jupiter"):
+		test = "org.junit.jupiter.api.Test"
+	case s.has("org . testng"):
+		test = "org.testng.annotations.Test"
+	case s.has("kotlin . test"):
+		test = "kotlin.test.Test"
+	case !s.has("org . junit", "junit . framework"):
+		return nil // of another kind, such as Spock
+	}
+	extends := ""
+	if s.has("extends TestCase", "extends junit . framework . TestCase") && ending == ".java" { // JUnit 3
+		mark, test, extends = "", "junit.framework.TestCase", " extends TestCase"
+	}
+	head += "import " + test + end + "\n// ralph planted this test to see whether the checks notice a failing test.\n"
+	if ending == ".kt" {
+		return []Canary{{Path: class + ending, Content: []byte(head + "class " + class + " {\n" + mark +
+			"    fun testCanary() {\n        throw AssertionError(\"" + p.message() + "\")\n    }\n}\n")}}
+	}
+	return []Canary{{Path: class + ending, Content: []byte(head + "public class " + class + extends + " {\n" + mark +
+		"    public void testCanary() {\n        throw new AssertionError(\"" + p.message() + "\");\n    }\n}\n")}}
+}

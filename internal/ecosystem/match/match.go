@@ -1,0 +1,84 @@
+// Package match matches paths of a repository with patterns, for package ecosystem. It is pure.
+package match
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Any reports whether one of the patterns matches the path.
+//
+// A pattern is like a line of .gitignore: "*.mk" is a file in any folder, "tests/" all below a folder of that name,
+// "tests/*.rs" a file in such a folder, "spec/**/*.rb" one at any depth below it, and "/bin/" begins at the root.
+func Any(patterns []string, file string) bool {
+	folders := strings.Split(file, "/")
+	base := folders[len(folders)-1]
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if !strings.Contains(pattern, "/") { // most are
+			return ofName(pattern, base)
+		}
+		pattern, below := strings.CutSuffix(pattern, "/")
+		pattern, root := strings.CutPrefix(pattern, "/")
+		parts := strings.Split(pattern, "/")
+		for i := range folders {
+			if ofParts(parts, folders[i:], below) {
+				return true
+			}
+			if root {
+				break
+			}
+		}
+		return false
+	})
+}
+
+// ofParts matches the parts of a pattern; below says that they name a folder, and that more must follow.
+func ofParts(parts, folders []string, below bool) bool {
+	for i, part := range parts {
+		if part == "**" {
+			for j := i; j < len(folders); j++ {
+				if ofParts(parts[i+1:], folders[j:], below) {
+					return true
+				}
+			}
+			return false
+		}
+		if i >= len(folders) || !ofName(part, folders[i]) {
+			return false
+		}
+	}
+	if below {
+		return len(folders) > len(parts)
+	}
+	return len(folders) == len(parts)
+}
+
+// ofName matches a name with a pattern that has no more than stars: this is most of the work.
+func ofName(pattern, name string) bool {
+	i := strings.IndexByte(pattern, '*')
+	if i < 0 {
+		return pattern == name
+	}
+	begin, end := pattern[:i], pattern[i+1:]
+	if strings.IndexByte(end, '*') >= 0 {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+	return len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
+}
+
+// Foreign are folders of code that is not the repository's own, or not code.
+const Foreign = "node_modules vendor testdata fixtures .venv venv"
+
+// Within reports a path below a folder with one of the names.
+func Within(file, names string) bool {
+	for folder := range strings.SplitSeq(path.Dir(file), "/") {
+		for name := range strings.FieldsSeq(names) {
+			if folder == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package ecosystem
+
+import "strings"
+
+func php() Ecosystem {
+	return Ecosystem{
+		Name:    "php",
+		Markers: []string{"composer.json", "phpunit.xml", "phpunit.xml.dist", "artisan"},
+		Tools:   []Tool{{Name: "composer"}},
+		Groups: []Group{
+			{Role: Test, Files: []string{"*Test.php", "*_test.php", "*Cest.php", "*Spec.php"}, Reason: "holds PHP tests"},
+			{Role: Test, Files: []string{"tests/**/*.php", "test/**/*.php", "*.phpt"}, Reason: "belongs to PHP tests"},
+			{Role: TestConfig, Files: []string{"phpunit.xml*", "phpunit.dist.xml", "codeception.yml", "codeception.dist.yml",
+				"*.suite.yml", "behat.yml*", "phpspec.yml*", "tests/bootstrap.php", "tests/Pest.php", "tests/TestCase.php",
+				"infection.json*", ".phpunit.result.cache", ".phpunit.cache/"},
+				Reason: "configures PHP test runners"},
+			{Role: TestConfig, Files: []string{"phpstan.neon*", "phpstan-baseline.*", "psalm.xml*", "psalm-baseline.xml",
+				".php-cs-fixer*", ".php_cs*", "phpcs.xml*", "rector.php", "pint.json"}, Reason: "configures a check of PHP code"},
+			{Role: Environment, Files: []string{"php.ini", ".user.ini", ".php-version", "auth.json"},
+				Reason: "changes how PHP runs"},
+			{Role: Build, Files: []string{"composer.json", "composer.lock", "artisan", "symfony.lock"},
+				Reason: "says how PHP code is built"},
+		},
+		Runners: map[string][]string{
+			"composer": {"composer.json"}, "phpunit": {"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"},
+			"pest": {"phpunit.xml", "tests/Pest.php"},
+		},
+		Interpreters: []string{"php"},
+		Sources:      []string{"*.php"},
+		Syntax: Syntax{Heredocs: true, Spans: []Span{
+			{Open: "//", Close: "\n", Comment: true},
+			{Open: "#", Close: "\n", Comment: true, Not: "["}, // #[ begins an attribute
+			{Open: "/*", Close: "*/", Comment: true, Lines: true},
+			{Open: `"`, Close: `"`, Escape: true, Lines: true},
+			{Open: "'", Close: "'", Escape: true, Lines: true},
+		}},
+		Tests: []string{"function =test* (", "# [ Test ]", `it ( ="`, `test ( ="`},
+		Skips: []string{"markTestSkipped (", "markTestIncomplete (", "- > skip (", "- > todo (", "# [ Requires*",
+			"# [ DoesNotPerformAssertions"},
+		Focus: []string{"- > only ("},
+		Assertions: []string{"assert* (", "expect (", "fail (", "expectException* (", "shouldReturn (", "- > expects (",
+			"throw new"},
+		MainFiles: []string{"bin/**/*.php", "artisan"},
+		Shapes: []Shape{
+			{Kind: EarlyExit, Has: []string{"exit ( 0 )", "exit ( )", "exit ;", "die ( )", "die ;", "die ( 0 )", "exit 0"},
+				Detail: "ends the process with success"},
+			{Kind: EarlyExit, Main: true, Has: []string{"register_shutdown_function ("},
+				Detail: "takes part in how the process ends"},
+			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{`"PHPUNIT_COMPOSER_INSTALL"`,
+				"PHPUNIT_COMPOSER_INSTALL", `"__PHPUNIT_PHAR__"`, "runningUnitTests ("},
+				Detail: "asks whether it runs under test"},
+		},
+		Canary: phpCanary,
+	}
+}
+
+func phpCanary(p Place) []Canary {
+	if p.Beside == "" {
+		return nil
+	}
+	class := strings.TrimSuffix(like(p.Beside, nil, "Checks"+p.Suffix, "Test.php", "_test.php", ".php"), ".php")
+	s := source{p.Text, php().Syntax.lex(p.Text)}
+	if !s.has("extends %") && s.has(`it ( "`, `test ( "`) { // Pest
+		return []Canary{{Path: class + ".php",
+			Content: []byte("<?php\n\ntest('" + p.Suffix + `', function () {
+    throw new \RuntimeException('` + p.message() + `');
+});
+`)}}
+	}
+	space := ""
+	if clause := compile([]string{"namespace %"}).find(s); len(clause) > 0 {
+		first := s.tokens[clause[0].start+1]
+		rest, _, _ := strings.Cut(string(s.text[first.start:]), ";")
+		if !strings.ContainsAny(rest, "{\n\"' ") {
+			space = "namespace " + rest + ";\n\n"
+		}
+	}
+	return []Canary{{Path: class + ".php",
+		Content: []byte("<?php\n\n" + space + "final class " + class + ` extends \PHPUnit\Framework\TestCase
+{
+    public function testIt(): void
+    {
+        throw new \RuntimeException('` + p.message() + `');
+    }
+}
+`)}}
+}

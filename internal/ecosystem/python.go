@@ -1,0 +1,136 @@
+package ecosystem
+
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+func python() Ecosystem {
+	return Ecosystem{
+		Name: "python",
+		Markers: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "tox.ini", "noxfile.py",
+			"uv.lock", "poetry.lock", "manage.py", "environment.yml"},
+		Tools: []Tool{
+			{Name: "uv", Markers: []string{"uv.lock", "uv.toml"}},
+			{Name: "poetry", Markers: []string{"poetry.lock", "poetry.toml"}},
+			{Name: "pdm", Markers: []string{"pdm.lock"}},
+			{Name: "pipenv", Markers: []string{"Pipfile", "Pipfile.lock"}},
+			{Name: "pip"},
+		},
+		Groups: []Group{
+			{Role: Environment, First: true, Files: []string{".venv/", "venv/", "site-packages/", "__pycache__/", "*.pyc",
+				"*.pyd", ".tox/", ".nox/", "__pypackages__/"},
+				Reason: "is code that tests load in the place of installed or compiled modules"},
+			{Role: Environment, First: true, Files: []string{".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/"},
+				Reason: "is a cache, whose results stand for checks"},
+			{Role: Test, Files: []string{"test_*.py", "*_test.py", "tests.py", "test.py"}, Reason: "holds Python tests"},
+			{Role: TestConfig, Files: []string{"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "tox.toml",
+				"setup.cfg", "pyproject.toml", "noxfile.py", "nose.cfg", ".noserc", "unittest.cfg", ".coveragerc", "behave.ini",
+				".stestr.conf", ".testr.conf"},
+				Reason: "configures Python test runners"},
+			{Role: TestConfig, Files: []string{".flake8", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", ".pylintrc",
+				"pylintrc", "pyrightconfig.json", ".isort.cfg", ".bandit"}, Reason: "configures a check of Python code"},
+			{Role: Environment, Files: []string{"sitecustomize.py", "usercustomize.py", "*.pth", "pip.conf", ".python-version",
+				"pyvenv.cfg", "*.egg-info/", "*.dist-info/", "*._pth"}, Reason: "changes what Python runs or loads"},
+			{Role: Build, Files: []string{"setup.py", "requirements*.txt", "requirements/*.txt", "constraints*.txt", "Pipfile",
+				"Pipfile.lock", "poetry.lock", "poetry.toml", "uv.lock", "uv.toml", "pdm.lock", "MANIFEST.in",
+				"environment.yml", "hatch.toml", "manage.py"},
+				Reason: "says how Python code is built"},
+		},
+		Runners: map[string][]string{
+			"tox": {"tox.ini"}, "nox": {"noxfile.py"}, "invoke": {"tasks.py"}, "poe": {"pyproject.toml"}, "hatch": {"hatch.toml"},
+		},
+		Interpreters: []string{"python", "python3", "pypy3"},
+		Shadows: Shadows{
+			Ending:   ".py",
+			Test:     strings.Fields(pythonTest),
+			Standard: strings.Fields(pythonStandard),
+			Roots:    []string{"src", "lib", "test", "tests"},
+		},
+		Sources: []string{"*.py", "*.pyi"},
+		Syntax: Syntax{Spans: []Span{
+			{Open: "#", Close: "\n", Comment: true},
+			{Open: `"""`, Close: `"""`, Escape: true, Lines: true},
+			{Open: "'''", Close: "'''", Escape: true, Lines: true},
+			{Open: `"`, Close: `"`, Escape: true},
+			{Open: "'", Close: "'", Escape: true},
+		}},
+		Body:  Indent,
+		Tests: []string{"def =test* ("},
+		Skips: []string{"@ pytest . mark . skip*", "@ pytest . mark . xfail", "@ mark . skip*", "@ mark . xfail",
+			"@ unittest . skip*", "@ skip*", "@ xfail", "@ unittest . expectedFailure", "@ expectedFailure", "pytest . skip (",
+			"pytest . xfail (", "pytest . importorskip (", "self . skipTest (", "raise SkipTest", "raise unittest . SkipTest",
+			"pytestmark =", "__test__ = False", "collect_ignore", "collect_ignore_glob", "marks = pytest . mark . skip*",
+			"marks = pytest . mark . xfail"},
+		Assertions: []string{"assert", ". assert* (", "assert_* (", "self . fail (", "pytest . raises (", "pytest . fail (",
+			"pytest . warns (", "raise AssertionError"},
+		Main:      []string{`__name__ = = "__main__"`},
+		MainFiles: []string{"__main__.py", "manage.py", "setup.py", "bin/**/*.py", "scripts/**/*.py"},
+		Shapes: []Shape{
+			{Kind: EarlyExit, Has: []string{"sys . exit ( 0 )", "sys . exit ( )", "exit ( 0 )", "quit ( 0 )", "exit ( )",
+				"quit ( )", "raise SystemExit ( 0 )", "SystemExit ( )"}, Detail: "ends the process with success"},
+			{Kind: EarlyExit, Main: true, Has: []string{"os . _exit (", "_exit ( 0 )", "atexit . register (", "os . abort (",
+				"os . exec* (", "os . kill ( os . getpid"}, Detail: "ends the process past its usual end"},
+			{Kind: NoTests, Main: true, Has: []string{"def load_tests (", "load_tests ="}, Without: []string{". addTest*",
+				". loadTests*", ". discover (", "return tests", "return standard_tests"},
+				Detail: "defines load_tests, which chooses no tests"},
+			{Kind: RunnerHook, Main: true, Has: []string{"def pytest_collection_modifyitems (", "def pytest_collect_file (",
+				"def pytest_ignore_collect (", "def pytest_pycollect* (", "def pytest_runtest* (", "def pytest_pyfunc_call (",
+				"def pytest_sessionfinish (", "def pytest_exception_interact (", "def pytest_assert* (", ". exitstatus =",
+				"collect_ignore =", "collect_ignore_glob =", "unittest . TestCase . % ="},
+				Detail: "changes which tests run or how they end"},
+			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{`"PYTEST_CURRENT_TEST"`, `"PYTEST_VERSION"`,
+				`"pytest" in sys`, `"unittest" in sys`, `"_pytest" in sys`, `"pytest" not in sys`, `"unittest" not in sys`,
+				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
+		},
+		Canary: pythonCanary,
+		// A package of tests, or the root, where the tests of small projects stand.
+		Home: func(file string) bool {
+			return match.Any([]string{"/test/__init__.py", "/tests/__init__.py", "/pyproject.toml", "/setup.py", "/setup.cfg"},
+				file)
+		},
+	}
+}
+
+// pythonTest are the modules of test libraries.
+const pythonTest = "unittest pytest _pytest doctest mock nose nose2 pluggy iniconfig hypothesis coverage tox nox behave " +
+	"twisted xdist pytest_cov pytest_asyncio testtools subunit"
+
+// pythonStandard are the modules of the standard library of Python 3.11, for 3.12 and later a few more than there are.
+const pythonStandard = `
+abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cProfile
+calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser
+contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils
+doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools
+gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http idlelib imaplib imghdr imp
+importlib inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal
+math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode
+operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath
+pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib
+resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket
+socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess
+sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit tkinter
+token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu
+uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib
+zoneinfo
+`
+
+func pythonCanary(p Place) []Canary {
+	beside := p.Beside
+	if beside == "" {
+		beside = "test_.py"
+	}
+	name := like(beside, []string{"test_"}, p.Suffix, "_test.py", ".py")
+	if !match.Any([]string{"test_*.py", "*_test.py"}, name) {
+		name = "test_" + p.Suffix + ".py" // beside tests.py
+	}
+	// Both runners find it, and no method of a library decides whether it fails.
+	return []Canary{{Path: name, Content: []byte(`import unittest
+
+
+class TestX` + p.Suffix + `(unittest.TestCase):
+    def test_it(self):
+        raise AssertionError("` + p.message() + `")
+`)}}
+}

@@ -1,0 +1,145 @@
+package ecosystem_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+)
+
+func TestRoleOf(t *testing.T) {
+	t.Parallel()
+	for role, files := range map[ecosystem.Role]string{
+		ecosystem.None: `main.go pkg/calc.go README.md src/app.ts src/calc.py docs/index.md pkg/testing.go src/app/json.py
+			types/index.d.ts src/contest.js latest.py internal/attest/a.go app/vendor.go pkg/unittest.go`,
+		ecosystem.Test: `calc_test.go pkg/testdata/go.mod pkg/testdata/a/b.json test_calc.py pkg/calc_test.py tests/data.json
+			src/app.test.ts src/app.spec.js src/__tests__/app.js src/__snapshots__/a.snap test/run.js web/spec/models/user.js
+			tests/fixtures/package.json out.golden e2e/login.ts a/b/testdata/Makefile`,
+		ecosystem.TestConfig: `conftest.py a/b/conftest.py tests/conftest.py pytest.ini tox.ini setup.cfg pyproject.toml jest.config.js
+			jest.config.integration.ts web/vitest.config.mts .mocharc.yml karma.conf.js .golangci.yml .eslintrc.json __mocks__/fs.js
+			vite.config.ts .coveragerc`,
+		ecosystem.Environment: `.env .env.test web/.env sitecustomize.py go.work .npmrc unittest.py tests/unittest.py pytest.py pytest/__init__.py
+			src/json.py json/__init__.py node_modules/left-pad/index.js vendor/github.com/x/y/y.go .gitattributes x.pth
+			__pycache__/calc.cpython-311.pyc .pytest_cache/v/cache/lastfailed node_modules/x/x.test.js vendor/x/x_test.go .venv/lib/a.py
+			.tool-versions .turbo/cache/1.tar`,
+		ecosystem.Build: `Makefile lib/rules.mk package.json web/package-lock.json go.mod go.sum Dockerfile requirements-dev.txt setup.py
+			CMakeLists.txt justfile Taskfile.yml tsconfig.json pnpm-lock.yaml uv.lock build/Dockerfile.test`,
+	} {
+		for file := range strings.FieldsSeq(files) {
+			got, reason := ecosystem.RoleOf(file, nil)
+			if got != role || (reason == "") != (role == ecosystem.None) {
+				t.Errorf("%s is %q (%s), want %q", file, got, reason, role)
+			}
+		}
+	}
+}
+
+func TestRoleOfGate(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		gate, file string
+		want       ecosystem.Role
+	}{
+		{"./scripts/test.sh", "scripts/test.sh", ecosystem.GateScript},
+		{"./scripts/test.sh --fast", "scripts/lint.sh", ecosystem.None},
+		{"sh ci/check", "ci/check", ecosystem.GateScript},
+		{"sh check", "check", ecosystem.GateScript},
+		{"bash -c './ci/check && true'", "ci/check", ecosystem.GateScript},
+		{"python tools/run.py", "tools/run.py", ecosystem.GateScript},
+		{"python3 -m tools.run", "tools/run.py", ecosystem.GateScript},
+		{"python3 -m tools", "tools/__main__.py", ecosystem.GateScript},
+		{"make -f ci/x.mk test", "ci/x.mk", ecosystem.GateScript},
+		{"make test", "Makefile", ecosystem.GateScript},
+		{"make test", "sub/Makefile", ecosystem.Build},
+		{"make -C sub test", "sub/Makefile", ecosystem.GateScript},
+		{"cd web && npm test", "web/package.json", ecosystem.GateScript},
+		{"npm run check", "package.json", ecosystem.GateScript},
+		{"go test ./...", "package.json", ecosystem.Build},
+		{"cd a && cd b && ./run.sh", "a/b/run.sh", ecosystem.GateScript},
+		{"FOO=bar ./run.sh>out", "run.sh", ecosystem.GateScript},
+		{"npx jest --config=ci/jest.json", "ci/jest.json", ecosystem.GateScript},
+		{"npm test", "test", ecosystem.None},
+		{"go test ./...", "go", ecosystem.None},
+		{"../outside.sh /etc/passwd", "outside.sh", ecosystem.None},
+		{"just ci", "justfile", ecosystem.GateScript},
+		{"tox -e py", "tox.ini", ecosystem.GateScript},
+		{"go run ./tools/check.go", "tools/check.go", ecosystem.GateScript},
+		{"bash ci/*.sh", "ci/new.sh", ecosystem.GateScript},
+		{"./ci/*-check", "ci/new-check", ecosystem.GateScript},
+		{"cd web && for f in ci/*.sh lib/**/*.sh; do sh -e \"$f\"; done", "web/lib/a/b.sh", ecosystem.GateScript},
+		{"for f in spec/?.sh; do if ! ./\"${f}\"; then exit 1; fi; done", "spec/a.sh", ecosystem.GateScript},
+		{"for f in src/*.js; do node --check \"$f\"; done", "src/a.js", ecosystem.None},
+		{"for f in src/*.sh; do shellcheck ${f}; done; bash -n src/*.sh", "src/a.sh", ecosystem.None},
+		{"eslint src/*.js && prettier --check *.md", "src/a.js", ecosystem.None},
+		{"make -fci/rules", "ci/rules", ecosystem.GateScript},
+		{". \"$PWD/ci/env\"", "ci/env", ecosystem.GateScript},
+		{"cd a; cd b; cd c; cd d; cd e; cd f; ./x.sh", "a/b/c/d/e/f/x.sh", ecosystem.None}, // the folders are bounded
+	}
+	for _, tt := range tests {
+		if got, _ := ecosystem.RoleOf(tt.file, []string{tt.gate}); got != tt.want {
+			t.Errorf("%s with the gate %q is %q, want %q", tt.file, tt.gate, got, tt.want)
+		}
+	}
+}
+
+func TestRecognise(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ files, want string }{
+		{"README.md main.c", ""},
+		{"go.mod main.go", "go(go)"},
+		{"a/b/go.mod", "go(go)"},
+		{"a/b/c/go.mod", ""},
+		{"node_modules/x/package.json testdata/go.mod vendor/x/Cargo.toml", ""},
+		{"package.json", "javascript(npm)"},
+		{"package.json pnpm-lock.yaml", "javascript(pnpm)"},
+		{"web/package.json web/yarn.lock", "javascript(yarn)"},
+		{"pyproject.toml", "python(pip)"},
+		{"pyproject.toml uv.lock", "python(uv)"},
+		{"pyproject.toml poetry.lock", "python(poetry)"},
+		{"requirements-dev.txt", "python(pip)"},
+		{"Makefile go.mod web/package.json web/package-lock.json", "go(go) javascript(npm) generic(make)"},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, e := range ecosystem.Recognise(strings.Fields(tt.files)) {
+			var tools []string
+			for _, tool := range e.Tools {
+				tools = append(tools, tool.Name)
+			}
+			got = append(got, e.Name+"("+strings.Join(tools, ",")+")")
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", tt.files, got, tt.want)
+		}
+	}
+}
+
+// Each ecosystem is complete enough to be shown, and no two have one name.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, e := range ecosystem.All() {
+		if e.Name == "" || len(e.Markers) == 0 || len(e.Tools) == 0 || len(e.Groups) == 0 || len(e.Sources) == 0 || slices.Contains(names, e.Name) {
+			t.Errorf("%s is not complete", e.Name)
+		}
+		if e.Canary != nil && (len(e.Tests) == 0 || len(e.Assertions) == 0 || len(e.Skips) == 0) {
+			t.Errorf("%s plants tests and counts none", e.Name)
+		}
+		names = append(names, e.Name)
+	}
+}
+
+// A file that a gate line only looks at is no script of the gate.
+func TestFilesThatAGateLooksAt(t *testing.T) {
+	t.Parallel()
+	gate := []string{"test -f hello.txt && ! grep -q x src/a.txt; sh ci/run.sh", "if [ -e other.txt ]; then ./check.py; fi"}
+	for file, want := range map[string]ecosystem.Role{
+		"hello.txt": ecosystem.None, "src/a.txt": ecosystem.None, "other.txt": ecosystem.None,
+		"ci/run.sh": ecosystem.GateScript, "check.py": ecosystem.GateScript,
+	} {
+		if got, why := ecosystem.RoleOf(file, gate); got != want {
+			t.Errorf("%s is a %s (%s), want %s", file, got, why, want)
+		}
+	}
+}

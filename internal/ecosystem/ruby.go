@@ -1,0 +1,85 @@
+package ecosystem
+
+func ruby() Ecosystem {
+	return Ecosystem{
+		Name:    "ruby",
+		Markers: []string{"Gemfile", "gems.rb", "*.gemspec", "Rakefile"},
+		Tools:   []Tool{{Name: "bundler", Markers: []string{"Gemfile", "gems.rb"}}, {Name: "gem"}},
+		Groups: []Group{
+			{Role: Test, Files: []string{"*_spec.rb", "*_test.rb", "test_*.rb"}, Reason: "holds Ruby tests"},
+			{Role: Test, Files: []string{"spec/**/*.rb", "spec/**/*.yml", "test/**/*.rb", "features/"},
+				Reason: "belongs to Ruby tests"},
+			{Role: TestConfig, Files: []string{".rspec", ".rspec-local", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
+				".simplecov", "cucumber.yml", "spec/support/**/*.rb", "test/support/**/*.rb", ".minitest.rb"},
+				Reason: "configures Ruby test runners"},
+			{Role: TestConfig, Files: []string{".rubocop.yml", ".rubocop_todo.yml", ".standard.yml", "sorbet/config"},
+				Reason: "configures a check of Ruby code"},
+			{Role: Environment, Files: []string{".bundle/", ".ruby-version", ".ruby-gemset", ".irbrc", ".rbenv-vars",
+				"lib/rspec.rb", "lib/minitest.rb", "lib/minitest/", "lib/rspec/", "lib/test/unit.rb"},
+				Reason: "changes what Ruby loads"},
+			{Role: Build, Files: []string{"Rakefile", "rakefile", "Rakefile.rb", "*.rake", "Gemfile", "Gemfile.lock", "gems.rb",
+				"gems.locked", "*.gemspec", "Guardfile", "config.ru", "bin/rails", "bin/rspec", "bin/rake", "bin/test"},
+				Reason: "says how Ruby code is built"},
+		},
+		Runners:      map[string][]string{"rake": {"Rakefile"}, "rspec": {".rspec"}, "bundle": {"Gemfile"}},
+		Interpreters: []string{"ruby"},
+		Sources:      []string{"*.rb", "*.rake", "Rakefile"},
+		Syntax: Syntax{Heredocs: true, Regexps: true, Spans: []Span{
+			{Open: "\n=begin", Close: "\n=end", Comment: true, Lines: true},
+			{Open: "#", Close: "\n", Comment: true, Apart: true},
+			{Open: `"`, Close: `"`, Escape: true, Lines: true},
+			{Open: "'", Close: "'", Escape: true, Lines: true},
+		}},
+		Body: End,
+		Tests: []string{`it ="`, `it ( ="`, `specify ="`, `scenario ="`, `example ="`, `test ="`, `should ="`, "it {", "it do",
+			`xit ="`, `fit ="`, `xit ( ="`, `fit ( ="`, `xspecify ="`, `pending ="`, "def =test_*"},
+		Skips: []string{"xit", "xdescribe", "xcontext", "xspecify", "xscenario", "pending", "skip", "omit"},
+		Focus: []string{"fit", "fdescribe", "fcontext", "fspecify", ", : focus", ", focus : true"},
+		Assertions: []string{"expect (", "expect {", "expect do", "assert*", "refute*", "flunk", ". must_*", ". wont_*",
+			". should", "is_expected ."},
+		Main:      []string{"__FILE__ = = $ 0", "$ 0 = = __FILE__", "$ PROGRAM_NAME = = __FILE__"},
+		MainFiles: []string{"bin/**/*.rb", "exe/**/*.rb", "Rakefile", "*.rake"},
+		Shapes: []Shape{
+			{Kind: EarlyExit, Has: []string{"exit ( 0 )", "exit 0", "exit ( true )", "exit true"},
+				Detail: "ends the process with success"},
+			{Kind: EarlyExit, Main: true, Has: []string{"exit !", "at_exit {", "at_exit do"},
+				Detail: "takes part in how the process ends"},
+			{Kind: RunnerHook, Main: true, Roles: []Role{TestConfig, Test}, Has: []string{"config . around",
+				"config . filter_run_excluding", "filter_run_excluding", "filter_run_when_matching", "failure_exit_code =",
+				"config . filter_run"},
+				Detail: "changes which tests run or how they fail"},
+			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{"defined ? ( RSpec", "defined ? ( Minitest",
+				"defined ? RSpec", "defined ? Minitest"},
+				Detail: "asks whether it runs under test"},
+		},
+		Canary: rubyCanary,
+	}
+}
+
+func rubyCanary(p Place) []Canary {
+	if p.Beside == "" {
+		return nil
+	}
+	name := like(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
+	s := source{p.Text, ruby().Syntax.lex(p.Text)}
+	class, library := "Minitest::Test", "minitest/autorun"
+	switch {
+	case s.has("Test : : Unit"):
+		class, library = "Test::Unit::TestCase", "test/unit"
+	case !s.has("Minitest", `"minitest/autorun"`, "ActiveSupport", "def test_*"):
+		return []Canary{{Path: name, Content: []byte(`RSpec.describe "` + p.Suffix + `" do
+  it "fails" do
+    raise "` + p.message() + `"
+  end
+end
+`)}}
+	}
+	return []Canary{{Path: name, Content: []byte(`require "` + library + `"
+
+class TestX` + p.Suffix + ` < ` + class + `
+  def test_it
+    raise "` + p.message() + `"
+  end
+end
+`)}}
+}

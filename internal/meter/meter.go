@@ -1,0 +1,129 @@
+// Package meter reads the token usage that a model service states in its answer, while the answer passes a proxy. It knows
+// the shapes of Anthropic (also as Bedrock and Vertex serve it), OpenAI (responses and chat completions), Gemini and
+// Bedrock's Converse, as one JSON document, as server-sent events and as AWS event stream.
+//
+// A proxy of the egress calls it. An Answer is not safe for concurrent use; separate answers are independent. The body is
+// hostile data: what is malformed or too long is skipped, and what is kept in memory is bounded.
+package meter
+
+import (
+	"bytes"
+	"mime"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// maxPart is the largest part of a body that is read: an event, a frame, or a member or element of a JSON document.
+const maxPart = 8 << 20
+
+// Answer counts the tokens of one response.
+type Answer struct {
+	decode  func(p []byte) // nil until the first byte that is not white space
+	stated  stated
+	model   string // as the request's path names it
+	binary  bool
+	skipped bool
+
+	part  part // of a document or a frame; the line of an event stream
+	data  part // of one server-sent event
+	lines int  // of data
+
+	depth           int
+	object          bool  // the outermost value of the document is an object
+	text, backslash bool  // inside a string of the document; behind its backslash
+	drop            int64 // bytes of a frame that is too long
+}
+
+// New returns a counter for one response. contentType is the response's header; path the request's URL path. The body has
+// to be written as it is without a Content-Encoding.
+func New(contentType, path string) *Answer {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return &Answer{model: modelOf(path), binary: kind == "application/vnd.amazon.eventstream"}
+}
+
+// Write gets the body piece by piece, in any cuts. It never fails, never blocks, and holds bounded memory.
+func (a *Answer) Write(p []byte) (int, error) {
+	n := len(p)
+	if a.decode == nil {
+		if p = bytes.TrimLeft(p, " \t\r\n"); len(p) == 0 {
+			return n, nil
+		}
+		a.decode = a.decoder(p[0])
+	}
+	a.decode(p)
+	return n, nil
+}
+
+// decoder returns the reader of a body. Services mix up the types of text, but the first byte tells them apart.
+func (a *Answer) decoder(first byte) func([]byte) {
+	switch {
+	case a.binary:
+		return a.frames
+	case first == '{' || first == '[':
+		return a.document
+	default:
+		return a.events
+	}
+}
+
+// Usage is what the answer has stated so far, and the model it named; else the one that the request's path names. seen is
+// false when it stated none. A count that was stated more than once is the largest. Usage reads nothing: it is cheap.
+func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
+	u, seen = a.stated.usage()
+	if model = string(a.stated.Model); model == "" {
+		model = a.model
+	}
+	return u, model, seen
+}
+
+// Skipped reports whether a part of the answer was too long, or not of its format, so that usage may have been missed.
+func (a *Answer) Skipped() bool { return a.skipped }
+
+// modelOf returns the model that a request's path names: .../model/MODEL/invoke of Bedrock, .../models/MODEL:generateContent
+// of Gemini and Vertex; "" for others.
+func modelOf(path string) string {
+	name := ""
+	if _, rest, ok := strings.Cut(path, "/model/"); ok {
+		name = rest[:max(strings.LastIndexByte(rest, '/'), 0)]
+	} else if i := strings.LastIndex(path, "/models/"); i >= 0 {
+		rest := path[i+len("/models/"):]
+		name = rest[:max(strings.LastIndexByte(rest, ':'), 0)]
+	}
+	if !isModel(name) {
+		return ""
+	}
+	return name
+}
+
+// isModel reports whether a text can be a model's name: short, and safe to print.
+func isModel(name string) bool {
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 256
+}
+
+// part is a piece of the body that is collected until it is whole.
+type part struct {
+	bytes []byte
+	over  bool // it was longer than maxPart; the bytes are gone
+}
+
+func (p *part) add(b []byte) {
+	if p.over || len(p.bytes)+len(b) > maxPart {
+		p.over, p.bytes = true, nil
+		return
+	}
+	p.bytes = append(p.bytes, b...)
+}
+
+// reset begins a new part. A large buffer is freed: answers may be slow and many.
+func (p *part) reset() {
+	if cap(p.bytes) > 64<<10 {
+		p.bytes = nil
+	}
+	p.bytes, p.over = p.bytes[:0], false
+}

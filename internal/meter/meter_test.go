@@ -1,0 +1,474 @@
+package meter
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+const (
+	sse    = "text/event-stream; charset=utf-8"
+	js     = "application/json"
+	frames = "application/vnd.amazon.eventstream"
+)
+
+// fake is text of a model that looks like usage.
+const fake = `{\"usage\":{\"input_tokens\":999999,\"output_tokens\":999999,\"prompt_tokens\":999999},\"usageMetadata\":{\"promptTokenCount\":999999}}`
+
+// fakeData is the same as data of a tool.
+const fakeData = `{"usage":{"input_tokens":999999,"inputTokens":999999},"usageMetadata":{"promptTokenCount":999999},"model":"x"}`
+
+const anthropicStream = `event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[],"stop_reason":null,"usage":{"input_tokens":1200,"cache_creation_input_tokens":300,"cache_read_input_tokens":800,"cache_creation":{"ephemeral_5m_input_tokens":300,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":` + fakeData + `}}
+
+event: ping
+data: {"type":"ping"}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + fake + `"}}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":1200,"cache_creation_input_tokens":300,"cache_read_input_tokens":800,"output_tokens":42}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+`
+
+const anthropicJSON = `{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"` + fake +
+	`"},{"type":"tool_use","id":"t","name":"n","input":` + fakeData + `}],"stop_reason":"end_turn","stop_sequence":null,` +
+	`"usage":{"input_tokens":1200,"output_tokens":42,"cache_creation_input_tokens":300,"cache_read_input_tokens":800}}`
+
+const responsesUsage = `"usage":{"input_tokens":2000,"input_tokens_details":{"cached_tokens":800},"output_tokens":42,` +
+	`"output_tokens_details":{"reasoning_tokens":7},"total_tokens":2042}`
+
+const responsesStream = `event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"gpt-5.1-codex","output":[],"usage":null}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","sequence_number":1,"delta":"` + fake + `"}
+
+event: response.%[1]s
+data: {"type":"response.%[1]s","sequence_number":2,"response":{"id":"resp_1","object":"response","status":"%[1]s","model":"gpt-5.1-codex","output":[{"type":"message","content":[{"type":"output_text","text":"` + fake + `"}]},` + fakeData + `],` + responsesUsage + `}}
+
+`
+
+const chatUsage = `"usage":{"prompt_tokens":2000,"completion_tokens":42,"total_tokens":2042,"prompt_tokens_details":{"cached_tokens":800,"audio_tokens":0}}`
+
+const chatStream = `data: {"id":"c","object":"chat.completion.chunk","model":"gpt-4.1-mini","choices":[{"index":0,"delta":{"content":"` + fake + `"},"finish_reason":null}],"usage":null}
+
+data: {"id":"c","object":"chat.completion.chunk","model":"gpt-4.1-mini","choices":[],` + chatUsage + `}
+
+data: [DONE]
+
+`
+
+// geminiAnswer is one piece of a streamed answer; its counts grow.
+func geminiAnswer(candidates int) string {
+	return fmt.Sprintf(`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"%s"},{"functionCall":{"args":%s}}]}}],`+
+		`"usageMetadata":{"promptTokenCount":2000,"candidatesTokenCount":%d,"thoughtsTokenCount":10,"toolUsePromptTokenCount":5,`+
+		`"totalTokenCount":2000,"cachedContentTokenCount":800},"modelVersion":"gemini-2.5-pro"}`, fake, fakeData, candidates)
+}
+
+const converseUsage = `"usage":{"inputTokens":1200,"outputTokens":42,"totalTokens":2342,"cacheReadInputTokens":800,"cacheWriteInputTokens":300}`
+
+// bedrockFrames makes an event stream of payloads.
+func bedrockFrames(tb testing.TB, payloads ...string) string {
+	tb.Helper()
+	var out bytes.Buffer
+	for _, payload := range payloads {
+		err := eventstream.NewEncoder().Encode(&out, eventstream.Message{
+			Headers: eventstream.Headers{
+				{Name: ":message-type", Value: eventstream.StringValue("event")},
+				{Name: ":event-type", Value: eventstream.StringValue("chunk")},
+			},
+			Payload: []byte(payload),
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.String()
+}
+
+// bedrockChunks makes the event stream in which InvokeModel serves a model's events.
+func bedrockChunks(tb testing.TB, stream string) string {
+	tb.Helper()
+	var payloads []string
+	for line := range strings.Lines(stream) {
+		if event, ok := strings.CutPrefix(line, "data: "); ok {
+			payload, err := json.Marshal(map[string]string{"bytes": base64.StdEncoding.EncodeToString([]byte(event)), "p": "abcdef"})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			payloads = append(payloads, string(payload))
+		}
+	}
+	return bedrockFrames(tb, payloads...)
+}
+
+type example struct {
+	name, kind, path, body string
+	want                   agents.Usage
+	model                  string
+}
+
+func examples(tb testing.TB) []example {
+	anthropic := agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}
+	openai := agents.Usage{Input: 1200, Output: 42, CacheRead: 800}
+	google := agents.Usage{Input: 1205, Output: 52, CacheRead: 800}
+	const bedrockPath = "/model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/"
+	return []example{
+		{"anthropic stream", sse, "/v1/messages", anthropicStream, anthropic, "claude-sonnet-4-5-20250929"},
+		{"anthropic stream with CRLF", sse, "/v1/messages", strings.ReplaceAll(anthropicStream, "\n", "\r\n"), anthropic, "claude-sonnet-4-5-20250929"},
+		{"anthropic stream without a type", "", "/v1/messages", anthropicStream, anthropic, "claude-sonnet-4-5-20250929"},
+		{"anthropic", js, "/v1/messages", anthropicJSON, anthropic, "claude-opus-4-6"},
+		{"anthropic, indented", js, "/v1/messages", indent(tb, anthropicJSON), anthropic, "claude-opus-4-6"},
+		{"anthropic, as a stream", sse, "/v1/messages", anthropicJSON, anthropic, "claude-opus-4-6"},
+		{"responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "completed"), openai, "gpt-5.1-codex"},
+		{"incomplete responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "incomplete"), openai, "gpt-5.1-codex"},
+		{"failed responses stream", sse, "/v1/responses", fmt.Sprintf(responsesStream, "failed"), openai, "gpt-5.1-codex"},
+		{
+			"responses", js, "/v1/responses",
+			`{"id":"r","model":"gpt-5.1-codex","output":[{"type":"message","content":[{"type":"output_text","text":"` + fake + `"}]}],` + responsesUsage + `,"metadata":{}}`,
+			openai, "gpt-5.1-codex",
+		},
+		{
+			"responses with a cache write", js, "/v1/responses",
+			`{"model":"gpt-6-sol","usage":{"input_tokens":2000,"input_tokens_details":{"cached_tokens":800,"cache_write_tokens":200},"output_tokens":42}}`,
+			agents.Usage{Input: 1000, Output: 42, CacheRead: 800, CacheWrite: 200}, "gpt-6-sol",
+		},
+		{"chat stream", sse, "/v1/chat/completions", chatStream, openai, "gpt-4.1-mini"},
+		{
+			"chat", js, "/v1/chat/completions",
+			`{"id":"c","object":"chat.completion","model":"gpt-4.1-mini","choices":[{"message":{"content":"` + fake + `"}}],` + chatUsage + `}`,
+			openai, "gpt-4.1-mini",
+		},
+		{"gemini", js, "/v1beta/models/gemini-2.5-pro:generateContent", geminiAnswer(42), google, "gemini-2.5-pro"},
+		{
+			"gemini stream", sse, "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+			"data: " + geminiAnswer(7) + "\r\n\r\ndata: " + geminiAnswer(42) + "\r\n\r\n", google, "gemini-2.5-pro",
+		},
+		{
+			"gemini array stream", js, "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
+			"[" + indent(tb, geminiAnswer(7)) + "\n,\r\n" + geminiAnswer(42) + "\n]\n", google, "gemini-2.5-pro",
+		},
+		{
+			"gemini by way of code assist", sse, "/v1internal:streamGenerateContent",
+			`data: {"response":` + geminiAnswer(42) + `,"traceId":"t"}` + "\n\n", google, "gemini-2.5-pro",
+		},
+		{"bedrock stream", frames, bedrockPath + "invoke-with-response-stream", bedrockChunks(tb, anthropicStream), anthropic, "claude-sonnet-4-5-20250929"},
+		{"bedrock", js, bedrockPath + "invoke", anthropicJSON, anthropic, "claude-opus-4-6"},
+		{
+			"converse", js, bedrockPath + "converse",
+			`{"metrics":{"latencyMs":1},"output":{"message":{"role":"assistant","content":[{"text":"` + fake + `"},{"toolUse":{"input":` + fakeData + `}}]}},` + converseUsage + `}`,
+			anthropic, "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+		},
+		{
+			"converse stream", frames, bedrockPath + "converse-stream",
+			bedrockFrames(tb, `{"contentBlockIndex":0,"delta":{"text":"`+fake+`"},"p":"abc"}`, `{"metrics":{"latencyMs":1},`+converseUsage+`}`),
+			anthropic, "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+		},
+		{
+			"vertex stream", sse, "/v1/projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict",
+			anthropicStream, anthropic, "claude-sonnet-4-5-20250929",
+		},
+		{
+			"vertex", js, "/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-6:rawPredict",
+			strings.Replace(anthropicJSON, `"model":"claude-opus-4-6",`, "", 1), anthropic, "claude-opus-4-6",
+		},
+	}
+}
+
+func indent(tb testing.TB, text string) string {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := json.Indent(&out, []byte(text), "", "  "); err != nil {
+		tb.Fatal(err)
+	}
+	return out.String()
+}
+
+// measure writes the pieces of a body.
+func measure(tb testing.TB, kind, path string, pieces ...string) *Answer {
+	tb.Helper()
+	a := New(kind, path)
+	for _, piece := range pieces {
+		if n, err := a.Write([]byte(piece)); n != len(piece) || err != nil {
+			tb.Fatalf("Write returned %d, %v for %d bytes", n, err, len(piece))
+		}
+	}
+	return a
+}
+
+func check(t *testing.T, a *Answer, want agents.Usage, model string) {
+	t.Helper()
+	if u, m, seen := a.Usage(); u != want || m != model || !seen {
+		t.Fatalf("usage is %+v of %q, seen %t; want %+v of %q", u, m, seen, want, model)
+	}
+}
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range examples(t) {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			check(t, measure(t, tt.kind, tt.path, tt.body), tt.want, tt.model)
+			check(t, measure(t, tt.kind, tt.path, strings.Split(tt.body, "")...), tt.want, tt.model)
+			for cut := range len(tt.body) {
+				a := measure(t, tt.kind, tt.path, tt.body[:cut])
+				if u, _, _ := a.Usage(); u.Input > tt.want.Input || u.Output > tt.want.Output || u.CacheRead > tt.want.CacheRead {
+					t.Fatalf("after %d bytes: usage is %+v", cut, u)
+				}
+				_, _ = a.Write([]byte(tt.body[cut:]))
+				check(t, a, tt.want, tt.model)
+				if a.Skipped() {
+					t.Fatal("a part was skipped")
+				}
+			}
+		})
+	}
+}
+
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	const path = "/v1/messages"
+	begin := agents.Usage{Input: 1200, Output: 1, CacheRead: 800, CacheWrite: 300}
+	cut := strings.Index(anthropicStream, "event: message_delta")
+	check(t, measure(t, sse, path, anthropicStream[:cut]), begin, "claude-sonnet-4-5-20250929")
+
+	frames0 := bedrockChunks(t, anthropicStream[:cut])
+	check(t, measure(t, frames, path, frames0+"\x00\x00\x01\x00part of a frame"), begin, "claude-sonnet-4-5-20250929")
+
+	google := agents.Usage{Input: 1205, Output: 17, CacheRead: 800}
+	check(t, measure(t, js, path, "["+geminiAnswer(7)+`,{"usageMetadata":{"promptTokenCount":9`), google, "gemini-2.5-pro")
+
+	member := `{"model":"gpt-5.1",` + responsesUsage
+	check(t, measure(t, js, path, member), agents.Usage{Input: 1200, Output: 42, CacheRead: 800}, "gpt-5.1")
+	if _, _, seen := measure(t, js, path, member[:len(member)-1]).Usage(); seen {
+		t.Error("half a usage was read")
+	}
+	if _, _, seen := measure(t, sse, path, "data: {"+responsesUsage+"}").Usage(); seen {
+		t.Error("a line without its end was read")
+	}
+}
+
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	const capped = 1 << 40
+	tests := []struct {
+		name, body string
+		want       agents.Usage
+		seen       bool
+	}{
+		{"empty", "", agents.Usage{}, false},
+		{"white space", " \r\n\t", agents.Usage{}, false},
+		{"no usage", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}`, agents.Usage{}, false},
+		{"null", `{"usage":null,"usageMetadata":null,"message":null,"response":null}`, agents.Usage{}, false},
+		{"other types", `{"usage":[1],"usageMetadata":"x","message":"text","response":7,"model":{}}`, agents.Usage{}, false},
+		{"empty usage", `{"usage":{}}`, agents.Usage{}, false},
+		{"zero", `{"usage":{"input_tokens":0,"output_tokens":0}}`, agents.Usage{}, true},
+		{"strings", `{"usage":{"input_tokens":"12","output_tokens":[3]}}`, agents.Usage{}, false},
+		{"negative", `{"usage":{"input_tokens":-5,"output_tokens":-1e300}}`, agents.Usage{}, false},
+		{"fractions", `{"usage":{"input_tokens":1.2,"output_tokens":5.0}}`, agents.Usage{Input: 2, Output: 5}, true},
+		{"huge", `{"usage":{"input_tokens":1e999,"output_tokens":99999999999999999999}}`, agents.Usage{Input: capped, Output: capped}, true},
+		{"a good and a bad one", `{"usage":{"input_tokens":7,"output_tokens":{"a":1}}}`, agents.Usage{Input: 7}, true},
+		{"more cached than read", `{"usage":{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":90}}}`, agents.Usage{CacheRead: 90}, true},
+		{"repeated keys", `{"usage":{"input_tokens":70,"input_tokens":7},"usage":{"input_tokens":9,"output_tokens":3}}`, agents.Usage{Input: 70, Output: 3}, true},
+		{
+			"repeated events", "data: {\"usage\":{\"input_tokens\":7,\"output_tokens\":9}}\n\ndata: {\"usage\":{\"input_tokens\":8,\"output_tokens\":2}}\n\n",
+			agents.Usage{Input: 8, Output: 9}, true,
+		},
+		{"quotes and brackets in a text", `{"content":"a \" { [ \\","usage":{"input_tokens":4}}`, agents.Usage{Input: 4}, true},
+		{"two shapes", `{"usage":{"input_tokens":7,"prompt_tokens":9}}`, agents.Usage{Input: 9}, true},
+		{"deeper", `{"choices":[{"usage":{"prompt_tokens":9}}],"content":{"usage":{"input_tokens":9}},"message":{"content":{"usage":{"input_tokens":9}}}}`, agents.Usage{}, false},
+		{"twice as deep", `{"response":{"response":{"usage":{"input_tokens":9}}}}`, agents.Usage{}, false},
+		{"many documents", "{\"usage\":{\"input_tokens\":1}}\n{\"usage\":{\"input_tokens\":4}}\n", agents.Usage{Input: 4}, true},
+		{"after brackets that are not open", `{}]}}{"usage":{"input_tokens":4}}`, agents.Usage{Input: 4}, true},
+		{"after a malformed event", "data: {\"usage\":{\n\ndata: {\"usage\":{\"input_tokens\":4}}\n\n", agents.Usage{Input: 4}, true},
+		{"an event in three lines", "data: {\"usage\":\ndata: {\"input_tokens\":4}\ndata: }\n\n", agents.Usage{Input: 4}, true},
+		{"other fields of an event", ": usage\nid: 1\nretry: 5\ndata:{\"usage\":{\"input_tokens\":4}}\n\n", agents.Usage{Input: 4}, true},
+		{"deep nesting", `{"usage":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + `,"usage":{"input_tokens":4}}`, agents.Usage{Input: 4}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, half := range []int{0, len(tt.body) / 2} {
+				u, model, seen := measure(t, "", "/v1/messages", tt.body[:half], tt.body[half:]).Usage()
+				if u != tt.want || seen != tt.seen || model != "" {
+					t.Errorf("usage is %+v of %q, seen %t; want %+v, %t", u, model, seen, tt.want, tt.seen)
+				}
+			}
+		})
+	}
+}
+
+// What is too long to keep is skipped, and what follows is read.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxPart+1)
+	const rest = `"usage":{"input_tokens":4}}`
+	tests := []struct{ name, kind, body string }{
+		{"event", sse, `data: {"text":"` + long + `","usage":{"input_tokens":9}}` + "\n\ndata: {" + rest + "\n\n"},
+		{"event in two lines", sse, "data: {\ndata: \"text\":\"" + long[:maxPart-100] + "\"\ndata: " + long[:200] + "\n\ndata: {" + rest + "\n\n"},
+		{"comment", sse, ": " + long + "\ndata: {" + rest + "\n\n"},
+		{"member", js, `{"content":["` + long + `"],` + rest},
+		{"element", js, `["` + long + `",{` + rest + `]`},
+		{"frame", frames, bedrockFrames(t, "{"+rest) + "\x00\xA0\x00\x00" + strings.Repeat("x", 0xA00000-4) + bedrockFrames(t, "{"+rest)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := New(tt.kind, "")
+			most := 0
+			for at := 0; at < len(tt.body); at += 32 << 10 {
+				_, _ = a.Write([]byte(tt.body[at:min(at+32<<10, len(tt.body))]))
+				most = max(most, cap(a.part.bytes)+cap(a.data.bytes))
+			}
+			check(t, a, agents.Usage{Input: 4}, "")
+			check(t, measure(t, tt.kind, "", tt.body), agents.Usage{Input: 4}, "")
+			if !a.Skipped() {
+				t.Error("nothing was skipped")
+			}
+			if most > 4*maxPart {
+				t.Errorf("%d bytes were kept", most)
+			}
+		})
+	}
+}
+
+func TestBrokenFrames(t *testing.T) {
+	t.Parallel()
+	good := bedrockFrames(t, `{"usage":{"inputTokens":4}}`)
+	after := bedrockFrames(t, `{"usage":{"inputTokens":9}}`)
+	damaged := []byte(after)
+	damaged[len(damaged)-6] ^= 1
+	tests := []struct {
+		name, body string
+		want       int64
+	}{
+		{"damaged", good + string(damaged), 4},
+		{"after a damaged one", string(damaged) + good, 4},
+		{"too short", good + "\x00\x00\x00\x0f" + after, 4},
+		{"empty", good + "\x00\x00\x00\x00" + after, 4},
+		{"far too long", good + "\xff\x00\x00\x03" + after, 4},
+		{"no frames", `{"usage":{"inputTokens":9}}`, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := measure(t, frames, "", strings.Split(tt.body, "")...)
+			if u, _, _ := a.Usage(); u.Input != tt.want || !a.Skipped() {
+				t.Errorf("input is %d, skipped %t; want %d", u.Input, a.Skipped(), tt.want)
+			}
+		})
+	}
+}
+
+func TestModelOf(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ path, want string }{
+		{"/v1/messages", ""},
+		{"/v1/models", ""},
+		{"/v1/models/gpt-5", ""},
+		{"/model/", ""},
+		{"/model/anthropic.claude-3-haiku-20240307-v1:0/invoke", "anthropic.claude-3-haiku-20240307-v1:0"},
+		{"/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-6-v1/converse", "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-6-v1"},
+		{"/v1beta/models/gemini-2.5-pro:generateContent", "gemini-2.5-pro"},
+		{"/model/a\nb/invoke", ""},
+		{"/model/" + strings.Repeat("x", 300) + "/invoke", ""},
+	}
+	for _, tt := range tests {
+		if got := modelOf(tt.path); got != tt.want {
+			t.Errorf("model of %q is %q, want %q", tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestModelIsPrintable(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{`"\u001b[2J"`, `"a b"`, `"ä"`, `""`, `7`, `"` + strings.Repeat("x", 300) + `"`} {
+		a := measure(t, js, "/model/m/invoke", `{"model":`+model+`,"usage":{"input_tokens":4}}`)
+		check(t, a, agents.Usage{Input: 4}, "m")
+	}
+}
+
+func TestFirstModelCounts(t *testing.T) {
+	t.Parallel()
+	check(t, measure(t, js, "/model/m/invoke", `{"model":"a","usage":{"input_tokens":4},"model":"b"}`), agents.Usage{Input: 4}, "a")
+}
+
+// The result does not depend on the cuts, and no count is negative.
+func FuzzAnswer(f *testing.F) {
+	for _, tt := range examples(f) {
+		f.Add(tt.kind, []byte(tt.body), uint(len(tt.body)/3), uint(7))
+	}
+	f.Fuzz(func(t *testing.T, kind string, body []byte, first, second uint) {
+		if len(body) == 0 {
+			return
+		}
+		whole := New(kind, "")
+		_, _ = whole.Write(bytes.Clone(body))
+		want, model, seen := whole.Usage()
+		if min(want.Input, want.Output, want.CacheRead, want.CacheWrite) < 0 || want.CostUSD != 0 {
+			t.Fatalf("usage is %+v", want)
+		}
+		if !seen && want != (agents.Usage{}) {
+			t.Fatalf("not seen: %+v", want)
+		}
+		i := int(first % uint(len(body)))
+		j := i + int(second%uint(len(body)-i))
+		a := New(kind, "")
+		for _, piece := range [][]byte{body[:i], body[i:j], body[j:]} {
+			buffer := bytes.Clone(piece)
+			_, _ = a.Write(buffer)
+			clear(buffer) // a writer may not keep it
+		}
+		if u, m, s := a.Usage(); u != want || m != model || s != seen || a.Skipped() != whole.Skipped() {
+			t.Fatalf("cut at %d and %d: %+v of %q, seen %t; whole: %+v of %q, %t", i, j, u, m, s, want, model, seen)
+		}
+	})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, tt := range examples(b) {
+		switch tt.name {
+		case "anthropic stream", "responses stream", "chat stream", "gemini stream", "anthropic", "bedrock stream":
+		default:
+			continue
+		}
+		body := []byte(tt.body)
+		if tt.kind == sse {
+			// Mostly pieces of text, as streams are.
+			delta, _, _ := strings.Cut(tt.body, "\n")
+			if !strings.HasPrefix(tt.name, "chat") && !strings.HasPrefix(tt.name, "gemini") {
+				delta = `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + fake + `"}}`
+			}
+			delta = strings.NewReplacer(fake, "some words of it", fakeData, "{}").Replace(delta) + "\n\n"
+			body = append(bytes.Repeat([]byte(delta), (1<<20)/len(delta)), body...)
+		}
+		b.Run(tt.name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				a := New(tt.kind, tt.path)
+				for at := 0; at < len(body); at += 4096 {
+					_, _ = a.Write(body[at:min(at+4096, len(body))])
+				}
+				if _, _, seen := a.Usage(); !seen {
+					b.Fatal("no usage")
+				}
+			}
+		})
+	}
+}

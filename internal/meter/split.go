@@ -1,0 +1,175 @@
+package meter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+)
+
+// events reads server-sent events.
+func (a *Answer) events(p []byte) {
+	for {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			a.part.add(p)
+			return
+		}
+		line := p[:end]
+		if len(a.part.bytes) > 0 || a.part.over || len(line) > maxPart {
+			a.part.add(line)
+			line = a.part.bytes
+		}
+		a.line(bytes.TrimSuffix(line, []byte("\r")), a.part.over)
+		a.part.reset()
+		p = p[end+1:]
+	}
+}
+
+// line takes a line of an event stream. The JSON of an event is nearly always one line, and is read with it: a stream may
+// be cut before the empty line that ends the event.
+func (a *Answer) line(line []byte, over bool) {
+	value, isData := bytes.CutPrefix(line, []byte("data:"))
+	switch {
+	case over:
+		a.skipped = true
+	case len(line) == 0:
+		if a.data.over {
+			a.skipped = true
+		} else if a.lines > 1 {
+			a.state(a.data.bytes)
+		}
+		a.data.reset()
+		a.lines = 0
+	case isData:
+		a.lines++
+		if a.lines == 1 {
+			a.state(value)
+		}
+		a.data.add(value)
+		a.data.add([]byte("\n"))
+	}
+}
+
+// state reads the JSON of an event. Most events state no usage, or null as those of chat completions do, and are not decoded.
+func (a *Answer) state(event []byte) {
+	for rest := event; ; {
+		_, after, found := bytes.Cut(rest, []byte("usage"))
+		switch {
+		case !found:
+			return
+		case !bytes.HasPrefix(after, []byte(`":null`)):
+			a.stated.read(event)
+			return
+		}
+		rest = after
+	}
+}
+
+// document reads one or more JSON values. It splits an outermost array into its elements and an object into its members,
+// so that they count when the rest is cut off or too long, and leaves it to the decoder what they mean.
+func (a *Answer) document(p []byte) {
+	begin := 0
+	for i, c := range p {
+		switch {
+		case a.backslash:
+			a.backslash = false
+		case a.text:
+			a.backslash, a.text = c == '\\', c != '"'
+		case c == '"':
+			a.text = true
+		case c == '{' || c == '[':
+			a.depth++
+			if a.depth == 1 {
+				a.object, begin = c == '{', i+1
+			}
+		case c == ',' && a.depth == 1:
+			a.member(p[begin:i])
+			begin = i + 1
+		case c == '}' || c == ']':
+			a.depth--
+			switch {
+			case a.depth == 1:
+				a.member(p[begin : i+1])
+				begin = i + 1
+			case a.depth == 0:
+				a.member(p[begin:i])
+			case a.depth < 0:
+				a.depth, a.skipped = 0, true
+			}
+		}
+	}
+	if a.depth > 0 {
+		a.part.add(p[begin:])
+	}
+}
+
+// member reads an element or a member of the outermost value, whose last bytes are given.
+func (a *Answer) member(last []byte) {
+	a.part.add(last)
+	whole := bytes.TrimSpace(a.part.bytes)
+	switch {
+	case a.part.over:
+		a.skipped = true
+	case len(whole) > 0 && a.object:
+		a.stated.read(append(append([]byte{'{'}, whole...), '}'))
+	case len(whole) > 0:
+		a.stated.read(whole)
+	}
+	a.part.reset()
+}
+
+const (
+	frameLength   = 4  // bytes that say how long a frame is, including themselves
+	smallestFrame = 16 // without headers and payload
+)
+
+// frames reads an AWS event stream: it waits for each frame to be whole.
+func (a *Answer) frames(p []byte) {
+	for len(p) > 0 {
+		if a.drop > 0 {
+			n := min(a.drop, int64(len(p)))
+			a.drop -= n
+			p = p[n:]
+			continue
+		}
+		want := int64(frameLength)
+		if len(a.part.bytes) >= frameLength {
+			want = int64(binary.BigEndian.Uint32(a.part.bytes))
+			if want < smallestFrame {
+				a.skipped, a.decode = true, func([]byte) {}
+				return
+			}
+			if want > maxPart {
+				a.skipped, a.drop = true, want-int64(len(a.part.bytes))
+				a.part.reset()
+				continue
+			}
+		}
+		n := min(int(want)-len(a.part.bytes), len(p))
+		a.part.add(p[:n])
+		p = p[n:]
+		if want > frameLength && len(a.part.bytes) == int(want) {
+			a.frame(a.part.bytes)
+			a.part.reset()
+		}
+	}
+}
+
+// frame reads one frame. InvokeModel wraps a model's own events into base64; Converse has JSON as it is.
+func (a *Answer) frame(frame []byte) {
+	message, err := eventstream.NewDecoder().Decode(bytes.NewReader(frame), nil)
+	if err != nil {
+		a.skipped = true
+		return
+	}
+	var chunk struct {
+		Bytes []byte `json:"bytes"`
+	}
+	if json.Unmarshal(message.Payload, &chunk) == nil && len(chunk.Bytes) > 0 {
+		a.state(chunk.Bytes)
+		return
+	}
+	a.state(message.Payload)
+}

@@ -1,0 +1,129 @@
+package meter
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// stated is what an answer has said. Each event is decoded into the same one: a count keeps the largest value. Only the
+// fields at these places count: a "usage" in the content of a message is text or data of the model.
+type stated struct {
+	Model  name   `json:"model"`
+	Tokens tokens `json:"usage"`
+	Gemini gemini `json:"usageMetadata"`
+}
+
+// tokens are the counts of all services that call their object "usage". No two mean different things by one name.
+type tokens struct {
+	// Anthropic; OpenAI's responses, where the input includes the details.
+	Input        count   `json:"input_tokens"`
+	InputDetails details `json:"input_tokens_details"`
+	Output       count   `json:"output_tokens"`
+	CacheRead    count   `json:"cache_read_input_tokens"`
+	CacheWrite   count   `json:"cache_creation_input_tokens"`
+
+	// OpenAI's chat completions.
+	Prompt        count   `json:"prompt_tokens"`
+	PromptDetails details `json:"prompt_tokens_details"`
+	Completion    count   `json:"completion_tokens"`
+
+	// Bedrock's Converse.
+	ConverseInput      count `json:"inputTokens"`
+	ConverseOutput     count `json:"outputTokens"`
+	ConverseCacheRead  count `json:"cacheReadInputTokens"`
+	ConverseCacheWrite count `json:"cacheWriteInputTokens"`
+}
+
+// details are parts of an input, which includes them.
+type details struct {
+	CacheRead  count `json:"cached_tokens"`
+	CacheWrite count `json:"cache_write_tokens"`
+}
+
+// gemini are the counts of Gemini. The prompt includes what was cached, but not the results of its own tools.
+type gemini struct {
+	Prompt     count `json:"promptTokenCount"`
+	Cached     count `json:"cachedContentTokenCount"`
+	Tools      count `json:"toolUsePromptTokenCount"`
+	Candidates count `json:"candidatesTokenCount"`
+	Thoughts   count `json:"thoughtsTokenCount"`
+}
+
+// read adds what a JSON text says. What it has of another type than expected counts as absent.
+func (s *stated) read(text []byte) {
+	// Gemini names its model otherwise; a message_start of Anthropic and the final event of OpenAI's responses, as Gemini's
+	// answers by way of Code Assist, are one level deeper.
+	type named struct {
+		*stated
+		Version *name `json:"modelVersion"`
+	}
+	here := named{s, &s.Model}
+	message, response := here, here
+	_ = json.Unmarshal(text, &struct {
+		named
+		Message  *named `json:"message"`
+		Response *named `json:"response"`
+	}{here, &message, &response})
+}
+
+// usage returns what was stated in the terms of package agents. An answer has one shape; should it mix them, the largest
+// counts.
+func (s *stated) usage() (u agents.Usage, seen bool) {
+	t, g := &s.Tokens, &s.Gemini
+	input, prompt := &t.InputDetails, &t.PromptDetails
+	for _, v := range []agents.Usage{
+		{
+			Input: t.Input.n - input.CacheRead.n - input.CacheWrite.n, Output: t.Output.n,
+			CacheRead: max(t.CacheRead.n, input.CacheRead.n), CacheWrite: max(t.CacheWrite.n, input.CacheWrite.n),
+		},
+		{
+			Input: t.Prompt.n - prompt.CacheRead.n - prompt.CacheWrite.n, Output: t.Completion.n,
+			CacheRead: prompt.CacheRead.n, CacheWrite: prompt.CacheWrite.n,
+		},
+		{
+			Input: t.ConverseInput.n, Output: t.ConverseOutput.n,
+			CacheRead: t.ConverseCacheRead.n, CacheWrite: t.ConverseCacheWrite.n,
+		},
+		{
+			Input: max(g.Prompt.n-g.Cached.n, 0) + g.Tools.n, Output: g.Candidates.n + g.Thoughts.n,
+			CacheRead: g.Cached.n,
+		},
+	} {
+		u = agents.Usage{
+			Input: max(u.Input, v.Input), Output: max(u.Output, v.Output),
+			CacheRead: max(u.CacheRead, v.CacheRead), CacheWrite: max(u.CacheWrite, v.CacheWrite),
+		}
+	}
+	return u, *t != tokens{} || *g != gemini{}
+}
+
+// count is a number of tokens.
+type count struct {
+	n      int64
+	stated bool
+}
+
+// UnmarshalJSON never fails. It caps what no answer can have, and ignores negative numbers and other types.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	const most = 1 << 40
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if math.IsInf(n, 1) || err == nil && n >= 0 {
+		c.n, c.stated = max(c.n, int64(math.Ceil(min(n, most)))), true
+	}
+	return nil
+}
+
+// name is the first model that an answer names.
+type name string
+
+// UnmarshalJSON never fails.
+func (n *name) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && *n == "" && isModel(s) {
+		*n = name(s)
+	}
+	return nil
+}

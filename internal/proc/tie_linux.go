@@ -1,0 +1,21 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tie makes the process end with the thread that starts it. Run keeps its thread until the process has ended.
+func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
+
+// limitMemory limits the data of a process. Files that it maps to read do not count.
+func limitMemory(pid int, most uint64) error {
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("limit its memory: %w", err)
+	}
+	return nil
+}

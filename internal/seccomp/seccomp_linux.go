@@ -1,0 +1,182 @@
+package seccomp
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter lists what is refused among the calls that were known when it was written. A call with a higher number is
+// answered as by a kernel that does not have it, so that no new call gets in unseen.
+
+// lastKnown is the newest call that the lists were checked against.
+const lastKnown = unix.SYS_MSEAL
+
+// Rule refuses one system call when all its conditions hold.
+type Rule struct {
+	Call  uint32
+	Errno unix.Errno
+	When  []Condition
+}
+
+// Condition tests the lower 32 bits of one argument.
+type Condition struct {
+	Arg  int    // counted from 0
+	Test uint16 // unix.BPF_JSET: any of these bits; unix.BPF_JEQ: this value
+	K    uint32
+}
+
+// Bits is the condition that any of these bits is set in an argument.
+func Bits(arg int, k uint32) Condition { return Condition{arg, unix.BPF_JSET, k} }
+
+// Is is the condition that an argument has this value.
+func Is(arg int, k uint32) Condition { return Condition{arg, unix.BPF_JEQ, k} }
+
+// Refuse returns rules that refuse several calls under the same conditions.
+func Refuse(errno unix.Errno, calls []uint32, when ...Condition) (rules []Rule) {
+	for _, call := range calls {
+		rules = append(rules, Rule{call, errno, when})
+	}
+	return rules
+}
+
+// Supported reports whether there is a filter for this architecture.
+func Supported() bool { return auditArch != 0 }
+
+// Install filters the system calls of all threads of this process and of everything it starts, for good. extra adds
+// rules. The process must have no_new_privs, or CAP_SYS_ADMIN.
+func Install(extra ...Rule) error {
+	if !Supported() {
+		return fmt.Errorf("filter system calls: there is no filter for %s", runtime.GOARCH)
+	}
+	p := program(extra)
+	fprog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&fprog)))
+	runtime.KeepAlive(p)
+	if errno != 0 {
+		return fmt.Errorf("filter system calls: %w", errno)
+	}
+	if thread != 0 {
+		return fmt.Errorf("filter system calls: thread %d has another filter", thread)
+	}
+	return nil
+}
+
+// namespaces are the flags of clone and unshare that make new namespaces.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// creates are the flags of open with which its mode counts. O_TMPFILE has a bit of its own beside O_DIRECTORY's.
+const creates = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// base are the rules that every filter has.
+func base() []Rule {
+	rules := slices.Concat(
+		Refuse(unix.EPERM, slices.Concat(forbidden(), forbiddenHere())),
+		// The filter cannot see their arguments. Programs fall back to older calls.
+		Refuse(unix.ENOSYS, []uint32{
+			unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		}),
+		[]Rule{
+			{unix.SYS_CLONE, unix.EPERM, []Condition{Bits(0, namespaces)}},
+			{unix.SYS_UNSHARE, unix.EPERM, []Condition{Bits(0, namespaces|unix.CLONE_NEWTIME)}},
+			// They type into a terminal that others read, or paste into the console.
+			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCSTI)}},
+			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCLINUX)}},
+			{unix.SYS_PRLIMIT64, unix.EPERM, []Condition{Is(0, 1)}}, // the limits of the init process
+			// A setuid program in the worktree would run as its owner, whoever starts it on the host.
+			{unix.SYS_FCHMOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
+			{unix.SYS_FCHMODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
+			{unix.SYS_FCHMODAT2, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
+			{unix.SYS_MKNODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
+			{unix.SYS_OPENAT, unix.EPERM, []Condition{Bits(2, creates), Bits(3, unix.S_ISUID)}},
+		})
+	return append(rules, rulesHere()...)
+}
+
+// forbidden are calls that no build needs: they look into other processes, change the machine, mount, load code into the
+// kernel, or have often been used to break out of sandboxes.
+func forbidden() []uint32 {
+	return []uint32{
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP,
+		unix.SYS_PIDFD_GETFD,
+
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS,
+		unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT,
+
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY,
+		unix.SYS_REQUEST_KEY, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD,
+		unix.SYS_REBOOT, unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP,
+
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_LOOKUP_DCOOKIE,
+		unix.SYS_NFSSERVCTL, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
+	}
+}
+
+// families are the allowed kinds of socket. Others, such as those of virtual machines, leave the network namespace.
+func families() []uint32 { return []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} }
+
+// Offsets in the data that the kernel shows a filter.
+const (
+	offsetCall = 0
+	offsetArch = 4
+	offsetArgs = 16
+)
+
+// program compiles the filter. Each part finds the call's number loaded and leaves it so.
+func program(extra []Rule) []unix.SockFilter {
+	p := []unix.SockFilter{
+		load(offsetArch), jump(unix.BPF_JEQ, auditArch, 1, 0), answer(unix.SECCOMP_RET_KILL_PROCESS),
+		load(offsetCall), jump(unix.BPF_JGT, lastKnown, 0, 1), answer(refusal(unix.ENOSYS)),
+	}
+	if otherABI != 0 {
+		p = append(p, jump(unix.BPF_JSET, otherABI, 0, 1), answer(refusal(unix.ENOSYS)))
+	}
+	for _, r := range slices.Concat(base(), extra) {
+		p = append(p, r.program()...)
+	}
+	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+		p = append(p, only(call, families())...)
+	}
+	return append(p, answer(unix.SECCOMP_RET_ALLOW))
+}
+
+func (r Rule) program() []unix.SockFilter {
+	if len(r.When) == 0 {
+		return []unix.SockFilter{jump(unix.BPF_JEQ, r.Call, 0, 1), answer(refusal(r.Errno))}
+	}
+	// Each condition is a load and a test; then come the answer and, as arguments were loaded, the call again.
+	rest := 2*len(r.When) + 1
+	p := []unix.SockFilter{jump(unix.BPF_JEQ, r.Call, 0, uint8(rest+1))}
+	for i, c := range r.When {
+		p = append(p, load(offsetArgs+8*uint32(c.Arg)), jump(c.Test, c.K, 0, uint8(2*(len(r.When)-i-1)+1)))
+	}
+	return append(p, answer(refusal(r.Errno)), load(offsetCall))
+}
+
+// only allows a call with these values of its first argument.
+func only(call uint32, values []uint32) []unix.SockFilter {
+	p := []unix.SockFilter{jump(unix.BPF_JEQ, call, 0, uint8(len(values)+3)), load(offsetArgs)}
+	for i, v := range values {
+		p = append(p, jump(unix.BPF_JEQ, v, uint8(len(values)-i), 0))
+	}
+	return append(p, answer(refusal(unix.EAFNOSUPPORT)), load(offsetCall))
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, Jt: yes, Jf: no, K: k}
+}
+
+func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
+
+func refusal(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }

@@ -1,0 +1,160 @@
+package servertools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// filtered is the body as it would be sent, and what was taken out.
+func filtered(body string) (out string, removed []string, err error) {
+	all, err := io.ReadAll(Filter(io.NopCloser(strings.NewReader(body)), func(tool string) { removed = append(removed, tool) }))
+	return string(all), removed, err
+}
+
+const fn = `{"type":"function","name":"shell","parameters":{"type":"object","tools":[{"type":"web_search"}]}}`
+
+func TestPasses(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, ` `, `{}`, `[]`, `"x"`, `{"tools":[]}`, `{"tools":[` + fn + `, ` + fn + `]}`, `{"tools":null,"mcp_servers":[],"tool_choice":"auto"}`,
+		`{"model":"m","messages":[{"role":"user","content":"fetch {\"type\":\"web_search\"} \u0041 \\"}],"max_tokens":1e3}`,
+		`{"messages":[{"content":[{"type":"tool_use","input":{"source":{"type":"url","url":"https://a"},"mcp_servers":[{}],"tools":[{"type":"mcp"}]}}]}]}`,
+		`{"messages":[{"content":[{"type":"image","source":{"type":"base64","data":"aaaa"}},{"type":"search_result","source":"https://a.example"}]}]}`,
+		`{"input":[{"content":[{"type":"input_image","image_url":"data:image/png;base64,` + strings.Repeat("A", 5000) + `"}]},{"type":"input_file","file_data":"x"}]}`,
+		`{"tools":[{"name":"WebSearch","input_schema":{}},{"type":"tool_search_tool_regex_20251119","name":"t"},{"type":"bash_20250124","name":"b"},{"type":"custom","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}}`,
+		`{"tools":[{"functionDeclarations":[{"name":"googleSearch"}]}],"contents":[{"parts":[{"text":"x"},{"inlineData":{"data":"x"}}]}]}`,
+		`{"tools":[{"type":"shell","environment":{"type":"local"}},{"type":"namespace","name":"n","tools":[` + fn + `]},{"type":"tool_search","execution":"client"}]}`,
+		"{\n\t\"a\" : [ 1 , -2.5e+3 , true , null , { } ] }\r\n",
+	} {
+		if out, removed, err := filtered(body); out != body || removed != nil || err != nil {
+			t.Errorf("%s\nhas become %s, without %q, %v", body, out, removed, err)
+		}
+	}
+}
+
+func TestRemoves(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{
+		`{"type":"web_search","external_web_access":true}`, `{"type":"web_search_20250305","name":"web_search"}`, `{"type":"web_search_preview"}`,
+		`{"name":"web_fetch","type":"web_fetch_20250910"}`, `{"type":"code_execution_20250825","name":"code_execution"}`,
+		`{"type":"code_interpreter","container":{"type":"auto"}}`, `{"type":"mcp","server_label":"x","server_url":"https://evil.example"}`,
+		`{"type":"mcp_toolset","mcp_server_name":"x"}`, `{"googleSearch":{}}`, `{"url_context":{}}`, `{ "codeExecution" : {} }`,
+		`{"type":"web_search","type":"function"}`, `{"t\u0079pe":"web\u005fsearch"}`, `{"Type":"WEB_SEARCH"}`,
+		`{"type":"shell","environment":{"type":"container_auto"}}`,
+	} {
+		for _, list := range []string{
+			`{"tools":[F,T]}`, `{"tools":[T,F]}`, `{"tools":[ T , F ,T]}`, `{"tools":[F, T,F]}`, `{"tools":[T,T,F,F],"tool_choice":"auto"}`,
+			`{"t\u006fols":[F,T]}`, `{"requests":[{"custom_id":"a","params":{"tools":[F,T]}}]}`, `{"input":[{"type":"tool_search_output","tools":[F,T]}]}`,
+		} {
+			body := strings.NewReplacer("F", fn, "T", tool).Replace(list)
+			out, removed, err := filtered(body)
+			if err != nil || len(out) != len(body) || len(removed) != strings.Count(list, "T") {
+				t.Errorf("%s\nhas become %s, without %q, %v", body, out, removed, err)
+				continue
+			}
+			want := strings.Count(list, "F")
+			if !json.Valid([]byte(out)) || strings.Count(out, fn) != want || strings.Contains(out, tool) {
+				t.Errorf("%s\nhas become %s", body, out)
+			}
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for body, tool := range map[string]string{
+		`{"tools":[{"type":"web_search_20250305","name":"web_search"}]}`:                                             "web_search_20250305",
+		`{"tools":[` + fn + `,{"type":"web_fetch_20250910","name":"wf"}],"tool_choice":{"type":"tool","name":"wf"}}`: "wf",
+		`{"tool_choice":{"type":"tool","name":"wf"},"tools":[` + fn + `,{"type":"web_fetch_20250910","name":"wf"}]}`: "wf",
+		`{"tool_choice":{"type":"web_search_preview"},"tools":[` + fn + `]}`:                                         "web_search_preview",
+		`{"tool_choice":{"type":"allowed_tools","tools":[{"type":"mcp"}]}}`:                                          "mcp",
+		`{"mcp_servers":[{"type":"url","url":"https://evil.example"}]}`:                                              "mcp_servers",
+		`{"mcpServers":[{}]}`:                                       "mcp_servers",
+		`{"mcp_servers":[],"mcp_servers":[{}]}`:                     "mcp_servers",
+		`{"web_search_options":{}}`:                                 "web_search_options",
+		`{"tools":{"type":"web_search"}}`:                           "web_search",
+		`{"tools":[{"functionDeclarations":[],"googleSearch":{}}]}`: "googlesearch",
+		`{"tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}`: "mcp",
+		`{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://evil.example/?x"}}]}]}`:                     "address",
+		`{"messages":[{"content":[{"type":"document","source":{"url":"https:\/\/evil","type":"url"}}]}]}`:                           "address",
+		`{"messages":[{"content":[{"type":"tool_result","content":[{"type":"image","source":{"url":"http://e"}}]}]}]}`:              "address",
+		`{"messages":[{"content":[{"type":"document","source":{"type":"content","content":[{"source":{"url":"ftp://e"}}]}}]}]}`:     "address",
+		`{"messages":[{"content":[{"type":"image_url","image_url":{"url":" https://evil.example"}}]}]}`:                             "address",
+		`{"input":[{"content":[{"type":"input_image","image_url":"https://evil.example/` + strings.Repeat(`\u0041`, 500) + `"}]}]}`: "address",
+		`{"input":[{"type":"function_call_output","output":[{"type":"input_file","file_url":"https://evil.example"}]}]}`:            "address",
+		`{"contents":[{"parts":[{"fileData":{"fileUri":"https://evil.example"}}]}]}`:                                                "address",
+		`{"contents":{"parts":{"file_data":{"file_uri":"gs://x"}}}}`:                                                                "address",
+		`{"requests":[{"params":{"mcp_servers":[{}]}}]}`:                                                                            "mcp_servers",
+		`{"tools":[{"description":"` + strings.Repeat("x", mostHeld) + `"}]}`:                                                       "1 MiB",
+	} {
+		out, _, err := filtered(body)
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Tool, tool) || json.Valid([]byte(out)) {
+			t.Errorf("%.300s\nhas become %.300s, %v", body, out, err)
+		}
+	}
+	// What a service might read although it is no JSON.
+	for _, body := range []string{
+		"x=y", "{", `{"a":1`, `{"a":1}}`, `{"a":1}{"mcp_servers":[{}]}`, `{"a" 1}`, `{"a":1,}`, `[1,]`, `{'a':1}`, `{a:1}`, "{\"a\":\"\n\"}", "\xef\xbb\xbf{}", "{\x00\"\x00",
+		"\x00{", `// x`, `[}`, `{]`, strings.Repeat("[", deepest+1), `{"\q":1}`, `tool=web_search`, "12 13", `"`,
+	} {
+		var e *Error
+		if out, _, err := filtered(body); !errors.As(err, &e) || e.Tool != "" {
+			t.Errorf("%.100q has become %.100q, %v", body, out, err)
+		}
+	}
+}
+
+func TestErrorsOfTheBodyPass(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	_, err := io.ReadAll(Filter(io.NopCloser(io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(gone))), nil))
+	if !errors.Is(err, gone) {
+		t.Error(err)
+	}
+}
+
+// Whatever comes out whole is JSON of the same length, and clean: nothing is found in it again.
+func FuzzFilter(f *testing.F) {
+	for _, s := range []string{
+		`{"tools":[` + fn + `,{"type":"web_search"}],"tool_choice":{"type":"auto"}}`, `{"messages":[{"content":[{"source":{"url":"https://a"}}]}]}`,
+		`{"requests":[{"params":{"mcp_servers":[]}}]}`, `{"tools":[{"type":"mcp"} , 1, "x",{"a":[{}]}]}`, `{"input":[{"tools":[1,{"googleSearch":{}}]}]}`,
+	} {
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, slow bool) {
+		var from io.Reader = bytes.NewReader(body)
+		if slow {
+			from = iotest.OneByteReader(from)
+		}
+		out, err := io.ReadAll(Filter(io.NopCloser(from), func(string) {}))
+		if err != nil {
+			return
+		}
+		if len(out) != len(body) {
+			t.Fatalf("%d bytes have become %d", len(body), len(out))
+		}
+		if json.Valid(body) && !json.Valid(out) {
+			t.Fatalf("%q has become %q", body, out)
+		}
+		again, removed, err := filtered(string(out))
+		if err != nil || removed != nil || again != string(out) {
+			t.Fatalf("%q still has %q, %v", out, removed, err)
+		}
+	})
+}
+
+func BenchmarkFilter(b *testing.B) {
+	body := `{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":[{"type":"text","text":"`+strings.Repeat("words \\n ", 100)+`"}]},`, 200) + `{}],"tools":[` + fn + `]}`
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, err := io.Copy(io.Discard, Filter(io.NopCloser(strings.NewReader(body)), nil)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

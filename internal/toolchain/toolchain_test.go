@@ -1,0 +1,166 @@
+package toolchain
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPropose(t *testing.T) {
+	t.Parallel()
+	type want struct{ tool, setup, gate string }
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []want
+	}{
+		"nothing":   {map[string]string{"README.md": ""}, nil},
+		"go":        {map[string]string{"go.mod": "module a", "go.sum": "x"}, []want{{"go", "go mod download && (go vet ./... || true)", "go vet ./... && go test ./..."}}},
+		"go, alone": {map[string]string{"go.mod": "module a", "Makefile": "all:\n\ntest:\n\tgo test"}, []want{{"go", "go vet ./... || true", "go vet ./... && go test ./..."}}},
+		"npm": {map[string]string{"package.json": `{"scripts":{"test":"x"}}`, "package-lock.json": "{}"},
+			[]want{{"npm", "npm ci --no-audit --no-fund", "npm test"}}},
+		"npm without a lock": {map[string]string{"package.json": `{"dependencies":{}}`},
+			[]want{{"npm", "npm install --no-package-lock --no-audit --no-fund", ""}}},
+		"pnpm": {map[string]string{"package.json": `{"scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []want{{"pnpm", "pnpm install --frozen-lockfile", "pnpm test"}}},
+		"requirements": {map[string]string{"requirements.txt": "six"},
+			[]want{{"pip", "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -r requirements.txt", ".venv/bin/python -m unittest"}}},
+		"pytest": {map[string]string{"pyproject.toml": "[project]\nname='a'\n[project.optional-dependencies]\ntest = ['pytest']"},
+			[]want{{"pip", "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -e '.[test]'", ".venv/bin/python -m pytest"}}},
+		"uv":      {map[string]string{"pyproject.toml": "pytest", "uv.lock": ""}, []want{{"uv", "uv sync --frozen", "uv run --frozen pytest"}}},
+		"cargo":   {map[string]string{"Cargo.toml": "", "Cargo.lock": ""}, []want{{"cargo", "cargo fetch --locked", "cargo test"}}},
+		"gradlew": {map[string]string{"build.gradle.kts": "", "gradlew": ""}, []want{{"gradle", "./gradlew --no-daemon testClasses", "./gradlew --no-daemon test"}}},
+		"make":    {map[string]string{"Makefile": "all: x\ntest: all\n"}, []want{{"make", "", "make test"}}},
+		"both": {map[string]string{"go.mod": "", "package.json": `{"scripts":{"test":"x"},"dependencies":{}}`},
+			[]want{{"go", "go vet ./... || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, text := range c.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := Propose(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var have []want
+			for _, p := range got {
+				have = append(have, want{p.Tool, strings.Join(p.Setup, "\n"), strings.Join(p.Gate, "\n")})
+			}
+			if diff := cmp.Diff(c.want, have, cmp.AllowUnexported(want{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Each tool that a project may be recognised by is either here or has no usual way.
+func TestToolsAreKnown(t *testing.T) {
+	t.Parallel()
+	without := map[string]bool{"gem": true, "ant": true, "cmake": true, "meson": true}
+	for _, e := range ecosystem.All() {
+		for _, tool := range e.Tools {
+			if _, ok := tools()[tool.Name]; ok == without[tool.Name] {
+				t.Errorf("%s: known %v", tool.Name, ok)
+			}
+		}
+	}
+}
+
+func TestHostsIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://proxy.example,direct":             "proxy.example",
+		"https://a.example|https://b.example:8443": "a.example b.example:8443",
+		"off":                                 "",
+		"direct":                              "",
+		"sum.example+033de0ae+Ac4zctda0e5eza": "sum.example",
+		"sum.example https://mirror.example":  "sum.example mirror.example",
+		"http://127.0.0.1:4873/":              "127.0.0.1:4873",
+		"http://[::1]:4873/":                  "[::1]:4873",
+		"http://localhost:1":                  "localhost:1",
+		"undefined":                           "",
+		"file:///srv/proxy":                   "",
+	} {
+		hosts, secret := hostsIn(text)
+		if got := strings.Join(hosts, " "); got != want || secret {
+			t.Errorf("%q: %q, secret %v", text, got, secret)
+		}
+	}
+	if hosts, secret := hostsIn("https://me:pw@a.example/simple"); len(hosts) != 1 || !secret {
+		t.Errorf("%q, %v", hosts, secret)
+	}
+	for _, text := range []string{"https://me:p%ss@a.example/simple", "https://me:p#s@a.example/", "me:pw@a.example"} {
+		if _, secret := hostsIn(text); !secret {
+			t.Errorf("%q holds a password", text)
+		}
+	}
+}
+
+// The answers are the user's own, asked outside the project; a setting that holds a password is not copied.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	tool := func(name, script string) {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	tool("go", `[ "$2" = GOSUMDB ] && { [ "$GOENV" = off ] && echo sum.example || echo off; exit; }; if [ "$GOENV" = off ]; then echo https://built-in.example; else echo https://goproxy.corp.example:8081,direct; fi`)
+	tool("npm", `echo "https://me:secret@npm.corp.example/"`)
+	tool("python3", `[ "$2" = pip ] && exit 1; echo https://index.example/simple files.example`)
+	env := []string{"UV_DEFAULT_INDEX=http://10.0.0.1:3141/simple", "PATH=" + bin + ":/usr/bin:/bin", "HOME=/home/x"}
+	for name, want := range map[string]Source{
+		"go":     {Hosts: []string{"goproxy.corp.example:8081"}, Env: []string{"GOPROXY=https://goproxy.corp.example:8081,direct", "GOSUMDB=off"}},
+		"npm":    {Hosts: []string{"npm.corp.example"}, Secret: []string{"npm_config_registry"}},
+		"pip":    {Hosts: []string{"index.example", "files.example"}},
+		"uv":     {Hosts: []string{"10.0.0.1:3141"}, Env: []string{"UV_DEFAULT_INDEX=http://10.0.0.1:3141/simple"}},
+		"cargo":  {},
+		"pnpm":   {}, // not there
+		"pipenv": {Hosts: []string{"index.example", "files.example"}},
+	} {
+		got, err := Proposal{asks: tools()[name].asks}.Source(t.Context(), env)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"go vet ./... && go test ./...":             "go",
+		"CGO_ENABLED=1 go test ./... | tee out":     "go tee",
+		"cd web && npm test":                        "npm",
+		"./check.sh; .venv/bin/python -m pytest":    "",
+		`BUNDLE_PATH="$HOME/.bundle" bundle exec x`: "bundle",
+		"if true; then make test; fi":               "",
+		"":                                          "",
+	} {
+		if got := strings.Join(Programs([]string{line}), " "); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func FuzzHostsIn(f *testing.F) {
+	f.Add("https://a.example:1|direct")
+	f.Add("sum.example+1+2 http://[::1]:2")
+	f.Fuzz(func(t *testing.T, text string) {
+		hosts, _ := hostsIn(text)
+		for _, h := range hosts {
+			if h == "" || strings.ContainsAny(h, " /,|") {
+				t.Errorf("%q: %q", text, h)
+			}
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// judge decides by facts what follows an iteration whose commits have been imported.
+func (r *runner) judge(ctx context.Context, t turn) step {
+	if s := r.stopped(ctx); s.end != "" {
+		return s
+	}
+	if t.broken != nil {
+		return step{end: EndSandbox, err: fmt.Errorf("iteration %d: %w", t.Number, t.broken)}
+	}
+	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.c.Budget.Spent(r.res.Usage) {
+		// Its failure may be that its service has refused it for the budget.
+		return step{end: EndBudget}
+	}
+	if t.Failure != nil {
+		return r.judgeFailure(ctx, t)
+	}
+	r.failed = ""
+	if r.c.Output != nil {
+		return r.judgeOutput(ctx, t)
+	}
+	return r.judgeMessage(ctx, t)
+}
+
+func (r *runner) judgeFailure(ctx context.Context, t turn) step {
+	class := t.Failure.Class
+	switch {
+	case class.Unavailable() || class == agents.NotStarted && r.untouched(t):
+		return step{end: EndUnavailable}
+	case class.Fatal():
+		return step{end: EndAgent}
+	case r.denied(t):
+		return step{end: EndDenied}
+	}
+	kind := string(t.Ending) + " " + string(class)
+	if kind == r.failed && t.Commits == 0 {
+		r.res.Repeated = true
+		return step{end: EndAgent}
+	}
+	r.failed = kind
+	return r.again(ctx, t, "", feedbackFailure(t.Failure))
+}
+
+// untouched reports that no agent has changed anything yet: a program that cannot be started then can be started for no
+// issue. Later the run itself may be the reason.
+func (r *runner) untouched(t turn) bool { return t.Number == 1 && r.res.Work.Commits == 0 }
+
+// denied reports that the agent may not do what it has to: another iteration would meet the same permissions.
+func (r *runner) denied(t turn) bool { return len(t.Denied) > 0 && r.res.Work.Commits == 0 }
+
+// judgeMessage decides by what the agent says in its latest message. A question and a "no change" need no signal.
+func (r *runner) judgeMessage(ctx context.Context, t turn) step {
+	if question, ok := answer(t.message, tagQuestion); ok && question != "" {
+		r.res.Question = question
+		return step{end: EndNeedsInfo}
+	}
+	reason, noChange := answer(t.message, tagNoChange)
+	work := r.res.Work.Commits > 0
+	switch {
+	case t.Signal == "" && !noChange && r.denied(t):
+		return step{end: EndDenied}
+	case t.Signal == "" && !noChange:
+		return r.again(ctx, t, MissingSignal, feedbackNoSignal(r.c.Signals))
+	case !work && !noChange && !r.c.WithoutCommits && r.denied(t):
+		return step{end: EndDenied}
+	case !work && !noChange && !r.c.WithoutCommits:
+		return r.again(ctx, t, MissingCommits, feedbackNoCommits())
+	}
+	if r.c.Accept != nil && work {
+		if err := r.c.Accept(ctx); err != nil {
+			r.res.Refusal = oneLine(err.Error(), 1000)
+			return r.again(ctx, t, MissingAccept, r.res.Refusal)
+		}
+	}
+	end := EndDone
+	if !work && noChange {
+		end = EndNoChange
+	}
+	s := r.finish(ctx, t, end)
+	if s.end == EndNoChange {
+		r.res.Reason = reason
+	}
+	return s
+}
+
+// judgeOutput decides a run with structured output, which needs neither commits nor the signal.
+func (r *runner) judgeOutput(ctx context.Context, t turn) step {
+	value, err := r.c.Output.extract(t.prose)
+	r.res.Output = &value
+	if err != nil {
+		return step{end: EndOutput, err: err}
+	}
+	return r.finish(ctx, t, EndDone)
+}
+
+// finish ends the run if the gate passes.
+func (r *runner) finish(ctx context.Context, t turn, end End) step {
+	if s := r.runGate(ctx, t.Number); s.end != "" {
+		return s
+	}
+	if !r.res.GatePassed() {
+		return r.again(ctx, t, MissingGate, feedbackGate(r.res.Gate))
+	}
+	if r.c.Verify == nil || r.res.Work.Commits == 0 {
+		return step{end: end}
+	}
+	err := r.c.Verify(ctx)
+	if s := r.stopped(ctx); s.end != "" {
+		return s
+	}
+	if err != nil {
+		r.res.Refusal = clean(err.Error())
+		return r.again(ctx, t, MissingVerify, r.res.Refusal)
+	}
+	return step{end: end}
+}
+
+// again starts another iteration, unless a limit is reached. Where commits exist, a limit ends the run only after the
+// gate has run on them.
+func (r *runner) again(ctx context.Context, t turn, missing Missing, feedback string) step {
+	end := r.limit(t.Number)
+	if end == "" {
+		return step{feedback: feedback}
+	}
+	if end != EndBudget && r.res.Work.Commits > 0 && !r.gatedInTurn {
+		if s := r.runGate(ctx, t.Number); s.end != "" {
+			return s
+		}
+	}
+	r.res.Missing = missing
+	return step{end: end}
+}
+
+func (r *runner) limit(n int) End {
+	switch {
+	case r.c.Budget.Spent(r.res.Usage):
+		return EndBudget
+	case n >= r.c.MaxIterations:
+		return EndMaxed
+	case r.c.NoProgress > 0 && r.res.Fruitless >= r.c.NoProgress:
+		return EndNoProgress
+	}
+	return ""
+}
+
+// runGate runs the gate and keeps its result. Only a gate that could not run ends the run.
+func (r *runner) runGate(ctx context.Context, n int) step {
+	checks, err := r.gate(ctx, n)
+	if err != nil {
+		return r.broken(ctx, err)
+	}
+	r.res.Gate, r.res.GateRan, r.gatedInTurn = checks, true, true
+	return step{}
+}

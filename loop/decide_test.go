@@ -1,0 +1,410 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+func fails(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	_, _ = cmd.Stdout.Write([]byte("expected 1,\n\x1b[31mgot 2\n"))
+	return sandboxes.Exit{Code: 1}, nil
+}
+
+// turns is a stage agent that does something else in each iteration (the last again and again).
+func turns(acts ...func(context.Context, sandboxes.Command) (sandboxes.Exit, error)) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		a := acts[0]
+		if len(acts) > 1 {
+			acts = acts[1:]
+		}
+		return a(ctx, cmd)
+	}
+}
+
+func exits(code int, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		_, err := act(false, lines...)(ctx, cmd)
+		return sandboxes.Exit{Code: code}, err
+	}
+}
+
+func TestNoChangeNeedsAPassingGate(t *testing.T) {
+	t.Parallel()
+	said := "say 1 <no-change>fixed in\x1b abc</no-change>"
+	for _, tt := range []struct {
+		name  string
+		agent func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		made  int
+		end   End
+	}{
+		{"by itself", act(false, said), nil, 0, EndNoChange},
+		{"with the signal", act(false, said+DefaultSignal), nil, 0, EndNoChange},
+		{"gate fails", act(false, said), fails, 0, EndNoProgress},
+		{"withdrawn", act(false, said, "say 2 wait"), nil, 0, EndNoProgress},
+		{"withdrawn, then done without a commit", act(false, said, done), nil, 0, EndNoProgress},
+		{"never closed", act(false, "say 1 <no-change>x"), nil, 0, EndNoProgress},
+		{"never opened", act(false, "say 1 x</no-change>"), nil, 0, EndNoProgress},
+		{"in a failed iteration", exits(3, said), nil, 0, EndAgent},
+		{"signal only", act(false, done), nil, 0, EndNoProgress},
+		{"with commits it is simply done", act(false, said), nil, 1, EndDone},
+	} {
+		c := staged(stage{agent: tt.agent, shell: tt.shell}, &diary{})
+		c.Gate = []Command{{Line: "make test"}}
+		c.Import = commits(tt.made)
+		r := Run(t.Context(), c)
+		t.Run(tt.name, func(t *testing.T) {
+			wantEnd(t, r, tt.end)
+			if want := map[bool]string{true: "fixed in abc"}[tt.end == EndNoChange]; r.Reason != want {
+				t.Errorf("reason %q, want %q", r.Reason, want)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		said  string
+		made  int
+		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		want  Missing
+	}{
+		"signal":  {"say 1 all good", 0, nil, MissingSignal},
+		"commits": {done, 0, nil, MissingCommits},
+		"gate":    {done, 1, fails, MissingGate},
+		"accept":  {done, 1, nil, MissingAccept},
+		"failure": {"fail other", 1, nil, ""},
+	} {
+		conf := staged(stage{agent: act(false, c.said), shell: c.shell}, &diary{})
+		conf.Import, conf.MaxIterations = commits(c.made), 1
+		conf.Gate = []Command{{Line: "make test"}}
+		if name == "accept" {
+			conf.Accept = func(context.Context) error { return errors.New("a nested\nrepository") }
+		}
+		r := Run(t.Context(), conf)
+		if r.End != EndMaxed || r.Missing != c.want || (r.Refusal == "a nested repository") != (name == "accept") || r.Limits.MaxIterations != 1 {
+			t.Errorf("%s: %s, %q, %q, limits %+v", name, r.End, r.Missing, r.Refusal, r.Limits)
+		}
+	}
+}
+
+// An agent that may not do what it has to meets the same permissions in the next iteration.
+func TestDeniedPermission(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lines []any
+		made  int
+		end   End
+	}{
+		"no commits":               {[]any{"deny Bash", "say 1 I may not"}, 0, EndDenied},
+		"it says that it is done":  {[]any{"deny Bash", done}, 0, EndDenied},
+		"a failure too":            {[]any{"deny Bash", "fail other"}, 0, EndDenied},
+		"no login either":          {[]any{"deny Bash", "fail auth"}, 0, EndUnavailable},
+		"it could do without":      {[]any{"deny Bash", done}, 1, EndDone},
+		"it goes on without":       {[]any{"deny Bash", "say 1 hm"}, 1, EndMaxed},
+		"it asks":                  {[]any{"deny Bash", "say 1 <needs-info>May I?</needs-info>"}, 0, EndNeedsInfo},
+		"nothing needs to be done": {[]any{"deny Bash", "say 1 <no-change>x</no-change>"}, 0, EndNoChange},
+	} {
+		conf := staged(stage{agent: act(false, c.lines...)}, &diary{})
+		conf.Import, conf.MaxIterations = commits(c.made), 2
+		r := Run(t.Context(), conf)
+		if r.End != c.end || len(r.Iterations) > 1 && c.end != EndMaxed {
+			t.Errorf("%s: %s after %d iterations, want %s", name, r.End, len(r.Iterations), c.end)
+		}
+		if len(r.Denied) != 1 || r.Denied[0].Tool != "Bash" || len(r.Iterations[0].Denied) != 1 {
+			t.Errorf("%s: denied %+v", name, r.Denied)
+		}
+	}
+}
+
+func TestRunWithoutCommitsNeedsTheSignalAndTheGateOnly(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]End{done: EndDone, "say 1 hm": EndMaxed} {
+		c := staged(stage{agent: act(false, said)}, &diary{})
+		c.WithoutCommits, c.Import, c.MaxIterations = true, commits(0), 1
+		wantEnd(t, Run(t.Context(), c), want)
+	}
+}
+
+func TestNeedsInfo(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []string{"", DefaultSignal} {
+		c := staged(stage{agent: act(false, "say 1 <needs-info>Which\x1b[1m colour?</needs-info>"+signal)}, &diary{})
+		c.Import = commits(0)
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndNeedsInfo)
+		if r.Question != "Which[1m colour?" || r.Signal != signal || len(r.Iterations) != 1 {
+			t.Errorf("question %q, signal %q", r.Question, r.Signal)
+		}
+	}
+	c := staged(stage{agent: act(false, "say 1 <needs-info>Which?</needs-info>", done)}, &diary{})
+	wantEnd(t, Run(t.Context(), c), EndDone)
+}
+
+func TestFeedbackReachesTheNextIteration(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		agent func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		shell func(context.Context, sandboxes.Command) (sandboxes.Exit, error)
+		made  int
+		want  []string
+	}{
+		{"no signal", act(false, "say 1 hm"), nil, 1, []string{"without the completion signal `" + DefaultSignal}},
+		{"no commits", act(false, done), nil, 0, []string{"there are no commits", "<no-change>"}},
+		{"gate", act(false, done), fails, 1, []string{"`make test` failed with exit status 1", "~~~~~\nexpected 1,\n[31mgot 2\n~~~~~\n"}},
+		{"failure", exits(2), nil, 1, []string{"did not end well", "exit 2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var prompts []string
+			c := staged(stage{agent: tt.agent, shell: tt.shell}, &diary{})
+			c.Agent = scripted{prompts: &prompts}
+			c.Prompt = Prompt{Template: "{{feedback}}\nGo."}
+			c.Gate = []Command{{Line: "make test"}}
+			c.Import, c.MaxIterations = commits(tt.made), 2
+			Run(t.Context(), c)
+			if len(prompts) != 2 || prompts[0] != "Go." {
+				t.Fatalf("prompts %q", prompts)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(prompts[1], want) {
+					t.Errorf("the prompt does not say %q:\n%s", want, prompts[1])
+				}
+			}
+		})
+	}
+}
+
+func TestFailureClasses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		class      agents.Class
+		end        End
+		iterations int
+	}{
+		{agents.RateLimit, EndUnavailable, 1},
+		{agents.Overload, EndUnavailable, 1},
+		{agents.Auth, EndUnavailable, 1},
+		{agents.NotStarted, EndUnavailable, 1},
+		{agents.BadRequest, EndAgent, 1},
+		{agents.ModelNotFound, EndAgent, 1},
+		{agents.MaxTurns, EndAgent, 2},
+		{agents.OtherFailure, EndAgent, 2},
+		{agents.Killed, EndAgent, 2},
+	} {
+		c := staged(stage{agent: act(false, "fail "+string(tt.class))}, &diary{})
+		c.Import = commits(0)
+		r := Run(t.Context(), c)
+		t.Run(string(tt.class), func(t *testing.T) {
+			wantEnd(t, r, tt.end)
+			if len(r.Iterations) != tt.iterations || r.Failure == nil || r.Failure.Class != tt.class {
+				t.Errorf("%d iterations, failure %v", len(r.Iterations), r.Failure)
+			}
+			if repeated := tt.iterations == 2; r.Repeated != repeated {
+				t.Errorf("repeated: %t", r.Repeated)
+			}
+		})
+	}
+}
+
+// A program that agents have had the chance to remove says nothing about other issues.
+func TestProgramThatIsGoneLaterIsTheRunsOwn(t *testing.T) {
+	t.Parallel()
+	missing := act(false, "fail "+string(agents.NotStarted))
+	c := staged(stage{agent: missing}, &diary{})
+	c.Import = commits(1)
+	wantEnd(t, Run(t.Context(), c), EndAgent)
+	c = staged(stage{agent: turns(act(false, "say 1 hm"), missing)}, &diary{})
+	c.Import = commits(0)
+	wantEnd(t, Run(t.Context(), c), EndAgent)
+}
+
+func TestReportedErrorStandsWhenTheAgentIsKilledAfterIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for class, end := range map[agents.Class]End{agents.RateLimit: EndUnavailable, agents.BadRequest: EndAgent} {
+			c := staged(stage{agent: act(true, "fail "+string(class))}, &diary{})
+			r := Run(t.Context(), c)
+			wantEnd(t, r, end)
+			wantEnding(t, r, 1, EndingIdle)
+		}
+		c := staged(stage{agent: act(true, "tool x")}, &diary{})
+		c.MaxIterations = 1
+		if r := Run(t.Context(), c); r.Failure == nil || !strings.Contains(r.Failure.Message, "10m0s without output") {
+			t.Errorf("failure %v, want ralph's own reason for the kill", r.Failure)
+		}
+	})
+}
+
+func TestFailuresOfDifferentKindsOrWithCommitsGoOn(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: turns(act(false, "fail other"), act(false, "fail max-turns"), act(false, "fail other"), act(false, done))}, &diary{})
+	c.Import, c.NoProgress = commits(0, 0, 0, 1), -1
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if len(r.Iterations) != 4 || r.Failure != nil {
+		t.Errorf("%d iterations, failure %v", len(r.Iterations), r.Failure)
+	}
+	c = staged(stage{agent: turns(exits(1), exits(1), act(false, done))}, &diary{})
+	wantEnd(t, Run(t.Context(), c), EndDone)
+}
+
+func TestAgentThatExitsZeroButReportedAnErrorHasFailed(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: turns(act(false, done, "fail other"), act(false, done))}, &diary{})
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if len(r.Iterations) != 2 || r.Iterations[0].Failure == nil {
+		t.Errorf("iterations %+v", r.Iterations)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		change     func(*Config)
+		made       []int
+		end        End
+		iterations int
+		gateRan    bool
+	}{
+		{"default of ten iterations", func(*Config) {}, []int{1}, EndMaxed, 10, true},
+		{"max iterations", func(c *Config) { c.MaxIterations = 2 }, []int{1}, EndMaxed, 2, true},
+		{"no gate without commits", func(c *Config) { c.MaxIterations = 2 }, []int{0}, EndMaxed, 2, false},
+		{"three without progress", func(*Config) {}, []int{1, 0}, EndNoProgress, 4, true},
+		{"progress resets the count", func(*Config) {}, []int{0, 0, 1, 0, 0, 0}, EndNoProgress, 6, true},
+		{"never without progress", func(c *Config) { c.NoProgress = -1 }, []int{0}, EndMaxed, 10, false},
+		{"tokens", func(c *Config) { c.Budget.Tokens = 25 }, []int{1}, EndBudget, 3, false},
+	} {
+		c := staged(stage{agent: act(false, "use 10", "say 1 hm")}, &diary{})
+		c.Import = commits(tt.made...)
+		c.Gate = []Command{{Line: "make test"}}
+		tt.change(&c)
+		r := Run(t.Context(), c)
+		t.Run(tt.name, func(t *testing.T) {
+			wantEnd(t, r, tt.end)
+			if tt.end == EndNoProgress && r.Fruitless != 3 {
+				t.Errorf("%d iterations without progress", r.Fruitless)
+			}
+			if len(r.Iterations) != tt.iterations || r.GateRan != tt.gateRan || r.GatePassed() != tt.gateRan {
+				t.Errorf("%d iterations, gate ran %t and passed %t", len(r.Iterations), r.GateRan, r.GatePassed())
+			}
+		})
+	}
+}
+
+func TestLastIterationThatFinishesBeatsEveryLimit(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: act(false, "use 10", done)}, &diary{})
+	c.MaxIterations, c.Budget.Tokens = 1, 10
+	wantEnd(t, Run(t.Context(), c), EndDone)
+}
+
+func TestFailingGateToTheEnd(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	c := staged(stage{agent: act(false, done), shell: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		ran++
+		return fails(ctx, cmd)
+	}}, &diary{})
+	c.MaxIterations = 3
+	c.Gate = []Command{{Line: "make test"}}
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndMaxed)
+	if ran != 3 || !r.GateRan || r.GatePassed() || r.Signal != DefaultSignal {
+		t.Errorf("gate ran %d times: %+v", ran, r)
+	}
+	if last := r.Gate[len(r.Gate)-1]; r.Missing != MissingGate || last.Command != "make test" || last.ExitCode != 1 {
+		t.Errorf("missing %s, gate %+v", r.Missing, r.Gate)
+	}
+}
+
+func TestEarlierWorkCounts(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: act(false, done)}, &diary{})
+	c.Before = Work{Tip: "old", Commits: 2}
+	c.Import = func(context.Context) (Work, error) { return Work{Tip: "old", Commits: 2}, nil }
+	wantEnd(t, Run(t.Context(), c), EndDone)
+}
+
+func TestSetupFailureEndsTheRunBeforeTheAgent(t *testing.T) {
+	t.Parallel()
+	d := &diary{}
+	c := staged(stage{shell: fails}, d)
+	c.Setup = []Command{{Line: "npm ci"}, {Line: "never"}}
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndSetup)
+	if len(r.Setup) != 1 || r.Setup[0].Command != "npm ci" || r.Setup[0].ExitCode != 1 || !strings.Contains(r.Setup[0].Tail, "got 2") {
+		t.Errorf("setup %+v", r.Setup)
+	}
+	if events := d.of(EventSetup); len(r.Iterations) != 0 || len(events) != 2 || events[1].Check == nil || events[1].Check.ExitCode != 1 {
+		t.Errorf("iterations %v, events %+v", r.Iterations, events)
+	}
+}
+
+func TestBrokenSandbox(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("container is gone")
+	breaks := func(context.Context, sandboxes.Command) (sandboxes.Exit, error) { return sandboxes.Exit{}, gone }
+	for name, s := range map[string]stage{
+		"agent": {agent: breaks},
+		"gate":  {agent: act(false, done), shell: breaks},
+	} {
+		c := staged(s, &diary{})
+		c.Gate = []Command{{Line: "make test"}}
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndSandbox)
+		if !errors.Is(r.Err, gone) || r.Work.Commits != 1 {
+			t.Errorf("%s: error %v, work %+v", name, r.Err, r.Work)
+		}
+	}
+}
+
+func TestImportFailureEndsTheRun(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	c := staged(stage{agent: act(false, done)}, &diary{})
+	c.Import = func(context.Context) (Work, error) { return Work{}, full }
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndImport)
+	if !errors.Is(r.Err, full) || len(r.Iterations) != 1 {
+		t.Errorf("error %v, iterations %v", r.Err, r.Iterations)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	d := &diary{}
+	c := staged(stage{agent: act(false, "tool x", "say 1 ", done)}, d)
+	c.Gate = []Command{{Line: "make test"}}
+	wantEnd(t, Run(t.Context(), c), EndDone)
+	var kinds []string
+	for _, e := range d.events {
+		kinds = append(kinds, string(e.Kind))
+	}
+	if got, want := strings.Join(kinds, " "), "iteration agent signal agent commits iteration-ended gate gate"; got != want {
+		t.Errorf("events %q, want %q", got, want)
+	}
+}
+
+func TestMissingPartsAreRefused(t *testing.T) {
+	t.Parallel()
+	wantEnd(t, Run(t.Context(), Config{}), EndSandbox)
+	bad := Config{
+		Agent: agents.Command{}, Signals: []string{""}, MaxIterations: -1,
+		Gate: []Command{{}}, Timers: Timers{Idle: -1},
+	}
+	var joined interface{ Unwrap() []error }
+	if err := bad.Validate(); !errors.As(err, &joined) || len(joined.Unwrap()) != 6 {
+		t.Errorf("errors %v, want six", err)
+	}
+}

@@ -1,0 +1,142 @@
+package loop
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// counting is a meter that the agent of a test turns.
+type counting struct {
+	changed chan struct{}
+
+	mu    sync.Mutex
+	limit Budget
+	used  agents.Usage
+}
+
+func newCounting() *counting { return &counting{changed: make(chan struct{}, 1)} }
+
+func (c *counting) Changed() <-chan struct{} { return c.changed }
+
+func (c *counting) Limit(b Budget) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = b
+}
+
+func (c *counting) Used() agents.Usage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
+}
+
+func (c *counting) count(u agents.Usage) {
+	c.mu.Lock()
+	c.used = c.used.Add(u)
+	c.mu.Unlock()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// A budget that is spent in the middle of an iteration ends the agent there.
+func TestMeterEndsTheIteration(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		budget Budget
+		used   agents.Usage
+		says   string
+		want   End
+	}{
+		"tokens":                      {Budget{Tokens: 25}, agents.Usage{Input: 10, Output: 20}, "tool x", EndBudget},
+		"cost":                        {Budget{CostUSD: 0.5}, agents.Usage{Output: 1, CostUSD: 0.5}, "tool x", EndBudget},
+		"work that is done is judged": {Budget{Tokens: 25}, agents.Usage{Input: 30}, done, EndDone},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, m := &diary{}, newCounting()
+			c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+				_, _ = cmd.Stdout.Write([]byte(test.says + "\n"))
+				m.count(test.used)
+				<-ctx.Done()
+				return sandboxes.Exit{}, context.Cause(ctx)
+			}}, d)
+			c.Meter, c.Budget = m, test.budget
+			r := Run(t.Context(), c)
+			wantEnd(t, r, test.want)
+			if it := wantEnding(t, r, 1, EndingBudget); it.Usage != test.used || it.Failure != nil {
+				t.Errorf("usage %+v, failure %v", it.Usage, it.Failure)
+			}
+			if r.Work.Commits != 1 || m.limit != test.budget {
+				t.Errorf("%d commits are kept, the meter's limit is %+v", r.Work.Commits, m.limit)
+			}
+			if spent := d.of(EventSpent); len(spent) == 0 || spent[len(spent)-1].Used != test.used {
+				t.Errorf("events %+v", spent)
+			}
+		})
+	}
+}
+
+// Of what the agent reports and what its service says, the larger counts.
+func TestLargerUsageCounts(t *testing.T) {
+	t.Parallel()
+	d, m := &diary{}, newCounting()
+	n := 0
+	c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		n++
+		m.count(agents.Usage{Input: []int64{0, 30, 5, 7}[n], Output: 1})
+		say := []string{"", "use 10", "use 10", "use 7\n" + done}[n]
+		_, _ = cmd.Stdout.Write([]byte(say + "\n"))
+		return sandboxes.Exit{}, nil
+	}}, d)
+	c.Meter = m
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if want := (agents.Usage{Input: 30 + 10 + 7, Output: 3}); r.Usage != want {
+		t.Errorf("usage %+v, want %+v", r.Usage, want)
+	}
+	ended := d.of(EventEnded)
+	if len(ended) != 3 || ended[1].Used.Input != 40 || ended[2].Used != r.Usage {
+		t.Errorf("events %+v", ended)
+	}
+}
+
+// An agent that its service has refused for the budget may end by itself, before ralph ends it. The budget is why.
+func TestRefusedForTheBudget(t *testing.T) {
+	t.Parallel()
+	for _, class := range []agents.Class{agents.Auth, agents.RateLimit, agents.OtherFailure} {
+		d, m := &diary{}, newCounting()
+		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			m.used = agents.Usage{Input: 30} // nobody is told in time
+			_, _ = cmd.Stdout.Write([]byte("fail " + string(class) + "\n"))
+			return sandboxes.Exit{Code: 1}, nil
+		}}, d)
+		c.Meter, c.Budget = m, Budget{Tokens: 25}
+		wantEnd(t, Run(t.Context(), c), EndBudget)
+	}
+}
+
+// What the gate uses of the model counts as well.
+func TestGateIsCounted(t *testing.T) {
+	t.Parallel()
+	d, m := &diary{}, newCounting()
+	c := staged(stage{
+		agent: act(false, "use 10", done),
+		shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+			m.count(agents.Usage{Output: 4})
+			return sandboxes.Exit{}, nil
+		},
+	}, d)
+	c.Meter, c.Gate = m, []Command{{Line: "ask"}}
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if want := (agents.Usage{Input: 10, Output: 4}); r.Usage != want {
+		t.Errorf("usage %+v, want %+v", r.Usage, want)
+	}
+}

@@ -1,0 +1,135 @@
+package loop
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schema compiles the schema; nil when there is none. It reads neither files nor the network.
+func (o Output) schema() (*jsonschema.Resolved, error) {
+	if o.Schema == nil {
+		return nil, nil
+	}
+	fail := func(err error) (*jsonschema.Resolved, error) {
+		return nil, fmt.Errorf("output schema: %s", oneLine(err.Error(), 500))
+	}
+	var doc any
+	if err := json.Unmarshal(o.Schema, &doc); err != nil {
+		return fail(err)
+	}
+	if err := (schemaCheck{root: doc}).all(doc, nil); err != nil {
+		return fail(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(o.Schema, &s); err != nil {
+		return fail(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return fail(err)
+	}
+	return resolved, nil
+}
+
+// schemaCheck finds mistakes that the library finds only while it validates, or not at all: an unknown draft or type, a
+// reference to another document, and a reference that leads back to itself, which would recurse without end.
+type schemaCheck struct{ root any }
+
+// all checks a schema and those in it. Open are the references that lead to it and apply to the same value.
+func (c schemaCheck) all(doc any, open []string) error {
+	schema, ok := doc.(map[string]any)
+	if _, truth := doc.(bool); truth {
+		return nil
+	}
+	if !ok {
+		return errors.New("a schema is an object, true or false")
+	}
+	if draft, _ := schema["$schema"].(string); draft != "" &&
+		!strings.Contains(draft, "/draft/2020-12/") && !strings.Contains(draft, "/draft-07/") {
+		return fmt.Errorf("%s is not supported; use draft 2020-12 or draft-07", draft)
+	}
+	kinds, several := schema["type"].([]any)
+	if kind, given := schema["type"]; given && !several {
+		kinds = []any{kind}
+	}
+	for _, kind := range kinds {
+		switch kind {
+		case "array", "boolean", "integer", "null", "number", "object", "string":
+		default:
+			return fmt.Errorf("%v is not a type", kind)
+		}
+	}
+	if err := c.reference(schema, open); err != nil {
+		return err
+	}
+	for key, value := range schema {
+		list, here := subschemas(key, value)
+		if open != nil && !here {
+			continue // it is checked where it stands
+		}
+		for _, s := range list {
+			if err := c.all(s, open); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subschemas are the schemas of one keyword, and whether they apply to the same value or to a part of it.
+func subschemas(key string, value any) (list []any, here bool) {
+	switch key {
+	case "dependentSchemas":
+		here = true
+		fallthrough
+	case "$defs", "definitions", "properties", "patternProperties":
+		named, _ := value.(map[string]any)
+		return slices.Collect(maps.Values(named)), here
+	case "allOf", "anyOf", "oneOf":
+		list, _ = value.([]any)
+		return list, true
+	case "not", "if", "then", "else":
+		return []any{value}, true
+	case "items", "prefixItems":
+		if several, ok := value.([]any); ok {
+			return several, false
+		}
+		return []any{value}, false
+	case "additionalProperties", "propertyNames", "additionalItems", "contains", "unevaluatedItems", "unevaluatedProperties":
+		return []any{value}, false
+	}
+	return nil, false
+}
+
+// reference follows "$ref", which must lead to a place in this document.
+func (c schemaCheck) reference(schema map[string]any, open []string) error {
+	if _, dynamic := schema["$dynamicRef"]; dynamic {
+		return errors.New("$dynamicRef is not supported; use $ref")
+	}
+	ref, ok := schema["$ref"].(string)
+	if !ok {
+		return nil
+	}
+	path, local := strings.CutPrefix(ref, "#")
+	switch {
+	case !local || path != "" && path[0] != '/':
+		return fmt.Errorf("$ref %q: references to other documents are not followed; put the definition into the schema and write #/$defs/NAME", ref)
+	case slices.Contains(open, ref):
+		return fmt.Errorf("$ref %q leads back to itself", ref)
+	}
+	target := c.root
+	for _, step := range strings.Split(path, "/")[1:] {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		parts, _ := target.(map[string]any)
+		if target, ok = parts[step]; !ok {
+			return nil // into a list, or nowhere: the library says so
+		}
+	}
+	return c.all(target, append(slices.Clip(open), ref))
+}

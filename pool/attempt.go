@@ -1,0 +1,230 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// attempt is one issue on its way from the claim to its run. It belongs to one goroutine.
+type attempt struct {
+	w        *Worker
+	issue    tracker.Issue
+	rec      journal.Record
+	claim    *worktree.Claim
+	follow   *tracker.FollowUp
+	base     worktree.Base
+	feedback string
+	again    *journal.Record // its commits wait to be published
+	failed   error           // why the run cannot begin; nil: nothing is wrong
+	finished []journal.Record
+}
+
+// issueError is a failure of the issue's own before its run. The run ends with it, so that it counts like any other failure
+// that uses up no attempt.
+type issueError struct{ error }
+
+// Unwrap is the cause.
+func (e *issueError) Unwrap() error { return e.error }
+
+// freeze settles what an earlier run of the issue left, then takes the snapshot that this run works from. A skip says
+// that the issue does not qualify any more.
+func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, error) {
+	w := a.w
+	over, unsettled := a.settleEarlier(ctx)
+	runs, err := w.count(ctx, &a.rec, a.claim.Record())
+	if over || unsettled != nil || err != nil {
+		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)
+	}
+	last, ended := runs.Last()
+	begun := runs.Begun()
+	before, _ := begun.Last()
+	if d := a.claim.Record(); d.Pending != nil {
+		return &journal.Skip{Code: journal.SkipUnreported, Run: d.Run}, nil
+	}
+	issue, err := w.cfg.Tracker.Get(ctx, a.rec.Key)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return &journal.Skip{Code: journal.SkipGone}, nil
+	}
+	if err != nil {
+		return nil, &issueError{err}
+	}
+	if ended && last.Verdict.Final && a.follow == nil {
+		a.rec.After, a.rec.AfterOutcome = last.ID, last.Verdict.Outcome
+	}
+	if a.rec.Settings.Attended {
+		if !issue.Open {
+			return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
+		}
+		before.Facts.End = loop.EndDone
+		a.again = &before
+		return nil, a.take(ctx, issue, nil, "")
+	}
+	asked := feedback.Asked(a.rec.Earlier.Asked)
+	approver, approves := tracker.As[tracker.Approver](w.cfg.Tracker)
+	if a.follow != nil {
+		if !issue.Open {
+			return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
+		}
+		if skip := a.outdated(issue, keys); skip != nil {
+			return skip, nil
+		}
+		if approves && !approvedText(issue, runs, a.claim) {
+			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, nil
+		}
+		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.cfg.Base)+asked)
+	}
+	v := view{
+		w: w, keys: keys, now: time.Now(), done: map[string]worktree.Record{}, here: map[string]bool{}, last: map[string]journal.Record{},
+		tally: map[string]journal.Tally{a.rec.Key: a.rec.Earlier},
+	}
+	if ended {
+		v.last[a.rec.Key] = last
+	}
+	if d := a.claim.Record(); d.Finished {
+		if err := v.note(ctx, a.rec.Key, d); err != nil {
+			return nil, err
+		}
+	}
+	if skip := v.whyNot(issue); skip != nil {
+		return skip, nil
+	}
+	if approves && (a.rec.Earlier.Asked == nil || !approvedText(issue, runs, a.claim)) {
+		if asked := a.rec.Earlier.Asked; asked != nil && asked.Labelled {
+			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, a.unlabel(ctx)
+		}
+		_, unapproved := approver.Approved(ctx, issue, w.c.Require[0])
+		if run.Unreachable(unapproved) {
+			return nil, unapproved
+		}
+		if unapproved != nil {
+			return &journal.Skip{Code: journal.SkipUnapproved, Detail: unapproved.Error()}, nil //nolint:nilerr // it is the reason, and no failure
+		}
+	}
+	if err := a.anew(ctx, before); err != nil {
+		return nil, err
+	}
+	if a.rec.Without != "" {
+		return nil, a.take(ctx, issue, begun, feedback.Anew(before, a.rec.Anew)+asked)
+	}
+	return nil, a.take(ctx, issue, begun, feedback.Earlier(begun)+asked)
+}
+
+// unlabel takes off the label that a command had put on: the text has changed since, and only a person's new label counts.
+func (a *attempt) unlabel(ctx context.Context) error {
+	if err := a.w.cfg.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
+		return err
+	}
+	t := a.rec.Earlier
+	asked := *t.Asked
+	asked.Labelled = false
+	t.Asked = &asked
+	return a.claim.SetRecord(ctx, run.RecordOf(t))
+}
+
+// outdated says why the request is not followed up any more: it may have waited long since it was listed.
+func (a *attempt) outdated(issue tracker.Issue, keys []string) *journal.Skip {
+	label, asked := a.w.cfg.Labels.NeedsHuman, a.rec.Earlier.Asked
+	switch {
+	case len(keys) == 0 && issue.HasLabel(label):
+		return &journal.Skip{Code: journal.SkipHuman, Detail: label}
+	case asked != nil && !asked.Request && a.w.works(issue), asked == nil && a.follow.Reason == tracker.AskedFor:
+		return &journal.Skip{Code: journal.SkipRecovered} // a person wants it done anew, or another machine was faster
+	}
+	return nil
+}
+
+// anew decides whether the run begins at the base although there is earlier work: people have refused that, or the policy
+// does, and would again.
+func (a *attempt) anew(ctx context.Context, last journal.Record) error {
+	w := a.w
+	if last.Verdict.Outcome == journal.PolicyBlocked {
+		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses what run "+last.ID+" had committed"
+	}
+	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh {
+		a.rec.Fresh, a.rec.Without = true, a.rec.Earlier.Tip
+		if a.rec.Without != "" {
+			a.rec.Anew = asked.By + " asked for that"
+		}
+		return nil
+	}
+	refuser, ok := tracker.As[tracker.Refuser](w.cfg.Tracker)
+	if !ok || w.cfg.Publish != journal.PublishRequest {
+		return nil
+	}
+	commit, url, err := refuser.Refused(ctx, a.rec.Branch)
+	if err != nil {
+		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
+	}
+	if commit != "" {
+		a.rec.Without, a.rec.Anew = commit, url+" was closed and not merged"
+	}
+	return nil
+}
+
+// count reads the issue's runs, and notes in the record of the next one what they come to. known is what the claim says.
+func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.Record) (journal.History, error) {
+	runs, err := w.history(ctx, rec.Key)
+	last, _ := runs.Last()
+	rec.Earlier = newest(last, known)
+	next := journal.Record{Run: rec.Run}.Tally() // a final run before this one is over
+	rec.Attempt, rec.Facts.Failures = next.Attempts+1, next.Failures
+	return runs, err
+}
+
+// take freezes the issue as it is now, and shows people that it is being worked.
+func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
+	a.issue, a.feedback = withAsked(issue, a.rec.Earlier.Asked), told
+	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
+	if last, ok := runs.Last(); ok && last.Verdict.Reason.Code == journal.ReasonPublish && last.Hash == a.rec.Hash && !a.afresh() {
+		a.again = &last
+	}
+	a.rec.HandedOver = issue.HasLabel(a.w.cfg.Labels.NeedsHuman)
+	if label := a.w.cfg.Labels.Claimed; label != "" {
+		if err := a.w.cfg.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+			return &issueError{err}
+		}
+	}
+	return nil
+}
+
+// refused ends an attempt that could not claim.
+func (a *attempt) refused(ctx context.Context, err error) Result {
+	forgotten := a.w.cfg.Store.Forget(ctx, a.rec.ID)
+	if taken, ok := errors.AsType[*worktree.TakenError](err); ok && forgotten == nil {
+		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
+	}
+	return a.broken(errors.Join(err, forgotten))
+}
+
+// givenUp ends an attempt that claimed an issue and did not start on it.
+func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
+	err = errors.Join(err, a.claim.Release(ctx), a.w.cfg.Store.Forget(ctx, a.rec.ID))
+	if err != nil {
+		return a.broken(err)
+	}
+	return a.skipped(*skip)
+}
+
+// broken is an issue that could not be worked, through no fault of its own or the agent's.
+func (a *attempt) broken(err error) Result {
+	r := a.skipped(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
+	r.Err = err
+	if run.Unreachable(err) {
+		r.Unavailable = err
+	}
+	return r
+}
+
+func (a *attempt) skipped(s journal.Skip) Result {
+	return Result{Issue: a.issue, Record: a.rec, Skip: &s, Finished: a.finished}
+}

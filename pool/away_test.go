@@ -1,0 +1,79 @@
+package pool_test
+
+import (
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// byHTTP makes the fixture reach its remote by HTTP. The next faults requests are answered with 503; negative: all.
+func (f *fixture) byHTTP(bare string) (faults *atomic.Int32) {
+	f.t.Helper()
+	faults = &atomic.Int32{}
+	f.git(bare, "config", "http.receivepack", "true")
+	backend := &cgi.Handler{
+		Path: filepath.Join(f.git(bare, "--exec-path"), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Dir(bare), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull},
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := faults.Load(); n < 0 || n > 0 && faults.Add(-1) >= 0 {
+			http.Error(w, "Service Unavailable", http.StatusServiceUnavailable)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	f.t.Cleanup(s.Close)
+	f.git(f.repo, "remote", "set-url", "origin", s.URL+"/"+filepath.Base(bare))
+	return faults
+}
+
+// TestRemoteAway: a fault of the remote at any stage of a run is not seen, and an outage fails no run: nothing is said on
+// the issue, the sweep ends, and one after the outage does the work.
+func TestRemoteAway(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]int32{"one fault": 1, "outage": -1} {
+		for _, at := range []journal.Stage{journal.StagePrepare, journal.StageVerify, journal.StagePublish, journal.StageRelease} {
+			t.Run(name+" at "+string(at), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, commits)
+				bare := f.withRemote()
+				faults := f.byHTTP(bare)
+				f.issue("a")
+				f.onStage(at, func(journal.Record) { faults.Store(outage) })
+				s := f.sweep(t.Context())
+				f.onStage(at, nil)
+				if outage < 0 {
+					if s.Unavailable == nil {
+						t.Errorf("the sweep does not say that the remote is away: %+v", s)
+					}
+					for range 3 { // it lasts
+						f.sweep(t.Context())
+					}
+					if text := f.text("a"); at != journal.StageRelease && strings.Contains(text, "**ralph: ") || strings.Contains(text, "failed") {
+						t.Errorf("said on the issue:\n%s", text)
+					}
+					faults.Store(0)
+					f.git(bare, "update-ref", "-d", "refs/ralph/claims/a") // it has run out meanwhile
+					f.sweep(t.Context())
+				}
+				runs, text := f.runs("a"), f.text("a")
+				if end := runs[len(runs)-1]; end.Verdict.Outcome != journal.Succeeded || strings.Count(text, "**ralph: ") != 1 {
+					t.Errorf("the run ended %+v\n%s", end.Verdict, text)
+				}
+				for _, r := range runs {
+					if r.Verdict.Outcome == journal.Failed {
+						t.Errorf("a run failed: %+v", r.Verdict)
+					}
+				}
+				f.clean()
+			})
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package checks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// planting adds tests that must fail to commits, one at a time: code that ends the process early hides only the tests that
+// run with it.
+type planting struct {
+	w        *Watcher
+	git      git.Runner
+	fork     string // where the commits begin
+	green    bool   // fork is known to pass
+	checkout workspace.Checkout
+	own      []ecosystem.Canary
+	near     []string        // paths that the commits changed
+	again    workspace.Again // where the commits have passed; nil: a sandbox is opened for each test
+}
+
+// plant notes what became of each test. One over which the gate passes is planted on the fork, too: where the gate passes
+// over it there as well, no check of this repository runs such a test.
+func (p planting) plant(ctx context.Context, out *journal.Watch) error {
+	canaries, err := p.canaries(ctx, out)
+	if err != nil {
+		return err
+	}
+	for _, c := range append(slices.Clip(p.own), canaries...) {
+		place := p.fork + " " + c.Ecosystem + " " + path.Dir(c.Path)
+		if p.w.isDeaf(place) {
+			out.Unheard = c.Path
+			continue
+		}
+		heard, err := p.hears(ctx, c)
+		if err != nil {
+			return err
+		}
+		if !heard {
+			before, err := p.heardBefore(ctx, c)
+			if err != nil {
+				return err
+			}
+			if !before {
+				p.w.noteDeaf(place)
+				out.Unheard = c.Path
+				continue
+			}
+		}
+		out.Canaries = append(out.Canaries, journal.Canary{Path: c.Path, Heard: heard})
+		if !heard {
+			return nil // one is enough
+		}
+	}
+	return nil
+}
+
+// hears reports that the commits fail with the test.
+func (p planting) hears(ctx context.Context, c ecosystem.Canary) (bool, error) {
+	if p.again == nil {
+		v, err := p.with(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
+		return err == nil && !v.Passed(), err
+	}
+	checks, err := p.again(ctx, c.Path, c.Content)
+	return err == nil && !(journal.Verification{Checks: checks}).Passed(), err
+}
+
+// heardBefore reports that the fork fails because of the test: any failure is, where the fork is known to pass. Else the
+// output has to name the test, and the lines of the gate after one that does not are tried as well.
+func (p planting) heardBefore(ctx context.Context, c ecosystem.Canary) (bool, error) {
+	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
+		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
+		v, err := p.with(ctx, p.fork, c, gate, named)
+		switch {
+		case err != nil || v.Passed():
+			return false, err
+		case p.green || named.found:
+			return true, nil
+		case v.Setup:
+			return false, nil
+		}
+		gate = gate[len(v.Checks):]
+	}
+	return false, nil
+}
+
+// with checks a commit with the test by lines of the gate; named, which may be nil, reads all output.
+func (p planting) with(ctx context.Context, on string, c ecosystem.Canary, gate []loop.Command, named *finder) (*journal.Verification, error) {
+	commit, err := diff.Commit(ctx, p.git, on, []diff.Edit{{Path: c.Path, Content: c.Content}}, "A test that must fail\n")
+	if err != nil {
+		return nil, err
+	}
+	checkout := p.checkout
+	checkout.Checks.Gate = gate
+	return p.w.run(ctx, checkout, commit, "canary", named)
+}
+
+// finder looks for a word in what is written to it, in lower case. It belongs to one gate, whose lines run one by one.
+type finder struct {
+	want  []byte
+	last  []byte // the end of what was written, shorter than want
+	found bool
+}
+
+func (f *finder) Write(p []byte) (int, error) {
+	text := append(f.last, bytes.ToLower(p)...)
+	f.found = f.found || bytes.Contains(text, f.want)
+	f.last = bytes.Clone(text[max(0, len(text)-len(f.want)+1):])
+	return len(p), nil
+}
+
+// Close does nothing: the next line of the gate goes on.
+func (f *finder) Close() error { return nil }
+
+// canaries are the tests to plant: more of them where the checks themselves have changed.
+func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem.Canary, error) {
+	at := ecosystem.Planting{Near: p.near, Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
+	if len(out.Files)+len(out.Findings) > 0 {
+		at.Most = 3
+	}
+	entries := map[string]diff.Entry{}
+	for _, commit := range []string{p.fork, p.checkout.Base.Commit} {
+		list, err := diff.List(ctx, p.git, commit)
+		if err != nil {
+			return nil, err
+		}
+		for path, e := range list {
+			if _, known := entries[path]; !known {
+				at.Files = append(at.Files, path)
+			}
+			entries[path] = e
+		}
+	}
+	slices.Sort(at.Files)
+	at.Read = func(path string) ([]byte, error) {
+		texts, err := diff.Texts(ctx, p.git, []diff.Entry{entries[path]}, textLimit())
+		return texts[entries[path].ID], err
+	}
+	return ecosystem.Canaries(at), ctx.Err()
+}

@@ -1,0 +1,239 @@
+// Package checks looks at what commits did to the checks that they have passed: which files the checks depend on have
+// changed, whether the commits pass with those files as they were, and whether a test that must fail still fails.
+//
+// It collects facts for [decide.Verdict], and judges nothing. Only clean checkouts in fresh sandboxes are used, and only
+// git's objects are written: a commit of an agent's is never a folder of the host's to write in.
+package checks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// textLimit is how much of the files is read; more is a fact of its own.
+func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
+
+// listed bounds the files and findings that a record holds.
+const listed = 200
+
+// Watcher looks at commits. It is safe for concurrent use.
+type Watcher struct {
+	Spaces *workspace.Config
+
+	mu   sync.Mutex
+	deaf map[string]bool // guarded by mu; places whose tests no gate runs, by base
+}
+
+// Look is what Watcher looks at.
+type Look struct {
+	Base     string
+	Green    string             // a commit that is known to pass, perhaps the base; may be empty
+	Checkout workspace.Checkout // of the commits
+	Plant    bool               // plant tests that must fail
+	Own      []ecosystem.Canary // such tests of the user's
+}
+
+// Read says what commits did to the checks since the base, as far as their text tells. Nothing runs.
+func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Checks) (*journal.Watch, error) {
+	out := &journal.Watch{Unrun: true}
+	_, _, _, err := w.read(ctx, base, tip, must, out)
+	return out, err
+}
+
+// read fills in what commits did to the files that checks depend on, and returns where they begin, all that they changed
+// and how to undo that in those files.
+func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Checks, out *journal.Watch) (fork string, files []diff.File, undo []diff.Edit, err error) {
+	g := w.Spaces.Repo.Git()
+	fork, err = g.Out(ctx, "merge-base", "--end-of-options", base, tip)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("compare with the base: %w", err)
+	}
+	fork = strings.TrimSpace(fork)
+	if files, err = diff.Files(ctx, g, fork, tip); err != nil {
+		return "", nil, nil, err
+	}
+	gate, err := follow(ctx, g, fork, slices.Concat(must.Setup, must.Gate)) // setup can make any gate pass
+	if err != nil {
+		return "", nil, nil, err
+	}
+	undo, err = w.compare(ctx, g, files, gate, out)
+	return fork, files, undo, err
+}
+
+// follow returns the lines of the gate, and more for the scripts that they come to run on a commit.
+func follow(ctx context.Context, g git.Runner, commit string, gate []loop.Command) ([]string, error) {
+	lines := make([]string, 0, len(gate))
+	for _, c := range gate {
+		lines = append(lines, c.Line)
+	}
+	var files map[string]diff.Entry // read at the first script
+	var failed error
+	texts := map[string][]byte{}
+	list := func() map[string]diff.Entry {
+		if files == nil && failed == nil {
+			files, failed = diff.List(ctx, g, commit)
+		}
+		return files
+	}
+	names := sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(list())) })
+	lines = ecosystem.Follow(lines, names, func(file string) ([]byte, bool) {
+		e, there := list()[file]
+		if _, known := texts[e.ID]; there && !known && failed == nil {
+			got, err := diff.Texts(ctx, g, []diff.Entry{e}, textLimit())
+			if err != nil && !errors.Is(err, diff.ErrTooMuch) {
+				failed = err
+			}
+			texts[e.ID] = got[e.ID]
+		}
+		return texts[e.ID], there
+	})
+	return lines, failed
+}
+
+// Check runs the checks on a checkout. If they pass it says what the commits did to them since the base.
+func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journal.Watch, error) {
+	g := w.Spaces.Repo.Git()
+	tip := l.Checkout.Base.Commit
+	out := &journal.Watch{}
+	fork, files, undo, err := w.read(ctx, l.Base, tip, l.Checkout.Checks, out)
+	if err != nil {
+		return workspace.Checked{}, nil, err
+	}
+	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, checkout: l.Checkout, own: l.Own}
+	for _, f := range files {
+		p.near = append(p.near, f.Path)
+	}
+	// Commits that leave the checks alone are planted in where they have passed, which costs little. Any others get a
+	// sandbox of their own for each question: what has run in this one could answer for the checks.
+	alone := len(out.Files)+len(out.Findings) == 0
+	checkout := l.Checkout
+	if l.Plant && alone {
+		checkout.Then = func(ctx context.Context, again workspace.Again) error {
+			p.again = again
+			return p.plant(ctx, out)
+		}
+	}
+	got, err := w.Spaces.Check(ctx, checkout)
+	if err != nil || got.Setup || !(journal.Verification{Checks: got.Checks}).Passed() {
+		return got, nil, err
+	}
+	if len(undo) > 0 {
+		commit, err := diff.Commit(ctx, g, tip, undo, "The checks as they were\n")
+		if err != nil {
+			return got, nil, err
+		}
+		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
+			return got, nil, err
+		}
+	}
+	if l.Plant && !alone {
+		err = p.plant(ctx, out)
+	}
+	return got, out, err
+}
+
+// compare fills in what the commits did to the files that checks depend on, and returns how to undo that.
+func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, gate []string, out *journal.Watch) ([]diff.Edit, error) {
+	entries := make([]diff.Entry, 0, 2*len(files))
+	for _, f := range files {
+		entries = append(entries, f.Old, f.New)
+	}
+	texts, err := diff.Texts(ctx, g, entries, textLimit())
+	if errors.Is(err, diff.ErrTooMuch) {
+		return unread(files, gate, out), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]ecosystem.Change, 0, len(files))
+	byPath := map[string]diff.File{}
+	for _, f := range files {
+		byPath[f.Path] = f
+		changes = append(changes, ecosystem.Change{
+			Path: f.Path, OldPath: f.OldPath, Old: texts[f.Old.ID], New: texts[f.New.ID],
+			Added: !f.Old.Exists(), Removed: !f.New.Exists(),
+		})
+	}
+	sum := ecosystem.Compare(changes, gate)
+	out.Added, out.Removed, out.Skipped, out.Focused, out.Assertions = sum.Added, sum.Removed, sum.Skipped, sum.Focused, sum.Assertions
+	for _, f := range sum.Findings[:min(listed, len(sum.Findings))] {
+		out.Findings = append(out.Findings, f.String())
+	}
+	var undo []diff.Edit
+	for _, f := range sum.Files {
+		list(out, f.Role, f.Reason, byPath[f.Path], f.Grown)
+		if !f.Inline {
+			undo = append(undo, byPath[f.Path].Undo()...)
+		}
+	}
+	return undo, nil
+}
+
+// unread lists the files that checks depend on by their names alone, and returns how to undo their changes.
+func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
+	out.Findings = []string{"the change is too large to look into"}
+	for _, f := range files {
+		role, why := ecosystem.RoleOf(f.Path, gate)
+		if before, reason := ecosystem.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {
+			role, why = before, reason
+		}
+		if role != ecosystem.None {
+			list(out, role, why, f, false)
+			undo = append(undo, f.Undo()...)
+		}
+	}
+	return undo
+}
+
+func list(out *journal.Watch, role ecosystem.Role, why string, f diff.File, grown bool) {
+	if len(out.Files) == listed {
+		out.More++
+		return
+	}
+	out.Files = append(out.Files, journal.Watched{
+		Path: f.Path, OldPath: f.OldPath, Role: role.String(), Why: why, Test: role == ecosystem.Test,
+		Added: !f.Old.Exists(), Removed: !f.New.Exists(), Grown: grown,
+	})
+}
+
+// run checks a commit that was put together; output, which may be nil, reads what the commands print.
+func (w *Watcher) run(ctx context.Context, c workspace.Checkout, commit, name string, output *finder) (*journal.Verification, error) {
+	c.Base.Commit, c.Name, c.Observe, c.Stream = commit, name, nil, nil // no feedback comes of it
+	if output != nil {
+		c.Stream = func(string) (io.WriteCloser, error) { return output, nil }
+	}
+	got, err := w.Spaces.Check(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &journal.Verification{Tip: commit, Base: c.Base.Name, Checks: got.Checks, Setup: got.Setup}, nil
+}
+
+func (w *Watcher) isDeaf(place string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deaf[place]
+}
+
+func (w *Watcher) noteDeaf(place string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deaf == nil {
+		w.deaf = map[string]bool{}
+	}
+	w.deaf[place] = true
+}

@@ -1,0 +1,178 @@
+package pool_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// clone is a fixture on another clone of the remote, on the same host, with its own copy of the issues.
+func (f *fixture) clone(bare, agent string, keys ...string) *fixture {
+	f.t.Helper()
+	c := newFixture(f.t, agent)
+	c.host = f.host
+	c.git(c.repo, "remote", "add", "origin", bare)
+	c.git(c.repo, "fetch", "-q", "origin")
+	c.git(c.repo, "reset", "-q", "--hard", "origin/main")
+	for _, key := range keys {
+		c.issue(key)
+	}
+	c.Config.Run.Repo, c.Config.Run.Publish, c.Config.Run.Protected = c.open("origin"), f.Config.Run.Publish, f.Config.Run.Protected
+	return c
+}
+
+// A remote that declines every push, such as one that was made read-only while the agent worked, costs one run of the agent:
+// the commits wait in the clone that has them. Another clone starts none, neither meanwhile nor when the remote accepts
+// pushes again.
+func TestRemoteThatDeclinesEverything(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []journal.Stage{journal.StageWork, journal.StageVerify, journal.StagePublish} {
+		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
+			ran := filepath.Join(t.TempDir(), "ran")
+			agent := `echo x >> ` + ran + `; ` + commits
+			f := newFixture(t, agent)
+			bare := f.withRemote()
+			f.issue("a")
+			hook := filepath.Join(bare, "hooks", "pre-receive")
+			f.onStage(stage, func(journal.Record) {
+				if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'the repository is read-only' >&2\nexit 1\n"), 0o755); err != nil {
+					t.Error(err)
+				}
+			})
+			first := f.sweep(t.Context())
+			f.onStage(stage, nil)
+			if len(first.Runs) != 1 || !first.Runs[0].Ended.IsZero() {
+				t.Fatalf("%+v", first)
+			}
+			f.bury(bare) // the process has ended
+			c := f.clone(bare, agent, "a", "b", "c", "d")
+			s := c.sweep(t.Context())
+			if len(s.Runs) > 0 || s.Unavailable == nil || !strings.Contains(s.Unavailable.Error(), "the repository is read-only") {
+				t.Errorf("in another clone: %+v", s)
+			}
+			told := 0
+			for _, e := range c.events {
+				if e.Kind == journal.EventProblem {
+					told++
+				}
+			}
+			if told != 1 || len(s.Broken) != 1 || skips(s)["a"] != journal.SkipClaimed {
+				t.Errorf("told %d times: %+v", told, s)
+			}
+			if err := os.Remove(hook); err != nil {
+				t.Fatal(err)
+			}
+			if s := c.sweep(t.Context(), "a"); len(s.Runs) > 0 || skips(s)["a"] != journal.SkipClaimed {
+				t.Errorf("in another clone, later: %+v", s)
+			}
+			if r := f.one(); r.Verdict.Outcome != journal.Succeeded || f.git(f.repo, "rev-parse", "origin/ralph/a") != r.Tip {
+				t.Errorf("%+v", r)
+			}
+			if got, err := os.ReadFile(ran); string(got) != "x\n" || err != nil {
+				t.Errorf("the agent ran %q, %v", got, err)
+			}
+			f.clean()
+			c.clean()
+		})
+	}
+}
+
+// A run that loses its claim says so on this clone's copy of the issue, which nobody else writes to: it does not look as if
+// the issue was worked here for ever.
+func TestLostClaimIsReported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	bare := f.withRemote()
+	f.issue("a")
+	f.Config.Run.ProgressReport, f.Config.Run.ClaimTTL, f.Config.Run.Labels.Claimed = time.Nanosecond, 3*time.Second, "working"
+	f.onStarted(func(string) {
+		if !strings.Contains(f.text("a"), "**ralph: working**") || !strings.Contains(f.labels("a"), "working") {
+			t.Errorf("it does not say that it is on:\n%s", f.text("a"))
+		}
+		f.git(bare, "update-ref", "-d", "refs/ralph/claims/a")
+		ctx := context.WithoutCancel(t.Context())
+		if _, err := f.Config.Run.Repo.Claim(ctx, "a", worktree.Holder{Owner: "elsewhere/1/x", Run: "of-another-clone"}, time.Hour); err != nil {
+			t.Error(err)
+		}
+	})
+	r := f.one()
+	text := f.text("a")
+	for _, want := range []string{"**ralph: interrupted**: `the claim was lost to another ralph`", "Next: nothing here; "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("not %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "ralph: working") || strings.Contains(f.labels("a"), "working") || r.Verdict.Reason.Code != journal.ReasonClaimLost {
+		t.Errorf("%+v; it says:\n%s", r.Verdict, text)
+	}
+}
+
+// A finished issue that a person wants worked again is no older state of the backlog, whatever became of that run.
+func TestLostClaimOfAnIssueWorkedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `test -f a.txt && { `+endless+`; }; `+commits)
+	bare := f.withRemote()
+	f.issue("a")
+	f.one()
+	f.Config.Run.ProgressReport, f.Config.Run.ClaimTTL = time.Nanosecond, 3*time.Second
+	finished := f.git(bare, "rev-parse", "refs/ralph/claims/a")
+	f.onStarted(func(string) { // another clone has taken the claim over, and given it up
+		f.git(bare, "update-ref", "refs/ralph/claims/a", finished)
+	})
+	f.write(".ralph/backlog/a.md", strings.Replace(f.text("a"), "in-review", "no-human", 1))
+	for range 2 {
+		if r := f.one(); r.Verdict.Reason.Code != journal.ReasonClaimLost {
+			t.Fatalf("%+v", r.Verdict)
+		}
+	}
+}
+
+// A dead run whose issue another clone on this host has by now is ended at once: nothing of it waits for the other clone.
+func TestDeadRunOfAnIssueThatAnotherCloneHas(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	f.issue("a")
+	if _, died := f.dieAt(5, true); !died {
+		t.Fatal("ralph did not die")
+	}
+	f.bury(bare)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	if err := f.Config.Run.Tracker.Report(ctx, "a", tracker.Report{Run: f.runs("a")[0].ID, Body: "**ralph: working**"}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := f.Config.Run.Repo.Claim(ctx, "a", worktree.Holder{Owner: host + "/1/x", Run: "a-run-of-the-other-clone"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.sweep(ctx); len(s.Runs) > 0 || skips(s)["a"] != journal.SkipClaimed {
+		t.Errorf("%+v", s)
+	}
+	if text := f.text("a"); strings.Contains(text, "ralph: working") || !strings.Contains(text, "**ralph: interrupted**") {
+		t.Errorf("it says:\n%s", text)
+	}
+	for _, r := range f.runs("a") {
+		if r.Ended.IsZero() || r.Verdict.Outcome != journal.Interrupted {
+			t.Errorf("the run is left: %+v", r)
+		}
+	}
+	if err := other.Renew(ctx); err != nil {
+		t.Errorf("the other clone's claim: %v", err)
+	}
+	if err := other.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	f.clean()
+}

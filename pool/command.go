@@ -1,0 +1,333 @@
+package pool
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// carryOutAll carries out the commands that people have given on the tracker. A command takes effect, then it is answered: a
+// crash in between repeats it, and the claim's record, or the label, says that the effect is there. With keys it is restricted
+// to them. No failure ends a sweep.
+func (w *Worker) carryOutAll(ctx context.Context, keys []string) {
+	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
+	if !ok || tracker.IsReadOnly(w.cfg.Tracker) {
+		return
+	}
+	list, err := commander.Commands(ctx, w.c.BranchPrefix)
+	if err != nil {
+		w.commandFailed("", fmt.Errorf("look for commands: %w", err))
+	}
+	waiting := map[string]bool{} // keys whose later commands have to wait
+	for _, c := range list {
+		if ctx.Err() != nil {
+			return
+		}
+		if waiting[c.Key] || len(keys) > 0 && !slices.Contains(keys, c.Key) {
+			continue
+		}
+		answer, err := w.carryOut(ctx, commander, c)
+		if err == nil && answer != nil {
+			err = commander.Answer(ctx, c, *answer)
+			w.cfg.Log.Info("command answered", "issue", c.Key, "command", c.Verb, "by", c.By, "refused", answer.Refused)
+		}
+		if waiting[c.Key] = answer == nil || err != nil; err != nil && !errors.Is(err, tracker.ErrNotFound) {
+			w.commandFailed(c.Key, fmt.Errorf("carry out the command %s of %s: %w", c.Verb, c.By, err))
+		}
+	}
+}
+
+// commandFailed reports a failure, once for all looks in a row that meet it. Whatever meets an outage next reports that.
+func (w *Worker) commandFailed(key string, err error) {
+	w.cfg.Log.Warn("command not carried out", "issue", key, "error", err)
+	w.mu.Lock()
+	known := w.failed == err.Error()
+	w.failed = err.Error()
+	w.mu.Unlock()
+	if !known && !run.Unreachable(err) {
+		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Text: err.Error()})
+	}
+}
+
+func refuse(format string, args ...any) *tracker.Answer {
+	return &tracker.Answer{Refused: true, Text: fmt.Sprintf(format, args...)}
+}
+
+// carryOut gives a command its effect. The answer is nil while it has to wait.
+func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tracker.Command) (*tracker.Answer, error) {
+	if !c.Verb.Known() {
+		return refuse("%s", report.Unknown(c.Verb)), nil
+	}
+	issue, err := w.cfg.Tracker.Get(ctx, c.Key)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(w.c.Require[1:], func(l string) bool { return !issue.HasLabel(l) }) {
+		return nil, nil // it is an issue of another pool's
+	}
+	claims, err := w.c.Claims.Claims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := w.history(ctx, c.Key)
+	if err != nil {
+		return nil, err
+	}
+	state := claims[c.Key]
+	if state.Err != nil {
+		return nil, state.Err
+	}
+	last, _ := runs.Last()
+	switch t := newest(last, state.Record); c.Verb {
+	case tracker.Explain:
+		holder := ""
+		if isHeld(state) {
+			holder = state.Holder.Host
+		}
+		return &tracker.Answer{Text: w.runner.Explain(last, t, holder)}, nil
+	case tracker.Stop:
+		if !w.works(issue) && t.Run == "" && !isHeld(state) {
+			return refuse("Ralph does not work on this issue."), nil
+		}
+		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has started it again since
+			return &tracker.Answer{}, nil
+		}
+		return w.stopRun(ctx, c, isHeld(state))
+	}
+	return w.restart(ctx, commander, c, issue, runs)
+}
+
+// works reports that the issue has the label by which it is picked up.
+func (w *Worker) works(issue tracker.Issue) bool { return issue.HasLabel(w.c.Require[0]) }
+
+// stopRun leaves an issue to a person. The label ends a run that is on, on whichever host.
+func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*tracker.Answer, error) {
+	label := w.cfg.Labels.NeedsHuman
+	if err := w.cfg.Tracker.Change(ctx, c.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	if r, ok := w.running[c.Key]; ok {
+		r.stop(halt.Error(journal.StopSuperseded, handedOver(label)))
+	}
+	w.mu.Unlock()
+	text := "No run is on. The issue is left to a person"
+	if on {
+		text = "The run is being stopped; its work is kept, and the issue is left to a person"
+	}
+	return &tracker.Answer{Text: text + " until somebody comments `/ralph retry`, or removes the label " + tracker.Code(label) + "."}, nil
+}
+
+// handedOver is why a run ends whose issue gets the label for people.
+func handedOver(label string) string { return "carries label " + label }
+
+// Retry asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
+// anew. Fresh begins at the base, whatever earlier work there is.
+func (w *Worker) Retry(ctx context.Context, key, by string, fresh bool) error {
+	c := tracker.Command{ID: rand.Text(), Key: key, Verb: tracker.Retry, By: by, At: time.Now()}
+	if fresh {
+		c.Verb = tracker.Fresh
+	}
+	issue, err := w.cfg.Tracker.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	runs, err := w.history(ctx, key)
+	if err != nil {
+		return err
+	}
+	claims, err := w.c.Claims.Claims(ctx)
+	if err != nil {
+		return err
+	}
+	commander, _ := tracker.As[tracker.Commander](w.cfg.Tracker)
+	var answer *tracker.Answer
+	if !isHeld(claims[key]) {
+		answer, err = w.restart(ctx, commander, c, issue, runs)
+	}
+	switch {
+	case err != nil:
+		return err
+	case answer == nil:
+		return errors.New("a run is on, or its end is still to be reported")
+	case answer.Refused:
+		return errors.New(answer.Text)
+	}
+	return nil
+}
+
+// commandRun begins the run of a claim that is held for a command only.
+const commandRun = "command-"
+
+// restart makes the issue one that the next run takes up. What is asked stands in the claim's record before anything shows.
+func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c tracker.Command, issue tracker.Issue, runs journal.History) (*tracker.Answer, error) {
+	if !issue.Open {
+		return refuse("The issue is closed; reopen it first."), nil
+	}
+	var review tracker.FollowUp
+	if w.cfg.Publish == journal.PublishRequest && c.Verb != tracker.Fresh && commander != nil {
+		var err error
+		if review, err = commander.Review(ctx, w.c.BranchPrefix+c.Key); err != nil {
+			return nil, err
+		}
+	}
+	began := w.newRecord(issue)
+	began.ID = commandRun + began.ID
+	claim, err := w.claim(ctx, began)
+	if taken, ok := errors.AsType[*worktree.TakenError](err); ok {
+		waits := issue.HasLabel(w.cfg.Labels.NeedsHuman) || issue.HasLabel(w.cfg.Labels.NeedsInfo)
+		if c.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, commandRun) {
+			return &tracker.Answer{}, nil // a run is on
+		}
+		return nil, nil
+	}
+	if err != nil {
+		if claim != nil { // what the dead run left still runs: whoever claims next has to end it
+			err = errors.Join(err, claim.Leave(context.WithoutCancel(ctx), claim.Dead(), w.cfg.ClaimTTL))
+		}
+		return nil, err
+	}
+	answer, err := w.record(ctx, c, issue, runs, claim, review)
+	return answer, errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
+}
+
+// record writes what a person asks for into the record, and frees the issue for the next run.
+func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Issue, runs journal.History, claim *worktree.Claim, review tracker.FollowUp) (*tracker.Answer, error) {
+	if claim.Record().Pending != nil {
+		return nil, nil // the end of a run is still to be reported
+	}
+	last, _ := runs.Last()
+	t := newest(last, claim.Record())
+	request := review.Request.Number != 0
+	// What a command labelled is approved by nobody, however often it is commanded.
+	labelled := !request && (!w.works(issue) || t.Asked != nil && t.Asked.Labelled)
+	if !slices.Contains(t.Commands, c.ID) {
+		if why := w.refusal(c, issue, runs, claim, review, labelled); why != nil {
+			return why, nil
+		}
+		t = t.Restart(journal.Asked{ID: c.ID, By: c.By, At: c.At, Text: c.Text, Fresh: c.Verb == tracker.Fresh, Request: request, Labelled: labelled})
+		if c.Verb != tracker.Fix {
+			t.Asked.Text = ""
+		}
+		if err := claim.SetRecord(ctx, run.RecordOf(t)); err != nil {
+			return nil, err
+		}
+	}
+	if t.Asked == nil || t.Asked.ID != c.ID { // runs have come to their end since
+		return &tracker.Answer{}, nil
+	}
+	labels := w.cfg.Labels
+	change := tracker.Change{RemoveLabels: []string{labels.NeedsHuman, labels.NeedsInfo}}
+	if !t.Asked.Request {
+		change.RemoveLabels, change.AddLabels = append(change.RemoveLabels, labels.InReview), w.c.Require[:1]
+	}
+	if err := w.cfg.Tracker.Change(ctx, c.Key, change); err != nil {
+		return nil, err
+	}
+	return &tracker.Answer{}, nil
+}
+
+// refusal says why an issue cannot be begun again; nil when it can.
+func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.History, claim *worktree.Claim, review tracker.FollowUp, labelled bool) *tracker.Answer {
+	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
+		return refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
+	}
+	_, approves := tracker.As[tracker.Approver](w.cfg.Tracker)
+	request := review.Request.Number != 0
+	if approves && (request || labelled) && !approvedText(issue, runs, claim) {
+		return refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(w.c.Require[0]))
+	}
+	if request {
+		return nil
+	}
+	labels := w.cfg.Labels
+	free := issue
+	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, w.c.Require[:1]), func(l string) bool {
+		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
+	})
+	if why := w.unfit(free, w.c.Require); why != "" {
+		return refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why, 300))
+	}
+	return nil
+}
+
+// askedRounds adds the open requests that people have asked another run for to those that the forge's state asks one for.
+func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
+	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
+	if !ok {
+		return list, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.tally)) {
+		a := v.tally[key].Asked
+		if a == nil || !a.Request || !v.wanted(key) {
+			continue
+		}
+		review, err := commander.Review(ctx, w.c.BranchPrefix+key)
+		if err != nil {
+			return nil, fmt.Errorf("read the request of %s: %w", key, err)
+		}
+		if review.Request.Number == 0 {
+			continue
+		}
+		review.Key, review.Reason = key, tracker.AskedFor
+		if a.At.After(review.At) {
+			review.At = a.At
+		}
+		n := slices.IndexFunc(list, func(f tracker.FollowUp) bool { return f.Key == key })
+		if n < 0 {
+			list = append(list, review)
+			continue
+		}
+		f := &list[n]
+		if len(f.Threads) == 0 {
+			f.Feedback, f.Threads = f.Feedback+"\n"+review.Feedback, review.Threads
+		}
+		if review.At.After(f.At) {
+			f.At = review.At
+		}
+	}
+	return list, nil
+}
+
+// withAsked is the issue with what a person has asked for as its last comment: later iterations are told no feedback.
+func withAsked(issue tracker.Issue, a *journal.Asked) tracker.Issue {
+	if a != nil && a.Text != "" {
+		issue.Comments = append(slices.Clone(issue.Comments), tracker.Comment{Author: a.By, Body: a.Text, Created: a.At, Trusted: true})
+	}
+	return issue
+}
+
+// afresh reports that a person has asked for work, and not only for another try.
+func (a *attempt) afresh() bool {
+	asked := a.rec.Earlier.Asked
+	return asked != nil && (asked.Fresh || asked.Text != "")
+}
+
+// stillFit says why an issue that is being worked does not qualify any more. The issue of a follow-up has lost the pick-up
+// label long ago. A person who hands the issue over to people ends the run; a label that was on it before does not.
+func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) string {
+	label, require := w.cfg.Labels.NeedsHuman, r.Settings.Require
+	return func(i tracker.Issue) string {
+		switch {
+		case i.Open && i.HasLabel(label) && !r.HandedOver:
+			return handedOver(label)
+		case r.FollowUp == "" && !r.Settings.Attended:
+			return w.unfit(i, require)
+		case !i.Open:
+			return "closed"
+		}
+		return ""
+	}
+}

@@ -1,0 +1,234 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// forum is a tracker on which people give commands. It is safe for concurrent use.
+type forum struct {
+	tracker.Tracker
+
+	mu       sync.Mutex
+	said     []tracker.Command           // without an answer; guarded by mu
+	answers  map[string][]tracker.Answer // by command; guarded by mu
+	failures int                         // answers that fail from now on; guarded by mu
+	looked   func()                      // called after each look; guarded by mu
+}
+
+func (f *fixture) forum() *forum {
+	h := &forum{Tracker: f.Config.Run.Tracker, answers: map[string][]tracker.Answer{}}
+	f.Config.Run.Tracker = h
+	return h
+}
+
+func (h *forum) Unwrap() tracker.Tracker { return h.Tracker }
+
+func (h *forum) say(verb tracker.Verb, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := string(verb) + strings.Repeat("'", len(h.said)+len(h.answers))
+	h.said = append(h.said, tracker.Command{ID: id, Key: "a", Verb: verb, Text: text, By: "ada", At: time.Now()})
+}
+
+func (h *forum) Commands(context.Context, string) ([]tracker.Command, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.looked != nil && len(h.said) > 0 {
+		defer h.looked()
+	}
+	return slices.Clone(h.said), nil
+}
+
+func (h *forum) Answer(_ context.Context, c tracker.Command, a tracker.Answer) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures > 0 {
+		h.failures--
+		return errors.New("the answer is lost")
+	}
+	h.answers[c.ID] = append(h.answers[c.ID], a)
+	h.said = slices.DeleteFunc(h.said, func(o tracker.Command) bool { return o.ID == c.ID })
+	return nil
+}
+
+func (h *forum) Review(context.Context, string) (tracker.FollowUp, error) {
+	return tracker.FollowUp{}, nil
+}
+
+func (h *forum) Addressed(context.Context, int, []string, string) error { return nil }
+
+// all are the answers so far.
+func (h *forum) all() (out []tracker.Answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.answers {
+		out = append(out, a...)
+	}
+	return out
+}
+
+// A command whose answer is lost takes effect once, and is answered by a later sweep, of any host.
+func TestCommandTakesEffectOnce(t *testing.T) {
+	t.Parallel()
+	for verb, runs := range map[tracker.Verb]int{tracker.Retry: 2, tracker.Fix: 2, tracker.Fresh: 2, tracker.Stop: 1, tracker.Explain: 1, "dance": 1} {
+		for _, host := range []string{"the same host", "another host"} {
+			t.Run(string(verb)+" "+host, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, "cat >/dev/null; exit 1")
+				f.Config.Run.Retry.MaxAttempts = 1
+				f.issue("a")
+				if r := f.one(); !r.Verdict.Final {
+					t.Fatalf("the first run: %+v", r.Verdict)
+				}
+				h := f.forum()
+				h.say(verb, "More.")
+				h.failures = 1
+				worked := len(f.sweep(t.Context()).Runs)
+				if n := len(h.all()); n != 0 {
+					t.Fatalf("%d answers, but the first is lost", n)
+				}
+				if host == "another host" {
+					f.store = &store{}
+					f.Config.Run.Store = f.store
+				}
+				worked += len(f.sweep(t.Context()).Runs) + len(f.sweep(t.Context()).Runs)
+				if 1+worked != runs {
+					t.Errorf("%d runs, want %d", 1+worked, runs)
+				}
+				if a := h.all(); len(a) != 1 || a[0].Refused != !verb.Known() {
+					t.Errorf("answers: %+v", a)
+				}
+				if l := f.labels("a"); !strings.Contains(l, "needs-human") {
+					t.Errorf("labels: %s", l)
+				}
+				f.clean()
+			})
+		}
+	}
+}
+
+// What a person asks for stands until a run has come to a final end: counts start anew, and each attempt is told of it.
+func TestCommandStandsUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	prompt := filepath.Join(t.TempDir(), "prompt")
+	f := newFixture(t, "cat > "+prompt+"; exit 1")
+	f.Config.Run.Retry.MaxAttempts, f.Config.Run.Retry.Backoff = 2, time.Nanosecond
+	f.issue("a")
+	f.one()
+	if r := f.one(); !r.Verdict.Final || r.Attempt != 2 {
+		t.Fatalf("the second run: %+v", r)
+	}
+	f.forum().say(tracker.Fix, "Look at the log.")
+	for attempt := 1; attempt <= 2; attempt++ {
+		r := f.one()
+		b, err := os.ReadFile(prompt)
+		if err != nil || !strings.Contains(string(b), "\nLook at the log.") || r.Attempt != attempt {
+			t.Errorf("attempt %d, want %d; %v; prompt:\n%s", r.Attempt, attempt, err, b)
+		}
+	}
+	r := f.one("a") // a person names it
+	if b, err := os.ReadFile(prompt); err != nil || strings.Contains(string(b), "Look at the log.") {
+		t.Errorf("the run %+v after the end is told of it, too: %v\n%s", r, err, b)
+	}
+}
+
+// A person stops a run from the tracker, whichever host the run is on.
+func TestCommandStopsARun(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"this host", "another host"} {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, endless)
+			h := f.forum()
+			f.issue("a")
+			other := f.config("exit 1")
+			other.Run.Tracker, other.Run.Store = h, &store{}
+			var elsewhere sync.WaitGroup
+			defer elsewhere.Wait()
+			if host == "this host" {
+				f.Config.Refresh = time.Millisecond
+				f.onStarted(func(string) { h.say(tracker.Stop, "") })
+			} else {
+				f.Config.Run.Reconcile = time.Millisecond
+				f.onStarted(func(string) {
+					h.say(tracker.Stop, "")
+					elsewhere.Go(func() {
+						if p, err := pool.New(other); err != nil {
+							t.Error(err)
+						} else if _, err := p.Sweep(t.Context()); err != nil {
+							t.Error(err)
+						}
+					})
+				})
+			}
+			r := f.one()
+			if r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Detail != "carries label needs-human" || r.Commits != 1 {
+				t.Errorf("%+v with %d commits", r.Verdict, r.Commits)
+			}
+			elsewhere.Wait()
+			if a := h.all(); len(a) != 1 || !strings.Contains(a[0].Text, "is being stopped") {
+				t.Errorf("answers: %+v", a)
+			}
+			if l := f.labels("a"); !strings.Contains(l, "needs-human") {
+				t.Errorf("labels: %s", l)
+			}
+			if s := f.sweep(t.Context()); len(s.Runs) != 0 {
+				t.Errorf("it is worked again: %+v", s.Runs)
+			}
+			f.clean()
+		})
+	}
+}
+
+// A command for a run waits until the one that is on has ended.
+func TestCommandWaitsForTheRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	h := f.forum()
+	f.issue("a")
+	f.Config.Refresh = time.Millisecond
+	p := f.pool()
+	f.onStarted(func(string) { h.say(tracker.Fix, "More.") })
+	looks := 0
+	h.looked = func() {
+		if looks++; looks == 3 { // two looks have left it alone
+			if len(h.answers) != 0 {
+				t.Errorf("answers while the run is on: %+v", h.answers)
+			}
+			p.Stop("a")
+		}
+	}
+	s, err := p.Sweep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted {
+		t.Errorf("%+v", r.Verdict)
+	}
+	h.mu.Lock()
+	h.looked = nil
+	h.mu.Unlock()
+	prompt := filepath.Join(t.TempDir(), "prompt")
+	f.Config.Run.Options.Command[2] = "cat > " + prompt + "; echo more > more; git add -A; git commit -qm more" + done
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r.Verdict)
+	}
+	if b, err := os.ReadFile(prompt); err != nil || !strings.Contains(string(b), "ada:\nMore.") {
+		t.Errorf("%v; prompt:\n%s", err, b)
+	}
+	if a := h.all(); len(a) != 1 || a[0].Refused {
+		t.Errorf("answers: %+v", a)
+	}
+}

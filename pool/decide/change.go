@@ -1,0 +1,57 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Labels are the labels that show an issue's state to people.
+type Labels struct {
+	NeedsHuman string // default "needs-human"
+	NeedsInfo  string // default "needs-info"
+	InReview   string // default "in-review"
+	Claimed    string // on issues that are being worked; default: none is set
+	Failed     string // on issues that wait for their next attempt; default: none is set
+}
+
+// Change is what the end of a run does to the issue's state. The first required label is the pick-up label: it goes when
+// the work is done.
+func Change(l Labels, rec journal.Record) (c tracker.Change) {
+	v := rec.Verdict
+	died := rec.Facts.Stop == journal.StopCrash || rec.Facts.Open.Away()
+	switch {
+	case v.Outcome == journal.Succeeded:
+		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
+		if len(rec.Settings.Require) > 0 {
+			c.RemoveLabels = append(c.RemoveLabels, rec.Settings.Require[0])
+		}
+		if rec.Merges(v) {
+			c.Close = true
+			c.RemoveLabels = append(c.RemoveLabels, l.InReview)
+		} else {
+			c.AddLabels = []string{l.InReview}
+		}
+	case v.Outcome == journal.Superseded: // its labels are a person's doing
+	case v.Outcome == journal.NeedsInfo:
+		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
+	case v.Final:
+		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
+	case died && !v.Counted: // it has done nothing that an issue has to show
+		if rec.Earlier.Outcome == journal.NeedsInfo { // but the question was answered, or it would not have begun
+			c.RemoveLabels = []string{l.NeedsInfo}
+		}
+	default:
+		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
+		if v.Outcome.UsesAttempt() && l.Failed != "" {
+			c.AddLabels = []string{l.Failed}
+		}
+	}
+	for _, own := range []string{l.Claimed, l.Failed} {
+		if own != "" && !slices.Contains(c.AddLabels, own) {
+			c.RemoveLabels = append(c.RemoveLabels, own)
+		}
+	}
+	return c
+}

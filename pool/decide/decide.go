@@ -1,0 +1,228 @@
+// Package decide says what the facts of a run mean. It is pure, and the only place that knows outcomes. Package pool/run
+// collects the facts and calls it.
+package decide
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+const (
+	// unavailableFor is how long an agent that does not say when it is back is left alone.
+	unavailableFor = 5 * time.Minute
+	// MaxTries is how often one stage may fail for a reason that may pass, in as many sweeps, before a person has to look.
+	MaxTries = 3
+	// MaxFailures is how many failed runs in a row, counted as attempts or not, make an issue a person's. A run in which ralph
+	// died is one of them: it may be what kills it.
+	MaxFailures = 10
+)
+
+// Verdict says what the facts mean. It is pure.
+func Verdict(f journal.Facts) journal.Verdict {
+	v := outcome(f)
+	v.Counted = v.Outcome.UsesAttempt() && counts(f)
+	switch v.Outcome {
+	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
+		v.Final = true
+	case journal.AgentUnavailable:
+		if f.Failure != nil {
+			v.RetryAt = f.Failure.ResetAt
+			if passes(f.Failure.Class) && !v.RetryAt.After(f.At) {
+				v.RetryAt = f.At.Add(unavailableFor)
+			}
+		}
+	case journal.Interrupted:
+		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
+	case journal.Failed, journal.GateFailed:
+		v.Final = f.End == loop.EndDenied || f.Tries >= MaxTries || v.Counted && f.Attempt >= f.Limits.MaxAttempts || f.Failures+1 >= MaxFailures
+		if !v.Final {
+			v.RetryAt = f.At.Add(delay(f.Limits, f.Failures))
+		}
+	}
+	return v
+}
+
+func verdict(o journal.Outcome, code journal.ReasonCode, detail string) journal.Verdict {
+	return journal.Verdict{Outcome: o, Reason: journal.Reason{Code: code, Detail: detail}}
+}
+
+// outcome goes through the facts from the last that can be known to the first. What was published stays published,
+// whatever came after.
+func outcome(f journal.Facts) journal.Verdict {
+	switch {
+	case f.Gone && !f.Done:
+		return verdict(journal.Superseded, journal.ReasonIssue, "gone")
+	case f.Done:
+		return worked(f)
+	case f.Stop == journal.StopCrash:
+		return verdict(journal.Interrupted, journal.ReasonCrash, string(f.Cut))
+	case f.Cut != "":
+		return stopped(f)
+	case f.Open != nil:
+		return verdict(unopened(f.Open.Kind), journal.ReasonOpen, f.Open.Text)
+	case len(f.Policy) > 0:
+		return verdict(journal.PolicyBlocked, journal.ReasonPolicy, strings.Join(f.Policy, "; "))
+	case f.Conflict != "":
+		return verdict(journal.Failed, journal.ReasonConflict, f.Conflict)
+	}
+	v := worked(f)
+	if f.Publish != nil && v.Outcome == journal.Succeeded {
+		if f.Publish.Kind == journal.FaultLost {
+			return verdict(journal.Interrupted, journal.ReasonWorktreeLost, f.Publish.Text)
+		}
+		return verdict(journal.Failed, journal.ReasonPublish, f.Publish.Text)
+	}
+	return v
+}
+
+// unopened is the outcome of a run whose agent could not be started.
+func unopened(k journal.FaultKind) journal.Outcome {
+	switch k {
+	case journal.FaultAgent:
+		return journal.AgentUnavailable
+	case journal.FaultSandbox, journal.FaultBase:
+		return journal.EnvironmentUnavailable
+	case journal.FaultAway:
+		return journal.Interrupted
+	}
+	return journal.Failed
+}
+
+// stopped is the outcome of a run that was cut short.
+func stopped(f journal.Facts) journal.Verdict {
+	switch f.Stop {
+	case journal.StopSuperseded:
+		return verdict(journal.Superseded, journal.ReasonIssue, f.StopBy)
+	case journal.StopDisk:
+		return verdict(journal.OverBudget, journal.ReasonDisk, f.StopBy)
+	case journal.StopAsked:
+		return verdict(journal.Interrupted, journal.ReasonAsked, f.StopBy)
+	case journal.StopClaimLost:
+		return verdict(journal.Interrupted, journal.ReasonClaimLost, f.StopBy)
+	}
+	return verdict(journal.Interrupted, journal.ReasonShutdown, f.StopBy)
+}
+
+// worked is the outcome of a run that came to its own end, as far as the work itself goes.
+func worked(f journal.Facts) journal.Verdict {
+	if f.Kind == journal.KindCommand {
+		if f.Exit != nil && *f.Exit == 0 {
+			return journal.Verdict{Outcome: journal.Succeeded}
+		}
+		detail := f.EndDetail
+		if f.Exit != nil {
+			detail = fmt.Sprint(*f.Exit)
+		}
+		return verdict(journal.Failed, journal.ReasonExit, detail)
+	}
+	switch f.End {
+	case loop.EndDone:
+		return verified(f)
+	case loop.EndNoChange:
+		return verdict(journal.NoChange, journal.ReasonAgentSaid, f.NoChange)
+	case loop.EndNeedsInfo:
+		return verdict(journal.NeedsInfo, journal.ReasonAgentSaid, f.Question)
+	case loop.EndBudget:
+		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
+	case loop.EndUnavailable:
+		return verdict(journal.AgentUnavailable, journal.ReasonLoop, f.EndDetail)
+	case loop.EndInterrupted:
+		return verdict(journal.Interrupted, journal.ReasonShutdown, f.EndDetail)
+	case loop.EndMaxed:
+		if f.Optional && f.Failure == nil && (!f.GateRan || f.GatePassed()) {
+			return verified(f) // one iteration was asked for, and it ended well
+		}
+	}
+	switch f.End {
+	case loop.EndMaxed, loop.EndNoProgress, loop.EndTimeout:
+		switch {
+		case f.Commits > 0 && f.GateRan && !f.GatePassed():
+			return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
+		case f.Commits > 0 && f.Verify != nil && verified(f).Outcome != journal.Succeeded:
+			return verified(f)
+		}
+	}
+	return verdict(journal.Failed, journal.ReasonLoop, f.EndDetail)
+}
+
+// verified is success, unless the gate failed on a clean checkout of the tip, or did not mean what it seems to.
+func verified(f journal.Facts) journal.Verdict {
+	w := f.Watch
+	switch {
+	case f.Verify != nil && !f.Verify.Passed() && f.Verify.Rebase:
+		return verdict(journal.GateFailed, journal.ReasonRebasedGate, f.Verify.Base+": "+failed(f.Verify))
+	case f.Verify != nil && !f.Verify.Passed():
+		return verdict(journal.GateFailed, journal.ReasonVerify, failed(f.Verify))
+	case w.Disabled() != "":
+		return verdict(journal.GateFailed, journal.ReasonCanary, w.Disabled())
+	case f.Unchanged:
+		return verdict(journal.NoChange, journal.ReasonUnchanged, "")
+	case f.Files == journal.GateFilesBlock && w.Changed():
+		return verdict(journal.PolicyBlocked, journal.ReasonGateFiles, changedChecks(w))
+	case f.Files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
+		return verdict(journal.GateFailed, journal.ReasonBaseChecks, failed(w.Base))
+	case w.Changed():
+		return verdict(journal.Succeeded, journal.ReasonChecks, changedChecks(w))
+	}
+	return journal.Verdict{Outcome: journal.Succeeded}
+}
+
+// failed is the check that failed, and how.
+func failed(v *journal.Verification) string {
+	for _, c := range v.Checks {
+		switch {
+		case c.TimedOut:
+			return c.Command + ": did not end in time"
+		case !c.Passed():
+			return fmt.Sprintf("%s: exit status %d", c.Command, c.ExitCode)
+		}
+	}
+	return ""
+}
+
+// changedChecks names what has changed in the checks, the first of it.
+func changedChecks(w *journal.Watch) string {
+	const most = 3
+	list := w.Findings
+	for _, f := range w.Files {
+		if len(w.Findings) == 0 || !f.Test {
+			list = append(list[:len(list):len(list)], f.Path)
+		}
+	}
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// counts reports that a failure says something about the agent's work: only then it uses up an attempt.
+func counts(f journal.Facts) bool {
+	if f.Open != nil || f.Publish != nil {
+		return false
+	}
+	switch f.End {
+	case loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport:
+		return false
+	}
+	return f.Failure == nil || f.Failure.Class != agents.NotStarted
+}
+
+// passes reports that an agent which is unavailable comes back by itself. A missing login or program waits for a person,
+// and counts as soon as it is there.
+func passes(c agents.Class) bool { return c == agents.RateLimit || c == agents.Overload }
+
+// delay is the time to wait after n failures before the present one.
+func delay(l journal.Limits, n int) time.Duration {
+	d := l.Backoff
+	for range n {
+		if d *= 2; d >= l.BackoffMax {
+			return l.BackoffMax
+		}
+	}
+	return min(d, l.BackoffMax)
+}

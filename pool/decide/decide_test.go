@@ -1,0 +1,390 @@
+package decide
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+var (
+	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	green  = []loop.Check{{Command: "make"}}
+	red    = []loop.Check{{Command: "lint"}, {Command: "make", ExitCode: 2}}
+	hung   = []loop.Check{{Command: "make", TimedOut: true}}
+	limits = journal.Limits{MaxAttempts: 3, Backoff: time.Minute, BackoffMax: 5 * time.Minute}
+	ends   = []loop.End{
+		loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo, loop.EndMaxed, loop.EndNoProgress, loop.EndBudget, loop.EndTimeout, loop.EndUnavailable,
+		loop.EndAgent, loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport, loop.EndOutput, loop.EndInterrupted, loop.EndDenied,
+	}
+	stops = []journal.Stop{
+		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
+	}
+	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultAway}
+)
+
+func code(n int) *int { return &n }
+
+// decideCase is one way for a run to end. Unless want says otherwise the verdict is not final, counts as no attempt and
+// waits for nothing.
+type decideCase struct {
+	name  string
+	facts journal.Facts
+	want  journal.Verdict
+}
+
+func want(o journal.Outcome, code journal.ReasonCode, detail string) journal.Verdict {
+	return journal.Verdict{Outcome: o, Reason: journal.Reason{Code: code, Detail: detail}}
+}
+
+func final(v journal.Verdict) journal.Verdict   { v.Final = true; return v }
+func counted(v journal.Verdict) journal.Verdict { v.Counted = true; return v }
+func after(v journal.Verdict, d time.Duration) journal.Verdict {
+	v.RetryAt = now.Add(d)
+	return v
+}
+
+// again is a failure that is tried again after the first wait.
+func again(o journal.Outcome, code journal.ReasonCode, detail string) journal.Verdict {
+	return after(want(o, code, detail), time.Minute)
+}
+
+// watched are the facts of commits that passed, and of what they did to the checks.
+func watched(w journal.Watch, files journal.GateFiles) journal.Facts {
+	return journal.Facts{End: loop.EndDone, Commits: 1, Files: files, Verify: &journal.Verification{Checks: green}, Watch: &w}
+}
+
+func decideCases() []decideCase {
+	succeeded := final(want(journal.Succeeded, "", ""))
+	cases := []decideCase{
+		// The loop came to its own end.
+		{"done", journal.Facts{End: loop.EndDone, Commits: 1, GateRan: true, Gate: green}, succeeded},
+		{"done without a gate", journal.Facts{End: loop.EndDone, Commits: 1}, succeeded},
+		{"no change", journal.Facts{End: loop.EndNoChange, NoChange: "it is there"}, final(want(journal.NoChange, journal.ReasonAgentSaid, "it is there"))},
+		{"question", journal.Facts{End: loop.EndNeedsInfo, Question: "which?"}, final(want(journal.NeedsInfo, journal.ReasonAgentSaid, "which?"))},
+		{"budget", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Commits: 1}, final(want(journal.OverBudget, journal.ReasonLoop, "100 tokens"))},
+		{"permission denied", journal.Facts{End: loop.EndDenied, EndDetail: "d"}, final(counted(want(journal.Failed, journal.ReasonLoop, "d")))},
+		{"interrupted loop", journal.Facts{End: loop.EndInterrupted, EndDetail: "d"}, want(journal.Interrupted, journal.ReasonShutdown, "d")},
+		{"no loop at all", journal.Facts{}, counted(again(journal.Failed, journal.ReasonLoop, ""))},
+		{"unknown end", journal.Facts{End: "of a later ralph", EndDetail: "d"}, counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+
+		// The agent is not available.
+		{"unavailable, cause unknown", journal.Facts{End: loop.EndUnavailable, EndDetail: "d"}, want(journal.AgentUnavailable, journal.ReasonLoop, "d")},
+		{
+			"rate limit with a time", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(time.Hour)}},
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), time.Hour),
+		},
+		{
+			"rate limit whose time has passed", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(-time.Hour)}},
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), unavailableFor),
+		},
+		{
+			"overload without a time", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.Overload}},
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), unavailableFor),
+		},
+		{
+			"login that a person has to renew", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.Auth}},
+			want(journal.AgentUnavailable, journal.ReasonLoop, ""),
+		},
+		{
+			"program that is not there", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.NotStarted}},
+			want(journal.AgentUnavailable, journal.ReasonLoop, ""),
+		},
+
+		// One iteration was asked for.
+		{"optional signal", journal.Facts{End: loop.EndMaxed, Optional: true}, succeeded},
+		{"optional signal, gate passed", journal.Facts{End: loop.EndMaxed, Optional: true, GateRan: true, Gate: green}, succeeded},
+		{
+			"optional signal, verification failed", journal.Facts{End: loop.EndMaxed, Optional: true, Verify: &journal.Verification{Checks: red}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
+		},
+		{
+			"optional signal, gate failed", journal.Facts{End: loop.EndMaxed, Optional: true, GateRan: true, Gate: red, Commits: 1, EndDetail: "d"},
+			counted(again(journal.GateFailed, journal.ReasonLoop, "d")),
+		},
+		{
+			"optional signal, agent failed", journal.Facts{End: loop.EndMaxed, Optional: true, Failure: &agents.Failure{Class: agents.OtherFailure}},
+			counted(again(journal.Failed, journal.ReasonLoop, "")),
+		},
+
+		// The gate on a clean checkout.
+		{"verified", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: green}}, succeeded},
+		{"verified, nothing watched", watched(journal.Watch{}, ""), succeeded},
+		{
+			"tests were added, and pass without as well",
+			watched(journal.Watch{Added: 1, Files: []journal.Watched{{Path: "x_test.go", Test: true, Grown: true}}, Base: &journal.Verification{Checks: green}}, ""), succeeded,
+		},
+		{
+			"a test was changed, and passes as it was, too",
+			watched(journal.Watch{Files: []journal.Watched{{Path: "x_test.go", Test: true}}, Base: &journal.Verification{Checks: green}}, ""),
+			final(want(journal.Succeeded, journal.ReasonChecks, "x_test.go")),
+		},
+		{"nothing was changed", journal.Facts{End: loop.EndDone, Commits: 2, Unchanged: true}, final(want(journal.NoChange, journal.ReasonUnchanged, ""))},
+		{
+			"nothing was changed, and the gate fails", journal.Facts{End: loop.EndDone, Commits: 2, Unchanged: true, Verify: &journal.Verification{Checks: red}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
+		},
+		{
+			"the gate passes over a failing test", watched(journal.Watch{Canaries: []journal.Canary{{Path: "a", Heard: true}, {Path: "b"}}}, ""),
+			counted(again(journal.GateFailed, journal.ReasonCanary, "b")),
+		},
+		{
+			"never done, and the gate passes over a failing test",
+			journal.Facts{End: loop.EndMaxed, Commits: 1, Verify: &journal.Verification{Checks: green}, Watch: &journal.Watch{Canaries: []journal.Canary{{Path: "b"}}}},
+			counted(again(journal.GateFailed, journal.ReasonCanary, "b")),
+		},
+		{
+			"checks have changed", watched(journal.Watch{Files: []journal.Watched{{Path: "Makefile"}, {Path: "t", Test: true}}}, ""),
+			final(want(journal.Succeeded, journal.ReasonChecks, "Makefile, t")),
+		},
+		{
+			"much has changed", watched(journal.Watch{Findings: []string{"1", "2", "3", "4"}, Files: []journal.Watched{{Path: "t", Test: true}}}, ""),
+			final(want(journal.Succeeded, journal.ReasonChecks, "1, 2, 3 and 1 more")),
+		},
+		{
+			"the checks as they were fail", watched(journal.Watch{Files: []journal.Watched{{Path: "t", Test: true}}, Base: &journal.Verification{Checks: red}}, ""),
+			final(want(journal.Succeeded, journal.ReasonChecks, "t")),
+		},
+		{
+			"the checks as they were fail, and have to pass",
+			watched(journal.Watch{Files: []journal.Watched{{Path: "t", Test: true}}, Base: &journal.Verification{Checks: red}}, journal.GateFilesRequire),
+			counted(again(journal.GateFailed, journal.ReasonBaseChecks, "make: exit status 2")),
+		},
+		{
+			"changes to checks are blocked", watched(journal.Watch{Files: []journal.Watched{{Path: "t", Test: true, Removed: true}}}, journal.GateFilesBlock),
+			final(want(journal.PolicyBlocked, journal.ReasonGateFiles, "t")),
+		},
+		{
+			"tests were changed, and nothing was tried",
+			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}, {Path: "t", Test: true}}}, ""),
+			final(want(journal.Succeeded, journal.ReasonChecks, "new, t")),
+		},
+		{
+			"tests were only added, and nothing was tried",
+			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}}}, ""), succeeded,
+		},
+		{"verified with nothing to check", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{}}, succeeded},
+		{
+			"verification failed", journal.Facts{End: loop.EndDone, GateRan: true, Gate: green, Commits: 1, Verify: &journal.Verification{Checks: red, Base: "main"}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
+		},
+		{
+			"verification hung", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: hung}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: did not end in time")),
+		},
+		{
+			"setup of the verification failed", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: red, Setup: true}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
+		},
+		{
+			"rebased, and the gate fails", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{Checks: red, Base: "main", Rebase: true}},
+			counted(again(journal.GateFailed, journal.ReasonRebasedGate, "main: make: exit status 2")),
+		},
+		{"a question needs no verification", journal.Facts{End: loop.EndNeedsInfo, Question: "q", Verify: &journal.Verification{Checks: red}}, final(want(journal.NeedsInfo, journal.ReasonAgentSaid, "q"))},
+
+		// Policy, conflict and publication.
+		{
+			"policy", journal.Facts{End: loop.EndDone, Commits: 1, Policy: []string{"a", "b"}},
+			final(want(journal.PolicyBlocked, journal.ReasonPolicy, "a; b")),
+		},
+		{
+			"policy before a failed publication", journal.Facts{End: loop.EndDone, Policy: []string{"a"}, Publish: &journal.Fault{Text: "x"}},
+			final(want(journal.PolicyBlocked, journal.ReasonPolicy, "a")),
+		},
+		{"conflict", journal.Facts{End: loop.EndDone, Commits: 1, Conflict: "CONFLICT a.txt"}, counted(again(journal.Failed, journal.ReasonConflict, "CONFLICT a.txt"))},
+		{
+			"publication failed", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultOther, Text: "x"}, Tries: 1},
+			again(journal.Failed, journal.ReasonPublish, "x"),
+		},
+		{
+			"publication is given up", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultOther, Text: "x"}, Tries: MaxTries},
+			final(want(journal.Failed, journal.ReasonPublish, "x")),
+		},
+		{
+			"worktree lost before publication", journal.Facts{End: loop.EndDone, Publish: &journal.Fault{Kind: journal.FaultLost, Text: "x"}},
+			want(journal.Interrupted, journal.ReasonWorktreeLost, "x"),
+		},
+		{
+			"the draft of a failed gate cannot be shown", journal.Facts{End: loop.EndMaxed, EndDetail: "d", Commits: 1, GateRan: true, Gate: red, Publish: &journal.Fault{Text: "x"}},
+			again(journal.GateFailed, journal.ReasonLoop, "d"),
+		},
+		{"published", journal.Facts{End: loop.EndDone, Done: true}, succeeded},
+		{"published before a crash", journal.Facts{End: loop.EndDone, Done: true, Stop: journal.StopCrash, Cut: journal.StagePublish}, succeeded},
+		{"published draft", journal.Facts{End: loop.EndMaxed, Commits: 1, GateRan: true, Gate: red, Done: true}, counted(again(journal.GateFailed, journal.ReasonLoop, ""))},
+
+		// The issue is gone.
+		{"gone", journal.Facts{End: loop.EndDone, Gone: true}, want(journal.Superseded, journal.ReasonIssue, "gone")},
+		{"gone after the publication", journal.Facts{End: loop.EndDone, Gone: true, Done: true}, succeeded},
+		{"crash after crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Failures: MaxFailures - 1}, final(want(journal.Interrupted, journal.ReasonCrash, "work"))},
+		{"stop after crashes", journal.Facts{Stop: journal.StopShutdown, Cut: journal.StageWork, Failures: MaxFailures - 1}, want(journal.Interrupted, journal.ReasonShutdown, "")},
+		{"gone after a crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Gone: true}, want(journal.Superseded, journal.ReasonIssue, "gone")},
+
+		// Nothing could be opened.
+		{
+			"sandbox of every run", journal.Facts{Open: &journal.Fault{Kind: journal.FaultSandbox, Text: "x"}}, want(journal.EnvironmentUnavailable, journal.ReasonOpen, "x"),
+		},
+		{"agent of every run", journal.Facts{Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}}, want(journal.AgentUnavailable, journal.ReasonOpen, "x")},
+		{"base of every run", journal.Facts{Open: &journal.Fault{Kind: journal.FaultBase, Text: "x"}}, want(journal.EnvironmentUnavailable, journal.ReasonOpen, "x")},
+		{"nothing answers", journal.Facts{Open: &journal.Fault{Kind: journal.FaultAway, Text: "x"}}, want(journal.Interrupted, journal.ReasonOpen, "x")},
+		{"this run's own", journal.Facts{Open: &journal.Fault{Kind: journal.FaultOther, Text: "x"}}, again(journal.Failed, journal.ReasonOpen, "x")},
+		{"a fault of a later ralph", journal.Facts{Open: &journal.Fault{Kind: "?", Text: "x"}}, again(journal.Failed, journal.ReasonOpen, "x")},
+
+		// Single commands.
+		{"command", journal.Facts{Kind: journal.KindCommand, Exit: code(0)}, succeeded},
+		{"command failed", journal.Facts{Kind: journal.KindCommand, Exit: code(3)}, counted(again(journal.Failed, journal.ReasonExit, "3"))},
+		{"command without a status", journal.Facts{Kind: journal.KindCommand, EndDetail: "x"}, counted(again(journal.Failed, journal.ReasonExit, "x"))},
+		{
+			"command stopped", journal.Facts{Kind: journal.KindCommand, Cut: journal.StageWork, Stop: journal.StopAsked}, want(journal.Interrupted, journal.ReasonAsked, ""),
+		},
+	}
+
+	// These say that the agent failed, with a gate that did not run, or did.
+	for _, end := range []loop.End{loop.EndMaxed, loop.EndNoProgress, loop.EndTimeout} {
+		cases = append(cases,
+			decideCase{string(end), journal.Facts{End: end, EndDetail: "d", Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+			decideCase{string(end) + ", gate passed", journal.Facts{End: end, Commits: 1, GateRan: true, Gate: green}, counted(again(journal.Failed, journal.ReasonLoop, ""))},
+			decideCase{string(end) + ", gate failed", journal.Facts{End: end, EndDetail: "d", Commits: 1, GateRan: true, Gate: red}, counted(again(journal.GateFailed, journal.ReasonLoop, "d"))},
+			decideCase{string(end) + ", gate failed without commits", journal.Facts{End: end, GateRan: true, Gate: red}, counted(again(journal.Failed, journal.ReasonLoop, ""))},
+		)
+	}
+	for _, end := range []loop.End{loop.EndAgent, loop.EndOutput} {
+		cases = append(cases, decideCase{string(end), journal.Facts{End: end, EndDetail: "d", GateRan: true, Gate: red, Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))})
+	}
+	// These say nothing of the agent's work: no attempt is used up.
+	for _, end := range []loop.End{loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport} {
+		cases = append(cases, decideCase{string(end), journal.Facts{End: end, EndDetail: "d"}, again(journal.Failed, journal.ReasonLoop, "d")})
+	}
+	cases = append(cases, decideCase{
+		"agent that did not start", journal.Facts{End: loop.EndAgent, Failure: &agents.Failure{Class: agents.NotStarted}}, again(journal.Failed, journal.ReasonLoop, ""),
+	})
+
+	// Every stop at every stage, whatever the loop said.
+	for _, stage := range journal.Stages() {
+		for _, end := range append(ends, "") {
+			for stop, v := range map[journal.Stop]journal.Verdict{
+				journal.StopShutdown:   want(journal.Interrupted, journal.ReasonShutdown, "by"),
+				journal.StopAsked:      want(journal.Interrupted, journal.ReasonAsked, "by"),
+				journal.StopClaimLost:  want(journal.Interrupted, journal.ReasonClaimLost, "by"),
+				journal.StopSuperseded: want(journal.Superseded, journal.ReasonIssue, "by"),
+				journal.StopDisk:       final(want(journal.OverBudget, journal.ReasonDisk, "by")),
+				journal.StopCrash:      want(journal.Interrupted, journal.ReasonCrash, string(stage)),
+				"of a later ralph":     want(journal.Interrupted, journal.ReasonShutdown, "by"),
+			} {
+				cases = append(cases, decideCase{
+					fmt.Sprintf("%s at %s, loop %s", stop, stage, end),
+					journal.Facts{Stop: stop, StopBy: "by", Cut: stage, End: end, Open: &journal.Fault{}, Policy: []string{"p"}, Conflict: "c"}, v,
+				})
+			}
+		}
+	}
+	// A stop that cut nothing changes nothing.
+	for _, stop := range []journal.Stop{journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopSuperseded, journal.StopDisk} {
+		cases = append(cases, decideCase{"done in spite of " + string(stop), journal.Facts{End: loop.EndDone, Stop: stop}, succeeded})
+	}
+
+	// Attempts, waiting times and rows of failures.
+	failed := counted(want(journal.Failed, journal.ReasonLoop, ""))
+	for _, c := range []struct {
+		attempt, failures, tries int
+		want                     journal.Verdict
+	}{
+		{1, 0, 0, after(failed, time.Minute)},
+		{2, 1, 0, after(failed, 2*time.Minute)},
+		{1, 2, 0, after(failed, 4*time.Minute)},
+		{1, 3, 0, after(failed, 5*time.Minute)},
+		{1, 8, 0, after(failed, 5*time.Minute)},
+		{1, MaxFailures - 1, 0, final(failed)},
+		{2, MaxFailures + 5, 0, final(failed)},
+		{3, 2, 0, final(failed)},
+		{4, 3, 0, final(failed)},
+		{1, 0, MaxTries, final(failed)},
+	} {
+		cases = append(cases, decideCase{
+			fmt.Sprintf("attempt %d after %d failures, %d tries", c.attempt, c.failures, c.tries),
+			journal.Facts{End: loop.EndAgent, Attempt: c.attempt, Failures: c.failures, Tries: c.tries}, c.want,
+		})
+	}
+	cases = append(cases,
+		decideCase{
+			"the last attempt is not used up by a setup", journal.Facts{End: loop.EndSetup, Attempt: 3}, again(journal.Failed, journal.ReasonLoop, ""),
+		},
+		decideCase{
+			"setups that fail for ever", journal.Facts{End: loop.EndSetup, Attempt: 1, Failures: MaxFailures - 1}, final(want(journal.Failed, journal.ReasonLoop, "")),
+		},
+	)
+	return cases
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	outcomes, reasons := map[journal.Outcome]bool{}, map[journal.ReasonCode]bool{}
+	seenEnds, seenStops, seenFaults := map[loop.End]bool{}, map[journal.Stop]bool{}, map[journal.FaultKind]bool{}
+	for _, c := range decideCases() {
+		c.facts.At, c.facts.Limits = now, limits
+		c.facts.Attempt = max(1, c.facts.Attempt)
+		got := Verdict(c.facts)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		outcomes[got.Outcome], reasons[got.Reason.Code] = true, true
+		seenEnds[c.facts.End], seenStops[c.facts.Stop] = true, true
+		for _, f := range []*journal.Fault{c.facts.Open, c.facts.Publish} {
+			if f != nil {
+				seenFaults[f.Kind] = true
+			}
+		}
+	}
+	for _, o := range journal.Outcomes() {
+		if !outcomes[o] {
+			t.Errorf("no case has outcome %s", o)
+		}
+	}
+	for _, r := range []journal.ReasonCode{
+		journal.ReasonAgentSaid, journal.ReasonUnchanged, journal.ReasonShutdown, journal.ReasonAsked, journal.ReasonClaimLost, journal.ReasonCrash, journal.ReasonIssue,
+		journal.ReasonDisk, journal.ReasonOpen, journal.ReasonLoop, journal.ReasonVerify, journal.ReasonRebasedGate, journal.ReasonPolicy,
+		journal.ReasonConflict, journal.ReasonPublish, journal.ReasonWorktreeLost, journal.ReasonExit,
+	} {
+		if !reasons[r] {
+			t.Errorf("no case has reason %s", r)
+		}
+	}
+	for _, e := range ends {
+		if !seenEnds[e] {
+			t.Errorf("no case has end %s", e)
+		}
+	}
+	for _, s := range stops {
+		if !seenStops[s] {
+			t.Errorf("no case has stop %s", s)
+		}
+	}
+	for _, f := range faults {
+		if !seenFaults[f] {
+			t.Errorf("no case has fault %s", f)
+		}
+	}
+}
+
+// A negative Backoff is taken as none; a huge number of failures must not overflow the doubling.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		l    journal.Limits
+		n    int
+		want time.Duration
+	}{
+		{journal.Limits{Backoff: time.Minute, BackoffMax: time.Hour}, 0, time.Minute},
+		{journal.Limits{Backoff: 2 * time.Hour, BackoffMax: time.Hour}, 0, time.Hour},
+		{journal.Limits{Backoff: time.Minute, BackoffMax: time.Hour}, 1 << 20, time.Hour},
+		{journal.Limits{BackoffMax: time.Hour}, 1 << 20, 0},
+	} {
+		if got := delay(c.l, c.n); got != c.want {
+			t.Errorf("%+v after %d: %s, want %s", c.l, c.n, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+// Package feedback is what an agent is told: the facts that a prompt names, what became of earlier work, and what is wrong with the
+// work as it is. All of it goes into a prompt; text of others is data there. Its callers are packages pool and pool/run. It
+// keeps no state and is safe for concurrent use.
+package feedback
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Earlier tells the agent what became of the run before, so that it does not start from nothing; empty when there
+// was none, or when it succeeded.
+func Earlier(runs journal.History) string {
+	last, ok := runs.Last()
+	if !ok || last.Verdict.Outcome == journal.Succeeded {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "An earlier run of this issue ended: %s.", last.Verdict.Outcome)
+	data := report.Reason(last.Verdict.Reason)
+	checks := last.Facts.Gate
+	if last.Facts.Verify != nil {
+		checks = last.Facts.Verify.Checks
+	}
+	for _, c := range checks {
+		if !c.Passed() {
+			data += fmt.Sprintf("\n\n$ %s\n%s", c.Command, report.LastBytes(c.Tail, 1200))
+		}
+	}
+	if last.Commits > 0 {
+		b.WriteString(" Its commits are on this branch.")
+	}
+	if last.WIP != "" {
+		fmt.Fprintf(&b, " Changes it had not committed are saved: look at `git show %.12s`, and take over what is good.", last.WIP)
+	}
+	return b.String() + report.Fenced(data)
+}
+
+// Anew tells the agent that it begins at the base although there was earlier work.
+func Anew(last journal.Record, why string) string {
+	text := "Earlier work on this issue was refused, and is not on this branch: begin anew, and do it in another way."
+	return text + report.Fenced(strings.TrimSpace(why+"\n"+report.Reason(last.Verdict.Reason)))
+}
+
+// Follow tells the agent what is wrong with its request.
+func Follow(f tracker.FollowUp, base string) string {
+	what := "it needs another look"
+	switch f.Reason {
+	case tracker.ChecksFailed:
+		what = "required checks have failed"
+	case tracker.Conflict:
+		what = fmt.Sprintf("it conflicts with %s; merge %s into your branch and resolve the conflicts", base, base)
+	case tracker.ChangesRequested:
+		what = "a reviewer asks for changes"
+	case tracker.AskedFor:
+		what = "a reviewer asks for another round"
+	}
+	return fmt.Sprintf("Your work is already in a request for review, and %s.", what) + report.Fenced(f.Feedback)
+}
+
+// Baseline tells the agent which check failed before it began; empty where all passed.
+func Baseline(v *journal.Verification) string {
+	if v == nil || v.Passed() {
+		return ""
+	}
+	c := v.Checks[len(v.Checks)-1]
+	return fmt.Sprintf("\n\nBefore you began, this check already failed on %s. It has to pass when you are done.", v.Base) +
+		report.Fenced(fmt.Sprintf("$ %s\n%s", c.Command, report.LastBytes(c.Tail, 1200)))
+}
+
+// Asked tells the agent what a person has asked for; empty when nothing was said.
+func Asked(a *journal.Asked) string {
+	if a == nil || a.Text == "" {
+		return ""
+	}
+	return "\n\nSomebody who may direct this work asks for this:" + report.Fenced(a.By+":\n"+a.Text)
+}
+
+// Checkout tells the agent that the checks pass in its worktree and not on a clean checkout; uncommitted are files whose
+// changes are in no commit.
+func Checkout(checks []loop.Check, uncommitted []string) string {
+	missing := ""
+	if len(uncommitted) > 0 {
+		missing = " These files have changes that are not committed: " + strings.Join(uncommitted, ", ") + "."
+	}
+	return fmt.Sprintf("the checks pass in your worktree, but not on a clean checkout of your commit.%s Ignored files and caches are not "+
+		"in a commit either. Commit what is missing. The check that failed, as data:%s", missing, failed(checks))
+}
+
+// Checks tells the agent that its commits pass only because of what they did to the checks; empty where they do not.
+func Checks(s journal.State, files journal.GateFiles, base string) string {
+	w := s.Facts.Watch
+	switch {
+	case w.Disabled() != "":
+		return fmt.Sprintf("the checks pass, but they would pass over failing tests, too: with a failing test at %s they fail on %s and pass on "+
+			"your commit. Do not end the process early, skip or replace what runs the tests", w.Disabled(), base)
+	case files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
+		return fmt.Sprintf("the checks pass only because you changed tests, configuration or scripts that they depend on. With those files as "+
+			"they were on %s this fails, as data:%s", base, failed(w.Base.Checks))
+	}
+	return ""
+}
+
+// failed is the last check, which failed, as data for the agent.
+func failed(checks []loop.Check) string {
+	c := checks[len(checks)-1]
+	return report.Fenced(fmt.Sprintf("$ %s\n%s", c.Command, c.Tail))
+}

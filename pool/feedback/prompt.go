@@ -1,0 +1,41 @@
+package feedback
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// PromptFacts are the prompt's facts about an issue, with the number of invisible characters removed from its text.
+func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
+	total := 0
+	clean := func(s string) string {
+		s, n := tracker.Clean(s)
+		total += n
+		return s
+	}
+	var comments strings.Builder
+	for _, c := range issue.Comments {
+		if c.Trusted {
+			fmt.Fprintf(&comments, "%s wrote:\n%s\n\n", clean(c.Author), clean(c.Body))
+		}
+	}
+	return map[string]string{
+		"branch": r.Branch, "base": r.Base,
+		"issue_key": r.Key, "issue_id": clean(issue.ID), "issue_title": clean(issue.Title),
+		"issue_body": clean(issue.Body), "issue_url": r.URL, "issue_labels": clean(strings.Join(issue.Labels, ", ")),
+		"issue_comments": comments.String(), "attempt": fmt.Sprint(r.Attempt),
+	}, total
+}
+
+// PromptKeys are the keys that a prompt template may use besides those that every loop knows; see loop.Prompt.Check.
+func PromptKeys() []string {
+	m, _ := PromptFacts(tracker.Issue{}, journal.Run{})
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}

@@ -1,0 +1,227 @@
+// Package gateway lets a sandboxed agent reach its model service and the allowed hosts, and nothing else.
+//
+// A [Gateway] is the egress proxy of one sandbox, and what points the agent at it. The credential stays with ralph: the
+// sandbox gets a placeholder. Package pool/run opens one for each sandbox. Network values may be shared; a Gateway
+// belongs to one run.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"crypto/rand"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/tempdir"
+	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// Network is what isolated runs may reach. Its zero value is nothing at all.
+type Network struct {
+	Allow []egress.Rule // hosts that everything in the sandbox may reach
+	// User is whose credentials the agent may use. They stay with ralph: the sandbox gets a placeholder, and ralph puts
+	// the credential into requests to the agent's own service.
+	User agents.User
+	// Upstream replaces the address of the agent's service, in every sandbox; for proxies and tests. It may be on this
+	// host. An agent that cannot be pointed at it, or a sandbox with a policy of its own, makes the run fail.
+	Upstream string
+	// Prices are the user's own, which replace and add to the built-in ones.
+	Prices ledger.Prices
+}
+
+// AgentError says that the agent cannot be used as things are, whatever it is to do. Its text names what is missing.
+type AgentError struct{ Err error }
+
+func (e *AgentError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *AgentError) Unwrap() error { return e.Err }
+
+// Gateway is one sandbox's egress proxy, and what points the agent at it.
+type Gateway struct {
+	// Socket is the proxy's, for sandboxes.Spec.Egress; empty where the provider has no egress of ralph's.
+	Socket string
+	// Options are the agent's, with what points it at the proxy.
+	Options agents.Options
+
+	proxy *egress.Proxy
+	dir   string
+}
+
+// Config is what a Gateway is made from.
+type Config struct {
+	Run      string // id, which names the temporary folder
+	Provider sandboxes.Provider
+	Network  Network
+	Agent    agents.Agent // nil for commands
+	Options  agents.Options
+	Secrets  *redact.Secrets // gets credentials as they are used
+	Log      *slog.Logger
+	Observe  func(egress.Event) // gets refused connections; may be nil
+	Meter    *Meter             // counts what the agent's service says was used; nil: nobody does
+}
+
+// placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
+func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.Text()) }
+
+// Open makes the egress proxy of a sandbox that needs one.
+func (c Config) Open() (*Gateway, error) {
+	g := &Gateway{Options: c.Options}
+	if !c.Provider.Capabilities().Egress {
+		return g, c.direct(g)
+	}
+	config := egress.Config{Allow: c.Network.Allow, Log: c.Log, Observe: c.Observe}
+	point, service, err := c.service()
+	if err != nil {
+		return nil, err
+	}
+	if point != nil {
+		config.Endpoints = []egress.Endpoint{c.endpoint(service)}
+	}
+	if g.proxy, err = egress.New(config); err != nil {
+		return nil, err
+	}
+	if g.dir, err = tempdir.ForRun(c.Run); err == nil {
+		g.Socket, err = g.proxy.Listen(filepath.Join(g.dir, "egress"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	if point != nil {
+		env, args := point(service, g.proxy.URL(service.Name), placeholder())
+		g.Options.Env = append(agents.Conceal(c.Options.Env, c.Agent), env...)
+		g.Options.Args = append(slices.Clone(c.Options.Args), args...)
+	}
+	return g, nil
+}
+
+// direct points the agent itself at the upstream that replaces its service, with the user's own credential, where there
+// is no proxy between the two. Without an upstream it changes nothing.
+func (c Config) direct(g *Gateway) error {
+	if c.Network.Upstream == "" || c.Agent == nil {
+		return nil
+	}
+	endpoint := c.Agent.Describe().Endpoint
+	if endpoint == nil || c.Provider.Capabilities().OwnEgress {
+		return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", c.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
+	}
+	user := c.Network.User
+	user.Env = slices.Concat(user.Env, c.Options.Env) // without isolation the agent has both
+	service, err := agents.FindService(c.Agent, user)
+	if err != nil {
+		return fmt.Errorf("agent %s: %w", c.Agent.Name(), err)
+	}
+	secret, err := learning(service, c.Secrets)(context.Background())
+	if err != nil {
+		return fmt.Errorf("agent %s: %w", c.Agent.Name(), err)
+	}
+	env, args := endpoint.Point(service, c.Network.Upstream, secret)
+	g.Options.Env = slices.Concat(c.Options.Env, env)
+	g.Options.Args = slices.Concat(c.Options.Args, args)
+	return nil
+}
+
+// pointer points an agent at a model service, as its Endpoint says.
+type pointer func(s agents.Service, url, placeholder string) (env, args []string)
+
+// Check reports a login that every run would miss. The error is an *AgentError.
+func (c Config) Check() error {
+	_, _, err := c.service()
+	return err
+}
+
+// service is the agent's model service, and the function that points the agent at it. Both are zero where the agent
+// reaches its service by itself. The error is an *AgentError: there is no login that could be used.
+func (c Config) service() (pointer, agents.Service, error) {
+	if c.Agent == nil || c.Agent.Describe().Endpoint == nil || !c.Provider.Capabilities().Egress {
+		return nil, agents.Service{}, nil
+	}
+	service, err := agents.FindService(c.Agent, c.Network.User)
+	if err != nil {
+		return nil, service, &AgentError{fmt.Errorf("sandbox %s: %w", c.Provider.Name(), err)}
+	}
+	return c.Agent.Describe().Endpoint.Point, service, nil
+}
+
+// endpoint is the agent's service as the proxy serves it inside.
+func (c Config) endpoint(service agents.Service) egress.Endpoint {
+	e := egress.Endpoint{
+		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
+		Secret: learning(service, c.Secrets), Model: true, AllowPrivate: service.Named,
+	}
+	if c.Network.Upstream != "" {
+		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
+	}
+	if c.Meter != nil {
+		e.Count, e.Admit = c.Meter.answer, c.Meter.admit
+	}
+	for _, r := range service.Routes {
+		e.Routes = append(e.Routes, egress.Route{Method: r.Method, Path: r.Path})
+	}
+	return e
+}
+
+// learning gives the service's credential, which is redacted from then on.
+func learning(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		value, err := service.Secret(ctx)
+		secrets.Add(value)
+		return value, err
+	}
+}
+
+// Refused lists the connections that the proxy refused, for people. It may be called on nil, and after Close.
+func (g *Gateway) Refused() []string {
+	if g == nil || g.proxy == nil {
+		return nil
+	}
+	var all []sandboxes.Refusal
+	list, more := g.proxy.Refusals()
+	for _, e := range list {
+		all = append(all, sandboxes.Refusal{Where: fmt.Sprintf("%s:%d", e.Host, e.Port), Reason: string(e.Reason), Count: e.Count})
+	}
+	return Refusals(all, more)
+}
+
+// maxRefusals is how many refusals a report names.
+const maxRefusals = 20
+
+// Refusals puts refused connections into words.
+func Refusals(list []sandboxes.Refusal, more int) (lines []string) {
+	for i, r := range list {
+		if i == maxRefusals {
+			more += len(list) - maxRefusals
+			break
+		}
+		times := "1 time"
+		if r.Count != 1 {
+			times = fmt.Sprintf("%d times", r.Count)
+		}
+		lines = append(lines, fmt.Sprintf("network: %s was refused (%s), %s", r.Where, r.Reason, times))
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("network: %d more refusals", more))
+	}
+	return lines
+}
+
+// Close ends the proxy. It may be called on nil.
+func (g *Gateway) Close() error {
+	if g == nil || g.proxy == nil {
+		return nil
+	}
+	err := g.proxy.Close()
+	if g.dir != "" {
+		err = errors.Join(err, os.RemoveAll(g.dir))
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/ledger"
+)
+
+// said is an answer of a service.
+func said(model string, in, out int) string {
+	return fmt.Sprintf(`{"type":"message","model":%q,"content":[],"usage":{"input_tokens":%d,"output_tokens":%d}}`, model, in, out)
+}
+
+// pass sends an answer through the meter.
+func pass(t *testing.T, m *Meter, body string) {
+	t.Helper()
+	if _, err := io.Copy(m.answer("application/json", "/v1/messages"), strings.NewReader(body)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Answers that pass at once add up, and the service is asked nothing more once the budget is spent.
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	m := NewMeter(ledger.Prices{})
+	m.Limit(loop.Budget{Tokens: 100})
+	var passing sync.WaitGroup
+	for range 9 {
+		passing.Go(func() { pass(t, m, said("no-such-model", 10, 1)) })
+	}
+	passing.Wait()
+	if got, want := m.Used(), (agents.Usage{Input: 90, Output: 9}); got != want {
+		t.Errorf("used %+v, want %+v", got, want)
+	}
+	select {
+	case <-m.Changed():
+	default:
+		t.Error("nobody was told")
+	}
+	if err := m.admit("POST", "/v1/messages"); err != nil {
+		t.Errorf("refused with something left: %v", err)
+	}
+	pass(t, m, said("no-such-model", 1, 0))
+	if err := m.admit("POST", "/v1/messages"); err == nil {
+		t.Error("nothing is left, and a request is let through")
+	}
+	if got := m.Warnings(); len(got) != 0 {
+		t.Errorf("without a cost budget it warns %q", got)
+	}
+}
+
+// What costs nobody knows how much is named once.
+func TestMeterPrices(t *testing.T) {
+	t.Parallel()
+	own, err := ledger.ParseOwn([]string{"own-model=2/4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMeter(own)
+	m.Limit(loop.Budget{CostUSD: 5})
+	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
+	cost := m.Used().CostUSD
+	if cost <= 0 || len(m.Warnings()) != 0 {
+		t.Errorf("a known model costs %v", cost)
+	}
+	pass(t, m, said("no-such-model", 1, 0))
+	if got := m.Warnings(); len(got) != 1 || !strings.Contains(got[0], "no-such-model") || len(m.Warnings()) != 0 {
+		t.Errorf("it warns %q", got)
+	}
+	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
+	pass(t, m, said("own-model", 500_000, 500_000))
+	if got := m.Used().CostUSD; got != 2*cost+3 {
+		t.Errorf("twice the same and a model of one's own cost %v, want twice %v and 3", got, cost)
+	}
+}

@@ -1,0 +1,89 @@
+// Package halt carries the reasons to end a run. Package pool/run calls it.
+package halt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Switch carries the reasons to end a run to whoever waits for one. It is safe for concurrent use.
+type Switch struct {
+	Done chan struct{} // closed by the first Stop
+
+	mu  sync.Mutex
+	why []*errStop // guarded by mu; in the order they came
+}
+
+// New returns a switch that nobody has stopped.
+func New() *Switch { return &Switch{Done: make(chan struct{})} }
+
+// Stop adds a reason. Only the first of each kind counts.
+func (s *Switch) Stop(why journal.Stop, by string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.why) == 0 {
+		close(s.Done)
+	}
+	if !s.has(why) {
+		s.why = append(s.why, &errStop{why, by})
+	}
+}
+
+// Cause is nil until somebody stops. A lost claim and an issue that does not qualify any more forbid to publish: they count
+// before what came first.
+func (s *Switch) Cause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.why) == 0 {
+		return nil
+	}
+	for _, strong := range []journal.Stop{journal.StopClaimLost, journal.StopSuperseded} {
+		for _, e := range s.why {
+			if e.stop == strong {
+				return e
+			}
+		}
+	}
+	return s.why[0]
+}
+
+// Is reports whether it was stopped for this reason, among others.
+func (s *Switch) Is(why journal.Stop) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has(why)
+}
+
+// has reports whether the reason is known. mu is held.
+func (s *Switch) has(why journal.Stop) bool {
+	return slices.ContainsFunc(s.why, func(e *errStop) bool { return e.stop == why })
+}
+
+// errStop carries a Stop as the cause of a cancelled context.
+type errStop struct {
+	stop journal.Stop
+	by   string
+}
+
+func (e *errStop) Error() string {
+	if e.by != "" {
+		return fmt.Sprintf("%s: %s", e.stop, e.by)
+	}
+	return string(e.stop)
+}
+
+// Error is the cause to end a run with.
+func Error(stop journal.Stop, by string) error { return &errStop{stop, by} }
+
+// Of reads the stop from a cause; a shutdown where it is none.
+func Of(cause error) (journal.Stop, string) {
+	var s *errStop
+	if errors.As(cause, &s) {
+		return s.stop, s.by
+	}
+	return journal.StopShutdown, ""
+}

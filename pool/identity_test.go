@@ -1,0 +1,203 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/identity"
+)
+
+// signing gives the user of the fixture an ssh key that git signs with.
+func (f *fixture) signing() {
+	f.t.Helper()
+	key := filepath.Join(f.t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		f.t.Fatalf("ssh-keygen: %v %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err == nil {
+		err = os.WriteFile(key+".allowed", append([]byte("ada@example.invalid "), public...), 0o600)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.git(f.repo, "config", "user.signingKey", key)
+	f.git(f.repo, "config", "gpg.ssh.allowedSignersFile", key+".allowed")
+	f.Config.Run.Identity.Sign = identity.SSH
+}
+
+// What is signed is what the gate passed and what is published, also when the base has moved twice meanwhile.
+func TestSignedCommits(t *testing.T) {
+	t.Parallel()
+	for name, publish := range map[string]journal.Publish{"merge": journal.PublishMerge, "branch": journal.PublishBranch, "none": journal.PublishNone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			f.signing()
+			ran := filepath.Join(t.TempDir(), "ran")
+			if publish == journal.PublishBranch {
+				f.withRemote()
+			}
+			f.Config.Run.Publish, f.Config.Run.Gate = publish, lines("git log -1 --format=%H >> "+ran)
+			moves := []journal.Stage{journal.StagePublish, journal.StageVerify}
+			f.store.onStage = func(r journal.Record) {
+				if last := len(moves) - 1; publish == journal.PublishMerge && last >= 0 && r.Stage == moves[last] {
+					moves = moves[:last]
+					f.write("by-a-person", string(r.Stage))
+					f.commit("By a person")
+				}
+			}
+			r := f.one()
+			if r.Verdict.Outcome != journal.Succeeded || publish == journal.PublishMerge && len(moves) > 0 {
+				t.Fatalf("%+v", r.Verdict)
+			}
+			at := map[journal.Publish]string{journal.PublishMerge: "main", journal.PublishBranch: "origin/ralph/a", journal.PublishNone: "ralph/a"}[publish]
+			if tip := f.git(f.repo, "rev-parse", at); tip != r.Tip || r.Verified.Tip != r.Tip {
+				t.Errorf("published %s, verified %s, reported %s", tip, r.Verified.Tip, r.Tip)
+			}
+			f.git(f.repo, "verify-commit", at)
+			if got, err := os.ReadFile(ran); !strings.HasSuffix(string(got), r.Tip+"\n") || err != nil {
+				t.Errorf("the gate ran on %q, published was %s, %v", got, r.Tip, err)
+			}
+			f.clean()
+		})
+	}
+}
+
+// account is a tracker on which ralph has an account of its own.
+type account struct{ tracker.Tracker }
+
+func (a account) Unwrap() tracker.Tracker { return a.Tracker }
+
+func (account) Committer(context.Context) (name, email string, err error) {
+	return "bot[bot]", "7+bot[bot]@users.noreply.example.com", nil
+}
+
+// The account of ralph's on a forge makes the commits, unless another author is asked for.
+func TestCommitsOfAnAccount(t *testing.T) {
+	t.Parallel()
+	for author, want := range map[identity.Ident]string{
+		{}:                                  "bot[bot] <7+bot[bot]@users.noreply.example.com>",
+		{Name: "Eve", Email: "eve@example"}: "Eve <eve@example>",
+	} {
+		// The environment of the agent says it; so does what is done to a commit in another name.
+		for _, agent := range []string{commits, strings.Replace(commits, "git commit", "git -c author.name=X commit --author='X <x@y>'", 1)} {
+			f := newFixture(t, agent)
+			f.issue("a")
+			f.Config.Run.Tracker, f.Config.Run.Identity = account{f.Config.Run.Tracker}, worktree.Identity{Author: author, SignOff: true}
+			if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+				t.Fatalf("%+v", r.Verdict)
+			}
+			if got := f.git(f.repo, "log", "-1", "--format=%an <%ae>|%cn <%ce>|%(trailers:key=Signed-off-by,valueonly)", "ralph/a"); got != want+"|"+want+"|"+want {
+				t.Errorf("the commit is of %s", got)
+			}
+			f.clean()
+		}
+	}
+}
+
+// Without a name to commit with, or a key to sign with, no agent is started.
+func TestIdentityIsMissing(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	f := newFixture(t, "echo x >> "+ran+"; "+commits)
+	f.issue("a")
+	for _, name := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
+		t.Setenv(name, "")
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Config.Run.Repo = f.open("")
+	eve := identity.Ident{Name: "Eve", Email: "eve@example"}
+	for _, c := range []struct {
+		who  worktree.Identity
+		want error
+	}{
+		{want: worktree.ErrNoIdentity},
+		{who: worktree.Identity{Author: eve, Sign: identity.SSH}, want: worktree.ErrSign},
+	} {
+		f.Config.Run.Identity = c.who
+		_, err := f.pool().Sweep(t.Context())
+		_, workErr := f.pool().Work(t.Context(), "a")
+		job := pool.Job{Run: f.Config.Run, Strategy: pool.StrategyMerge}
+		job.Run.Prompt.Inline = "do it"
+		jobErr := c.want // a job may need no commit
+		if c.who.Sign != "" {
+			_, jobErr = job.Do(t.Context())
+		}
+		for _, err := range []error{err, workErr, jobErr} {
+			if !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%+v: %v", c.who, err)
+			}
+		}
+		if _, err := os.Stat(ran); err == nil || len(f.runs("a")) > 0 {
+			t.Errorf("%+v: an agent was started", c.who)
+		}
+	}
+	f.Config.Run.Identity = worktree.Identity{Author: eve}
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("with a name: %+v", r.Verdict)
+	}
+	f.clean()
+}
+
+// named is an agent that adds its own name to commits.
+type named struct{ agents.Command }
+
+func (named) Describe() agents.Description { return agents.Description{Mail: "agent@example.invalid"} }
+
+// A report names the people whom an agent's commits claim, and nobody else.
+func TestClaimedPeople(t *testing.T) {
+	t.Parallel()
+	const warning = "the commits name others, who may know nothing of it: "
+	eve := identity.Ident{Name: "Eve", Email: "e@example.invalid"}
+	for name, c := range map[string]struct{ script, want string }{
+		"nobody":          {commits, ""},
+		"the agent":       {trailers("Co-authored-by: Agent 4.5 <Agent@example.invalid>"), ""},
+		"a co-author":     {trailers("Co-authored-by: Eve <e@example.invalid>"), ""},
+		"the user":        {trailers("CO-AUTHORED-BY: Ada <ada@example.invalid>"), ""},
+		"another":         {trailers("Co-Authored-By: Boss <b@example.invalid>"), "Co-Authored-By: Boss <b@example.invalid>"},
+		"another's agent": {trailers("Co-authored-by: Agent <agent@example.invalid> <b@example.invalid>"), "Co-authored-by: Agent <agent@example.invalid> <b@example.invalid>"},
+		"many roles": {
+			strings.Replace(trailers("Reviewed-by: Mallory <m@example.invalid>\nSigned-off-by: Boss <b@example.invalid>\nPart-of: it"),
+				"git commit", "git commit --author='Boss <b@example.invalid>'", 1),
+			"author Boss <b@example.invalid>, Reviewed-by: Mallory <m@example.invalid>, Signed-off-by: Boss <b@example.invalid>",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, c.script)
+			f.issue("a")
+			f.Config.Run.Agent, f.Config.Run.Identity.CoAuthors = named{}, []identity.Ident{eve}
+			f.Config.Run.Publish = journal.PublishMerge
+			r := f.one()
+			want := ""
+			if c.want != "" {
+				want = warning + c.want
+			}
+			if got := strings.Join(r.Warnings, "; "); r.Verdict.Outcome != journal.Succeeded || got != want {
+				t.Errorf("%+v, warned of %q, want %q", r.Verdict, got, want)
+			}
+			if text := f.text("a"); want != "" && strings.Count(text, "\nWarning: `the commits name others") != 1 {
+				t.Errorf("reported: %s", text)
+			}
+			f.clean()
+		})
+	}
+}
+
+// trailers is the agent commits with lines at the end of its message.
+func trailers(lines string) string {
+	return strings.TrimSuffix(commits, `"`+done) + "\n\n" + lines + `"` + done
+}

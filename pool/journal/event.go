@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// EventKind says what an Event is. The set is open: readers ignore kinds they do not know.
+type EventKind string
+
+const (
+	EventSweep     EventKind = "sweep"     // a sweep starts; Text says what it found
+	EventProblem   EventKind = "problem"   // an issue that cannot be read or worked; the others go on
+	EventSkipped   EventKind = "skipped"   // an issue that was selected, and turned out not to qualify
+	EventStarted   EventKind = "started"   // setup and gate have run on the base, and the rest of the run starts
+	EventStage     EventKind = "stage"     // the run's next stage is stored and about to begin
+	EventIteration EventKind = "iteration" // an iteration starts
+	EventAgent     EventKind = "agent"     // the agent says or does something; Text is hostile
+	EventSignal    EventKind = "signal"    // the completion signal was seen
+	EventCommits   EventKind = "commits"   // commits were imported
+	EventUsage     EventKind = "usage"     // an iteration has ended; Usage is its own
+	EventSetup     EventKind = "setup"     // a setup command starts (Text), or has ended (Check)
+	EventGate      EventKind = "gate"      // a gate command starts (Text), or has ended (Check)
+	EventRefused   EventKind = "refused"   // the sandbox tried a connection that is not allowed; Text says where to
+	EventWarning   EventKind = "warning"   // something a person may want to know
+	EventDeferred  EventKind = "deferred"  // the run's end is left to the next sweep; Text says why
+	EventEnded     EventKind = "ended"     // the run has ended with Outcome; Usage is the run's
+	EventRecovered EventKind = "recovered" // a run that ralph had died in was brought to its end
+	EventMerged    EventKind = "merged"    // a person has merged an issue's commits, and ralph has closed the issue
+	EventSwept     EventKind = "swept"     // the sweep has ended
+	EventDropped   EventKind = "dropped"   // an observer was too slow; Count events were left out
+)
+
+// Place is where setup and gate run.
+type Place string
+
+const (
+	PlaceWorktree Place = "" // of the agent
+	PlaceBase     Place = "base"
+	PlaceCheckout Place = "checkout" // a clean one of the agent's commits
+)
+
+// Event is one thing that happened. It is flat, for JSON lines.
+type Event struct {
+	Seq       uint64        `json:"seq"`            // counts the events of one process
+	Pool      string        `json:"pool,omitempty"` // namespace of the pool
+	Time      time.Time     `json:"time"`
+	Kind      EventKind     `json:"kind"`
+	Run       string        `json:"run,omitempty"`
+	Key       string        `json:"issue,omitempty"`
+	Title     string        `json:"title,omitempty"`
+	Attempt   int           `json:"attempt,omitempty"`
+	Iteration int           `json:"iteration,omitempty"`
+	Stage     Stage         `json:"stage,omitempty"`
+	Place     Place         `json:"place,omitempty"`  // EventSetup, EventGate
+	Source    string        `json:"source,omitempty"` // EventAgent: message, tool, retry, notice, unknown
+	Text      string        `json:"text,omitempty"`
+	Commits   int           `json:"commits,omitempty"`
+	Count     int           `json:"count,omitempty"` // EventDropped
+	Branch    string        `json:"branch,omitempty"`
+	Outcome   Outcome       `json:"outcome,omitempty"`
+	Skip      *Skip         `json:"skip,omitempty"` // EventSkipped, EventProblem
+	Reason    *Reason       `json:"reason,omitempty"`
+	Check     *loop.Check   `json:"check,omitempty"`
+	Usage     *agents.Usage `json:"usage,omitempty"`
+	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
+}
+
+// Progress reports that the event only shows that a run goes on: an observer loses nothing durable without it.
+func (e Event) Progress() bool {
+	switch e.Kind {
+	case EventAgent, EventStage, EventIteration, EventCommits, EventSignal, EventUsage, EventSetup, EventGate, EventRefused:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+const (
+	eventsFile = "events.jsonl"
+	stopFile   = "stop"
+)
+
+// Folder is a run's folder: its events, raw agent streams and logs. Only the user can read it. It is safe for
+// concurrent use.
+type Folder struct {
+	dir string
+
+	mu     sync.Mutex
+	events *os.File // guarded by mu
+}
+
+// OpenFolder makes the folder of a run, or opens it again.
+func OpenFolder(dir string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	return &Folder{dir: dir, events: f}, nil
+}
+
+// Append writes one event. The event log must not stop the work: an error is the caller's to log, once.
+func (f *Folder) Append(e Event) error {
+	if f == nil {
+		return nil
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.events == nil {
+		return nil
+	}
+	if _, err = f.events.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	return nil
+}
+
+// Create opens a file of the folder for appending.
+func (f *Folder) Create(name string) (io.WriteCloser, error) {
+	file, err := os.OpenFile(filepath.Join(f.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	return file, nil
+}
+
+// StopRequested reports whether somebody has asked, with RequestStop, that the run end.
+func (f *Folder) StopRequested() bool {
+	_, err := os.Lstat(filepath.Join(f.dir, stopFile))
+	return err == nil
+}
+
+// Close closes the event log. It may be called again.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.events == nil {
+		return nil
+	}
+	err := f.events.Close()
+	f.events = nil
+	return err
+}
+
+// RequestStop asks the process that works the run to end it, and returns at once. The run's work is kept.
+func RequestStop(r Record) error {
+	f, err := os.OpenFile(filepath.Join(r.Dir, stopFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", r.Key, err)
+	}
+	return f.Close()
+}
+
+// ReadEvents reads the events of a run's folder in order and calls each. It stops at the first error of each. A line
+// that is not an event, such as one that a crash cut, is skipped.
+func ReadEvents(dir string, each func(Event) error) error {
+	f, err := os.Open(filepath.Join(dir, eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e Event
+		if len(line) > 1 && json.Unmarshal(line, &e) == nil && e.Kind != "" {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+	}
+}
+
+// Prune deletes the oldest run folders below dir, so that keep are left.
+func Prune(dir string, keep int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("prune runs: %w", err)
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+	for i := range len(entries) - keep { // names begin with the time: ReadDir gives the oldest first
+		if err := os.RemoveAll(filepath.Join(dir, entries[i].Name())); err != nil {
+			return fmt.Errorf("prune runs: %w", err)
+		}
+	}
+	return nil
+}

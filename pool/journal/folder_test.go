@@ -1,0 +1,209 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+func read(t *testing.T, dir string) []journal.Event {
+	t.Helper()
+	var out []journal.Event
+	if err := journal.ReadEvents(dir, func(e journal.Event) error { out = append(out, e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Events come back as they were written, also from two openings of one folder; after Close nothing is written.
+func TestEventsRoundTrip(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if got := read(t, dir); len(got) != 0 {
+		t.Errorf("events of no folder: %+v", got)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	want := []journal.Event{
+		{Seq: 1, Pool: "p", Time: at, Kind: journal.EventStarted, Run: "r", Key: "k", Title: "t\n☃\x00", Attempt: 2, Branch: "b"},
+		{Seq: 2, Time: at, Kind: journal.EventGate, Check: &loop.Check{Command: "c", ExitCode: 1, Tail: strings.Repeat("x", 100<<10)}},
+		{Seq: 3, Time: at, Kind: journal.EventAgent, Iteration: 1, Source: "tool", Text: "</script>\u2028\"\\"},
+		{Seq: 4, Time: at, Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry, Until: at, Attempt: 1, Outcome: journal.Failed}},
+		{Seq: 5, Time: at, Kind: "a-kind-of-later", Count: 3, Stage: journal.StageWork, Commits: 1},
+		{
+			Seq: 6, Time: at, Kind: journal.EventEnded, Outcome: journal.Succeeded, Reason: &journal.Reason{Code: "c", Detail: "d"},
+			Usage: &agents.Usage{Input: 1, CostUSD: 0.25}, Elapsed: 1.5,
+		},
+	}
+	for _, part := range [][]journal.Event{want[:3], want[3:]} {
+		f, err := journal.OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range part {
+			if err := f.Append(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Append(journal.Event{Kind: journal.EventWarning}); err != nil {
+			t.Errorf("append to a closed folder: %v", err)
+		}
+	}
+	if diff := cmp.Diff(want, read(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	errEnough := errors.New("enough")
+	n := 0
+	if err := journal.ReadEvents(dir, func(journal.Event) error { n++; return errEnough }); !errors.Is(err, errEnough) || n != 1 {
+		t.Errorf("%d events, %v", n, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder %v, %v", info.Mode(), err)
+	}
+}
+
+// A line is whole whoever else writes at the time.
+func TestEventsOfManyWriters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers, each = 4, 50
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range each {
+				e := journal.Event{Seq: uint64(n), Kind: journal.EventAgent, Run: fmt.Sprint(w), Text: strings.Repeat("x", 5000)}
+				if err := f.Append(e); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := map[string]uint64{}
+	for _, e := range read(t, dir) {
+		if e.Seq != next[e.Run] {
+			t.Fatalf("writer %s: event %d, want %d", e.Run, e.Seq, next[e.Run])
+		}
+		next[e.Run]++
+	}
+	if len(next) != writers || next["0"] != each {
+		t.Errorf("%v", next)
+	}
+}
+
+// FuzzReadEvents puts anything between two events, such as a line that a crash has cut: both are read, and nothing fails.
+func FuzzReadEvents(f *testing.F) {
+	for _, s := range []string{"", "\n", "{", `{"kind":"agent"`, "null\n", `{"kind":""}`, "\x00\xff", `[]`, `{"kind":"x","time":1}`, "{}\r\n{}"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, garbage []byte) {
+		dir := t.TempDir()
+		first, last := journal.Event{Seq: 1, Kind: journal.EventStarted}, journal.Event{Seq: 2, Kind: journal.EventEnded}
+		text := line(t, first) + string(garbage) + "\n" + line(t, last)
+		if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, dir)
+		if len(got) < 2 || cmp.Diff(first, got[0]) != "" || cmp.Diff(last, got[len(got)-1]) != "" {
+			t.Errorf("%q: %+v", garbage, got)
+		}
+		if len(got)-2 > strings.Count(string(garbage), "\n")+1 {
+			t.Errorf("%q: %d events", garbage, len(got))
+		}
+	})
+}
+
+func line(t *testing.T, e journal.Event) string {
+	t.Helper()
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + "\n"
+}
+
+// A request to stop is seen by the process that works the run, and no file of the folder can lie outside it.
+func TestStopAndFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	rec := journal.Record{Run: journal.Run{Key: "k", Dir: dir}}
+	if err := journal.RequestStop(rec); err == nil {
+		t.Error("a run without a folder was asked to stop")
+	}
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.StopRequested() {
+		t.Error("nobody has asked")
+	}
+	for range 2 {
+		if err := journal.RequestStop(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !f.StopRequested() {
+		t.Error("the request is not seen")
+	}
+	w, err := f.Create("../../outside.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "outside.log")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"20260101-1", "20260102-1", "20260103-1", "20260103-2"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "0-file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []int{9, 2, 2} {
+		if err := journal.Prune(dir, keep); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	if want := "0-file 20260103-1 20260103-2"; err != nil || strings.Join(names, " ") != want {
+		t.Errorf("left %v, %v", names, err)
+	}
+}

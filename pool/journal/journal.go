@@ -1,0 +1,362 @@
+// Package journal is the durable record of the runs on this host.
+//
+// A [Record] is one run: the immutable [Run], and the [State] that its stages change. The state is stored before each
+// outward effect, so that a restart continues at the stage where a crash left the run. A [Store] keeps records; package
+// journal/sqlite is the one that ralph uses. Losing the store loses history only: claims, branches and labels restore
+// the rest. The run's folder also holds its events as JSON lines; [ReadEvents] reads them back.
+package journal
+
+import (
+	"context"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// Store keeps records. It is safe for concurrent use, by several processes too.
+type Store interface {
+	// Save inserts or replaces the record of a run. It is durable when it returns.
+	Save(ctx context.Context, r Record) error
+	// Forget deletes the record of a run that did nothing. It is no error when there is none.
+	Forget(ctx context.Context, run string) error
+	// Find lists records that match, oldest first.
+	Find(ctx context.Context, q Query) ([]Record, error)
+}
+
+// Query selects records. Its fields narrow the selection; the zero Query selects everything of the unnamed pool.
+type Query struct {
+	Pool   string // the records of this namespace; the empty name is a namespace too
+	Run    string
+	Key    string
+	Kind   Kind
+	Open   bool      // only runs that have not ended
+	Latest bool      // only the latest ended run of each key and kind
+	Since  time.Time // only runs that started then or later; zero: all
+}
+
+// Kind is what a run works on.
+type Kind string
+
+const (
+	KindIssue   Kind = "issue"   // an issue of a tracker
+	KindPrompt  Kind = "prompt"  // one prompt, without a tracker
+	KindCommand Kind = "command" // one command in a sandbox, without an agent
+)
+
+// Stage is a point on the way of a run. Each is stored before it begins, and each can be repeated after a crash.
+type Stage string
+
+const (
+	StageClaim    Stage = "claim"
+	StageBaseline Stage = "baseline" // left out of runs without a gate on clean checkouts
+	StagePrepare  Stage = "prepare"
+	StageWork     Stage = "work"
+	StageVerify   Stage = "verify"
+	StagePublish  Stage = "publish" // from here on the verdict stands
+	StageReport   Stage = "report"
+	StageLabel    Stage = "label"
+	StageRelease  Stage = "release"
+	StageEnd      Stage = "end"
+)
+
+// Stages lists every stage in order.
+func Stages() []Stage {
+	return []Stage{
+		StageClaim, StageBaseline, StagePrepare, StageWork, StageVerify, StagePublish, StageReport, StageLabel, StageRelease, StageEnd,
+	}
+}
+
+// Before reports whether s comes before t.
+func (s Stage) Before(t Stage) bool {
+	for _, stage := range Stages() {
+		if stage == t {
+			return false
+		}
+		if stage == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Record is one run as the journal knows it.
+type Record struct {
+	Run
+	State
+}
+
+// Run is what does not change while a run goes on.
+type Run struct {
+	ID      string `json:"run"`
+	Kind    Kind   `json:"kind"`
+	Pool    string `json:"pool,omitempty"` // namespace; see Query
+	Key     string `json:"issue"`
+	Title   string `json:"title"`
+	URL     string `json:"url,omitempty"`
+	Hash    string `json:"hash,omitempty"` // of the frozen issue text
+	Attempt int    `json:"attempt"`        // 1 is the first
+	Host    string `json:"host"`
+
+	Branch  string    `json:"branch,omitempty"`
+	Base    string    `json:"base,omitempty"` // name of what the run starts from
+	Agent   string    `json:"agent,omitempty"`
+	Model   string    `json:"model,omitempty"`
+	Sandbox string    `json:"sandbox,omitempty"`
+	Dir     string    `json:"dir"` // the run's folder: events, streams, logs
+	Started time.Time `json:"started"`
+
+	// Settings are the parts of the configuration that decide how the run ends, whatever the configuration says when a
+	// later process continues it.
+	Settings Settings `json:"settings"`
+	// Earlier is what the issue's runs before this one come to.
+	Earlier Tally `json:"earlier,omitzero"`
+	// FollowUp is why an open request got this run; empty for an issue's own.
+	FollowUp string `json:"follow_up,omitempty"`
+	// Answers is how far it answers what people said on the request, by the forge's clock; see tracker.FollowUp.
+	Answers time.Time `json:"answers,omitzero"`
+	Threads []string  `json:"threads,omitempty"` // of reviews that it answers there; see tracker.Commander
+	// After is the final run before this one, when a person has started the issue again, and AfterOutcome how it ended.
+	After        string  `json:"after,omitempty"`
+	AfterOutcome Outcome `json:"after_outcome,omitempty"`
+	// Without is a commit that the run may not continue from, and Anew why; both are empty where it continued.
+	Without string `json:"without,omitempty"`
+	Anew    string `json:"anew,omitempty"`
+	Fresh   bool   `json:"fresh,omitempty"` // it begins at the base, whatever earlier work there is
+	// HandedOver says that the issue had the label for people when the run began, which a caller overruled.
+	HandedOver bool `json:"handed_over,omitempty"`
+	// Keep is set for a worktree that stays for the next run on the branch, and Scratch for a branch that goes once its
+	// commits are merged.
+	Keep    bool `json:"keep,omitempty"`
+	Scratch bool `json:"scratch,omitempty"`
+}
+
+// State is how far a run has come. Stages change it; it is stored before each outward effect.
+type State struct {
+	Stage   Stage     `json:"stage"`
+	PID     int       `json:"pid,omitempty"`     // of the process that works on the run; 0: it waits for the next sweep
+	Process string    `json:"process,omitempty"` // tells that process from a later one with the same PID
+	Ended   time.Time `json:"ended,omitzero"`    // zero while the run is on, or when ralph has died
+
+	Tip       string   `json:"tip,omitempty"`
+	Commits   int      `json:"commits"`
+	Changed   Changed  `json:"changed,omitzero"`    // what the commits change
+	WIP       string   `json:"wip,omitempty"`       // commit that holds uncommitted changes
+	Tree      string   `json:"worktree,omitempty"`  // the worktree, when it is kept
+	Verified  Verified `json:"verified,omitzero"`   // what the gate passed for on a clean checkout
+	Published string   `json:"published,omitempty"` // what publishing did, for people
+	Request   Request  `json:"request,omitzero"`    // the pull or merge request, if there is one
+
+	Facts    Facts    `json:"facts"`
+	Verdict  Verdict  `json:"verdict"` // Decide(Facts), from StageVerify on
+	Warnings []string `json:"warnings,omitempty"`
+
+	Shown      bool   `json:"shown,omitempty"`      // the issue says that the run is on
+	Tries      int    `json:"tries,omitempty"`      // how often the present stage has failed
+	Unreported string `json:"unreported,omitempty"` // why the report could not be written
+	Unlabelled string `json:"unlabelled,omitempty"` // why the labels could not be changed
+	Elsewhere  bool   `json:"elsewhere,omitempty"`  // another journal's ralph has the claim, and reports the run where it is
+}
+
+// Changed counts what commits change.
+type Changed struct {
+	Files      int           `json:"files"`
+	Insertions int           `json:"insertions"`     // lines
+	Deletions  int           `json:"deletions"`      // lines
+	List       []ChangedFile `json:"list,omitempty"` // the first of them
+}
+
+// ChangedFile counts what commits change in one file. Its path may be hostile.
+type ChangedFile struct {
+	Path       string `json:"path"`
+	Insertions int    `json:"insertions"`
+	Deletions  int    `json:"deletions"`
+}
+
+// Verified is a commit for which the gate has passed, and the base it stood on. Nothing else may be merged.
+type Verified struct {
+	Tip        string    `json:"tip"`
+	Base       string    `json:"base"`
+	Conditions string    `json:"conditions,omitempty"` // hash of what else the result depends on
+	At         time.Time `json:"at,omitzero"`
+}
+
+// Request is a pull or merge request.
+type Request struct {
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Draft  bool   `json:"draft,omitempty"`
+}
+
+// Facts are what is known of a run. Stages collect them and interpret nothing.
+type Facts struct {
+	Kind     Kind      `json:"kind,omitempty"`
+	Limits   Limits    `json:"limits,omitzero"`
+	Attempt  int       `json:"attempt,omitempty"`
+	Files    GateFiles `json:"gate_files,omitempty"`
+	Failures int       `json:"failures,omitempty"` // failed runs in a row before this one
+
+	Stop   Stop   `json:"stop,omitempty"`    // why the run was cut short
+	StopBy string `json:"stop_by,omitempty"` // detail of Stop, such as the label that went
+	Cut    Stage  `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
+	Open   *Fault `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
+
+	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run
+	EndDetail  string           `json:"end_detail,omitempty"`
+	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not asked for
+	Iterations []loop.Iteration `json:"iterations,omitempty"`
+	Failure    *agents.Failure  `json:"failure,omitempty"` // of the last iteration
+	Commits    int              `json:"commits,omitempty"`
+	Unchanged  bool             `json:"unchanged,omitempty"` // the commits leave every file of the issue's base as it was
+	Tip        string           `json:"tip,omitempty"`       // what the loop ended on, with its messages as they are now
+	Gate       []loop.Check     `json:"gate,omitempty"`      // of the last time it ran
+	GateRan    bool             `json:"gate_ran,omitempty"`
+	Message    string           `json:"message,omitempty"` // the agent's last words; hostile
+	Question   string           `json:"question,omitempty"`
+	NoChange   string           `json:"no_change,omitempty"` // why the agent says that nothing needs doing
+	Usage      agents.Usage     `json:"usage,omitzero"`
+	Exit       *int             `json:"exit,omitempty"` // KindCommand: the command's exit status
+
+	Baseline *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
+	Verify   *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
+	Watch    *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
+	Policy   []string      `json:"policy,omitempty"`   // what the commits may not bring
+	Conflict string        `json:"conflict,omitempty"` // the commits do not fit the base any more
+	Publish  *Fault        `json:"publish,omitempty"`  // why the commits could not be published
+	Tries    int           `json:"publish_tries,omitempty"`
+	Done     bool          `json:"done,omitempty"`   // publishing is over
+	Gone     bool          `json:"gone,omitempty"`   // the issue is not there any more
+	Edited   bool          `json:"edited,omitempty"` // the issue is not what the run works from any more
+	At       time.Time     `json:"at,omitzero"`      // when the facts were complete
+}
+
+// GatePassed reports that the gate ran in the worktree and every command passed.
+func (f Facts) GatePassed() bool { return f.GateRan && passed(f.Gate) }
+
+func passed(checks []loop.Check) bool {
+	for _, c := range checks {
+		if !c.Passed() {
+			return false
+		}
+	}
+	return true
+}
+
+// Verification is the gate on a clean checkout of exactly one commit, in a fresh sandbox.
+type Verification struct {
+	Tip    string       `json:"tip"`
+	Base   string       `json:"base"` // name of the base the commit stands on
+	Checks []loop.Check `json:"checks"`
+	Setup  bool         `json:"setup,omitempty"`   // Checks are the setup's: one failed
+	Rebase bool         `json:"rebased,omitempty"` // the commit was rebased before
+}
+
+// Passed reports that every check passed.
+func (v Verification) Passed() bool { return passed(v.Checks) && !v.Setup }
+
+// Watch is what commits did to the checks that they have passed.
+type Watch struct {
+	Files    []Watched `json:"files,omitempty"`    // changed files that the checks depend on
+	More     int       `json:"more,omitempty"`     // such files that are not listed
+	Findings []string  `json:"findings,omitempty"` // what a person should look at; quotes hostile paths
+
+	Added      int `json:"tests_added,omitempty"`
+	Removed    int `json:"tests_removed,omitempty"`
+	Skipped    int `json:"tests_skipped,omitempty"` // more than before
+	Focused    int `json:"tests_focused,omitempty"`
+	Assertions int `json:"assertions_removed,omitempty"`
+
+	Base     *Verification `json:"base_checks,omitempty"` // the gate with these files as they were; nil: none has changed, or Unrun
+	Canaries []Canary      `json:"canaries,omitempty"`
+	Unheard  string        `json:"unheard,omitempty"` // path of such a test that the gate passes over on the base, too
+	Unrun    bool          `json:"unrun,omitempty"`   // the changes were only read: no gate ran for Base and Canaries
+}
+
+// Watched is a changed file that the checks depend on.
+type Watched struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path,omitempty"` // of a rename
+	Role    string `json:"role"`
+	Why     string `json:"why"`
+	Test    bool   `json:"test,omitempty"` // it holds tests, and nothing else
+	Added   bool   `json:"added,omitempty"`
+	Removed bool   `json:"removed,omitempty"`
+	Grown   bool   `json:"grown,omitempty"` // it was only added to
+}
+
+// Canary is a test that must fail, which was added to the commits: the gate failed with it on the base.
+type Canary struct {
+	Path  string `json:"path"`
+	Heard bool   `json:"heard"` // the gate failed on the commits, too
+}
+
+// Disabled is the path of a canary over which the gate passed; empty: there is none.
+func (w *Watch) Disabled() string {
+	if w == nil {
+		return ""
+	}
+	for _, c := range w.Canaries {
+		if !c.Heard {
+			return c.Path
+		}
+	}
+	return ""
+}
+
+// Changed reports that the checks are not what they were. Files with tests that were only added to, and that pass as they
+// were, are; so are new ones, where that was not tried.
+func (w *Watch) Changed() bool {
+	if w == nil {
+		return false
+	}
+	if w.More+len(w.Findings) > 0 || w.Removed+w.Skipped+w.Focused+w.Assertions > 0 || w.Base != nil && !w.Base.Passed() {
+		return true
+	}
+	for _, f := range w.Files {
+		if !f.Test || !f.Added && (!f.Grown || w.Unrun) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fault is something that failed, with the cause in words.
+type Fault struct {
+	Kind FaultKind `json:"kind"`
+	Text string    `json:"text"`
+}
+
+// Away reports a tracker or remote that cannot be used.
+func (f *Fault) Away() bool { return f != nil && f.Kind == FaultAway }
+
+// FaultKind says what a fault says about other runs.
+type FaultKind string
+
+const (
+	// FaultOther concerns this run.
+	FaultOther FaultKind = "other"
+	// FaultAgent: the agent cannot be used as things are; every run would meet it.
+	FaultAgent FaultKind = "agent"
+	// FaultSandbox: no sandbox can be opened; every run would meet it.
+	FaultSandbox FaultKind = "sandbox"
+	// FaultBase: setup or gate cannot run on the base; every run would meet it.
+	FaultBase FaultKind = "base"
+	// FaultAway: the tracker or the remote cannot be used; it says nothing about this run.
+	FaultAway FaultKind = "away"
+	// FaultLost: the worktree is gone, so that the stage cannot be repeated.
+	FaultLost FaultKind = "worktree-lost"
+	// FaultDirty: the kept worktree has uncommitted changes.
+	FaultDirty FaultKind = "dirty"
+)
+
+// Stop is why a run was asked to end.
+type Stop string
+
+const (
+	StopShutdown   Stop = "shutdown"   // ralph was stopped
+	StopAsked      Stop = "asked"      // a person asked for it
+	StopClaimLost  Stop = "claim-lost" // another ralph has the issue
+	StopSuperseded Stop = "superseded" // the issue does not qualify any more
+	StopDisk       Stop = "disk-full"  // the run wrote too much
+	StopCrash      Stop = "crash"      // ralph died during the run
+)

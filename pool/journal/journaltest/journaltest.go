@@ -1,0 +1,260 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Run runs the suite. open makes an empty store, which the test cleans up; it is called from parallel tests.
+func Run(t *testing.T, open func(t *testing.T) journal.Store) {
+	for name, test := range map[string]func(*testing.T, journal.Store){
+		"RoundTrip":  roundTrip,
+		"Replace":    replace,
+		"Find":       find,
+		"Order":      order,
+		"Forget":     forget,
+		"Isolated":   isolated,
+		"Concurrent": concurrent,
+		"Cancelled":  cancelled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+// start is when the first record began.
+func start() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC) }
+
+// Full is a record with a value in every field that a run sets.
+func Full() journal.Record {
+	exit := 3
+	check := loop.Check{Command: "make test", ExitCode: 2, Duration: time.Second, Tail: "it's \"broken\"\x00\n☃"}
+	verified := &journal.Verification{Tip: "aaaa", Base: "main", Checks: []loop.Check{check}, Rebase: true}
+	return journal.Record{
+		Run: journal.Run{
+			ID: "20260304-050607-abc", Kind: journal.KindIssue, Pool: "p", Key: "fix-login", Title: "Fix 'login'; DROP TABLE runs",
+			URL: "https://x.example/1", Hash: "00ff", Attempt: 2, Host: "h", Branch: "ralph/fix-login", Base: "main", Agent: "a",
+			Model: "m", Sandbox: "none", Dir: "/state/runs/1", Started: start(),
+			Settings: journal.Settings{
+				Publish: journal.PublishMerge, Require: []string{"no-human", "x"}, Weaker: "w",
+				Limits: journal.Limits{MaxAttempts: 3, Backoff: time.Minute, BackoffMax: time.Hour},
+				Checks: journal.Checks{
+					Gate: []loop.Command{{Line: "g", Timeout: time.Minute}}, Clean: true, Setup: []loop.Command{{Line: "s"}}, Copy: []string{"c"},
+					Files: journal.GateFilesRequire, Plant: true,
+				},
+			},
+			FollowUp: "checks", After: "before", AfterOutcome: journal.Failed, Keep: true, Scratch: true, HandedOver: true,
+			Earlier: journal.Tally{
+				Run: "20260303-040506-xyz", Host: "g", Agent: "b", Model: "n", Outcome: journal.Failed, Hash: "00fe", Tip: "9999", At: start(), RetryAt: start(), Final: true,
+				Attempts: 1, Failures: 2, Rounds: 1, Spent: agents.Usage{Input: 3, CostUSD: 0.25},
+			},
+		},
+		State: journal.State{
+			Stage: journal.StagePublish, PID: 7, Process: "123", Tip: "aaaa", Commits: 2, WIP: "bbbb", Tree: "/t",
+			Verified: journal.Verified{Tip: "aaaa", Base: "cccc", Conditions: "dddd", At: start()}, Published: "pushed", Request: journal.Request{Number: 4, URL: "u", Draft: true},
+			Facts: journal.Facts{
+				Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1, Stop: journal.StopDisk, StopBy: "1 GB", Cut: journal.StageWork,
+				Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Optional: true,
+				Iterations: []loop.Iteration{{Number: 1, Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit}}},
+				Failure:    &agents.Failure{Class: agents.RateLimit}, Tip: "aaaa", Edited: true,
+				Commits: 2, Gate: []loop.Check{check}, GateRan: true, Message: "m", Question: "q", NoChange: "n", Exit: &exit,
+				Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
+				Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true}, Verify: verified,
+				Watch: &journal.Watch{
+					Files: []journal.Watched{{Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true}},
+					More:  1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
+					Canaries: []journal.Canary{{Path: "c_test.go", Heard: true}},
+				},
+				Policy: []string{"p"}, Conflict: "c", Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
+			},
+			Verdict: journal.Verdict{
+				Outcome: journal.GateFailed, Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d"}, Final: true, Counted: true, RetryAt: start(),
+			},
+			Warnings: []string{"w"}, Tries: 2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
+		},
+	}
+}
+
+func record(id, pool, key string, kind journal.Kind, minute int, ended bool) journal.Record {
+	r := journal.Record{Run: journal.Run{ID: id, Pool: pool, Key: key, Kind: kind, Started: start().Add(time.Duration(minute) * time.Minute)}}
+	if ended {
+		r.Ended = r.Started.Add(time.Second)
+	}
+	return r
+}
+
+func save(t *testing.T, s journal.Store, records ...journal.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := s.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func ids(t *testing.T, s journal.Store, q journal.Query) string {
+	t.Helper()
+	list, err := s.Find(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range list {
+		out = append(out, r.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+func roundTrip(t *testing.T, s journal.Store) {
+	want := Full()
+	save(t, s, want, record("another", "p", "k", journal.KindIssue, 1, true))
+	got, err := s.Find(t.Context(), journal.Query{Pool: "p", Run: want.ID})
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func replace(t *testing.T, s journal.Store) {
+	r := record("r", "", "k", journal.KindIssue, 0, false)
+	save(t, s, r)
+	r.Stage, r.Ended, r.Title = journal.StageEnd, start(), "learned later"
+	save(t, s, r, r)
+	got, err := s.Find(t.Context(), journal.Query{})
+	if err != nil || len(got) != 1 || got[0].Title != r.Title || got[0].Stage != journal.StageEnd {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if open := ids(t, s, journal.Query{Open: true}); open != "" {
+		t.Errorf("open: %s", open)
+	}
+}
+
+func find(t *testing.T, s journal.Store) {
+	save(t, s,
+		record("a1", "", "a", journal.KindIssue, 1, true), record("a2", "", "a", journal.KindIssue, 2, true),
+		record("a3", "", "a", journal.KindIssue, 3, false), record("b1", "", "b", journal.KindIssue, 4, false),
+		record("p1", "", "a", journal.KindPrompt, 5, true), record("c1", "", "c", journal.KindCommand, 6, false),
+		record("x1", "other", "a", journal.KindIssue, 7, true), record("x2", "other", "a", journal.KindIssue, 8, false),
+	)
+	for _, c := range []struct {
+		q    journal.Query
+		want string
+	}{
+		{journal.Query{}, "a1 a2 a3 b1 p1 c1"},
+		{journal.Query{Pool: "other"}, "x1 x2"},
+		{journal.Query{Pool: "none"}, ""},
+		{journal.Query{Run: "a2"}, "a2"},
+		{journal.Query{Run: "x1"}, ""},
+		{journal.Query{Pool: "other", Run: "x1"}, "x1"},
+		{journal.Query{Key: "a"}, "a1 a2 a3 p1"},
+		{journal.Query{Key: "A"}, ""},
+		{journal.Query{Key: "a", Kind: journal.KindIssue}, "a1 a2 a3"},
+		{journal.Query{Kind: journal.KindCommand}, "c1"},
+		{journal.Query{Open: true}, "a3 b1 c1"},
+		{journal.Query{Open: true, Kind: journal.KindIssue}, "a3 b1"},
+		{journal.Query{Since: start().Add(4 * time.Minute)}, "b1 p1 c1"},
+		{journal.Query{Since: start().Add(4*time.Minute + 1), Open: true}, "c1"},
+		{journal.Query{Since: start().Add(3 * time.Minute), Latest: true}, "p1"},
+		{journal.Query{Latest: true}, "a2 p1"},
+		{journal.Query{Latest: true, Kind: journal.KindIssue}, "a2"},
+		{journal.Query{Latest: true, Key: "b"}, ""},
+		{journal.Query{Pool: "other", Latest: true}, "x1"},
+	} {
+		if got := ids(t, s, c.q); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+		}
+	}
+}
+
+// order holds records that began at the same instant, and some whose ids do not sort by time.
+func order(t *testing.T, s journal.Store) {
+	save(t, s, record("z", "", "k", journal.KindIssue, 0, true), record("b", "", "k", journal.KindIssue, 1, true),
+		record("a", "", "k", journal.KindIssue, 1, true))
+	if got := ids(t, s, journal.Query{}); got != "z a b" {
+		t.Errorf("order %q", got)
+	}
+	if got := ids(t, s, journal.Query{Latest: true}); got != "b" {
+		t.Errorf("latest %q", got)
+	}
+}
+
+func forget(t *testing.T, s journal.Store) {
+	save(t, s, record("a", "", "k", journal.KindIssue, 0, false), record("b", "", "k", journal.KindIssue, 1, false))
+	for range 2 { // the second time there is none
+		if err := s.Forget(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(t, s, journal.Query{}); got != "b" {
+		t.Errorf("left: %q", got)
+	}
+}
+
+// isolated changes what was saved and what was found: the store must not see that.
+func isolated(t *testing.T, s journal.Store) {
+	r := Full()
+	save(t, s, r)
+	r.Warnings[0], r.Facts.Gate[0].Tail = "changed", "changed"
+	for range 2 {
+		got, err := s.Find(t.Context(), journal.Query{Pool: "p"})
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		if diff := cmp.Diff(Full(), got[0]); diff != "" {
+			t.Fatalf("record (-want +got):\n%s", diff)
+		}
+		got[0].Warnings[0] = "changed"
+	}
+}
+
+func concurrent(t *testing.T, s journal.Store) {
+	const writers, runs = 4, 8
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range runs {
+				r := record(fmt.Sprintf("r-%d-%d", w, n), "", fmt.Sprint(w), journal.KindIssue, n, false)
+				r.Commits = n
+				err := s.Save(t.Context(), r)
+				r.Ended = start()
+				err = errors.Join(err, s.Save(t.Context(), r))
+				mine, findErr := s.Find(t.Context(), journal.Query{Key: r.Key})
+				if err = errors.Join(err, findErr); err != nil || len(mine) != n+1 || mine[n].Commits != n {
+					t.Errorf("%d records, %v", len(mine), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	list, err := s.Find(t.Context(), journal.Query{})
+	if err != nil || len(list) != writers*runs || slices.ContainsFunc(list, func(r journal.Record) bool { return r.Ended.IsZero() }) {
+		t.Errorf("%d records, %v", len(list), err)
+	}
+}
+
+func cancelled(t *testing.T, s journal.Store) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
+	if _, err := s.Find(ctx, journal.Query{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("find: %v", err)
+	}
+	if err := s.Save(ctx, Full()); !errors.Is(err, context.Canceled) {
+		t.Errorf("save: %v", err)
+	}
+}

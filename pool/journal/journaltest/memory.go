@@ -1,0 +1,88 @@
+// Package journaltest has a [journal.Store] in memory and the conformance suite of the store seam: what the pool relies
+// on, wherever records are kept. Every implementation runs [Run] from a test of its own.
+package journaltest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Memory is a store that ends with its process. Records pass through JSON, so that a caller shares nothing with it. The
+// zero value is empty. It is safe for concurrent use.
+type Memory struct {
+	mu      sync.Mutex
+	records map[string][]byte // guarded by mu; by run
+}
+
+var _ journal.Store = (*Memory)(nil)
+
+// Save inserts or replaces the record of a run.
+func (m *Memory) Save(ctx context.Context, r journal.Record) error {
+	text, err := json.Marshal(r)
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		return fmt.Errorf("journal run %s: %w", r.ID, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.records == nil {
+		m.records = map[string][]byte{}
+	}
+	m.records[r.ID] = text
+	return nil
+}
+
+// Forget deletes the record of a run.
+func (m *Memory) Forget(ctx context.Context, run string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.records, run)
+	return ctx.Err()
+}
+
+// Find lists records that match, oldest first.
+func (m *Memory) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []journal.Record
+	for run, text := range m.records {
+		var r journal.Record
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("read journal: run %s: %w", run, err)
+		}
+		if matches(r, q) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b journal.Record) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
+	})
+	if q.Latest {
+		out = latest(out)
+	}
+	return out, ctx.Err()
+}
+
+func matches(r journal.Record, q journal.Query) bool {
+	return r.Pool == q.Pool && (q.Run == "" || r.ID == q.Run) && (q.Key == "" || r.Key == q.Key) &&
+		(q.Kind == "" || r.Kind == q.Kind) && (!q.Open || r.Ended.IsZero()) && (!q.Latest || !r.Ended.IsZero()) &&
+		!r.Started.Before(q.Since)
+}
+
+// latest keeps the last record of each key and kind.
+func latest(sorted []journal.Record) []journal.Record {
+	type issue struct {
+		key  string
+		kind journal.Kind
+	}
+	last := map[issue]string{}
+	for _, r := range sorted {
+		last[issue{r.Key, r.Kind}] = r.ID
+	}
+	return slices.DeleteFunc(sorted, func(r journal.Record) bool { return last[issue{r.Key, r.Kind}] != r.ID })
+}

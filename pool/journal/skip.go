@@ -1,0 +1,36 @@
+package journal
+
+import "time"
+
+// Skip is why an issue is not worked now. Package pool/report puts it into words.
+type Skip struct {
+	Code    SkipCode  `json:"code"`
+	Detail  string    `json:"detail,omitempty"` // data that belongs to the code, such as a label or an error
+	Run     string    `json:"run,omitempty"`    // the run that is the reason
+	Host    string    `json:"host,omitempty"`   // where that run is or was
+	Outcome Outcome   `json:"outcome,omitempty"`
+	Attempt int       `json:"attempt,omitempty"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// SkipCode is a kind of reason. The set is open.
+type SkipCode string
+
+const (
+	SkipUnfit      SkipCode = "unfit"       // the issue itself does not qualify; Detail: why, such as "closed"
+	SkipUnlisted   SkipCode = "unlisted"    // the tracker does not list it
+	SkipClaimed    SkipCode = "claimed"     // another run has it
+	SkipBadClaim   SkipCode = "bad-claim"   // its claim cannot be read; Detail: the ref
+	SkipUnreported SkipCode = "unreported"  // a run has ended, and is still to be reported
+	SkipHuman      SkipCode = "needs-human" // Detail: the label
+	SkipAnswer     SkipCode = "needs-info"  // Detail: the label
+	SkipLabels     SkipCode = "labels"      // a run is final, but its labels could not be changed; Detail: the label
+	SkipRetry      SkipCode = "retry"       // it waits until Until
+	SkipDone       SkipCode = "done"        // another host has finished it
+	SkipRecovered  SkipCode = "recovered"   // it was finished from an earlier run that had died
+	SkipGone       SkipCode = "gone"        // it is not in the backlog any more
+	SkipUnapproved SkipCode = "unapproved"  // Detail: why nobody who may has approved it
+	SkipEdited     SkipCode = "edited"      // a request's issue is not what was approved; Detail: the pick-up label
+	SkipStopped    SkipCode = "stopped"     // ralph was stopped
+	SkipBroken     SkipCode = "broken"      // something is wrong with this host or the repository; Detail: what
+)

@@ -1,0 +1,205 @@
+// Package sqlite keeps ralph's journal in one SQLite file. Several processes may use one file; a [Store] is safe for
+// concurrent use.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Store is a journal in a file.
+type Store struct {
+	db   *sql.DB
+	log  *slog.Logger
+	save *sql.Stmt // used at every stage of every run
+}
+
+var _ journal.Store = (*Store)(nil)
+
+const schema = `
+CREATE TABLE IF NOT EXISTS runs (
+	run TEXT PRIMARY KEY, pool TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+	started INTEGER NOT NULL, ended INTEGER, record TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS runs_by_key ON runs (pool, key, started);
+CREATE INDEX IF NOT EXISTS runs_open ON runs (pool) WHERE ended IS NULL;
+`
+
+// schemaVersion is raised with every change of schema; an older ralph refuses a newer file.
+const schemaVersion = 2
+
+// Open opens or makes the journal at path. log gets what nobody has to act on; nil discards it.
+func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	path, err := filepath.Abs(path) // a relative path would become the host of the file's URL
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	options := url.Values{
+		"_pragma": {"busy_timeout(15000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_txlock": {"immediate"},
+	}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1) // SQLite writes one at a time; waiting here is cheaper than waiting there
+	s := &Store{db: db, log: log}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close())
+	}
+	s.save, err = db.PrepareContext(ctx, `INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,?,?,?)
+		ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record`)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+	}
+	return s, nil
+}
+
+// advice is what to do about a file that cannot be opened, where SQLite's code tells.
+func advice(path string, err error) string {
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return ""
+	}
+	switch failed.Code() & 0xff { // the rest says more exactly where
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return "; it is damaged: move it away, it holds history only"
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
+		return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
+	}
+	return ""
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	var version int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	switch {
+	case version == schemaVersion:
+		return nil
+	case version > schemaVersion:
+		return fmt.Errorf("it was written by a newer ralph (version %d, this one knows %d); use that ralph, or move the file away",
+			version, schemaVersion)
+	case version > 0:
+		return fmt.Errorf("it was written by an older ralph (version %d, this one needs %d); move the file away", version, schemaVersion)
+	}
+	if _, err := s.db.ExecContext(ctx, schema); err != nil {
+		return err
+	}
+	_, err := s.db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	return err
+}
+
+// Close closes the file.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Save inserts or replaces the record of a run.
+func (s *Store) Save(ctx context.Context, r journal.Record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("journal run %s: %w", r.ID, err)
+	}
+	var ended any
+	if !r.Ended.IsZero() {
+		ended = r.Ended.UnixNano()
+	}
+	if _, err := s.save.ExecContext(ctx, r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)); err != nil {
+		return fmt.Errorf("journal run %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Forget deletes the record of a run.
+func (s *Store) Forget(ctx context.Context, run string) error {
+	if _, err := s.db.ExecContext(ctx, "DELETE FROM runs WHERE run = ?", run); err != nil {
+		return fmt.Errorf("journal run %s: %w", run, err)
+	}
+	return nil
+}
+
+// Find lists records that match, oldest first. A record that is damaged is set aside: one run must not stop all others.
+func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	where, args := []string{"pool = ?"}, []any{q.Pool}
+	match := func(column, value string) {
+		if value != "" {
+			where, args = append(where, column+" = ?"), append(args, value)
+		}
+	}
+	match("run", q.Run)
+	match("key", q.Key)
+	match("kind", string(q.Kind))
+	if !q.Since.IsZero() {
+		where, args = append(where, "started >= ?"), append(args, q.Since.UnixNano())
+	}
+	if q.Open {
+		where = append(where, "ended IS NULL")
+	}
+	if q.Latest {
+		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.pool = r.pool
+			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run) > (r.started, r.run))`)
+	}
+	rows, err := s.db.QueryContext(ctx, "SELECT run, record FROM runs AS r WHERE "+strings.Join(where, " AND ")+" ORDER BY started, run", args...)
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	defer rows.Close()
+	var out []journal.Record
+	damaged := map[string]error{}
+	for rows.Next() {
+		var run, text string
+		if err := rows.Scan(&run, &text); err != nil {
+			return nil, fmt.Errorf("read journal: %w", err)
+		}
+		var r journal.Record
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			damaged[run] = err
+			continue
+		}
+		out = append(out, r)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	for run, err := range damaged {
+		s.log.Warn("record of a run is damaged, and set aside", "run", run, "error", err)
+		if err := s.setAside(ctx, run); err != nil {
+			return nil, fmt.Errorf("set the damaged record of run %s aside: %w", run, err)
+		}
+	}
+	return out, nil
+}
+
+// setAside moves a record to a table that only people read.
+func (s *Store) setAside(ctx context.Context, run string) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
+	for _, step := range []string{
+		"CREATE TABLE IF NOT EXISTS damaged (run TEXT NOT NULL, record TEXT NOT NULL) STRICT",
+		"INSERT INTO damaged SELECT run, record FROM runs WHERE run = @run",
+		"DELETE FROM runs WHERE run = @run",
+	} {
+		if _, err := tx.ExecContext(ctx, step, sql.Named("run", run)); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,122 @@
+package journal
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Tally is what the runs of an issue come to, on whichever machine they were. All limits are judged by it. Nothing but the
+// rounds counts from before the last final run: a person has taken over since.
+type Tally struct {
+	// Of the latest run that ended; empty: there was none.
+	Run     string    `json:"run,omitempty"`
+	Host    string    `json:"host,omitempty"`
+	Agent   string    `json:"agent,omitempty"` // empty: it had none
+	Model   string    `json:"model,omitempty"` // empty: the agent's own
+	Outcome Outcome   `json:"outcome,omitempty"`
+	Hash    string    `json:"hash,omitempty"` // of the text that was worked
+	Tip     string    `json:"tip,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	Final   bool      `json:"final,omitempty"`
+
+	Attempts int          `json:"attempts,omitempty"` // used up
+	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
+	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the issue was last worked on its own account
+	Spent    agents.Usage `json:"spent,omitzero"`     // by runs that are on, too
+
+	Asked    *Asked   `json:"asked,omitempty"`    // what a person has asked the next run for; nil: nothing
+	Commands []string `json:"commands,omitempty"` // ids of the last commands that were carried out
+}
+
+// Asked is what a person has asked of the runs of an issue, with a command. It stands until they have come to a final end.
+type Asked struct {
+	ID      string    `json:"id"` // of the command
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	Text    string    `json:"text,omitempty"`    // for the agent; data
+	Fresh   bool      `json:"fresh,omitempty"`   // begin at the base
+	Request bool      `json:"request,omitempty"` // work on the open request
+	// Labelled says that the command has put the pick-up label on: that approves no other text than the last run's.
+	Labelled bool `json:"labelled,omitempty"`
+}
+
+// commandsKept is how many ids of commands are remembered: more than are given before they are marked as answered.
+const commandsKept = 16
+
+// With is the tally with what a person has asked for as another tally of the same issue knows it, if this one does not.
+func (t Tally) With(other Tally) Tally {
+	if a := other.Asked; a != nil && !slices.Contains(t.Commands, a.ID) {
+		return t.Restart(*a)
+	}
+	return t
+}
+
+// Restart is the tally once a person has asked for another run: counts and waiting times start anew.
+func (t Tally) Restart(a Asked) Tally {
+	t.Attempts, t.Failures, t.Rounds, t.Spent, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, time.Time{}, false
+	t.Asked = &a
+	t.Commands = append(slices.Clone(t.Commands[max(0, len(t.Commands)+1-commandsKept):]), a.ID)
+	return t
+}
+
+// Waits reports that it is too early for a run. Only the agent and the model that are unavailable wait for themselves.
+func (t Tally) Waits(now time.Time, agent, model string) bool {
+	return t.RetryAt.After(now) && (t.Outcome != AgentUnavailable || t.Agent == agent && t.Model == model)
+}
+
+// Tally is what the issue's runs come to with this one. Of a run that has not ended only what it has spent counts.
+func (r Record) Tally() Tally {
+	t, v := r.Earlier, r.Verdict
+	if t.Final { // a person has started the issue again
+		t.Attempts, t.Failures, t.Spent = 0, 0, agents.Usage{}
+	}
+	t.Spent = t.Spent.Add(r.Facts.Usage)
+	if v.Outcome == "" {
+		return t
+	}
+	t.Run, t.Host, t.Agent, t.Model, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, r.Agent, r.Model, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
+	t.At, t.RetryAt, t.Final = r.Facts.At, v.RetryAt, v.Final
+	if v.Counted {
+		t.Attempts++
+	}
+	if v.Outcome.UsesAttempt() || v.Reason.Code == ReasonCrash {
+		t.Failures++
+	}
+	free := v.Outcome == Interrupted || v.Outcome.Unavailable()
+	if a := t.Asked; a != nil && !free && (v.Final || a.Fresh) {
+		t.Asked = nil
+	}
+	switch {
+	case free:
+	case r.FollowUp == "":
+		t.Rounds = 0
+	default:
+		t.Rounds++
+	}
+	return t
+}
+
+// History is the runs of one issue, oldest first.
+type History []Record
+
+// Last is the latest run that ended.
+func (h History) Last() (Record, bool) {
+	for i := len(h) - 1; i >= 0; i-- {
+		if !h[i].Ended.IsZero() {
+			return h[i], true
+		}
+	}
+	return Record{}, false
+}
+
+// Begun are the runs that came as far as the agent's work. What ended before has left nothing for the next run.
+func (h History) Begun() History {
+	return slices.DeleteFunc(slices.Clone(h), func(r Record) bool {
+		f := r.Facts
+		return f.Open != nil || f.Cut != "" && f.Cut.Before(StageWork)
+	})
+}

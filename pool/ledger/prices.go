@@ -1,0 +1,106 @@
+// Package ledger knows what models cost. The prices of the large services are part of the program, with their date; a user's
+// own replace and add to them.
+//
+// Package gateway prices the answers of a model's service with it. Prices are not changed once they are made: they are safe for concurrent
+// use.
+package ledger
+
+import (
+	_ "embed" // the prices
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/pattern"
+)
+
+//go:embed prices.json
+var builtin []byte
+
+// Rates are USD per million tokens.
+type Rates struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
+}
+
+// Price is what a model costs.
+type Price struct {
+	Rates
+	// Long replaces the rates of a request whose prompt is longer than usual; nil when the model has one price.
+	Long *Long `json:"long,omitempty"`
+}
+
+// Long is the price of requests with long prompts.
+type Long struct {
+	Above int64 `json:"above"` // tokens of the prompt, with those of the cache
+	Rates
+}
+
+// Prices are the prices of models by name, in lower case. The zero value knows none. Do not change Models after the first use.
+type Prices struct {
+	Models map[string]Price
+	date   string
+}
+
+// Builtin returns the prices that are part of the program.
+func Builtin() Prices {
+	var file struct {
+		Date   string           `json:"date"`
+		Models map[string]Price `json:"models"`
+	}
+	if err := json.Unmarshal(builtin, &file); err != nil {
+		panic("the built-in prices: " + err.Error())
+	}
+	return Prices{Models: file.Models, date: file.Date}
+}
+
+// Date is the day, as 2006-01-02, on which the built-in prices were true; "" when there are none.
+func (p Prices) Date() string { return p.date }
+
+// With returns the prices with own ones, which replace and add.
+func (p Prices) With(own Prices) Prices {
+	all := maps.Clone(p.Models)
+	if all == nil {
+		all = map[string]Price{}
+	}
+	for name, price := range own.Models {
+		all[strings.ToLower(name)] = price
+	}
+	return Prices{Models: all, date: p.date}
+}
+
+// Cost returns what a model has cost, in USD. u is the usage of one answer: the price depends on the length of its prompt.
+// known is false when the model has no price here; its cost is unknown then, and not zero.
+func (p Prices) Cost(model string, u agents.Usage) (usd float64, known bool) {
+	price, known := p.find(strings.ToLower(model))
+	rates := price.Rates
+	if price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above {
+		rates = price.Long.Rates
+	}
+	return (float64(u.Input)*rates.Input + float64(u.Output)*rates.Output +
+		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite)*rates.CacheWrite) / 1e6, known
+}
+
+// version is what may follow a model's name: a date, a version, a state. More would be the name of another model.
+var version = pattern.Lazy(`^(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{3}|latest|default)|-preview(?:-\d\d-\d{2,4})?|-v\d+|:\d+k?|\[1m\])*$`)
+
+// find returns the price of the longest name that the model has, behind folders, vendors and regions, and before a version:
+// claude-opus-4-5 for us.anthropic.claude-opus-4-5-20251101-v1:0.
+func (p Prices) find(model string) (best Price, known bool) {
+	longest := 0
+	for at := 0; at < len(model); at++ {
+		if at > 0 && model[at-1] != '/' && model[at-1] != '.' {
+			continue
+		}
+		for name, price := range p.Models {
+			rest, ok := strings.CutPrefix(model[at:], name)
+			if ok && len(name) > longest && version().MatchString(rest) {
+				best, known, longest = price, true, len(name)
+			}
+		}
+	}
+	return best, known
+}

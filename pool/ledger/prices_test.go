@@ -1,0 +1,187 @@
+package ledger_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/ledger"
+)
+
+// million is one million tokens of each kind.
+var million = agents.Usage{Input: 1e6, Output: 1e6, CacheRead: 1e6, CacheWrite: 1e6}
+
+func TestBuiltinIsSane(t *testing.T) {
+	t.Parallel()
+	p := ledger.Builtin()
+	if _, err := time.Parse(time.DateOnly, p.Date()); err != nil {
+		t.Error(err)
+	}
+	if len(p.Models) < 50 {
+		t.Errorf("only %d models", len(p.Models))
+	}
+	for name, price := range p.Models {
+		if name != strings.ToLower(name) {
+			t.Errorf("%s is not in lower case", name)
+		}
+		sane(t, name, price.Rates)
+		if long := price.Long; long != nil {
+			sane(t, name+", long", long.Rates)
+			if long.Above < 100_000 || long.Input <= price.Input || long.Output <= price.Output ||
+				long.CacheRead <= price.CacheRead || long.CacheWrite <= price.CacheWrite {
+				t.Errorf("%s: long prompts cost less: %+v", name, long)
+			}
+		}
+	}
+}
+
+func sane(t *testing.T, name string, r ledger.Rates) {
+	t.Helper()
+	if !(0 < r.CacheRead && r.CacheRead < r.Input && r.Input <= r.CacheWrite && r.CacheWrite <= r.Output && r.Output < 200) {
+		t.Errorf("%s: %+v", name, r)
+	}
+}
+
+// The file has no field or model that the program would overlook.
+func TestBuiltinIsRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("prices.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Date   string                  `json:"date"`
+		Source []string                `json:"source"`
+		Models map[string]ledger.Price `json:"models"`
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Source) == 0 {
+		t.Error("no source is named")
+	}
+	if lines := bytes.Count(text, []byte(`": {"input"`)); lines != len(file.Models) {
+		t.Errorf("%d models on %d lines: is one there twice?", len(file.Models), lines)
+	}
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	p := ledger.Builtin()
+	tests := []struct {
+		model string
+		usage agents.Usage
+		want  float64
+	}{
+		{"claude-opus-4-6", million, 5 + 25 + 0.5 + 6.25},
+		{"claude-opus-4-6", agents.Usage{Input: 1200, Output: 42, CacheRead: 800, CacheWrite: 300}, (1200*5 + 42*25 + 800*0.5 + 300*6.25) / 1e6},
+		{"claude-opus-4-6", agents.Usage{CostUSD: 9}, 0},
+		{"claude-haiku-5-5", agents.Usage{Input: 100_000, Output: 1000}, 0.01 + 0.0005},
+		{"claude-haiku-5-5", agents.Usage{Input: 1, CacheRead: 99_999, CacheWrite: 1, Output: 1000}, (0.5 + 99_999*0.05 + 0.625 + 2500) / 1e6},
+		{"gpt-6.1-sol", agents.Usage{Input: 272_001}, 272_001 * 4 / 1e6},
+		{"gemini-2.5-pro", agents.Usage{Input: 200_000, Output: 10}, 0.25 + 0.0001},
+	}
+	for _, tt := range tests {
+		if got, known := p.Cost(tt.model, tt.usage); !known || math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("%+v of %s costs %v, known %t; want %v", tt.usage, tt.model, got, known, tt.want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	p := ledger.Builtin()
+	tests := []struct{ model, want string }{
+		{"claude-sonnet-4-5", "claude-sonnet-4-5"},
+		{"claude-sonnet-4-5-20250929", "claude-sonnet-4-5"},
+		{"claude-sonnet-4-20250514", "claude-sonnet-4"},
+		{"Claude-Opus-4-1-20250805", "claude-opus-4-1"},
+		{"claude-opus-5-5", "claude-opus-5-5"},
+		{"claude-3-5-haiku-latest", "claude-3-5-haiku"},
+		{"claude-opus-4-6[1m]", "claude-opus-4-6"},
+		{"anthropic/claude-opus-5", "claude-opus-5"},
+		{"anthropic.claude-3-haiku-20240307-v1:0", "claude-3-haiku"},
+		{"anthropic.claude-3-haiku-20240307-v1:0:48k", "claude-3-haiku"},
+		{"us.anthropic.claude-opus-4-6-v1", "claude-opus-4-6"},
+		{"global.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"},
+		{"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"},
+		{"publishers/anthropic/models/claude-sonnet-4-5@20250929", "claude-sonnet-4-5"},
+		{"claude-opus-4-6@default", "claude-opus-4-6"},
+		{"gpt-5", "gpt-5"},
+		{"gpt-5-2025-08-07", "gpt-5"},
+		{"gpt-5.1-codex-mini", "gpt-5.1-codex-mini"},
+		{"openai/gpt-5.4-mini-2026-03-17", "gpt-5.4-mini"},
+		{"models/gemini-2.5-pro", "gemini-2.5-pro"},
+		{"models/gemini-2.5-flash-lite-preview-09-2025", "gemini-2.5-flash-lite"},
+		{"projects/p/locations/l/publishers/google/models/gemini-2.5-flash-001", "gemini-2.5-flash"},
+		{"gemini-3.1-pro-preview", "gemini-3.1-pro-preview"},
+	}
+	for _, tt := range tests {
+		// A price of its own tells this model from all others.
+		const mark = 12345.5
+		own := p.With(ledger.Prices{Models: map[string]ledger.Price{tt.want: {Rates: ledger.Rates{Input: mark}}}})
+		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}); !known || usd != mark {
+			t.Errorf("%s costs %v, known %t; want the price of %s", tt.model, usd, known, tt.want)
+		}
+		if _, known := p.Models[tt.want]; !known {
+			t.Errorf("%s is no built-in model", tt.want)
+		}
+	}
+}
+
+// A model that is only named like a known one may cost more.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	p := ledger.Builtin()
+	for _, model := range []string{
+		"", ".", "/", "claude", "claude-opus", "mock-model", "gpt-5.9", "gpt-5-pro", "gpt-5.4-pro", "gpt-5.3-codex-max",
+		"gpt-5x", "o3-pro", "o3-deep-research", "claude-opus-4-9", "claude-opus-9", "claude-opus-5-5-fast", "my-gpt-5", "xclaude-opus-5",
+		"gemini-2.5-flash-image", "gemini-2.5-flash-preview-tts", "gemini-2.5", "5", "gpt-5.", "gpt-5/other", "gpt-5-20250807-other",
+		strings.Repeat(".", 300),
+	} {
+		if usd, known := p.Cost(model, million); known || usd != 0 {
+			t.Errorf("%q costs %v, known %t", model, usd, known)
+		}
+	}
+	if _, known := (ledger.Prices{}).Cost("gpt-5", million); known {
+		t.Error("the zero value knows a price")
+	}
+}
+
+func TestOwnPrices(t *testing.T) {
+	t.Parallel()
+	builtin := ledger.Builtin()
+	own := builtin.With(ledger.Prices{Models: map[string]ledger.Price{
+		"GPT-6-Sol":    {Rates: ledger.Rates{Input: 7}},
+		"local/qwen":   {},
+		"gpt-6-sol-v2": {Rates: ledger.Rates{Input: 9}},
+		"gpt-6-sol-x":  {Rates: ledger.Rates{Input: 8}},
+	}})
+	tests := []struct {
+		model string
+		want  float64
+	}{
+		{"gpt-6-sol", 7}, {"gpt-6-sol-2026-09-22", 7}, {"local/qwen", 0}, {"local/qwen:7", 0}, {"gpt-6-sol-x", 8}, {"gpt-6-sol-v2:1", 9}, {"gpt-6.1-terra", 2},
+	}
+	for _, tt := range tests {
+		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}); !known || usd != tt.want {
+			t.Errorf("%s costs %v, known %t; want %v", tt.model, usd, known, tt.want)
+		}
+	}
+	if own.Date() != builtin.Date() || own.Date() == "" {
+		t.Errorf("the date is %q, not %q", own.Date(), builtin.Date())
+	}
+	if usd, _ := builtin.Cost("gpt-6-sol", agents.Usage{Input: 1000}); usd != 0.002 {
+		t.Errorf("own prices have changed the others: %v", usd)
+	}
+	if usd, known := (ledger.Prices{}).With(own).Cost("gpt-6-sol-x", agents.Usage{Input: 1e6}); !known || usd != 8 {
+		t.Errorf("own prices alone: %v, %t", usd, known)
+	}
+}

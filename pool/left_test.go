@@ -1,0 +1,195 @@
+package pool_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Commits that were rebased pass the gate, whatever happens between the rebase and the merge, and whatever the gate is by
+// then.
+func TestRebasedCommitsPassTheGateAfterAStop(t *testing.T) {
+	t.Parallel()
+	for name, gate := range map[string]bool{"the same gate": true, "the gate is taken away": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+			stopped, begun := filepath.Join(t.TempDir(), "stopped"), newPipe(t)
+			f.Config.Run.Gate = lines(`test ! -f moved || { test -f ` + stopped + ` && exit 1; echo > ` + begun.path + `; exec sleep 1000; }`)
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			begun.then(func() { stop(nil) })
+			f.onStage(journal.StageVerify, func(journal.Record) {
+				f.write("moved", "")
+				f.commit("the base moves")
+			})
+			if r := f.only(f.sweep(ctx)); !r.Ended.IsZero() || r.Verdict.Outcome != "" {
+				t.Fatalf("%+v", r)
+			}
+			if err := os.WriteFile(stopped, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !gate {
+				f.Config.Run.Gate = nil
+			}
+			f.onStage("", nil)
+			if r := f.only(f.sweep(t.Context())); r.Verdict.Outcome != journal.GateFailed {
+				t.Errorf("%+v", r.Verdict)
+			}
+			if f.exists("a.txt") {
+				t.Error("what does not pass the gate was merged")
+			}
+		})
+	}
+}
+
+// noFolder puts a file where the folder of an issue's runs is to be.
+func (f *fixture) noFolder(key string) (path string) {
+	f.t.Helper()
+	path = filepath.Join(f.state, "runs", key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	return path
+}
+
+// A run that waits to be continued, and whose record was lost meanwhile, keeps nobody from its issue.
+func TestRunWhoseRecordIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	place := f.noFolder("a")
+	f.sweep(t.Context())
+	if claims, err := f.Config.Run.Repo.Claims(t.Context()); err != nil || !claims["a"].Waits {
+		t.Fatalf("%+v, %v", claims, err)
+	}
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	f.Config.Run.Store = &journaltest.Memory{}
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r.Verdict)
+	}
+}
+
+// A run whose folder cannot be written is left, and whoever asked for it learns why.
+func TestRunWithoutAFolder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	place := f.noFolder("a")
+	if r, err := f.pool().Work(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), place) || r.Deferred == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r.Verdict)
+	}
+	f.clean()
+}
+
+// priced is an agent that has spent something.
+type priced struct{ agents.Command }
+
+func (p priced) NewDecoder() agents.Decoder { return pricedDecoder{p.Command.NewDecoder()} }
+
+type pricedDecoder struct{ agents.Decoder }
+
+func (d pricedDecoder) Finish(e agents.Ending) agents.Report {
+	r := d.Decoder.Finish(e)
+	r.Usage = agents.Usage{Input: 100, CostUSD: 1}
+	return r
+}
+
+// What an iteration has cost is stored when it ends: ralph may die in the gate.
+func TestSpendIsStoredBeforeTheGate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Run.Agent, f.Config.Run.GateOn = priced{}, run.GateOnWorktree
+	spent := make(chan float64, 10)
+	begun, goOn := newPipe(t), newPipe(t)
+	t.Cleanup(func() { _ = goOn.file.Close() }) // open until the last gate has read
+	f.Config.Run.Gate = lines(`echo > ` + begun.path + `; read line < ` + goOn.path)
+	begun.then(func() {
+		for _, r := range f.runs("a") {
+			spent <- r.Facts.Usage.CostUSD
+		}
+		if _, err := goOn.file.WriteString("go on\ngo on\n"); err != nil {
+			t.Error(err)
+		}
+	})
+	if r := f.one(); r.Facts.Usage.CostUSD != 1 {
+		t.Errorf("%+v", r.Facts.Usage)
+	}
+	if got := <-spent; got != 1 {
+		t.Errorf("during the gate %v USD are stored", got)
+	}
+}
+
+// slowTeller is a tracker whose first report, that of the progress, takes until the run comes to its last word.
+type slowTeller struct {
+	tracker.Tracker
+	t        *testing.T
+	progress chan struct{} // closed when the progress is being told
+	last     chan struct{} // closed when the run has come to its last word
+	entered  chan struct{} // closed when the last word is being told
+	first    bool
+}
+
+func (s *slowTeller) Report(ctx context.Context, key string, r tracker.Report) error {
+	if s.first {
+		close(s.entered)
+		return s.Tracker.Report(ctx, key, r)
+	}
+	s.first = true
+	close(s.progress)
+	<-s.last
+	select {
+	case <-s.entered:
+		s.t.Error("the last word is told while the progress still is")
+	case <-time.After(200 * time.Millisecond): // it must not come
+	}
+	return s.Tracker.Report(ctx, key, r)
+}
+
+func TestLastWordComesLast(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	s := &slowTeller{
+		Tracker: f.Config.Run.Tracker, t: t,
+		progress: make(chan struct{}), last: make(chan struct{}), entered: make(chan struct{}),
+	}
+	f.Config.Run.Tracker, f.Config.Run.ProgressReport = s, time.Nanosecond
+	f.store.onStage = func(r journal.Record) {
+		switch r.Stage {
+		case journal.StageWork:
+			<-s.progress
+		case journal.StageReport:
+			close(s.last)
+		}
+	}
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r.Verdict)
+	}
+	if text := f.text("a"); strings.Contains(text, "ralph: working") {
+		t.Errorf("the issue says:\n%s", text)
+	}
+}

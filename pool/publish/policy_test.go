@@ -1,0 +1,241 @@
+package publish_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+func TestMain(m *testing.M) {
+	for k, v := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.invalid",
+		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.invalid",
+	} {
+		if err := os.Setenv(k, v); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// credential looks like one of a well-known kind.
+const credential = "ghp_" + "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw1Hd5Sg0AeUoI"
+
+const (
+	// person is somebody who changes what is protected on the remote's main, by a clone. The agent commits, too.
+	person = `P=$(mktemp -d); git clone -q -b main "$(git remote get-url origin)" "$P"
+mkdir -p "$P/.github/workflows"; echo new > "$P/.github/workflows/ci.yml"; echo p > "$P/person"; git -C "$P" add -A
+git -C "$P" commit -qm 'By a person'; git -C "$P" push -q origin main; rm -rf "$P"
+echo work > work; git add -A; git commit -qm work; `
+	evil = `mkdir -p .github/workflows; echo evil > .github/workflows/evil.yml; git add -A; `
+)
+
+// project is a repository whose main is on a remote, too.
+type project struct {
+	t     *testing.T
+	dir   string
+	state string
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	dir := t.TempDir()
+	p := &project{t: t, dir: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state")}
+	p.sh(dir, `git init -q --bare -b main origin.git; git init -q -b main repo; cd repo; git remote add origin "$PWD/../origin.git"
+echo hello > README; git add -A; git commit -qm init`)
+	return p
+}
+
+func (p *project) sh(dir, script string) {
+	p.t.Helper()
+	cmd := exec.Command("sh", "-c", "set -e; "+script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "RALPH_BRANCH=ralph/a")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// findings are those of the policy on what the script, an agent in a worktree, commits.
+func (p *project) findings(script string) []string {
+	p.t.Helper()
+	ctx := p.t.Context()
+	p.sh(p.dir, `git push -q origin main`)
+	repo, err := worktree.Open(ctx, p.dir, worktree.Options{StateDir: p.state, Remote: "origin"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	base, err := repo.Base(ctx, "main")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	base.Remote = "main"
+	tree, err := repo.Add(ctx, worktree.Spec{Run: "r", Key: "a", Branch: "ralph/a", Base: base})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.sh(tree.Dir(), script)
+	got, err := tree.Import(ctx, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	policy := publish.Policy{Repo: repo, Protected: publish.ProtectedPaths(), Secrets: redact.New("a-value-to-be-kept")}
+	found, err := policy.Check(ctx, tree, base.Commit, got.Tip)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
+}
+
+// What people have changed on the base meanwhile is not the agent's, however it came into the branch.
+func TestChangesOfTheBaseBlockNobody(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"merged":            `git fetch -q origin; git merge -q --no-edit origin/main`,
+		"merged with edits": `git fetch -q origin; git merge -q --no-commit --no-ff origin/main; echo both > person; git add -A; git commit -qm merged`,
+		"rebased":           `git pull -q --rebase origin main`,
+		"twice":             `git fetch -q origin; git merge -q --no-edit origin/main; echo x > x; git add -A; git commit -qm x; git switch -qc side HEAD~1; echo y > y; git add -A; git commit -qm y; git switch -q -; git merge -q --no-edit side`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := newProject(t).findings(person + script); len(found) > 0 {
+				t.Errorf("found %q", found)
+			}
+		})
+	}
+}
+
+// No ref, no merge and no configuration of the agent's gets a change of its own past the check.
+func TestMergesSmuggleNothing(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"in a merge":              `git fetch -q origin; git merge -q --no-commit --no-ff origin/main; ` + evil + `git commit -qm merged`,
+		"changed in a merge":      `git fetch -q origin; git merge -q --no-commit --no-ff origin/main; echo evil > .github/workflows/ci.yml; git add -A; git commit -qm merged`,
+		"taken back in a merge":   `git fetch -q origin; git merge -q -s ours --no-edit origin/main`,
+		"on a side":               `git switch -qc side; ` + evil + `git commit -qm side; git switch -q -; git merge -q --no-ff --no-edit side`,
+		"on a side, then removed": `git switch -qc side; ` + evil + `git commit -qm side; git rm -q .github/workflows/evil.yml; git commit -qm gone; git switch -q -; git merge -q --no-ff --no-edit side`,
+		"in a merge, and dropped by the next": `git fetch -q origin; git merge -q --no-edit origin/main; ` + evil + `
+M=$(git commit-tree -p HEAD~1 -p origin/main -m x $(git write-tree)); git reset -q --hard $(git commit-tree -p $M -p HEAD -m x HEAD^{tree})`,
+		"merged with itself":       evil + `git reset -q --hard $(git commit-tree -p HEAD -p HEAD~1 -m x $(git write-tree))`,
+		"as many parents":          `git fetch -q origin; ` + evil + `git reset -q --hard $(git commit-tree -p HEAD -p origin/main -p HEAD~1 -m x $(git write-tree))`,
+		"from a root of its own":   `git switch -q --orphan o; ` + evil + `git commit -qm o; git switch -q $RALPH_BRANCH; git merge -q --allow-unrelated-histories --no-edit o`,
+		"remote ref":               evil + `git commit -qm x; git update-ref refs/remotes/origin/main HEAD; git update-ref refs/remotes/origin/HEAD HEAD`,
+		"branch of the base":       evil + `git commit -qm x; git update-ref refs/heads/main HEAD`,
+		"pushed elsewhere":         evil + `git commit -qm x; git push -q origin HEAD:refs/heads/mine HEAD:refs/tags/main HEAD:refs/heads/refs/heads/main`,
+		"another remote":           evil + `git commit -qm x; git init -q --bare ../evil; git push -q ../evil HEAD:main; R=$(git remote get-url origin); git remote set-url origin $PWD/../evil; git remote set-url --push origin $R; git fetch -q`,
+		"address instead of":       evil + `git commit -qm x; git init -q --bare ../evil; git push -q ../evil HEAD:main; R=$(git remote get-url origin); git config url.$R.pushInsteadOf $R; git config url.$PWD/../evil.insteadOf $R; git fetch -q`,
+		"a branch that was there":  `git merge -q --no-edit outsider`,
+		"a tag that was there":     `git merge -q --no-edit v1`,
+		"an older base":            `git reset -q --hard $(git commit-tree -p HEAD -p v0 -m x $(git rev-parse v0^{tree}))`,
+		"the note of refs is gone": evil + `git commit -qm x; git tag -f v1; rm -f "$(dirname "$PWD")"/*.refs`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			// An older base had another workflow; an outsider's branch has been fetched and is on no base.
+			p.sh(p.dir, `mkdir -p .github/workflows; echo weak > .github/workflows/old.yml; git add -A; git commit -qm weak; git tag v0
+echo strong > .github/workflows/old.yml; git commit -qam strong
+git switch -qc outsider; `+evil+`git commit -qm outside; git tag v1; git switch -q main`)
+			if found := p.findings(person + script); !strings.Contains(strings.Join(found, "\n"), ".github/workflows/") {
+				t.Errorf("found %q", found)
+			}
+		})
+	}
+}
+
+// What a change does to protected paths and secrets, each by what is found.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	commit := `; git add -A; git commit -qm x`
+	links := `mkdir -p docs tools/cursor shared .cursor; echo x | tee docs/guide.md tools/cursor/old.mdc shared/settings.json .cursor/x
+ln -s docs/guide.md CLAUDE.md; ln -s ../tools/cursor .cursor/rules; ln -s tools/claude .claude; ln -s ../shared tools/claude
+ln -s deep/1 GEMINI.md; mkdir deep; for i in 1 2 3 4 5 6; do ln -s $((i+1)) deep/$i; done; echo x > deep/7
+ln -s l1/c.md QWEN.md; ln -s l2 l1; mkdir l2; echo x > l2/c.md; ln -s "$PWD/docs/abs" WARP.md; echo x > docs/abs
+ln -s n1/c.md CRUSH.md; ln -s n2 n1; ln -s n3 n2; mkdir n3; echo x > n3/c.md; ln -s o1/c.md AGENT.md; ln -s o2 o1
+ln -s gh1 .github; ln -s gh2 gh1; mkdir gh2; echo x > gh2/x
+mkdir loop; ln -s ../loop loop/a; ln -s ../loop loop/b; ln -s round round; ln -s .. docs/up; ln -s ../../elsewhere out` + commit
+	ups := `mkdir -p deep/dir conf .cursor; echo x | tee deep/guide.md deep/abs deep/dir/x conf/x
+ln -s deep/dir l; ln -s l/../guide.md CLAUDE.md; ln -s ../l/../rules .cursor/rules; ln -s conf .config; ln -s "$PWD/l/../abs" WARP.md` + commit
+	for name, c := range map[string]struct{ before, script, want string }{
+		"nothing":         {"", `echo fine > fine` + commit, ""},
+		"no commit":       {"", `true`, ""},
+		"path":            {"", evil + `git commit -qm x`, ".github/workflows/evil.yml is protected (.github/workflows/**)"},
+		"path, taken out": {"", evil + `git commit -qm x; git rm -qr .github; git commit -qm y`, ".github/workflows/evil.yml is protected (.github/workflows/**)"},
+		"secret":          {"", `echo "the key is a-value-to-be-kept" > notes` + commit, "notes brings a secret"},
+		"secret of a merge": {
+			"", person + `git fetch -q origin; git merge -q --no-commit --no-ff origin/main; echo ` + credential + ` > person; git add -A; git commit -qm merged`,
+			"person brings a secret",
+		},
+		"secret as a name": {"", `touch a-value-to-be-kept` + commit, "a file's name carries a secret"},
+
+		// A link, or a submodule, in place of a folder puts files there that no path shows.
+		"link": {"", `mkdir weak; echo evil > weak/copilot-instructions.md; ln -s weak .github` + commit, ".github is a link in place of a folder with protected files (.github/workflows/**)"},
+		"link, then folder": {
+			"", `ln -s weak .github` + commit + `; git rm -q .github; mkdir .github; echo x > .github/FUNDING.yml` + commit,
+			".github is a link in place of a folder with protected files (.github/workflows/**)",
+		},
+
+		// What people have protected by a link is protected under the name that the link leads to, too.
+		"behind a link":           {links, `echo evil >> docs/guide.md` + commit, "docs/guide.md is what the protected CLAUDE.md leads to"},
+		"behind a linked folder":  {links, `echo evil > tools/cursor/new.mdc` + commit, "tools/cursor/new.mdc is what the protected .cursor/rules/new.mdc leads to"},
+		"behind a link to a link": {links, `echo evil > shared/settings.json` + commit, "shared/settings.json is what the protected .claude/settings.json leads to"},
+		"behind many links":       {links, `echo evil > deep/7` + commit, "deep/7 is what the protected GEMINI.md leads to"},
+		"behind an absolute link": {links, `echo evil > docs/abs` + commit, "docs/abs is what the protected WARP.md leads to"},
+		"another folder behind":   {links, `mkdir e; echo evil > e/c.md; rm l1; ln -s e l1` + commit, "l1 is what the protected QWEN.md leads to"},
+		"a folder for a link":     {links, `rm l1; mkdir l1; echo evil > l1/c.md` + commit, "l1 is what the protected QWEN.md leads to\nl1/c.md is what the protected QWEN.md leads to"},
+		"a folder's link between": {links, `mkdir -p e/workflows; echo evil > e/workflows/x.yml; rm gh1; ln -s e gh1` + commit, "gh1 is what the protected .github leads to"},
+		"a link between":          {links, `mkdir e; echo evil > e/c.md; rm n2; ln -s e n2` + commit, "n2 is what the protected CRUSH.md leads to"},
+		"a link for a folder":     {links, `mkdir e; echo evil > e/c.md; git rm -qr n3; ln -s e n3` + commit, "n3 is what the protected CRUSH.md leads to\nn3/c.md is what the protected CRUSH.md leads to"},
+		"where none led":          {links, `mkdir o2; echo evil > o2/c.md` + commit, "o2/c.md is what the protected AGENT.md leads to"},
+		"a link where none led":   {links, `mkdir e; echo evil > e/c.md; ln -s e o2` + commit, "o2 is what the protected AGENT.md leads to"},
+		"up, behind a link":       {ups, `echo evil > deep/guide.md` + commit, "deep/guide.md is what the protected CLAUDE.md leads to"},
+		"a link before going up":  {ups, `mkdir -p e/x; echo evil > e/guide.md; rm l; ln -s e/x l` + commit, "l is what the protected .cursor/rules leads to"},
+		"a folder before that":    {ups, `git rm -qr deep/dir; mkdir -p e/x; echo evil > e/guide.md; ln -s ../e/x deep/dir` + commit, "deep/dir is what the protected .cursor/rules leads to"},
+		"up, and a folder":        {ups, `mkdir deep/rules; echo evil > deep/rules/new.mdc` + commit, "deep/rules/new.mdc is what the protected .cursor/rules/new.mdc leads to"},
+		"absolute, and up":        {ups, `echo evil > deep/abs` + commit, "deep/abs is what the protected WARP.md leads to"},
+		"down from a linked one":  {ups, `mkdir e; echo evil > e/config.toml; ln -s ../e conf/mise` + commit, "conf/mise is what the protected .config/mise leads to"},
+		"the top as a folder":     {`mkdir .github; ln -s .. .github/workflows` + commit, `echo evil > x.yml` + commit, "x.yml is what the protected .github/workflows/x.yml leads to"},
+		"where no link leads":     {ups, `echo fine > guide.md; mkdir rules; echo fine > rules/new.mdc; mkdir docs; echo fine > docs/abs; mv conf/x conf/y` + commit, ""},
+		"beside the links":        {links, `echo fine > docs/other.md; echo > top; echo > loop/x` + commit, ""},
+
+		// Credentials are found in the forms in which they travel.
+		"base64":         {"", "printf %s " + credential + " | base64 -w 20 > out" + commit, "out brings a secret"},
+		"gzip":           {"", "printf %s " + credential + " | gzip -n > out" + commit, "out brings a secret"},
+		"gzip in base64": {"", "printf %s " + credential + " | gzip -n | base64 > out" + commit, "out brings a secret"},
+		"UTF-16":         {"", "printf %s " + credential + " | iconv -t UTF-16 > out" + commit, "out brings a secret"},
+		"hex":            {"", "printf %s " + credential + " | od -An -v -tx1 | tr -d ' ' > out" + commit, "out brings a secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			if c.before != "" {
+				p.sh(p.dir, c.before)
+			}
+			if got := strings.Join(p.findings(c.script), "\n"); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A commit's message counts, too; many findings are counted and not all named.
+func TestFindingsOfMessagesAndMany(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	found := p.findings(`i=0; while [ $i -lt 30 ]; do i=$((i+1)); mkdir $i; echo x > $i/AGENTS.md; done; git add -A; git commit -qm "a-value-to-be-kept"`)
+	if len(found) != publish.MaxFindings+1 || found[publish.MaxFindings] != "and 11 more" {
+		t.Errorf("found %d: %q", len(found), found)
+	}
+	q := newProject(t)
+	if found := q.findings(`echo x > x; git add -A; git commit -qm "a-value-to-be-kept"`); len(found) != 1 || !strings.HasPrefix(found[0], "the message, ") {
+		t.Errorf("found %q", found)
+	}
+}

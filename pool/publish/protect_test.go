@@ -1,0 +1,72 @@
+package publish
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestProtectedPaths(t *testing.T) {
+	t.Parallel()
+	p := Policy{Protected: ProtectedPaths()}
+	for _, file := range []string{
+		"AGENTS.md", "AGENTS.override.md", "services/api/AGENTS.md", "agents.MD", "CLAUDE.md", "web/CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
+		"docs/GEMINI.md", ".github/copilot-instructions.md", ".github/instructions/go.instructions.md", ".github/prompts/x.prompt.md",
+		".github/agents/x.agent.md", ".github/chatmodes/x.chatmode.md", ".cursor/rules/a.mdc", "web/.cursor/rules/a.mdc", "web/.cursorrules", ".windsurfrules",
+		".windsurf/rules/a.md", ".clinerules", ".clinerules/a.md", ".claude/settings.json", "web/.claude/skills/x/SKILL.md", "web/.codex/config.toml",
+		".agents/skills/x/SKILL.md", ".opencode/agent/x.md", "web/opencode.json", "opencode.jsonc", "web/.mcp.json", ".github/workflows/ci.yml",
+		"web/.vscode/tasks.json", "CODEOWNERS", "docs/CODEOWNERS", ".junie/guidelines.md", ".kiro/steering/a.md", ".amazonq/rules/a.md", ".aider.conf.yml",
+		"WARP.md", "CRUSH.md", ".goosehints", "web/.run/a.run.xml", ".tekton/a.yaml", ".openhands/setup.sh", ".idx/dev.nix", ".dir-locals-2.el", "sub/.Rprofile",
+		".gitpod.yml", ".readthedocs.yaml", "mise.local.toml", ".mise.local.toml", "web/.config/mise/config.toml", ".mise/config.toml", "buildspec.yml", ".build.yml",
+		".builds/test.yml", ".zuul.yaml", "zuul.d/jobs.yaml",
+		".devcontainer.json", ".woodpecker.yaml", ".drone.yaml", "azure-pipelines.yaml", ".appveyor.yml", ".cirrus.yml", ".semaphore/a.yml", "cloudbuild.yaml",
+		"bitrise.yml", ".teamcity/settings.kts", "netlify.toml", "vercel.json", ".mergify.yml", "renovate.json", ".renovaterc", "lefthook.yaml", ".lefthook.yml",
+		"lefthook-local.yml", ".pre-commit-config.yml", ".overcommit.yml", ".idea/runConfigurations/a.xml", "a.code-workspace", ".zed/tasks.json", ".fleet/run.json",
+		".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", ".gdbinit", "mise.toml", ".mise.toml", "web/.yarnrc.yml", ".pnpmfile.cjs", "web/.npmrc",
+		"a/.cargo/config.toml", ".bazelrc", "flake.nix", "shell.nix", ".roo/rules/a.md", ".roomodes", ".continue/config.json", ".trae/rules/a.md", ".qwen/settings.json",
+		"QWEN.md", "mcp.json", ".github/mcp.json", ".github/hooks/a.json", ".rules", "AGENT.md", ".augment/rules/a.md",
+	} {
+		if p.protects(file) == "" {
+			t.Errorf("%s is not protected", file)
+		}
+	}
+	for _, file := range []string{
+		"README.md", "docs/agents.md.txt", "agents/agents.go", "docs/claude-code.md", "MY-AGENTS.md", "docs/prompts/x.md", ".github/ISSUE_TEMPLATE/a.md",
+		"cursor/rules.go", "claude/main.go", "run/main.go", ".config/app.toml", "build.yml", "idx/a.go",
+	} {
+		if pattern := p.protects(file); pattern != "" {
+			t.Errorf("%s is protected by %s", file, pattern)
+		}
+	}
+}
+
+func TestProtectedBelow(t *testing.T) {
+	t.Parallel()
+	p := Policy{Protected: append(ProtectedPaths(), "ops/*/keys/**", "a/{b,c/d}/e")}
+	for _, folder := range []string{".github", ".GitHub", ".github/workflows", ".gitea", "ops", "ops/eu", "ops/eu/keys", "a", "a/b", "a/c/d"} {
+		if p.protectsBelow(folder) == "" {
+			t.Errorf("nothing below %s is protected", folder)
+		}
+	}
+	folders := []string{"web", "docs/github", "ops/eu/other", "opsx", "a/x"}
+	if i := slices.IndexFunc(folders, func(f string) bool { return p.protectsBelow(f) != "" }); i >= 0 {
+		t.Errorf("something below %s is protected", folders[i])
+	}
+}
+
+// What is one name on some file system is protected under each of its forms.
+func TestProtectedForms(t *testing.T) {
+	t.Parallel()
+	p := Policy{Protected: append(ProtectedPaths(), "gr\u00f6\u00dfe/**")}
+	for _, file := range []string{
+		"AGENT\u017f.md", "CLAUDE\u200c.md", "\ufeff.cursor/rules/a.mdc", "gro\u0308\u00dfe/x", "GR\u00d6SSE/x", "Gr\u00f6\u1e9ee/x", "gr\u00f6\u00dfe/x",
+	} {
+		if p.protects(file) == "" {
+			t.Errorf("%+q is not protected", file)
+		}
+	}
+	for _, file := range []string{"große/x", "AGENTS\u200b.md", "CLAUD\u00c9.md", "\xff.md"} {
+		if pattern := p.protects(file); pattern != "" {
+			t.Errorf("%+q is protected by %s", file, pattern)
+		}
+	}
+}

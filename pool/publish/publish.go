@@ -1,0 +1,81 @@
+// Package publish decides which commits may leave the repository, pushes them, and opens pull or merge requests.
+//
+// Package pool/run calls it while it holds the issue's claim. [Policy] checks every commit first. Everything here is safe for concurrent use.
+package publish
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// RequestTemplate is the body of a pull or merge request where the user has none of his own. The closing keyword stands
+// here and nowhere else: text of agents and issues has none that works.
+const RequestTemplate = `Closes {{issue_id}}
+
+{{report}}
+
+{{template}}
+`
+
+// TitleLimit is the length of a request's title, in bytes.
+const TitleLimit = 200
+
+// Requests says what ralph's pull and merge requests look like.
+type Requests struct {
+	Body      loop.Prompt // template; default RequestTemplate
+	Target    string      // branch they are for; default: the base
+	Labels    []string
+	Reviewers []string
+	Assignees []string
+	MaxRounds int // follow-up runs of one request before a person has to look; default 3; negative: none
+}
+
+// WithDefaults fills in what has a default.
+func (r Requests) WithDefaults() Requests {
+	if r.Body.Template == "" {
+		r.Body = loop.Prompt{Template: RequestTemplate, Name: "built-in request template"}
+	}
+	r.MaxRounds = cmp.Or(r.MaxRounds, 3)
+	return r
+}
+
+// Push pushes exactly the tip to the tree's branch on the remote, and says what it did.
+func Push(ctx context.Context, tree *worktree.Tree, remote, tip string) (did string, err error) {
+	if err := tree.Push(ctx, tip); err != nil {
+		return "", err
+	}
+	return "pushed to " + remote, nil
+}
+
+// Request is one pull or merge request to open or update. The branch must have been pushed.
+type Request struct {
+	Key, Head string
+	Base      string // name of the base, with the remote's name or without it
+	Remote    string
+	Title     string
+	Body      string
+	Draft     bool
+}
+
+// Open opens the request, or updates the one that is open for the branch.
+func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (journal.Request, error) {
+	requester, ok := tracker.As[tracker.Requester](t)
+	if !ok {
+		return journal.Request{}, fmt.Errorf("request: tracker %s has none", t.Name())
+	}
+	ref, err := requester.OpenRequest(ctx, tracker.Request{
+		Key: req.Key, Head: req.Head, Base: cmp.Or(r.Target, strings.TrimPrefix(req.Base, req.Remote+"/")),
+		Title: req.Title, Body: req.Body, Draft: req.Draft, Labels: r.Labels, Reviewers: r.Reviewers, Assignees: r.Assignees,
+	})
+	if err != nil {
+		return journal.Request{}, fmt.Errorf("request: %w", err)
+	}
+	return journal.Request{Number: ref.Number, URL: ref.URL, Draft: ref.Draft}, nil
+}

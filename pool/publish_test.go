@@ -1,0 +1,310 @@
+package pool_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+)
+
+// The messages of an agent's commits act on nothing. What was gated is what is published: the tip is one commit all the
+// way.
+func TestMessagesActOnNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo work > out; git add -A; git commit -qm "Fixes #2, thanks @team [skip ci]"`+done)
+	f.issue("one")
+	ran := filepath.Join(t.TempDir(), "ran")
+	f.Config.Run.Publish, f.Config.Run.Gate = journal.PublishMerge, lines("git log -1 --format=%H >> "+ran)
+	r := f.one()
+	if r.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v", r.Verdict)
+	}
+	if log := f.git(f.repo, "log", "--format=%s", "main"); !strings.HasPrefix(log, "Fixes # 2, thanks @ team [ skip ci]\n") {
+		t.Errorf("merged: %s", log)
+	}
+	if got, err := os.ReadFile(ran); !strings.HasSuffix(string(got), r.Tip+"\n") || err != nil || r.Verified.Tip != r.Tip {
+		t.Errorf("the gate ran on %q, published was %s, %v", got, r.Tip, err)
+	}
+	f.clean()
+}
+
+// Commits on an older commit than the base are brought onto it before the gate runs, not after.
+func TestCommitsBeforeTheBase(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; git reset -q --hard HEAD^; echo work > work; git add -A; git commit -qm work`+done)
+	f.write("second", "x\n")
+	f.commit("second")
+	f.issue("a")
+	ran := filepath.Join(t.TempDir(), "ran")
+	f.Config.Run.Publish, f.Config.Run.Gate = journal.PublishMerge, lines("git log -1 --format=%H >> "+ran)
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v", r.Verdict)
+	}
+	tip := f.git(f.repo, "rev-parse", "main")
+	if got, err := os.ReadFile(ran); !strings.HasSuffix(string(got), tip+"\n") || err != nil {
+		t.Errorf("the gate ran on %q, merged was %s, %v", got, tip, err)
+	}
+	f.clean()
+}
+
+// What the agent leaves uncommitted keeps no commits from a base that has moved: it is saved, and people are told. The
+// gate then sees what is merged, and nothing else.
+func TestUncommittedChangesHoldUpNoRebase(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; echo left >> README`+done)
+	f.issue("a")
+	saw := filepath.Join(t.TempDir(), "saw")
+	f.Config.Run.Publish, f.Config.Run.Gate = journal.PublishMerge, lines("cat README >> "+saw+"; echo -- >> "+saw)
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("elsewhere", "x\n")
+		f.commit("By a person")
+	})
+	r := f.one()
+	if r.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v", r.Verdict)
+	}
+	if got := f.git(f.repo, "show", "main:work", "main:README"); got != "work\nhello" {
+		t.Errorf("merged: %s", got)
+	}
+	if got := f.git(f.repo, "show", r.WIP+":README"); got != "hello\nleft" {
+		t.Errorf("saved: %s", got)
+	}
+	if got, err := os.ReadFile(saw); string(got) != "hello\n--\nhello\nleft\n--\nhello\n--\nhello\n--\n" || err != nil {
+		t.Errorf("the gate saw %q, %v", got, err)
+	}
+	if !strings.Contains(f.text("a"), "refs/ralph/wip/a") {
+		t.Errorf("nobody is told:\n%s", f.text("a"))
+	}
+	f.clean()
+}
+
+// A gate that passes only where the agent has worked, for it needs what is not committed, is no success.
+func TestGateOnACleanCheckout(t *testing.T) {
+	t.Parallel()
+	const work = `cat >/dev/null; echo work > work; git add work; git commit -qm work; `
+	for name, script := range map[string]string{
+		"untracked":        work + `echo right > new`,
+		"ignored":          `cat >/dev/null; echo right > new; echo new >> .gitignore; git add .gitignore; git commit -qm work`,
+		"excluded":         work + `echo new >> "$(git rev-parse --git-path info/exclude)"; echo right > new`,
+		"not committed":    work + `echo right > README`,
+		"staged":           work + `echo right > README; git add README`,
+		"skip-worktree":    work + `git update-index --skip-worktree README; echo right > README`,
+		"assume-unchanged": work + `git update-index --assume-unchanged README; echo right > README`,
+		"stashed":          work + `echo right > README; git stash -q; git show stash:README > new`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, script+done)
+			f.issue("a")
+			f.Config.Run.Publish, f.Config.Run.Gate = journal.PublishMerge, lines("grep -q right README new")
+			f.Config.Run.MaxIterations = 1
+			r := f.one()
+			if r.Verdict.Outcome != journal.GateFailed || r.Verdict.Reason.Code != journal.ReasonVerify || !r.Facts.GatePassed() || !r.Verdict.Counted {
+				t.Errorf("%+v", r)
+			}
+			if n := f.git(f.repo, "rev-list", "--count", "main"); n != "1" {
+				t.Error("merged all the same")
+			}
+			if text := f.text("a"); !strings.Contains(text, "clean checkout") {
+				t.Errorf("report:\n%s", text)
+			}
+			f.clean()
+		})
+	}
+}
+
+// An agent is told which files its commits lack, and can go on.
+func TestFeedbackNamesFilesThatAreNotCommitted(t *testing.T) {
+	t.Parallel()
+	prompts := filepath.Join(t.TempDir(), "prompt")
+	f := newFixture(t, `cat >"$PROMPTS.$RALPH_ITERATION"; if [ "$RALPH_ITERATION" = 1 ]; then
+echo work > work; git add work; git commit -qm work; echo right > new; echo changed > README; else git add -A; git commit -qm rest; fi`+done)
+	f.issue("a")
+	f.Config.Run.Env = append(os.Environ(), "PROMPTS="+prompts)
+	f.Config.Run.Publish, f.Config.Run.Gate, f.Config.Run.MaxIterations = journal.PublishMerge, lines("grep -q right new"), 2
+	r := f.one()
+	text, err := os.ReadFile(prompts + ".2")
+	if err != nil || !strings.Contains(string(text), "clean checkout") || !strings.Contains(string(text), "not committed: README, new.") {
+		t.Errorf("the second prompt, %v:\n%s", err, text)
+	}
+	if r.Verdict.Outcome != journal.Succeeded || !r.Facts.Verify.Passed() || r.Facts.Verify.Tip != r.Tip {
+		t.Errorf("%+v, %+v", r.Verdict, r.Facts.Verify)
+	}
+	f.clean()
+}
+
+// Nothing that the policy forbids leaves the repository, by whatever way, and a person is told to look. Commits that stay on
+// a local branch are merged by that person: they are checked like those that leave, after a crash too.
+func TestPolicyHoldsEveryWayOfPublishing(t *testing.T) {
+	t.Parallel()
+	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishNone, journal.PublishMerge, "push", journal.PublishRequest} {
+		for name, script := range map[string]string{
+			"a protected path": evil + `git commit -qm evil`,
+			"a secret":         `echo "the key is a-value-to-be-kept" > notes; git add -A; git commit -qm notes`,
+		} {
+			t.Run(string(publish)+", "+name, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, "cat >/dev/null; "+script+done)
+				f.issue("a")
+				f.Config.Run.Publish, f.Config.Run.Secrets = publish, redact.New("a-value-to-be-kept")
+				bare := ""
+				host := &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+				switch publish {
+				case "push":
+					bare = f.withRemote()
+				case journal.PublishRequest:
+					bare = f.withRemote()
+					f.Config.Run.Publish, f.Config.Run.Tracker = publish, host
+				}
+				r := f.one()
+				if r.Verdict.Outcome != journal.PolicyBlocked || !r.Verdict.Final || r.Commits != 1 || r.Published != "" {
+					t.Errorf("%+v", r)
+				}
+				if text := f.text("a"); !strings.Contains(text, "needs-human") || strings.Contains(text, "git merge") {
+					t.Errorf("the issue says:\n%s", text)
+				}
+				if got := f.git(f.repo, "rev-parse", "ralph/a"); got != r.Tip {
+					t.Errorf("the branch is at %s, not %s", got, r.Tip)
+				}
+				if n := f.git(f.repo, "rev-list", "--count", "main"); n != "1" || len(host.requests) > 0 {
+					t.Errorf("published: %s commits, requests %v", n, host.requests)
+				}
+				f.clean()
+				if bare != "" {
+					if refs := f.git(bare, "for-each-ref", "refs/heads/ralph", "refs/tags"); refs != "" {
+						t.Errorf("pushed: %s", refs)
+					}
+					return
+				}
+				f.pretend("a", journal.StagePublish, func(r *journal.Record) { r.Facts.Policy = nil }) // ralph dies before it has told
+				f.issue("a")
+				if again := f.one(); again.ID != r.ID && publish != journal.PublishMerge || again.Verdict.Outcome != journal.PolicyBlocked {
+					t.Errorf("after a crash: %+v", again)
+				}
+			})
+		}
+	}
+}
+
+// A value that ralph obtains while a run is on is redacted from then on, wherever it would be seen.
+func TestObtainedValuesAreRedacted(t *testing.T) {
+	t.Parallel()
+	const value = "minted-while-the-run-is-on-4711"
+	file := filepath.Join(t.TempDir(), "value")
+	if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := "$(cat " + file + ")"
+	f := newFixture(t, `cat >/dev/null; echo "it is `+read+`"; echo "it is `+read+`" >&2; echo "`+read+`" | base64 > out
+git add -A; git commit -qm work`+done)
+	f.issue("sly")
+	f.Config.Run.Publish, f.Config.Run.Secrets = journal.PublishMerge, redact.New()
+	f.Config.Run.Gate = lines("if [ -e out ]; then cat " + file + "; fi") // on the base it is not known yet
+	f.onStage(journal.StageWork, func(journal.Record) { f.Config.Run.Secrets.Add(value) })
+	r := f.one()
+	if r.Verdict.Outcome != journal.PolicyBlocked {
+		t.Errorf("%+v", r.Verdict)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.events {
+		if strings.Contains(e.Text, value) || e.Check != nil && strings.Contains(e.Check.Tail, value) {
+			t.Errorf("event %+v", e)
+		}
+	}
+	if strings.Contains(f.text("sly"), value) {
+		t.Error("it is in the report")
+	}
+	files, err := filepath.Glob(filepath.Join(r.Dir, "*"))
+	seen := 0
+	for _, path := range files {
+		content, readErr := os.ReadFile(path)
+		if readErr != nil || strings.Contains(string(content), value) {
+			t.Errorf("it is in %s, %v", filepath.Base(path), readErr)
+		}
+		seen += strings.Count(string(content), redact.Value)
+	}
+	if err != nil || seen == 0 {
+		t.Errorf("redacted %d times, %v", seen, err)
+	}
+}
+
+// An issue that is removed while it is worked ends its run at once, however the agent fares; the commits are kept.
+func TestIssueThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{"done": done, "failed": "; exit 3", "asks": `; echo "<needs-info>why?</needs-info><promise>COMPLETE</promise>"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; rm -f "$RALPH_ISSUE_URL"`+end)
+			f.issue("a")
+			r := f.one()
+			if v := r.Verdict; v.Outcome != journal.Superseded || v.Reason.Detail != "gone" || v.Counted || v.Final || r.Ended.IsZero() {
+				t.Errorf("%+v", r)
+			}
+			if got := f.git(f.repo, "log", "--format=%s", "main..ralph/a"); got == "" {
+				t.Error("the commits are lost")
+			}
+			f.clean()
+			if s := f.sweep(t.Context()); len(s.Runs)+len(s.Broken)+len(s.Skipped) != 0 {
+				t.Errorf("a later sweep: %+v", s)
+			}
+		})
+	}
+}
+
+// A merge for which git would run a filter among the agent's files is left to a person, at once.
+func TestMergeThroughAFilter(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo work > work.f; git add -A; git commit -qm work`+done)
+	f.git(f.repo, "config", "filter.f.smudge", "cat")
+	f.write(".gitattributes", "*.f filter=f\n")
+	f.commit("attributes")
+	f.issue("a")
+	f.Config.Run.Publish = journal.PublishMerge
+	before := f.git(f.repo, "rev-parse", "main")
+	r := f.one()
+	if r.Verdict.Outcome != journal.PolicyBlocked || !strings.Contains(r.Verdict.Reason.Detail, "git -C "+f.repo+" merge "+r.Tip) {
+		t.Errorf("%+v", r.Verdict)
+	}
+	if now := f.git(f.repo, "rev-parse", "main"); now != before || r.Published != "" {
+		t.Errorf("main is at %s, was at %s; published %q", now, before, r.Published)
+	}
+	f.clean()
+}
+
+// What was merged by then was merged.
+func TestIssueThatIsRemovedAfterTheMerge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Run.Publish = journal.PublishMerge
+	f.onStage(journal.StageReport, func(journal.Record) { _ = os.Remove(filepath.Join(f.repo, ".ralph", "backlog", "a.md")) })
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Published == "" || r.Ended.IsZero() {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
+// Whoever looks at a run while it is on finds the commits of the iterations before.
+func TestCommitsAreStoredWhileTheRunIsOn(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.Config.Run.Options.Command = []string{"sh", "-c", `cat >/dev/null; echo started; mkfifo "$GO/$RALPH_ITERATION" 2>/dev/null; read line < "$GO/$RALPH_ITERATION"
+echo $RALPH_ITERATION >> work; git add -A; git commit -qm work; test $RALPH_ITERATION = 1 || echo "<promise>COMPLETE</promise>"`}
+	g.issue("a")
+	wait := g.begin(t.Context(), g.pool())
+	for n, key := range []string{"1", "2"} {
+		g.next(1)
+		if r := g.runs("a")[0]; r.Commits != n || r.Stage != journal.StageWork || r.Verdict.Outcome != "" {
+			t.Errorf("iteration %d: %+v", n+1, r)
+		}
+		g.goOn(key)
+	}
+	if r := g.only(wait()); r.Commits != 2 || r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	g.clean()
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Loop puts a loop's result into one line for people; empty where nothing went wrong.
+func Loop(agent string, r loop.Result) string {
+	switch r.End {
+	case loop.EndDone, loop.EndNoChange:
+		return ""
+	case loop.EndNeedsInfo:
+		return "the agent asks: " + shorten(r.Question, 300)
+	case loop.EndTimeout:
+		return fmt.Sprintf("the run took longer than %s; raise run-timeout if it needs more", r.Limits.Timers.Run)
+	case loop.EndDenied:
+		d := r.Denied[0]
+		return fmt.Sprintf("the agent may not use %s (%s), and nobody can allow it; give --skip-permissions, or choose a sandbox that isolates",
+			shorten(d.Tool, 60), shorten(d.Detail, 200))
+	case loop.EndUnavailable, loop.EndAgent:
+		why := fmt.Sprintf("iteration %d: %s", len(r.Iterations), explainFailure(agent, r))
+		if r.Repeated {
+			why = "twice in a row without a new commit: " + why
+		}
+		return why
+	case loop.EndSetup:
+		c := r.Setup[len(r.Setup)-1]
+		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
+	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
+		return explainLimit(r) + explainLast(agent, r)
+	}
+	if r.Err != nil {
+		return r.Err.Error()
+	}
+	return string(r.End)
+}
+
+func explainLimit(r loop.Result) string {
+	b, used := r.Limits.Budget, r.Usage
+	tokens := used.Input + used.Output + used.CacheWrite
+	switch {
+	case r.End == loop.EndMaxed:
+		return fmt.Sprintf("not done after %d of %d iterations; raise max-iterations to go on", len(r.Iterations), r.Limits.MaxIterations)
+	case r.End == loop.EndNoProgress:
+		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
+	case b.Tokens > 0 && tokens >= b.Tokens:
+		return fmt.Sprintf("%d tokens spent of %d; raise the token budget to go on", tokens, b.Tokens)
+	}
+	return fmt.Sprintf("$%.2f spent of $%.2f; raise the cost budget to go on", used.CostUSD, b.CostUSD)
+}
+
+// explainLast is why the last iteration before a limit was not the one that finished.
+func explainLast(agent string, r loop.Result) string {
+	last := ""
+	switch {
+	case r.Failure != nil:
+		last = explainFailure(agent, r)
+	case r.GateRan && !r.GatePassed():
+		failing := r.Gate[len(r.Gate)-1]
+		last = fmt.Sprintf("gate `%s` %s", shorten(failing.Command, 100), explainCheck(failing))
+	case r.Missing == loop.MissingSignal:
+		last = "the agent did not give the completion signal"
+	case r.Missing == loop.MissingCommits:
+		last = "the agent said that it is done, but made no commits"
+	case r.Missing == loop.MissingAccept, r.Missing == loop.MissingVerify:
+		last = shorten(r.Refusal, 300)
+	default:
+		return ""
+	}
+	return " (last: " + last + ")"
+}
+
+func explainFailure(agent string, r loop.Result) string {
+	why := fmt.Sprintf("agent %s: %s", agent, r.Failure.Error())
+	ending := r.Iterations[len(r.Iterations)-1].Ending
+	switch {
+	case ending == loop.EndingIdle || ending == loop.EndingIteration:
+		why += fmt.Sprintf("; raise %s if it needs longer", ending)
+	case r.Failure.Class == agents.NotStarted:
+		why += ", or choose another with --agent or --agent-command"
+	}
+	return why
+}
+
+func explainCheck(c loop.Check) string {
+	if c.TimedOut {
+		return "took too long and was killed"
+	}
+	return fmt.Sprintf("failed with exit status %d", c.ExitCode)
+}
+
+// lastWords is the end of a command's output in one line.
+func lastWords(tail string) string {
+	text := []rune(oneLine(tail))
+	switch {
+	case len(text) == 0:
+		return "it printed nothing"
+	case len(text) > 300:
+		return "…" + string(text[len(text)-300:])
+	}
+	return string(text)
+}
+
+func oneLine(s string) string {
+	s, _ = tracker.Clean(s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func shorten(s string, limit int) string {
+	text := []rune(oneLine(s))
+	if len(text) > limit {
+		return string(text[:limit]) + "…"
+	}
+	return string(text)
+}

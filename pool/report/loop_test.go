@@ -1,0 +1,49 @@
+package report
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	one := []loop.Iteration{{Number: 1, Ending: loop.EndingExit}}
+	other := &agents.Failure{Class: agents.OtherFailure, Message: "exit status 2"}
+	failing := []loop.Check{{Command: "true"}, {Command: "make\ntest", ExitCode: 1, Tail: "expected 1,\n\x1b[31mgot 2\n"}}
+	for want, r := range map[string]loop.Result{
+		"":                              {End: loop.EndDone},
+		"the agent asks: Which colour?": {End: loop.EndNeedsInfo, Question: "Which\ncolour?"},
+		"the run took longer than 4h0m0s; raise run-timeout if it needs more": {End: loop.EndTimeout, Limits: loop.Limits{Timers: loop.Timers{Run: 4 * time.Hour}}},
+		"the agent may not use Bash (git commit), and nobody can allow it; give --skip-permissions, or choose a sandbox that isolates": {
+			End: loop.EndDenied, Denied: []agents.Denial{{Tool: "Bash", Detail: "git commit"}}},
+		"iteration 1: agent x: other: exit status 2":                                      {End: loop.EndAgent, Iterations: one, Failure: other},
+		"twice in a row without a new commit: iteration 1: agent x: other: exit status 2": {End: loop.EndAgent, Iterations: one, Failure: other, Repeated: true},
+		"iteration 1: agent x: not-started: no such program, or choose another with --agent or --agent-command": {
+			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
+		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
+		"not done after 1 of 3 iterations; raise max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
+			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
+			Iterations: []loop.Iteration{{Ending: loop.EndingIdle}}},
+		"no new commit in 3 iterations in a row (last: the agent did not give the completion signal)": {
+			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingSignal},
+		"no new commit in 3 iterations in a row (last: the agent said that it is done, but made no commits)": {
+			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingCommits},
+		"no new commit in 3 iterations in a row (last: a nested repository)": {
+			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingAccept, Refusal: "a nested repository"},
+		"no new commit in 3 iterations in a row (last: gate `make test` failed with exit status 1)": {
+			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingGate, GateRan: true, Gate: failing},
+		"30 tokens spent of 25; raise the token budget to go on": {
+			End: loop.EndBudget, Usage: agents.Usage{Input: 20, Output: 10}, Limits: loop.Limits{Budget: loop.Budget{Tokens: 25}}},
+		"$2.50 spent of $2.00; raise the cost budget to go on": {
+			End: loop.EndBudget, Usage: agents.Usage{CostUSD: 2.5}, Limits: loop.Limits{Budget: loop.Budget{CostUSD: 2}}},
+		"disk full": {End: loop.EndImport, Err: errors.New("disk full")},
+	} {
+		if got := Loop("x", r); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}

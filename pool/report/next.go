@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Steps is what a report has to know to say what comes next.
+type Steps struct {
+	// Here says that who reads the report works in the repository itself, with ralph's commands: no forge shows it.
+	Here                  bool
+	NeedsHuman, NeedsInfo string // labels
+	Rounds                bool   // reviews that ask for changes are followed up
+	Commands              bool   // people can give commands in comments
+}
+
+// GitCommand is a command of git to type, with the name of a branch, range or file quoted for a shell.
+func GitCommand(command, name string) string { return "git " + command + " " + git.Quote(name) }
+
+// next is the one command, or the one deed, that continues from here.
+func next(in Input, r journal.Record) string {
+	if in.Steps.Here {
+		return nextHere(r)
+	}
+	return nextThere(in.Steps, r)
+}
+
+// nextHere is what comes next for who works in the repository itself.
+func nextHere(r journal.Record) string {
+	v, key := r.Verdict, r.Key
+	again := fmt.Sprintf("`ralph work %s`", key)
+	switch v.Outcome {
+	case journal.Succeeded:
+		switch {
+		case r.Merges(v):
+			return "nothing; it is merged."
+		case r.Request.URL != "":
+			return "review " + r.Request.URL + "."
+		}
+		return fmt.Sprintf("review with `ralph diff %s`, then `ralph merge %s`.", key, key)
+	case journal.NoChange:
+		return fmt.Sprintf("close the issue if you agree, or say more in it and run %s.", again)
+	case journal.NeedsInfo:
+		return fmt.Sprintf("answer in the issue; the next sweep takes it up. At once: %s.", again)
+	case journal.PolicyBlocked:
+		return fmt.Sprintf("nothing was published; look at %s. Publish it yourself if it is right, or take the changes out and run %s.",
+			tracker.Code(GitCommand("log -p", r.Base+".."+r.Branch)), again)
+	case journal.OverBudget:
+		if v.Reason.Code == journal.ReasonDisk {
+			return fmt.Sprintf("see what it wrote, and make room or lower min-free-mb if that is right; then %s. The work so far is kept.", again)
+		}
+		return fmt.Sprintf("raise the budget, then %s; the work so far is kept.", again)
+	case journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted:
+		if v.Reason.Code == journal.ReasonClaimLost {
+			return "nothing here; the ralph that has the issue now reports in its own copy of it. The work so far is kept."
+		}
+		if v.Final {
+			return fmt.Sprintf("%s. See what `ralph show %s` says of them; then %s.", died(r), key, again)
+		}
+		return fmt.Sprintf("nothing; the next sweep continues. At once: %s.", again)
+	case journal.Superseded:
+		return "nothing; the work so far is kept on the branch."
+	}
+	if v.Final && unstarted(r) {
+		return fmt.Sprintf("%s. `ralph doctor` lists what is broken, and the command that fixes it; then %s.", notStarted(r), again)
+	}
+	if v.Final {
+		return fmt.Sprintf("look with `ralph show %s` and `ralph logs %s`; %s continues from the commits so far.", key, key, again)
+	}
+	if v.RetryAt.IsZero() {
+		return fmt.Sprintf("nothing; the next sweep tries again. At once: %s.", again)
+	}
+	return fmt.Sprintf("nothing; it is tried again after %s. At once: %s.", stamp(v.RetryAt), again)
+}
+
+// nextThere is what comes next for who reads the report on a forge: only what can be done there, and what ralph then does.
+func nextThere(s Steps, r journal.Record) string {
+	v, again := r.Verdict, retry(s, r)
+	if !v.Final && v.Outcome != journal.Succeeded {
+		return nextByItself(r)
+	}
+	switch v.Outcome {
+	case journal.Succeeded:
+		return nextOfSuccess(s, r)
+	case journal.NoChange:
+		return fmt.Sprintf("close the issue if you agree. If not, say in a comment what is missing, and %s.", again)
+	case journal.NeedsInfo:
+		return fmt.Sprintf("answer in a comment, as somebody with write permission: the next sweep goes on with it. To go on without an answer, "+
+			"remove the label %s.", tracker.Code(s.NeedsInfo))
+	case journal.PolicyBlocked:
+		return fmt.Sprintf("nothing was published. Say in a comment what the agent has to leave alone, and %s: it is tried from the base, without these commits.", again)
+	case journal.OverBudget:
+		if v.Reason.Code == journal.ReasonDisk {
+			return fmt.Sprintf("room has to be made on machine %s first; then %s. The work so far is kept.", tracker.QuoteLine(r.Host, line), again)
+		}
+		return fmt.Sprintf("%s to spend the same budget once more; the work so far is kept.", again)
+	}
+	if v.Reason.Code == journal.ReasonPublish {
+		return fmt.Sprintf("fix what is in the way; then %s. The agent does not run again for it, unless the issue has changed.", again)
+	}
+	if v.Outcome == journal.Interrupted {
+		return fmt.Sprintf("%s. Somebody who works on machine %s has to find out why; then %s.", died(r), tracker.QuoteLine(r.Host, line), again)
+	}
+	if unstarted(r) {
+		return fmt.Sprintf("%s. Somebody who works on machine %s has to fix what is broken there; then %s.",
+			notStarted(r), tracker.QuoteLine(r.Host, line), again)
+	}
+	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.", again)
+}
+
+// unstarted reports that the run failed before its agent was started.
+func unstarted(r journal.Record) bool {
+	switch r.Facts.End {
+	case loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport:
+		return len(r.Facts.Iterations) == 0
+	}
+	return r.Facts.Open != nil
+}
+
+func notStarted(r journal.Record) string {
+	return fmt.Sprintf("the agent could not be started; %s in a row", count(r.Facts.Failures+1, "failure"))
+}
+
+func died(r journal.Record) string {
+	return fmt.Sprintf("ralph died, at the end of %s in a row", count(r.Facts.Failures+1, "failure"))
+}
+
+// nextByItself is what comes next where ralph waits for nobody.
+func nextByItself(r journal.Record) string {
+	v := r.Verdict
+	switch {
+	case v.Outcome == journal.Superseded:
+		return "nothing" + revive(r) + "."
+	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
+		return "nothing; the next sweep continues."
+	}
+	return fmt.Sprintf("nothing; it is tried again after %s.", stamp(v.RetryAt))
+}
+
+// revive says how an issue that was taken from ralph comes back to it.
+func revive(r journal.Record) string {
+	how := ""
+	switch detail := r.Verdict.Reason.Detail; {
+	case detail == "gone":
+		return ""
+	case detail == "closed":
+		how = "reopened"
+	case strings.HasPrefix(detail, "lacks label "):
+		how = "given the label " + tracker.QuoteLine(strings.TrimPrefix(detail, "lacks label "), line)
+	case strings.HasPrefix(detail, "carries excluded label "):
+		how = "freed of the label " + tracker.QuoteLine(strings.TrimPrefix(detail, "carries excluded label "), line)
+	default:
+		how = "free again"
+	}
+	return "; ralph goes on when the issue is " + how
+}
+
+// nextOfSuccess is what comes next after a success.
+func nextOfSuccess(s Steps, r journal.Record) string {
+	switch {
+	case r.Merges(r.Verdict):
+		return "nothing; it is merged."
+	case r.Request.URL == "" && r.Published == "":
+		return fmt.Sprintf("the commits are on machine %s only: somebody who works there has to look at them, and to merge them.", tracker.QuoteLine(r.Host, line))
+	case r.Request.URL == "":
+		return fmt.Sprintf("review the branch %s, and merge it or open a request for it.", tracker.Code(r.Branch))
+	}
+	text := "review " + r.Request.URL + "."
+	text += reviewed(s)
+	if afresh := pickUp(r, "put the label %s on this issue"); afresh != "" {
+		text += fmt.Sprintf(" To have it done anew from the base, close the request and %s.", afresh)
+	}
+	return text
+}
+
+// retry is what a person does to have the issue tried once more. The pick-up label went when a request was made.
+func retry(s Steps, r journal.Record) string {
+	if r.FollowUp != "" {
+		return fmt.Sprintf("remove the label %s%s%s", tracker.Code(s.NeedsHuman), pickUp(r, " and put the label %s on again"), orComment(s, tracker.Retry))
+	}
+	return fmt.Sprintf("remove the label %s%s", tracker.Code(s.NeedsHuman), orComment(s, tracker.Retry))
+}
+
+// pickUp is a phrase about the pick-up label; empty where the run knows of none.
+func pickUp(r journal.Record, phrase string) string {
+	if len(r.Settings.Require) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(phrase, tracker.Code(r.Settings.Require[0]))
+}
+
+// stop is how a person ends a run that is on.
+func stop(s Steps, r journal.Record) string {
+	switch {
+	case s.Here:
+		return fmt.Sprintf("Stop it with `ralph stop %s`.", r.Key)
+	case r.FollowUp == "" && len(r.Settings.Require) > 0:
+		return pickUp(r, "To stop it, remove the label %s") + orComment(s, tracker.Stop) + "."
+	}
+	return "To stop it, close the issue" + orComment(s, tracker.Stop) + "."
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Reason puts a reason into words, in one line; empty for the zero Reason. The detail may be hostile and is not
+// neutralized here.
+func Reason(r journal.Reason) string {
+	switch r.Code {
+	case "":
+		return ""
+	case journal.ReasonUnchanged:
+		return "the commits change no file"
+	case journal.ReasonShutdown:
+		return "ralph was stopped"
+	case journal.ReasonAsked:
+		return "stopped by `ralph stop`"
+	case journal.ReasonClaimLost:
+		return "the claim was lost to another ralph"
+	case journal.ReasonCrash:
+		return "ralph died at stage " + r.Detail
+	case journal.ReasonIssue:
+		return issueIs(r.Detail)
+	case journal.ReasonVerify:
+		return "the gate does not pass on a clean checkout of the commits: " + r.Detail
+	case journal.ReasonRebasedGate:
+		return "the gate does not pass after the rebase onto " + r.Detail
+	case journal.ReasonCanary:
+		return "the gate is disabled: it passes over a failing test, planted as " + r.Detail + ", over which it fails on the base"
+	case journal.ReasonBaseChecks:
+		return "the gate does not pass with the tests, configuration and scripts of the base: " + r.Detail
+	case journal.ReasonGateFiles:
+		return "the commits change what the checks depend on: " + r.Detail
+	case journal.ReasonChecks:
+		return "the checks themselves have changed: " + r.Detail
+	case journal.ReasonPublish:
+		return "publish: " + r.Detail
+	case journal.ReasonWorktreeLost:
+		return "ralph died before it had published, and the worktree is gone; the commits are on the branch"
+	case journal.ReasonExit:
+		return "the command ended with status " + r.Detail
+	}
+	return r.Detail
+}
+
+// issueIs says what an issue is, from a reason such as "closed", "lacks label x" or "carries excluded label y".
+func issueIs(what string) string {
+	for _, verb := range []string{"lacks ", "carries "} {
+		if strings.HasPrefix(what, verb) {
+			return "the issue " + what
+		}
+	}
+	return "the issue is " + what
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

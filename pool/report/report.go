@@ -1,0 +1,244 @@
+// Package report writes what people read on an issue and in a request, from typed data.
+//
+// All text of agents, issues, commands and errors is quoted as data: only these templates write anything that a tracker
+// could act on. Package pool/run calls it; the command uses [Reason] for its own output. Everything here is pure.
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// How much of hostile text a report shows, in bytes.
+const (
+	words = 2000
+	tail  = 1200
+	line  = 300
+)
+
+// Input is what a report is written from.
+type Input struct {
+	Record    journal.Record
+	Earlier   []journal.Record // runs of the issue that ended before this one, oldest first
+	Issue     tracker.Issue    // as it was frozen
+	Signals   []string         // what the agent says to ralph only
+	Invisible int              // characters removed from the issue's text before the agent saw it
+	Steps     Steps
+	GateOff   bool // the gate ran in the agent's worktree only
+	Secrets   *redact.Secrets
+	Now       time.Time
+}
+
+func agent(r journal.Record) string {
+	switch {
+	case r.Agent == "":
+		return "no agent"
+	case r.Model == "":
+		return r.Agent
+	}
+	return fmt.Sprintf("%s (%s)", r.Agent, tracker.QuoteLine(r.Model, line))
+}
+
+// Final is the report of a run that has come to its end.
+func Final(in Input) string {
+	r := Redacted(in.Record, in.Secrets)
+	f, v := r.Facts, r.Verdict
+	var b strings.Builder
+	fmt.Fprintf(&b, "**ralph: %s**", v.Outcome)
+	if why := Reason(v.Reason); why != "" {
+		limit := line
+		if v.Reason.Code == journal.ReasonPublish { // a server's reasons are long, and all that helps
+			limit = words
+		}
+		fmt.Fprintf(&b, ": %s", tracker.QuoteLine(why, limit))
+	}
+	b.WriteString("\n\n")
+	edited(&b, f)
+	watch(&b, f.Watch)
+	if f.Question != "" {
+		fmt.Fprintf(&b, "The agent asks:\n\n%s\n\n", tracker.Quote(f.Question, words))
+	}
+	did(&b, in, r)
+	gate(&b, f, in.GateOff)
+	said(&b, in, f, "The agent's last words:")
+	remarks(&b, in, r)
+	fmt.Fprintf(&b, "Next: %s\n", next(in, r))
+	history(&b, in)
+	return b.String()
+}
+
+// edited says that the issue asks for something else by now, perhaps.
+func edited(b *strings.Builder, f journal.Facts) {
+	if f.Edited {
+		b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +
+			"the agent has not seen that. Look whether the work still fits.\n\n")
+	}
+}
+
+// said quotes the agent's latest message, without the signal that is for ralph.
+func said(b *strings.Builder, in Input, f journal.Facts, intro string) {
+	text := f.Message
+	for _, signal := range in.Signals {
+		text = strings.ReplaceAll(text, signal, "")
+	}
+	if text = tracker.Quote(strings.TrimSpace(text), words); text != "" {
+		fmt.Fprintf(b, "%s\n\n%s\n\n", intro, text)
+	}
+}
+
+// remarks are what people may want to know besides.
+func remarks(b *strings.Builder, in Input, r journal.Record) {
+	for _, w := range r.Warnings {
+		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(w, line))
+	}
+	if who := untrusted(in.Issue); who != "" {
+		fmt.Fprintf(b, "Left out of the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, line))
+	}
+	if in.Invisible > 0 {
+		fmt.Fprintf(b, "Warning: %d invisible characters were removed from the issue's text before the agent saw it.\n\n", in.Invisible)
+	}
+}
+
+// did lists what the run did. A branch that is on no remote is named to nobody who cannot see it.
+func did(b *strings.Builder, in Input, r journal.Record) {
+	pushed := r.Published != "" || r.Request.URL != ""
+	if in.Steps.Here || pushed {
+		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), count(r.Commits, "commit"), tracker.Code(r.Base))
+	} else {
+		fmt.Fprintf(b, "- Work: %s on %s", count(r.Commits, "commit"), tracker.Code(r.Base))
+		if r.Commits > 0 {
+			fmt.Fprintf(b, ", kept on machine %s and not pushed", tracker.QuoteLine(r.Host, line))
+		}
+	}
+	if r.Tip != "" && r.Commits > 0 {
+		fmt.Fprintf(b, ", tip `%.12s`", r.Tip)
+	}
+	switch {
+	case r.Request.URL != "" && r.Request.Draft:
+		fmt.Fprintf(b, "; draft: %s", r.Request.URL)
+	case r.Request.URL != "":
+		fmt.Fprintf(b, "; review: %s", r.Request.URL)
+	case r.Published != "":
+		fmt.Fprintf(b, "; %s", tracker.QuoteLine(r.Published, line))
+	}
+	b.WriteString("\n")
+	if c := r.Changed; c.Files > 0 {
+		fmt.Fprintf(b, "- Changes: %s, %s added, %s removed\n", count(c.Files, "file"), count(c.Insertions, "line"), count(c.Deletions, "line"))
+	}
+	if r.WIP != "" {
+		fmt.Fprintf(b, "- Uncommitted changes: saved as `%.12s` (`refs/ralph/wip/%s`)", r.WIP, r.Key)
+		if !in.Steps.Here {
+			fmt.Fprintf(b, " on machine %s", tracker.QuoteLine(r.Host, line))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"),
+		in.Now.Sub(r.Started).Round(time.Second))
+	b.WriteString(spent(r.Facts))
+	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
+	if r.Settings.Weaker != "" {
+		fmt.Fprintf(b, " (%s)", r.Settings.Weaker)
+	}
+	fmt.Fprintf(b, "\n- Run: `%s`", r.ID)
+	if r.Anew != "" {
+		fmt.Fprintf(b, ", begun anew from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line), r.Without, r.Key)
+	}
+	if r.After != "" {
+		fmt.Fprintf(b, ", started again: run `%s` had ended as %s", r.After, r.AfterOutcome)
+	}
+	if r.FollowUp != "" {
+		fmt.Fprintf(b, ", follow-up: %s", r.FollowUp)
+	}
+	b.WriteString("\n\n")
+}
+
+// spent is what the run has used, after a comma; empty where nothing is known.
+func spent(f journal.Facts) string {
+	u := f.Usage
+	if u.Input+u.Output == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", %d tokens in, %d out", u.Input+u.CacheRead+u.CacheWrite, u.Output)
+	if u.CostUSD > 0 {
+		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
+	}
+	return text
+}
+
+// gate shows what the checks said: on a clean checkout of the tip where they ran there, else in the worktree.
+func gate(b *strings.Builder, f journal.Facts, off bool) {
+	checks, where := f.Gate, "in the agent's worktree"
+	switch {
+	case f.Verify != nil:
+		checks, where = f.Verify.Checks, "on a clean checkout of the tip"
+	case !f.GateRan:
+		return
+	case len(checks) == 0:
+		b.WriteString("Gate: none is configured; only the agent's word stands behind this.\n\n")
+		return
+	case off:
+		where += " only; it was not verified on a clean checkout, nor that a failing test makes it fail"
+	}
+	if v := f.Baseline; v != nil && !v.Passed() {
+		fmt.Fprintf(b, "Before the run, %s failed on %s.\n\n", tracker.QuoteLine(v.Checks[len(v.Checks)-1].Command, line), tracker.Code(v.Base))
+	}
+	fmt.Fprintf(b, "Gate, %s:\n\n", where)
+	for _, c := range checks {
+		how := fmt.Sprintf("failed with exit status %d", c.ExitCode)
+		switch {
+		case c.TimedOut:
+			how = "did not end in time"
+		case c.Passed():
+			how = "passed"
+		}
+		fmt.Fprintf(b, "- %s %s in %s\n", tracker.QuoteLine(c.Command, line), how, c.Duration.Round(time.Millisecond))
+		if !c.Passed() && c.Tail != "" {
+			fmt.Fprintf(b, "\n%s\n\n", tracker.Quote(LastBytes(c.Tail, tail), tail))
+		}
+	}
+	b.WriteString("\n")
+}
+
+// untrusted names the authors of comments that did not reach the prompt, with how many each wrote.
+func untrusted(issue tracker.Issue) string {
+	var order []string
+	n := map[string]int{}
+	for _, c := range issue.Comments {
+		if c.Trusted {
+			continue
+		}
+		if n[c.Author]++; n[c.Author] == 1 {
+			order = append(order, c.Author)
+		}
+	}
+	for i, name := range order {
+		order[i] = fmt.Sprintf("%s: %d", name, n[name])
+	}
+	return strings.Join(order, ", ")
+}
+
+// Fenced is text of others as data, between fences that it cannot close; empty for no text.
+func Fenced(text string) string {
+	text, _ = tracker.Clean(strings.TrimSpace(text))
+	if text == "" {
+		return ""
+	}
+	fence := "~~~~"
+	for strings.Contains(text, fence) {
+		fence += "~"
+	}
+	return fmt.Sprintf("\n\n%s\n%s\n%s\n", fence, text, fence)
+}
+
+// LastBytes is the end of a text, at most n bytes of valid UTF-8.
+func LastBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}

@@ -1,0 +1,398 @@
+package report_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Every outcome tells people what comes next, in one line.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	request := journal.Request{Number: 7, URL: "https://x.example/7"}
+	for _, c := range []struct {
+		verdict journal.Verdict
+		publish journal.Publish
+		request journal.Request
+		want    string
+	}{
+		{journal.Verdict{Outcome: journal.Succeeded}, journal.PublishBranch, journal.Request{}, "review with `ralph diff a`, then `ralph merge a`."},
+		{journal.Verdict{Outcome: journal.Succeeded}, journal.PublishMerge, journal.Request{}, "nothing; it is merged."},
+		{journal.Verdict{Outcome: journal.Succeeded}, journal.PublishRequest, request, "review https://x.example/7."},
+		{journal.Verdict{Outcome: journal.NoChange, Final: true}, "", journal.Request{}, "close the issue if you agree"},
+		{journal.Verdict{Outcome: journal.NeedsInfo, Final: true}, "", journal.Request{}, "answer in the issue"},
+		{journal.Verdict{Outcome: journal.PolicyBlocked, Final: true}, "", journal.Request{}, "nothing was published; look at `git log -p main..ralph/a`"},
+		{journal.Verdict{Outcome: journal.OverBudget, Final: true}, "", journal.Request{}, "raise the budget"},
+		{journal.Verdict{Outcome: journal.OverBudget, Reason: journal.Reason{Code: journal.ReasonDisk}}, "", journal.Request{}, "see what it wrote, and make room"},
+		{journal.Verdict{Outcome: journal.AgentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
+		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
+		{journal.Verdict{Outcome: journal.Interrupted}, "", journal.Request{}, "nothing; the next sweep continues"},
+		{journal.Verdict{Outcome: journal.Superseded}, "", journal.Request{}, "nothing; the work so far is kept on the branch."},
+		{journal.Verdict{Outcome: journal.Failed, Final: true}, "", journal.Request{}, "look with `ralph show a` and `ralph logs a`"},
+		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
+		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
+	} {
+		r := journal.Record{Run: journal.Run{Key: "a", Branch: "ralph/a", Base: "main"}}
+		r.Verdict, r.Settings.Publish, r.Request = c.verdict, c.publish, c.request
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}})
+		_, next, ok := strings.Cut(got, "\nNext: ")
+		if !ok || !strings.HasPrefix(next, c.want) || strings.Count(next, "\n") != 1 {
+			t.Errorf("%s: %q, want %q", c.verdict.Outcome, next, c.want)
+		}
+	}
+}
+
+// A command to type has names of others quoted.
+func TestCommandsAreQuoted(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[journal.Outcome]string{
+		journal.PolicyBlocked: "look at `git log -p 'm$(id);..r b/a'`.",
+	} {
+		r := journal.Record{Run: journal.Run{Key: "a", Branch: "r b/a", Base: "m$(id);"}}
+		r.Verdict, r.Settings.Publish = journal.Verdict{Outcome: outcome, Final: true}, journal.PublishBranch
+		if got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}}); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", outcome, got)
+		}
+	}
+}
+
+// Where no agent could be started, the report says how often, and what finds the cause.
+func TestNextOfARunThatCouldNotBegin(t *testing.T) {
+	t.Parallel()
+	for name, facts := range map[string]journal.Facts{
+		"no worktree": {Open: &journal.Fault{Kind: journal.FaultOther}}, "setup": {End: loop.EndSetup},
+	} {
+		for _, here := range []bool{true, false} {
+			facts.Failures = 9
+			r := journal.Record{Run: journal.Run{Key: "a", Host: "box"}, State: journal.State{Facts: facts}}
+			r.Verdict = journal.Verdict{Outcome: journal.Failed, Final: true}
+			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, NeedsHuman: "needs-human"}})
+			want := "machine `box` has to fix what is broken there; then remove the label `needs-human`."
+			if here {
+				want = "`ralph doctor` lists what is broken, and the command that fixes it; then `ralph work a`."
+			}
+			if !strings.Contains(got, "10 failures in a row. ") || !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// Who reads the report on a forge is told what can be done there, and no command.
+func TestNextOnAForge(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	request := journal.Request{Number: 7, URL: "https://x.example/7"}
+	because := func(code journal.ReasonCode, detail string) journal.Reason {
+		return journal.Reason{Code: code, Detail: detail}
+	}
+	for _, c := range []struct {
+		verdict journal.Verdict
+		change  func(*journal.Record)
+		want    string
+	}{
+		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Request = request },
+			"review https://x.example/7. Where a review asks for changes, the next sweep makes them. To have it done anew from the base, close the request and put the label `no-human` on this issue."},
+		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Published = "pushed to origin" }, "review the branch `ralph/12`, and merge it or open a request for it."},
+		{journal.Verdict{Outcome: journal.Succeeded}, nil, "the commits are on machine `box` only: "},
+		{journal.Verdict{Outcome: journal.Succeeded}, func(r *journal.Record) { r.Settings.Publish = journal.PublishMerge }, "nothing; it is merged."},
+		{journal.Verdict{Outcome: journal.NoChange, Final: true}, nil, "close the issue if you agree. If not, say in a comment what is missing, and remove the label `needs-human`."},
+		{journal.Verdict{Outcome: journal.NeedsInfo, Final: true}, nil, "answer in a comment, as somebody with write permission"},
+		{journal.Verdict{Outcome: journal.PolicyBlocked, Final: true}, nil, "nothing was published. Say in a comment what the agent has to leave alone, and remove the label `needs-human`"},
+		{journal.Verdict{Outcome: journal.OverBudget, Final: true}, nil, "remove the label `needs-human` to spend the same budget once more"},
+		{journal.Verdict{Outcome: journal.OverBudget, Final: true, Reason: because(journal.ReasonDisk, "")}, nil, "room has to be made on machine `box` first"},
+		{journal.Verdict{Outcome: journal.AgentUnavailable}, nil, "nothing; the next sweep continues."},
+		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, nil, "nothing; the next sweep continues."},
+		{journal.Verdict{Outcome: journal.Interrupted}, nil, "nothing; the next sweep continues."},
+		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "closed")}, nil, "nothing; ralph goes on when the issue is reopened."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "lacks label @x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "carries excluded label y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "blocked by 3")}, nil, "nothing; ralph goes on when the issue is free again."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "gone")}, nil, "nothing."},
+		{journal.Verdict{Outcome: journal.Failed, Final: true}, nil, "remove the label `needs-human` to have it tried again from the commits so far."},
+		{journal.Verdict{Outcome: journal.Failed, Final: true, Reason: because(journal.ReasonPublish, "GH013")}, nil, "fix what is in the way; then remove the label `needs-human`"},
+		{journal.Verdict{Outcome: journal.Failed, Final: true}, func(r *journal.Record) { r.FollowUp = "conflict" },
+			"remove the label `needs-human` and put the label `no-human` on again to have it tried again"},
+	} {
+		r := journal.Record{Run: journal.Run{Key: "12", Branch: "ralph/12", Base: "main", Host: "box"}}
+		r.Verdict, r.Settings.Require, r.Settings.Publish, r.Commits = c.verdict, []string{"no-human"}, journal.PublishRequest, 1
+		if c.change != nil {
+			c.change(&r)
+		}
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{NeedsHuman: "needs-human", NeedsInfo: "needs-info", Rounds: true}})
+		_, next, ok := strings.Cut(got, "\nNext: ")
+		if !ok || !strings.HasPrefix(next, c.want) || strings.Count(next, "\n") != 1 {
+			t.Errorf("%s: %q, want %q", c.verdict.Outcome, next, c.want)
+		}
+		if strings.Contains(got, "`ralph ") || strings.Contains(got, "git ") {
+			t.Errorf("%s: a command:\n%s", c.verdict.Outcome, got)
+		}
+		if shown := strings.Contains(got, "ralph/12"); shown != (r.Published != "") && r.Request.URL == "" {
+			t.Errorf("%s: the branch, which is on no remote, is named: %v\n%s", c.verdict.Outcome, shown, got)
+		}
+	}
+}
+
+// What a report says of one run, piece by piece.
+func TestFinalSays(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	check := loop.Check{Command: "make", Duration: time.Second}
+	for name, c := range map[string]struct {
+		change func(*report.Input)
+		want   string
+	}{
+		"commits": {func(in *report.Input) { in.Record.Commits, in.Record.Tip = 1, "0123456789abcdef" }, "1 commit on `main`, tip `0123456789ab`"},
+		"request": {func(in *report.Input) { in.Record.Request = journal.Request{URL: "https://x.example/7"} }, "; review: https://x.example/7"},
+		"draft":   {func(in *report.Input) { in.Record.Request = journal.Request{URL: "https://x.example/7", Draft: true} }, "; draft: https://x.example/7"},
+		"pushed":  {func(in *report.Input) { in.Record.Published = "pushed to origin" }, "; `pushed to origin`"},
+		"WIP":     {func(in *report.Input) { in.Record.WIP = "abcdef0123456789" }, "saved as `abcdef012345` (`refs/ralph/wip/a`)"},
+		"usage": {
+			func(in *report.Input) {
+				in.Record.Facts.Usage = agents.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, CostUSD: 0.5}
+			}, ", 6 tokens in, 4 out, 0.5000 USD",
+		},
+		"model":     {func(in *report.Input) { in.Record.Model = "big" }, "Agent: claude (`big`)"},
+		"restarted": {func(in *report.Input) { in.Record.After, in.Record.AfterOutcome = "r0", journal.Failed }, "started again: run `r0` had ended as failed"},
+		"follow-up": {func(in *report.Input) { in.Record.FollowUp = "conflict" }, ", follow-up: conflict"},
+		"gate":      {func(in *report.Input) { in.Record.Facts.GateRan, in.Record.Facts.Gate = true, []loop.Check{check} }, "Gate, in the agent's worktree:\n\n- `make` passed in 1s\n"},
+		"no gate":   {func(in *report.Input) { in.Record.Facts.GateRan = true }, "Gate: none is configured"},
+		"not verified": {func(in *report.Input) {
+			in.GateOff, in.Record.Facts.GateRan, in.Record.Facts.Gate = true, true, []loop.Check{check}
+		}, "only; it was not verified on a clean checkout"},
+		"verified": {func(in *report.Input) { in.Record.Facts.Verify = &journal.Verification{Checks: []loop.Check{check}} }, "Gate, on a clean checkout of the tip:\n\n- `make` passed"},
+		"gate that hangs": {func(in *report.Input) {
+			in.Record.Facts.GateRan, in.Record.Facts.Gate = true, []loop.Check{{Command: "make", TimedOut: true}}
+		}, "- `make` did not end in time"},
+		"left out": {
+			func(in *report.Input) {
+				in.Issue.Comments = []tracker.Comment{{Author: "eve"}, {Author: "ada", Trusted: true}, {Author: "mallory"}, {Author: "eve"}}
+			}, "comments of people who may not direct ralph (`eve: 2, mallory: 1`)",
+		},
+		"edited":    {func(in *report.Input) { in.Record.Facts.Edited = true }, "The issue has changed since this run began"},
+		"invisible": {func(in *report.Input) { in.Invisible = 3 }, "3 invisible characters were removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := report.Input{
+				Record: journal.Record{
+					Run:   journal.Run{ID: "r1", Key: "a", Branch: "ralph/a", Base: "main", Agent: "claude", Sandbox: "native", Started: at, Attempt: 1},
+					State: journal.State{Verdict: journal.Verdict{Outcome: journal.Succeeded}},
+				},
+				Secrets: redact.New(), Now: at.Add(time.Minute), Steps: report.Steps{Here: true},
+			}
+			if strings.Contains(report.Final(in), c.want) {
+				t.Fatalf("every report says %q", c.want)
+			}
+			c.change(&in)
+			if got := report.Final(in); !strings.Contains(got, c.want) {
+				t.Errorf("lacks %q:\n%s", c.want, got)
+			}
+		})
+	}
+}
+
+// While a run is on its issue says what it is at, since when and where.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r := journal.Record{Run: journal.Run{ID: "r1", Key: "a", Host: "@box", Agent: "claude", Model: "@big", Sandbox: "native", Started: at, Attempt: 2}}
+	r.Settings.Limits.MaxAttempts = 3
+	for want, e := range map[string]journal.Event{
+		"it is being prepared":              {},
+		"the agent is working":              {Kind: journal.EventStage, Stage: journal.StageWork},
+		"the agent is working, iteration 2": {Kind: journal.EventIteration, Iteration: 2},
+		"the commits are being verified":    {Kind: journal.EventStage, Stage: journal.StageVerify},
+		"the commits are being published":   {Kind: journal.EventStage, Stage: journal.StagePublish},
+	} {
+		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}}, e)
+		want = "**ralph: working** since 2026-01-02T03:04:05Z on machine `@ box`: " + want + ".\n\n- Attempt 2 of 3\n" +
+			"- Agent: claude (`@ big`), sandbox: native\n- Run: `r1`\n\nStop it with `ralph stop a`.\n"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A request that has had its runs says so, and what can be done.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	r := journal.Record{Run: journal.Run{Key: "12"}}
+	r.Settings.Require = []string{"no-human"}
+	in := report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{NeedsHuman: "needs-human"}}
+	for reason, why := range map[tracker.FollowUpReason]string{
+		tracker.ChecksFailed: "its required checks still fail", tracker.Conflict: "it still conflicts with its base",
+		tracker.ChangesRequested: "a review still asks for changes", "else": "it still needs work",
+	} {
+		got := report.HandOver(in, tracker.FollowUp{Reason: reason, Request: tracker.RequestRef{URL: "https://x.example/7"}, Feedback: "@hostile"}, 3)
+		want := "**ralph: needs a person**: https://x.example/7 has had 3 follow-up runs, and " + why + ".\n\n" +
+			"Next: finish the request yourself. To have ralph go on with it, remove the label `needs-human` and put the label `no-human` on again. " +
+			"To have it done anew from the base, close the request first.\n"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("hand-over (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// What became of earlier runs is folded, short, and data: the last five.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	in := report.Input{Record: journal.Record{Run: journal.Run{ID: "now", Key: "a"}}, Secrets: redact.New(secret)}
+	add := func(id string, o journal.Outcome, detail string) {
+		in.Earlier = append(in.Earlier, journal.Record{Run: journal.Run{ID: id}, State: journal.State{
+			Commits: 1, Ended: at, Verdict: journal.Verdict{Outcome: o, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: detail}},
+		}})
+	}
+	if strings.Contains(report.Final(in), "<details>") {
+		t.Error("a first run has a history")
+	}
+	for _, id := range []string{"r1", "r2", "r3", "r4"} {
+		add(id, journal.Failed, "")
+	}
+	add("r5", journal.AgentUnavailable, "limit")
+	add("r8", journal.EnvironmentUnavailable, "no image")
+	add("r6", journal.GateFailed, "</details>\n\n# @acme, fixes #1: "+strings.Repeat("x", 1000))
+	add("r7", journal.Succeeded, secret)
+	want := "\n<details><summary>Earlier: 6 runs</summary>\n\n" +
+		"- 2026-01-02T03:04:05Z: failed (1 commit, run `r2`)\n" +
+		"- 2026-01-02T03:04:05Z: failed (1 commit, run `r3`)\n" +
+		"- 2026-01-02T03:04:05Z: failed (1 commit, run `r4`)\n" +
+		"- 2026-01-02T03:04:05Z: gate-failed, `</details> # @ acme, fixes # 1: " + strings.Repeat("x", 111) + "…` (1 commit, run `r6`)\n" +
+		"- 2026-01-02T03:04:05Z: succeeded, `" + redact.Text + "` (1 commit, run `r7`)\n\n</details>\n"
+	for _, got := range []string{report.Final(in), report.Progress(in, journal.Event{})} {
+		_, got, _ = strings.Cut(got, "\n<details>")
+		if diff := cmp.Diff(want, "\n<details>"+got); diff != "" {
+			t.Errorf("history (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Every code is put into words that are not the code itself, and into one line.
+func TestReasonsAndSkips(t *testing.T) {
+	t.Parallel()
+	if got := report.Reason(journal.Reason{}); got != "" {
+		t.Errorf("no reason is %q", got)
+	}
+	for _, c := range []struct {
+		code   journal.ReasonCode
+		detail string
+		want   string
+	}{
+		{journal.ReasonAgentSaid, "which?", "which?"},
+		{journal.ReasonUnchanged, "", "the commits change no file"},
+		{journal.ReasonShutdown, "", "ralph was stopped"},
+		{journal.ReasonAsked, "", "stopped by `ralph stop`"},
+		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
+		{journal.ReasonCrash, "work", "ralph died at stage work"},
+		{journal.ReasonIssue, "gone", "the issue is gone"},
+		{journal.ReasonIssue, "closed", "the issue is closed"},
+		{journal.ReasonIssue, "lacks label x", "the issue lacks label x"},
+		{journal.ReasonIssue, "carries excluded label x", "the issue carries excluded label x"},
+		{journal.ReasonDisk, "d", "d"},
+		{journal.ReasonOpen, "d", "d"},
+		{journal.ReasonLoop, "d", "d"},
+		{journal.ReasonPolicy, "d", "d"},
+		{journal.ReasonConflict, "d", "d"},
+		{journal.ReasonVerify, "make: exit status 2", "the gate does not pass on a clean checkout of the commits: make: exit status 2"},
+		{journal.ReasonRebasedGate, "main: make", "the gate does not pass after the rebase onto main: make"},
+		{journal.ReasonPublish, "d", "publish: d"},
+		{journal.ReasonWorktreeLost, "", "ralph died before it had published, and the worktree is gone; the commits are on the branch"},
+		{journal.ReasonExit, "3", "the command ended with status 3"},
+		{"of-a-later-ralph", "d", "d"},
+	} {
+		if got := report.Reason(journal.Reason{Code: c.code, Detail: c.detail}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.code, got, c.want)
+		}
+	}
+	for _, code := range []journal.SkipCode{
+		journal.SkipUnfit, journal.SkipUnlisted, journal.SkipClaimed, journal.SkipBadClaim, journal.SkipUnreported, journal.SkipHuman, journal.SkipAnswer,
+		journal.SkipLabels, journal.SkipRetry, journal.SkipDone, journal.SkipRecovered, journal.SkipGone, journal.SkipUnapproved, journal.SkipEdited,
+		journal.SkipStopped, journal.SkipBroken,
+	} {
+		s := journal.Skip{Code: code, Detail: "detail", Run: "run-1", Host: "host-1", Outcome: journal.Failed, Attempt: 2, Until: time.Unix(1, 0)}
+		got := report.Skip("key-1", s)
+		if got == "" || strings.Contains(got, "\n") || got == string(code) {
+			t.Errorf("%s: %q", code, got)
+		}
+		if code == journal.SkipClaimed && got != "claimed by run run-1 on host-1" {
+			t.Errorf("claimed: %q", got)
+		}
+	}
+}
+
+// No text of a record for people carries a secret once it is redacted, whatever field it stands in. What is not text of
+// others, such as names and ids, is left out.
+func TestRedactedLeavesNoSecret(t *testing.T) {
+	t.Parallel()
+	r := journaltest.Full()
+	fill(reflect.ValueOf(&r).Elem(), "it is "+secret)
+	clean := report.Redacted(r, redact.New(secret))
+	f := clean.Facts
+	parts := []any{
+		clean.Verdict, clean.Warnings, *f.Open, *f.Publish, f.Verify.Checks, f.Gate, *f.Failure, f.Policy, f.Iterations[0].Failure.Message,
+		f.Message, f.Question, f.NoChange, f.EndDetail, f.StopBy, f.Conflict, clean.Published, clean.Unreported, clean.Unlabelled,
+	}
+	for i, part := range parts {
+		if shown := fmt.Sprintf("%+v", part); strings.Contains(shown, secret) || !strings.Contains(shown, redact.Text) {
+			t.Errorf("part %d: %s", i, shown)
+		}
+	}
+	if !strings.Contains(r.Warnings[0], secret) || !strings.Contains(r.Facts.Open.Text, secret) || !strings.Contains(r.Facts.Gate[0].Tail, secret) {
+		t.Error("the record itself was changed")
+	}
+}
+
+// fill puts a text into every string that it reaches.
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(text)
+		}
+	case reflect.Pointer:
+		if v.IsNil() && v.Type() == reflect.TypeFor[*agents.Failure]() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		if !v.IsNil() {
+			fill(v.Elem(), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), text)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fill(v.Index(i), text)
+		}
+	}
+}
+
+func TestLastBytes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abc", 2, "bc"}, {"a☃b", 3, "b"}, {"", 5, ""}, {"☃", 0, ""}} {
+		if got := report.LastBytes(c.s, c.n); got != c.want {
+			t.Errorf("last %d of %q: %q", c.n, c.s, got)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Request is what the body of a request is written from.
+type Request struct {
+	Input
+	Commits  []worktree.Commit // the agent's, oldest first
+	Template string            // the repository's own, of the base
+}
+
+// RequestKeys are the keys that a request's template may use.
+func RequestKeys() []string {
+	return []string{"issue_key", "issue_id", "issue_title", "issue_url", "branch", "base", "report", "template"}
+}
+
+// RequestBody renders the template of a request.
+func RequestBody(ctx context.Context, template loop.Prompt, in Request) (string, error) {
+	r := in.Record
+	template.Builtin = map[string]string{
+		"issue_key": r.Key, "issue_id": issueID(in.Input), "issue_title": tracker.QuoteLine(in.Issue.Title, line),
+		"issue_url": r.URL, "branch": r.Branch, "base": r.Base, "report": change(in), "template": in.Template,
+	}
+	body, err := template.Render(ctx, nil, nil)
+	return strings.TrimSpace(body) + "\n", err
+}
+
+// change is what a reviewer reads: what was done and why, the commits, the files, the checks, and how it goes on.
+func change(in Request) string {
+	r := Redacted(in.Record, in.Secrets)
+	f, v := r.Facts, r.Verdict
+	var b strings.Builder
+	if v.Outcome != journal.Succeeded {
+		fmt.Fprintf(&b, "This is a draft: %s, %s.\n\n", v.Outcome, tracker.QuoteLine(Reason(v.Reason), line))
+	}
+	edited(&b, f)
+	said(&b, in.Input, f, "What was done and why, in the agent's words:")
+	watch(&b, f.Watch)
+	commits(&b, in)
+	files(&b, in, r.Changed)
+	gate(&b, f, in.GateOff)
+	fmt.Fprintf(&b, "Made by %s in sandbox %s", agent(r), r.Sandbox)
+	if r.Settings.Weaker != "" {
+		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
+	}
+	fmt.Fprintf(&b, ": %s, %s%s; run `%s`.\n\n", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second), spent(f), r.ID)
+	if r.Anew != "" {
+		fmt.Fprintf(&b, "Begun anew from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
+	}
+	remarks(&b, in.Input, r)
+	fmt.Fprintf(&b, "To go on: %s", goOn(in, r))
+	return b.String()
+}
+
+// commits lists the newest commits.
+func commits(b *strings.Builder, in Request) {
+	list := in.Commits
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s on %s:\n\n", title(count(len(list), "commit")), tracker.Code(in.Record.Base))
+	if more := len(list) - filesShown; more > 0 {
+		fmt.Fprintf(b, "- %d earlier\n", more)
+		list = list[more:]
+	}
+	for _, c := range list {
+		fmt.Fprintf(b, "- `%.12s` %s\n", c.SHA, tracker.QuoteLine(in.Secrets.Clean(c.Subject), line))
+	}
+	b.WriteString("\n")
+}
+
+// files lists the changed files with their lines.
+func files(b *strings.Builder, in Request, c journal.Changed) {
+	if c.Files == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s changed, %s added, %s removed", title(count(c.Files, "file")), count(c.Insertions, "line"), count(c.Deletions, "line"))
+	if len(c.List) == 0 {
+		b.WriteString(".\n\n")
+		return
+	}
+	b.WriteString(":\n\n")
+	for i, f := range c.List {
+		if i == filesShown {
+			break
+		}
+		fmt.Fprintf(b, "- %s +%d −%d\n", tracker.QuoteLine(in.Secrets.Clean(f.Path), line), f.Insertions, f.Deletions)
+	}
+	if more := c.Files - min(len(c.List), filesShown); more > 0 {
+		fmt.Fprintf(b, "- and %d more\n", more)
+	}
+	b.WriteString("\n")
+}
+
+// goOn is how a request comes to its end.
+func goOn(in Request, r journal.Record) string {
+	if r.Verdict.Outcome != journal.Succeeded {
+		next := nextThere(in.Steps, r)
+		return "on the issue, " + strings.TrimPrefix(next, "nothing; ")
+	}
+	text := "merge this request if it is right; that closes the issue."
+	text += reviewed(in.Steps)
+	if afresh := pickUp(r, "put the label %s on the issue"); afresh != "" {
+		text += fmt.Sprintf(" To have it done anew from the base, close this request and %s.", afresh)
+	}
+	return text
+}
+
+// title begins a line.
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// RequestTitle is the issue's title as plain text. A title of which nothing can be seen is replaced.
+func RequestTitle(in Input, limit int) string {
+	if title := tracker.Plain(in.Issue.Title, limit); title != "" {
+		return title
+	}
+	return "Issue " + issueID(in)
+}
+
+// issueID is what the tracker calls the issue; after a crash only the key is known for sure.
+func issueID(in Input) string {
+	if in.Issue.ID != "" {
+		return in.Issue.ID
+	}
+	return in.Record.Key
+}

@@ -1,0 +1,117 @@
+// Package review finds work that a person was asked to review and has merged by hand. A sweep of package pool calls it, and
+// so does whatever removes old branches. It changes nothing, and its functions are safe for concurrent use.
+package review
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Backlog is what Merged looks at. All but Keys and PickUp is required.
+type Backlog struct {
+	Repo    *worktree.Repo
+	Tracker tracker.Tracker
+	Store   journal.Store
+	Pool    string // namespace in the store
+	Labels  decide.Labels
+	Claims  func(ctx context.Context) (map[string]worktree.ClaimState, error)
+	Keys    []string // only these issues; empty: all
+	PickUp  string   // the pick-up label: a person has put it on since, to have more done
+}
+
+// Change is what a merge by hand does to an issue.
+func (b Backlog) Change() tracker.Change {
+	return tracker.Change{Close: true, RemoveLabels: []string{b.Labels.InReview, b.Labels.NeedsHuman, b.Labels.NeedsInfo}}
+}
+
+// Closed is the issue as it is once the merged ones are closed.
+func Closed(i tracker.Issue, merged []tracker.Issue) tracker.Issue {
+	is := func(key string) bool {
+		return slices.ContainsFunc(merged, func(m tracker.Issue) bool { return m.Key == key })
+	}
+	i.Open = i.Open && !is(i.Key)
+	i.BlockedBy = slices.Clone(i.BlockedBy)
+	for n, b := range i.BlockedBy {
+		i.BlockedBy[n].Open = b.Open && !is(b.Key)
+	}
+	return i
+}
+
+// Merged lists the open issues in review whose commits a person has merged into the base, by this host's journal. Issues
+// that somebody works are left out.
+func (b Backlog) Merged(ctx context.Context, base worktree.Base) ([]tracker.Issue, error) {
+	left, err := b.candidates(ctx, base)
+	if err != nil || len(left) == 0 {
+		return nil, err
+	}
+	claims, err := b.Claims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	label := b.Labels.InReview
+	list, err := b.Tracker.List(ctx, tracker.Query{Labels: []string{label}, Unworked: []string{label}})
+	if err != nil {
+		return nil, fmt.Errorf("list issues in review: %w", err)
+	}
+	open := slices.DeleteFunc(list.Issues, func(i tracker.Issue) bool {
+		c, l := claims[i.Key], left[i.Key]
+		return l.branch.Tip == "" || !i.Open || !i.HasLabel(label) || i.HasLabel(b.PickUp) || c.Err != nil || !c.Gone && c.Holder.Run != ""
+	})
+	var tips []string
+	for _, i := range open {
+		tips = append(tips, left[i.Key].tip, left[i.Key].branch.Tip)
+	}
+	if len(tips) == 0 {
+		return nil, nil
+	}
+	// Also rebased or squashed. A branch that was only reset to the base, or has got more commits since, is not merged.
+	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, slices.Compact(tips))
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
+	}
+	return slices.DeleteFunc(open, func(i tracker.Issue) bool { return !has[left[i.Key].tip] || !has[left[i.Key].branch.Tip] }), nil
+}
+
+// candidate is work that an issue's last run has left for review.
+type candidate struct {
+	tip    string // where the run left it
+	branch worktree.Branch
+}
+
+// candidates are what a person may have merged, by key. The forge closes the issue of a request; only when the request's own
+// commits are in the base does ralph look after it.
+func (b Backlog) candidates(ctx context.Context, base worktree.Base) (map[string]candidate, error) {
+	if tracker.IsReadOnly(b.Tracker) {
+		return nil, nil
+	}
+	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Kind: journal.KindIssue, Latest: true})
+	if err != nil {
+		return nil, err
+	}
+	runs := map[string]journal.Record{}
+	for _, r := range last {
+		if r.Verdict.Outcome == journal.Succeeded && !r.Merges(r.Verdict) && r.Tip != "" && r.Base == base.Name && (len(b.Keys) == 0 || slices.Contains(b.Keys, r.Key)) {
+			runs[r.Key] = r
+		}
+	}
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	branches, err := b.Repo.Branches(ctx, base)
+	if len(branches) == 0 { // a worktree record that cannot be read hides no branch
+		return nil, err
+	}
+	left := map[string]candidate{}
+	for _, branch := range branches {
+		if r := runs[branch.Key]; r.Tip != "" && (branch.Merged || r.Request.Number == 0) {
+			left[branch.Key] = candidate{r.Tip, branch}
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+)
+
+// needsBaseline reports that setup and gate run on the base before anything of the run does.
+func (x *execution) needsBaseline(ctx context.Context) bool {
+	must := x.run.Settings.Checks
+	return x.run.Kind == journal.KindIssue && x.task.Failed == nil && len(must.Gate) > 0 && must.Clean && !x.passed(ctx)
+}
+
+// passed reports that a person merges the commits of a run that has succeeded, onto the base on which their gate passed, and
+// that nothing else has changed which that result depends on. Only the journal is asked: no sandbox can write to it.
+func (x *execution) passed(ctx context.Context) bool {
+	old := x.task.Again
+	if old == nil || !x.run.Settings.Attended || old.Verdict.Outcome != journal.Succeeded {
+		return false
+	}
+	v := old.Verified
+	return v == journal.Verified{Tip: old.Tip, Base: x.task.Base.Commit, Conditions: x.conditions(ctx), At: v.At} && time.Since(v.At) < workspace.ResultLife
+}
+
+// conditions are what the result of a gate on a commit depends on.
+func (x *execution) conditions(ctx context.Context) string {
+	return x.r.spaces.Conditions(ctx, x.run.Settings.Checks, x.c.Canaries)
+}
+
+// baseline runs setup and gate on the base. A gate that fails there is a fact for the agent. One that cannot run ends the
+// run: every other would meet it.
+func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
+	x.learn() // what the checks print is kept
+	took := false
+	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
+		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
+		Says: func(text string) {
+			took = true
+			x.emit(journal.Event{Kind: journal.EventSweep, Text: text})
+		},
+		Observe: func(e loop.Event) { x.observe(e, journal.PlaceBase) }, Stream: func(name string) (io.WriteCloser, error) { return x.stream("baseline-" + name) },
+		Refused: x.refusal,
+	})
+	if err == nil && took {
+		x.reconcile(ctx)
+	}
+	switch {
+	case x.stopped(ctx):
+		return x.cut(ctx, s, journal.StageBaseline), nil
+	case err != nil:
+		x.result.Unavailable = err
+		if s.Facts.Open = faultOf(err, false); s.Facts.Open.Kind == journal.FaultOther {
+			s.Facts.Open.Kind = journal.FaultBase
+		}
+		return s, nil
+	}
+	s.Facts.Baseline = v
+	x.task.Feedback += feedback.Baseline(v)
+	if !v.Passed() {
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: fmt.Sprintf(
+			"%s fails on %s already; with the commits it has to pass", v.Checks[len(v.Checks)-1].Command, v.Base)})
+	}
+	return s, nil
+}

@@ -1,0 +1,21 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Others wait a day for commits that are on this host only.
+func TestLeftFor(t *testing.T) {
+	t.Parallel()
+	r := &Runner{c: Config{ClaimTTL: time.Minute}}
+	for stage, want := range map[journal.Stage]time.Duration{
+		journal.StageWork: time.Minute, journal.StageVerify: leftTTL, journal.StagePublish: leftTTL, journal.StageReport: time.Minute,
+	} {
+		if got := r.LeftFor(stage); got != want {
+			t.Errorf("stage %s: %s, want %s", stage, got, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+)
+
+// An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
+func TestTalkIsBounded(t *testing.T) {
+	t.Parallel()
+	var c chatter
+	shown, notices := 0, 0
+	for range 3 * chatterLimit {
+		out := journal.Event{}
+		if c.show(&out, loop.Event{Iteration: 1, Agent: &agents.Event{Text: "x"}}) {
+			shown++
+			if out.Source == "notice" {
+				notices++
+			}
+		}
+	}
+	if shown != chatterLimit+1 || notices != 1 {
+		t.Errorf("%d shown, %d notices", shown, notices)
+	}
+	out := journal.Event{}
+	if !c.show(&out, loop.Event{Iteration: 2, Agent: &agents.Event{Text: "x"}}) || out.Text != "x" {
+		t.Error("the next iteration does not start anew")
+	}
+	if c.show(&out, loop.Event{Iteration: 3, Agent: &agents.Event{}}) {
+		t.Error("an event without text is shown")
+	}
+}
+
+// What the agent uses to log in is redacted.
+func TestCredentialsAreRedacted(t *testing.T) {
+	t.Parallel()
+	s := redact.New()
+	x := &execution{c: &Config{
+		Agent: agents.Claude{}, Secrets: s, Network: gateway.Network{User: agents.User{Env: []string{"ANTHROPIC_API_KEY=the-key-of-the-user"}}},
+	}}
+	x.learn()
+	if !s.In("the-key-of-the-user") {
+		t.Error("the agent's own key is not redacted")
+	}
+}
+
+// Every text of others in an event is redacted before anybody sees it.
+func TestEventsAreRedacted(t *testing.T) {
+	t.Parallel()
+	const value = "a-value-to-be-kept"
+	r := &Runner{c: Config{Name: "p", Secrets: redact.New(value)}}
+	check := loop.Check{Command: "echo " + value, Tail: value}
+	e := r.Stamp(journal.Event{
+		Kind: journal.EventGate, Text: value, Title: "t " + value, Reason: &journal.Reason{Detail: value}, Check: &check,
+		Skip: &journal.Skip{Detail: value},
+	})
+	for _, text := range []string{e.Text, e.Title, e.Reason.Detail, e.Check.Command, e.Check.Tail, e.Skip.Detail} {
+		if text != redact.Text {
+			t.Errorf("%q is shown", text)
+		}
+	}
+	if !strings.Contains(check.Tail, value) {
+		t.Error("the caller's check was changed")
+	}
+	if next := r.Stamp(journal.Event{Kind: journal.EventAgent}); e.Seq != 1 || next.Seq != 2 || e.Pool != "p" || e.Time.IsZero() {
+		t.Errorf("%+v, then %+v", e, next)
+	}
+}

@@ -1,0 +1,253 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Pending is what a run that has come to its end has still to tell the tracker. It stands in the claim, so that another
+// clone of the repository can do it for a ralph that dies before it has.
+type Pending struct {
+	Report string         `json:"report,omitempty"` // empty: nothing is said
+	Change tracker.Change `json:"change"`
+}
+
+// report writes the run's last word on the issue. A run that only met an unavailable agent or an outage, or died with
+// ralph before there was any work, says nothing there: the next sweep tries again, and a backlog full of such notes helps
+// nobody. Only what says that the run is on has to go.
+func (x *execution) report(ctx context.Context, s journal.State) (journal.State, error) {
+	x.quiet() // or it could overwrite the last word
+	if x.run.Kind != journal.KindIssue {
+		return s, nil
+	}
+	if !x.mayTell(ctx) {
+		x.retract(ctx, s)
+		return s, nil
+	}
+	if !s.Facts.Done { // else it was looked at before it was published
+		x.reconcile(ctx)
+	}
+	s.Facts.Edited = s.Facts.Edited || x.edited.Load()
+	s, err := x.addressed(ctx, s)
+	if err != nil {
+		return x.told(ctx, s, err)
+	}
+	in := x.input(s)
+	v, body := in.Record.Verdict, ""
+	died := s.Facts.Stop == journal.StopCrash || s.Facts.Open.Away()
+	if s.Commits > 0 || s.WIP != "" || s.Shown || x.shown.Load() || v.Final || !v.Outcome.Unavailable() && (v.Outcome != journal.Interrupted || !died) {
+		body = report.Final(in)
+	}
+	err = x.announce(ctx, in.Record, body)
+	if err == nil && body != "" {
+		err = x.say(ctx, body)
+	}
+	return x.told(ctx, s, err)
+}
+
+// say replaces the issue's report. The caller holds the claim.
+func (x *execution) say(ctx context.Context, body string) error {
+	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Record().Mark, Body: body})
+}
+
+// retract takes back, where this clone has a copy of the issue of its own, that the run is on. Whoever has the claim now
+// reports on another copy, or in a later report.
+func (x *execution) retract(ctx context.Context, s journal.State) {
+	own, ok := tracker.As[tracker.Retracter](x.c.Tracker)
+	if !ok {
+		return
+	}
+	in, change := x.input(s), tracker.Change{}
+	if x.c.Labels.Claimed != "" {
+		change.RemoveLabels = []string{x.c.Labels.Claimed}
+	}
+	err := own.Retract(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Body: report.Final(in)}, change)
+	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		x.log.Warn("lost claim not reported", "error", err)
+	}
+}
+
+// addressed answers the review threads that the run has taken up. Only an outage is worth another try.
+func (x *execution) addressed(ctx context.Context, s journal.State) (journal.State, error) {
+	commander, ok := tracker.As[tracker.Commander](x.c.Tracker)
+	if !ok || len(x.run.Threads) == 0 || s.Tip == x.run.Earlier.Tip || s.Published == "" || s.Verdict.Outcome != journal.Succeeded {
+		return s, nil
+	}
+	err := commander.Addressed(ctx, s.Request.Number, x.run.Threads, s.Tip)
+	if err != nil && !Unreachable(err) {
+		return x.warn(s, err), nil
+	}
+	return s, err
+}
+
+// Explain says how the last run of an issue ended; see report.Explain. last may be an older run of this host, or none.
+func (r *Runner) Explain(last journal.Record, t journal.Tally, holder string) string {
+	return report.Explain(r.input(last), t, holder)
+}
+
+// ended are the issue's runs that have come to their end, for reports.
+func (x *execution) ended(ctx context.Context) []journal.Record {
+	if x.run.Kind != journal.KindIssue {
+		return nil
+	}
+	runs, err := x.c.Store.Find(ctx, journal.Query{Pool: x.run.Pool, Key: x.run.Key, Kind: journal.KindIssue})
+	if err != nil {
+		x.log.Warn("earlier runs not read", "error", err)
+	}
+	return slices.DeleteFunc(runs, func(r journal.Record) bool { return r.ID == x.run.ID || r.Ended.IsZero() })
+}
+
+// waits says on the issue why the remote does not take the commits: somebody may have to change a rule there. Later stages
+// push only claims, and the report has been written by then.
+func (x *execution) waits(ctx context.Context, s journal.State, why error) {
+	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.owned() || x.expired() {
+		return
+	}
+	x.quiet()
+	body := report.Waiting(x.input(s), why)
+	if err := x.say(ctx, body); err != nil {
+		x.log.Warn("refused push not reported", "error", err)
+		return
+	}
+	x.shown.Store(true)
+}
+
+// HandOver gives a request that has had as many runs as it may have to a person: the report says why, then the labels
+// do. runs are those of this host; without any, the reports of other hosts stand. mark is that of the issue's report.
+func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.History, rounds int, mark string) error {
+	if last, ok := runs.Last(); ok {
+		in := r.input(last)
+		in.Earlier = runs
+		text := tracker.Report{Run: last.ID, Mark: mark, Body: report.HandOver(in, f, rounds)}
+		if err := r.c.Tracker.Report(ctx, f.Key, text); err != nil {
+			return err
+		}
+	}
+	return r.c.Tracker.Change(ctx, f.Key, tracker.Change{
+		AddLabels: []string{r.c.Labels.NeedsHuman}, RemoveLabels: []string{r.c.Labels.InReview},
+	})
+}
+
+// label shows the run's end to people.
+func (x *execution) label(ctx context.Context, s journal.State) (journal.State, error) {
+	if x.run.Kind != journal.KindIssue || !x.mayTell(ctx) {
+		return s, nil
+	}
+	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
+	if x.stop.Is(journal.StopSuperseded) { // a person has it since
+		c.RemoveLabels = slices.DeleteFunc(c.RemoveLabels, func(l string) bool { return tracker.SameLabel(l, x.c.Labels.NeedsHuman) })
+	}
+	err := x.c.Tracker.Change(ctx, x.run.Key, c)
+	x.result.Closed = c.Close && err == nil
+	return x.told(ctx, s, err)
+}
+
+// release gives the claim up. A record stays in its place: no machine goes beyond the issue's limits, and another clone,
+// whose backlog does not show it yet, does not work again what is final.
+func (x *execution) release(ctx context.Context, s journal.State) (journal.State, error) {
+	if x.task.Shared || !x.mayTell(ctx) {
+		return s, nil
+	}
+	var err error
+	switch {
+	case x.run.Kind != journal.KindIssue:
+		err = x.claim.Release(ctx)
+	case s.Verdict.Final:
+		err = x.claim.Finish(ctx, x.record(s))
+	default:
+		err = x.claim.End(ctx, x.record(s))
+	}
+	return x.told(ctx, s, err)
+}
+
+// mayTell reports that the claim is ours: outward effects are done only while it is held.
+func (x *execution) mayTell(ctx context.Context) bool {
+	if !x.owned() || x.expired() && !x.fence(ctx) {
+		x.stop.Stop(journal.StopClaimLost, "")
+		return false
+	}
+	return true
+}
+
+// told judges the error of telling people. What may pass is left to the next sweep; what fails again and again is noted,
+// and the run goes on.
+func (x *execution) told(ctx context.Context, s journal.State, err error) (journal.State, error) {
+	switch {
+	case err == nil:
+		s.Tries = 0
+		return s, nil
+	case errors.Is(err, worktree.ErrLost):
+		x.stop.Stop(journal.StopClaimLost, "")
+		return s, nil
+	case x.gone(ctx, err):
+		s.Tries, s.Facts.Gone = 0, true
+		if v := decide.Verdict(s.Facts); v.Outcome == journal.Superseded && s.Verdict.Outcome != journal.Superseded {
+			s.Warnings = note(s.Warnings, fmt.Sprintf("it had been %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
+		}
+		return s, nil
+	}
+	switch {
+	case outage(err) || Unreachable(err) && s.Tries+1 < decide.MaxTries:
+		if !outage(err) {
+			s.Tries++
+		}
+		return s, &deferral{err, true}
+	case x.stop.Is(journal.StopShutdown):
+		return s, &deferral{err: err}
+	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
+		s.Tries++
+		return s, &deferral{err: err}
+	}
+	s = x.warn(s, err)
+	s.Tries = 0
+	switch s.Stage {
+	case journal.StageReport:
+		s.Unreported = err.Error()
+	case journal.StageLabel:
+		s.Unlabelled = err.Error()
+	}
+	return s, nil
+}
+
+// gone reports that there is no issue any more to tell the end to, which no later sweep could do either.
+func (x *execution) gone(ctx context.Context, err error) bool {
+	if x.run.Kind != journal.KindIssue || !errors.Is(err, tracker.ErrNotFound) {
+		return false
+	}
+	_, now := x.c.Tracker.Get(ctx, x.run.Key)
+	return errors.Is(now, tracker.ErrNotFound) // else it is something of the issue that was not found
+}
+
+// announce writes the run's end into the claim before anything of it shows: from here on nobody works the issue again
+// because of this run. Only ends that are final need it: after any other the issue is worked again anyway. Nor do claims
+// that nobody but this repository's journal has to do with.
+func (x *execution) announce(ctx context.Context, r journal.Record, body string) error {
+	if !r.Verdict.Final || x.task.Shared || x.c.Repo.Remote() == "" {
+		return nil
+	}
+	if d := x.claim.Record(); d.Pending != nil && d.Run == r.ID {
+		return nil
+	}
+	pending := Pending{Report: body, Change: decide.Change(x.c.Labels, r)}
+	left, err := json.Marshal(pending)
+	if err != nil {
+		return err
+	}
+	record := x.record(r.State)
+	record.Pending = left
+	return x.claim.SetRecord(ctx, record)
+}
+
+// record is what stays in the claim when the run is over.
+func (x *execution) record(s journal.State) worktree.Record {
+	return RecordOf(journal.Record{Run: x.run, State: s}.Tally().With(TallyOf(x.claim.Record())))
+}

@@ -1,0 +1,282 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// prepare makes the tree and opens the sandbox.
+func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State, error) {
+	if s.Facts.Open != nil || s.Facts.Cut != "" {
+		return s, nil
+	}
+	err := x.task.Failed
+	if err == nil {
+		err = x.open(ctx)
+	}
+	if err == nil {
+		return s, nil
+	}
+	if not, ok := errors.AsType[*policyError](err); ok {
+		s.Facts.Policy = not.findings
+		return s, nil
+	}
+	if x.stopped(ctx) {
+		return x.cut(ctx, s, journal.StagePrepare), nil
+	}
+	// A tree with earlier work may itself be why a sandbox does not open: it must not keep the others from theirs.
+	fresh := false
+	if _, sandbox := errors.AsType[*openError](err); sandbox && !x.r.opened.Load() {
+		fresh = x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit
+	}
+	s.Facts.Open = faultOf(err, fresh)
+	if s.Facts.Open.Away() {
+		x.result.Unavailable = err
+	}
+	return s, nil
+}
+
+// openError is a sandbox that does not open.
+type openError struct{ error }
+
+func (e *openError) Unwrap() error { return e.error }
+
+func (x *execution) open(ctx context.Context) error {
+	var err error
+	x.base = x.task.Base
+	switch {
+	case x.base.Commit == "":
+		x.base, err = x.r.Base(ctx)
+	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
+		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // with what has been merged since the sweep began
+	}
+	if err != nil {
+		return err
+	}
+	x.run.Base = x.base.Name
+	if err := x.place(ctx); err != nil {
+		return err
+	}
+	x.space.WatchDisk(ctx, func(err *disk.TakenError) {
+		x.stop.Stop(journal.StopDisk, err.Error())
+		x.kill(err) // asking would leave it time to write on
+	})
+	if err := x.continues(ctx); err != nil {
+		return err
+	}
+	if x.run.Settings.Attended { // nothing runs here: the commits are checked on a checkout of their own
+		if x.space.Tree.Start() == x.base.Commit {
+			return fmt.Errorf("branch %s has no commit that %s lacks", x.run.Branch, x.base.Name)
+		}
+		return nil
+	}
+	if x.space.Tree != nil && len(x.c.Copy) > 0 {
+		if err := x.space.Tree.CopyIn(ctx, x.c.Copy); err != nil {
+			return err
+		}
+	}
+	if err := x.before(ctx); err != nil {
+		return err
+	}
+	if err := x.space.Open(ctx); err != nil {
+		return &openError{err}
+	}
+	x.r.opened.Store(true)
+	return nil
+}
+
+// policyError is an earlier run's work that may not go on.
+type policyError struct{ findings []string }
+
+func (e *policyError) Error() string { return strings.Join(e.findings, "; ") }
+
+// continues checks the commits that an issue's run begins with: an earlier agent made them, and nothing was published.
+func (x *execution) continues(ctx context.Context) error {
+	tree := x.space.Tree
+	if x.run.Kind != journal.KindIssue || tree == nil || tree.Start() == x.base.Commit {
+		return nil
+	}
+	if related, err := x.c.Repo.Related(ctx, x.base.Commit, tree.Start()); err != nil || !related {
+		return err // what it ends on is looked at once more
+	}
+	findings, err := x.r.policy.Check(ctx, tree, x.base.Commit, tree.Start())
+	if err == nil && len(findings) > 0 {
+		err = &policyError{findings}
+	}
+	return err
+}
+
+// before runs the user's host commands, and brings what they made into the run's tree. In the user's checkout there is no
+// other tree.
+func (x *execution) before(ctx context.Context) error {
+	if x.space.Tree == nil {
+		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
+	}
+	if err := x.makeAgain(ctx); err != nil {
+		return err
+	}
+	return x.made.Into(ctx, x.space.Tree)
+}
+
+func (x *execution) hostCommands() workspace.Before {
+	return workspace.Before{
+		Run: x.run.ID, Key: x.run.Key, Base: x.base, Facts: x.environment(), Interrupt: x.stop.Done, Stream: x.stream,
+	}
+}
+
+// makeAgain runs the host commands unless this process has done so for the run.
+func (x *execution) makeAgain(ctx context.Context) (err error) {
+	if x.made == nil {
+		x.made, err = x.r.spaces.Prepare(ctx, x.hostCommands())
+	}
+	return err
+}
+
+// dropMade removes the checkout of the host commands.
+func (x *execution) dropMade(ctx context.Context) {
+	if err := x.made.Drop(ctx); err != nil {
+		x.log.Warn("checkout of the host commands not removed", "error", err)
+	}
+}
+
+// place makes the worktree, or finds the one that an earlier run on the branch left.
+func (x *execution) place(ctx context.Context) error {
+	if x.task.Head {
+		x.space = x.over(nil)
+		x.space.Start = x.base.Commit
+		return nil
+	}
+	tree, err := x.kept(ctx)
+	if err != nil {
+		return err
+	}
+	if tree == nil {
+		who, err := x.r.identity(ctx)
+		if err != nil {
+			return err
+		}
+		tree, err = x.c.Repo.Add(ctx, worktree.Spec{
+			Run: x.run.ID, Key: x.run.Key, Branch: x.run.Branch, Base: x.base, Fresh: x.run.Scratch || x.run.Fresh, Without: x.run.Without,
+			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who,
+		})
+		if err != nil {
+			return err
+		}
+		if tree.Start() != x.base.Commit {
+			x.run.Without, x.run.Anew = "", ""
+		}
+	}
+	x.space = x.over(tree)
+	return nil
+}
+
+// kept finds the worktree that an earlier run on the same branch left for this one. One of another kind of sandbox is
+// made anew.
+func (x *execution) kept(ctx context.Context) (*worktree.Tree, error) {
+	if !x.run.Keep {
+		return nil, nil
+	}
+	trees, err := x.c.Repo.Trees(ctx)
+	i := slices.IndexFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Branch == x.run.Branch })
+	if i < 0 {
+		return nil, err
+	}
+	t := trees[i]
+	look := t.Imported // an isolated agent's files are looked at inside only
+	if !t.Spec().Private {
+		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
+	}
+	got, err := look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	same := t.Spec().Private == x.r.spaces.Private() && (!t.Layered() || x.r.spaces.Layers() != nil)
+	switch {
+	case got.WIP != "" && !(x.task.Dirty && same):
+		return nil, &DirtyError{Branch: x.run.Branch, Dir: t.Dir()}
+	case !same:
+		return nil, nil
+	}
+	return t, nil
+}
+
+// DirtyError says that a kept worktree has uncommitted changes. It is a worktree.ErrDirty.
+type DirtyError struct{ Branch, Dir string }
+
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("the worktree of %s at %s has uncommitted changes", e.Branch, e.Dir)
+}
+
+// Unwrap is worktree.ErrDirty.
+func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
+
+// over makes the run's workspace over a tree; nil is the user's checkout.
+func (x *execution) over(tree *worktree.Tree) *workspace.Workspace {
+	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
+	w.Ending = x.ending
+	return w
+}
+
+// environment is what every command in the sandbox finds in its environment.
+func (x *execution) environment() []string {
+	out := []string{"RALPH_RUN=" + x.run.ID, "RALPH_BRANCH=" + x.run.Branch}
+	if x.run.Kind != journal.KindIssue {
+		return out
+	}
+	title, _ := tracker.Clean(x.run.Title)
+	return append(out,
+		"RALPH_ISSUE_KEY="+x.run.Key,
+		"RALPH_ISSUE_TITLE="+strings.ReplaceAll(title, "\n", " "),
+		"RALPH_ISSUE_URL="+x.run.URL,
+		"RALPH_BASE="+x.run.Base,
+		fmt.Sprintf("RALPH_ATTEMPT=%d", x.run.Attempt))
+}
+
+// Base is what a run starts from. Where branches go to a remote, the remote's tip of the base counts: a checkout that
+// nobody pulls into would start every run further behind.
+func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
+	base, err := r.c.Repo.Base(ctx, r.c.Base)
+	remote := r.c.Repo.Remote()
+	if err != nil || remote == "" || r.c.Publish == journal.PublishMerge || r.c.Publish == journal.PublishNone {
+		return base, err
+	}
+	branch := strings.TrimPrefix(base.Name, remote+"/")
+	tip, err := r.c.Repo.RemoteBranch(ctx, branch)
+	if err != nil || tip == "" {
+		return base, err
+	}
+	base.Remote = branch
+	newer := r.c.Publish == journal.PublishRequest
+	if !newer {
+		newer, err = r.c.Repo.Contains(ctx, tip, base.Commit)
+	}
+	if newer {
+		base.Commit = tip
+	}
+	return base, err
+}
+
+// faultOf says whether an error of opening concerns every run.
+func faultOf(err error, fresh bool) *journal.Fault {
+	f := &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}
+	if _, ok := errors.AsType[*gateway.AgentError](err); ok {
+		f.Kind = journal.FaultAgent
+	} else if _, ok := errors.AsType[*DirtyError](err); ok {
+		f.Kind = journal.FaultDirty
+	} else if Unreachable(err) {
+		f.Kind = journal.FaultAway
+	} else if fresh {
+		f.Kind = journal.FaultSandbox
+	}
+	return f
+}

@@ -1,0 +1,165 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// publish makes the commits of the run visible, and then removes sandbox and worktree. The commits are safe in every
+// case. From here on the verdict stands.
+func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
+	s, err := x.takeOut(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	x.freeMerges()
+	for _, line := range x.space.Close(ctx, x.run.Keep) {
+		s.Warnings = note(s.Warnings, line)
+	}
+	if x.space != nil && x.space.Tree != nil && (x.run.Keep || x.space.Tree.Unsaved()) {
+		s.Tree = x.space.Dir
+	}
+	return x.dropScratch(ctx, s), nil
+}
+
+// dropScratch removes a scratch branch whose commits are on the base now, or that has none.
+func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.State {
+	if !x.run.Scratch || s.Tree != "" || s.WIP != "" || s.Commits > 0 && x.result.Merged == "" {
+		return s
+	}
+	if err := x.c.Repo.Drop(ctx, x.run.Key, s.Tip); err != nil {
+		return x.warn(s, err)
+	}
+	return s
+}
+
+// takeOut does what Settings.Publish says, once.
+func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State, error) {
+	for try := 0; ; try++ {
+		if s.Published != "" || !x.publishable(s) {
+			return s, nil
+		}
+		out := x.outward(s)
+		if x.killed || out && !x.fence(ctx) || !x.wanted(ctx) {
+			return x.cut(ctx, s, journal.StagePublish), nil
+		}
+		if !out {
+			return s, nil
+		}
+		err := x.out(ctx, &s)
+		switch {
+		case err == nil:
+			s.Tries, s.Facts.Done = 0, true
+			x.save(ctx, s)
+			return s, nil
+		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < x.r.retries:
+			if s, err = x.verify(ctx, s); err != nil { // the base moved: fit it again
+				s.Stage = journal.StageVerify
+				return s, err
+			}
+		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !Unreachable(err):
+			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // the draft could not be shown; that is no other outcome
+		case errors.Is(err, worktree.ErrFiltered):
+			s.Facts.Policy = []string{err.Error()}
+			return s, nil
+		case errors.Is(err, worktree.ErrConflict) || errors.Is(err, worktree.ErrDirty) && x.run.Kind != journal.KindIssue:
+			s.Facts.Conflict = err.Error()
+			return s, nil
+		case x.stop.Is(journal.StopClaimLost) || ctx.Err() != nil:
+			return x.cut(ctx, s, journal.StagePublish), nil //nolint:nilerr // the cut is the fact, whatever failed with it
+		default:
+			return x.fault(s, err)
+		}
+	}
+}
+
+// wanted looks at the issue once more before anything is published for it.
+func (x *execution) wanted(ctx context.Context) bool {
+	x.reconcile(ctx)
+	return !x.stop.Is(journal.StopSuperseded)
+}
+
+func (x *execution) out(ctx context.Context, s *journal.State) error {
+	switch x.run.Settings.Publish {
+	case journal.PublishMerge:
+		return x.merge(ctx, s)
+	case journal.PublishRequest:
+		return x.request(ctx, s)
+	}
+	did, err := publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip)
+	s.Published = did
+	return err
+}
+
+// merge moves the base branch to the verified tip.
+func (x *execution) merge(ctx context.Context, s *journal.State) error {
+	title, _ := tracker.Clean(x.run.Title)
+	message := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", x.run.Branch, title), ": ")
+	into, err := x.c.Repo.Merge(ctx, x.base, s.Tip, message)
+	if err != nil {
+		return err
+	}
+	x.result.Merged = into
+	s.Published = fmt.Sprintf("merged into %s as %.12s", x.base.Name, into)
+	return nil
+}
+
+// request pushes the branch and opens the pull or merge request for it, or updates the one that is open.
+func (x *execution) request(ctx context.Context, s *journal.State) error {
+	if _, err := publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip); err != nil {
+		return err
+	}
+	in := x.input(*s)
+	own, err := publish.Template(ctx, x.c.Repo.Git(), x.base.Commit, x.c.Tracker.Name())
+	if err != nil {
+		return err
+	}
+	body, err := report.RequestBody(ctx, x.c.Requests.Body, report.Request{Input: in, Commits: x.space.Last.Commits, Template: own})
+	if err != nil {
+		return err
+	}
+	s.Request, err = x.c.Requests.Open(ctx, x.c.Tracker, publish.Request{
+		Key: x.run.Key, Head: x.run.Branch, Base: x.base.Name, Remote: x.c.Repo.Remote(),
+		Title: report.RequestTitle(in, publish.TitleLimit), Body: body, Draft: in.Record.Verdict.Outcome != journal.Succeeded,
+	})
+	if err != nil {
+		return err
+	}
+	s.Published = "request " + s.Request.URL
+	if s.Request.Draft {
+		s.Published = "draft " + s.Published
+	}
+	return nil
+}
+
+// input is what the run's reports are written from.
+func (x *execution) input(s journal.State) report.Input {
+	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
+	s.Verdict = decide.Verdict(s.Facts)
+	in := x.r.input(journal.Record{Run: x.run, State: s})
+	in.Earlier, in.Issue, in.Invisible = x.earlier, x.task.Issue, x.invisible
+	return in
+}
+
+// input is what all reports are written from.
+func (r *Runner) input(rec journal.Record) report.Input {
+	_, forge := tracker.As[tracker.Requester](r.c.Tracker)
+	_, commands := tracker.As[tracker.Commander](r.c.Tracker)
+	return report.Input{
+		Record: rec, Signals: append([]string{loop.DefaultSignal}, r.c.Signals...), GateOff: !rec.Settings.Checks.Clean, Secrets: r.c.Secrets, Now: time.Now(),
+		Steps: report.Steps{
+			Here: !forge, NeedsHuman: r.c.Labels.NeedsHuman, NeedsInfo: r.c.Labels.NeedsInfo, Rounds: r.c.Requests.MaxRounds > 0, Commands: commands,
+		},
+	}
+}

@@ -1,0 +1,397 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/checks"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Runner does runs. Make one with New. It is safe for concurrent use.
+type Runner struct {
+	c       Config
+	host    string
+	process string // start token of this process
+	policy  publish.Policy
+	opened  atomic.Bool // a sandbox has opened, so that a failure to open one concerns its own run
+	seq     atomic.Uint64
+	retries int // merges that a moving base may cost
+
+	spaces    *workspace.Config
+	baselines *workspace.Baselines
+	watcher   *checks.Watcher
+}
+
+// New checks the configuration and makes a Runner. It starts nothing.
+func New(c Config) (*Runner, error) {
+	if err := c.Missing(); err != nil {
+		return nil, err
+	}
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	process, err := proc.Started(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	spaces := &workspace.Config{
+		Repo: c.Repo, Agent: c.Agent, Options: c.Options, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
+		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
+	}
+	if c.Homes > 0 && c.Sandboxes.Capabilities().Home {
+		keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
+		spaces.Homes = &workspace.Homes{
+			Dir: filepath.Join(c.StateDir, "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
+			For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
+		}
+	}
+	return &Runner{
+		c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
+		watcher: &checks.Watcher{Spaces: spaces},
+		policy:  publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+	}, nil
+}
+
+// Config is the configuration with its defaults filled in.
+func (r *Runner) Config() Config { return r.c }
+
+// Task is one run to do. Record is required.
+type Task struct {
+	Record journal.Record
+	Resume bool            // the run was begun before; it continues at its stage
+	Claim  *worktree.Claim // nil for a run whose claim was lost
+	// Shared says that the claim belongs to another run, which goes on with it afterwards.
+	Shared bool
+
+	Issue    tracker.Issue     // KindIssue: the frozen snapshot
+	Follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
+	Feedback string            // what the first iteration is told of an earlier run
+	Again    *journal.Record   // an earlier run whose commits wait to be published; nil: none
+	Unfit    func(tracker.Issue) string
+	Edited   func(tracker.Issue) bool // the issue is not what the run works from any more; nil: it cannot be told
+	Base     worktree.Base            // pinned; the zero Base means that of the configuration
+	Failed   error                    // why the run cannot begin: it ends with this; nil: nothing is wrong
+
+	// For prompts and commands.
+	Head           bool // work in the user's checkout
+	SignalOptional bool // one iteration that ends well is enough
+	Dirty          bool // work on in a kept worktree with uncommitted changes
+	Output         *loop.Output
+	Command        *Command
+	Observe        func(loop.Event) // every event of the loop
+	Stream         func(name string) (io.WriteCloser, error)
+
+	// Soft asks the run to end, like the context of a service that shuts down.
+	Soft context.Context //nolint:containedctx // the second of two contexts; see Runner.Do
+}
+
+// Command is what a run of KindCommand runs.
+type Command struct {
+	Argv           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Grace          time.Duration // between asking the command to end and killing it
+}
+
+// Result is what became of a run.
+type Result struct {
+	Record journal.Record
+	Closed bool // the issue is closed now
+	// Unavailable says why nothing more can be worked for now: agent, sandbox, tracker or remote; nil if nothing is wrong.
+	Unavailable error
+	// Deferred says why the run's end is left to the next sweep; nil when it has ended.
+	Deferred error
+
+	Commits []worktree.Commit // the agent's, oldest first
+	Merged  string            // the commit that the base was moved to
+	Output  *loop.OutputValue
+}
+
+// NewRecord makes the record of a new run. Its id sorts by time, also within a second, and is unique on every machine.
+func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
+	now := time.Now()
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	id := fmt.Sprintf("%s-%04x%x", now.UTC().Format("20060102-150405"), now.Nanosecond()>>14, b)
+	rec := journal.Record{
+		Run: journal.Run{
+			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,
+			Model: r.c.Options.Model, Sandbox: r.c.Sandboxes.Name(), Started: now,
+			Dir: r.Folder(key, id),
+			Settings: journal.Settings{
+				Publish: r.c.Publish, Weaker: r.c.Sandboxes.Capabilities().Weakness(), Limits: r.c.Retry,
+				Checks: r.checks(),
+			},
+		},
+		State: journal.State{Stage: journal.StageClaim, PID: os.Getpid(), Process: r.process},
+	}
+	if r.c.Agent != nil {
+		rec.Agent = r.c.Agent.Name()
+	}
+	return rec
+}
+
+// checks are what a run that starts now has to pass.
+func (r *Runner) checks() journal.Checks {
+	return journal.Checks{
+		Gate: r.c.Gate, Clean: r.c.GateOn == GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
+	}
+}
+
+// Spaces opens and ends what a run needs around its tree.
+func (r *Runner) Spaces() *workspace.Config { return r.spaces }
+
+// Folder is the folder of a run.
+func (r *Runner) Folder(key, id string) string { return filepath.Join(r.c.StateDir, "runs", key, id) }
+
+// Host is the name of this machine in records.
+func (r *Runner) Host() string { return r.host }
+
+// Place tells this state folder from the others of the host.
+func (r *Runner) Place() string {
+	sum := sha256.Sum256([]byte(r.c.StateDir))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Dead reports that no process works on the run: it was left for a later sweep, or its process on this host is gone.
+func (r *Runner) Dead(rec journal.Record) bool {
+	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
+}
+
+// Do takes the run to its end, from the stage that its record stands at. Ending ctx ends everything at once; the commits
+// are still imported. Ending task.Soft asks the agent to end. The record says what happened: whatever goes wrong with a
+// run is a fact of it.
+func (r *Runner) Do(ctx context.Context, task Task) Result {
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x := &execution{
+		r: r, c: &r.c, task: task, run: task.Record.Run, kill: cancel, stop: halt.New(), claim: task.Claim,
+		log: r.c.Log.With("run", task.Record.ID, "issue", task.Record.Key), news: make(chan struct{}, 1),
+	}
+	x.at.Store(&journal.Event{})
+	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
+	if task.Soft != nil {
+		x.ending.Soon = task.Soft.Done()
+		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(halt.Of(context.Cause(task.Soft))) })()
+	}
+	if task.Claim == nil {
+		x.stop.Stop(journal.StopClaimLost, "")
+	}
+	state := task.Record.State
+	var err error
+	if x.folder, err = journal.OpenFolder(task.Record.Dir); err != nil {
+		x.result.Record = journal.Record{Run: x.run, State: x.later(run, state, err)}
+		return x.result
+	}
+	x.earlier = x.ended(run)
+	watching := x.watch(run)
+	state = x.pipeline(run, state)
+	cancel(nil)
+	<-watching
+	if err := x.folder.Close(); err != nil {
+		x.log.Warn("event log not closed", "error", err)
+	}
+	x.result.Record = journal.Record{Run: x.run, State: state}
+	return x.result
+}
+
+// execution is one run in progress. It belongs to one goroutine; only stop, kill, folder and emit are used by others.
+type execution struct {
+	r      *Runner
+	c      *Config
+	task   Task
+	run    journal.Run
+	claim  *worktree.Claim
+	stop   *halt.Switch
+	kill   context.CancelCauseFunc
+	folder *journal.Folder
+	quiet  func() // ends the report of progress; nothing of it is under way afterwards
+	log    *slog.Logger
+
+	earlier []journal.Record              // runs of the issue that have ended
+	at      atomic.Pointer[journal.Event] // the latest about a stage or an iteration
+	news    chan struct{}                 // at has changed
+	shown   atomic.Bool                   // the issue says that the run is on
+	edited  atomic.Bool                   // the issue is not what the run works from any more
+
+	base      worktree.Base
+	moved     bool  // base is newer than the one that this process began with; for the words of reports
+	cause     error // why ctx ended, once killed is set
+	asked     bool  // the agent was asked to reword its messages
+	killed    bool  // only what brings the work home is still to be done
+	space     *workspace.Workspace
+	ending    workspace.Ending
+	made      *workspace.Made // by the user's host commands
+	unmerge   func()          // frees the lock on merges; nil: it is not held
+	invisible int             // characters removed from the issue's text
+	chatter   chatter
+	result    Result
+}
+
+// stage is a function from one state to the next. An error defers the run to the next sweep, at this stage.
+type stage struct {
+	name journal.Stage
+	do   func(*execution, context.Context, journal.State) (journal.State, error)
+}
+
+func stages() []stage {
+	return []stage{
+		{journal.StageBaseline, (*execution).baseline},
+		{journal.StagePrepare, (*execution).prepare},
+		{journal.StageWork, (*execution).work},
+		{journal.StageVerify, (*execution).verify},
+		{journal.StagePublish, (*execution).publish},
+		{journal.StageReport, (*execution).report},
+		{journal.StageLabel, (*execution).label},
+		{journal.StageRelease, (*execution).release},
+	}
+}
+
+// pipeline takes the state through the stages that are still to come.
+func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
+	defer x.freeMerges()
+	defer func() { x.space.Forget() }()
+	defer x.dropMade(ctx)
+	s, from := x.resume(ctx, s)
+	bounded := func() {}
+	defer func() { bounded() }()
+	for _, stage := range stages() {
+		if stage.name.Before(from) {
+			continue
+		}
+		if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
+			x.emit(journal.Event{Kind: journal.EventStarted, Branch: x.run.Branch})
+		}
+		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
+			// Killed, or the claim is lost: what is left is to bring the work home.
+			bounded()
+			x.killed = true
+			x.cause = context.Cause(ctx)
+			ctx, bounded = workspace.Hurried(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
+		}
+		s.Stage = stage.name
+		x.save(ctx, s)
+		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name})
+		next, err := stage.do(x, ctx, s)
+		next.Facts.At = time.Now()
+		if !stage.name.Before(journal.StageVerify) { // until then a run that is on has none
+			next.Verdict = decide.Verdict(next.Facts)
+		}
+		if err != nil {
+			if next.Stage == journal.StageVerify { // it may still fail
+				next.Verdict = journal.Verdict{}
+			}
+			return x.later(ctx, next, err)
+		}
+		s = next
+	}
+	return x.end(ctx, s)
+}
+
+// resume says at which stage the run goes on. A run that died while it worked is cut there; its work is imported.
+func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
+	if !x.task.Resume {
+		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
+		s.Facts.Files = x.run.Settings.Checks.Files
+		if x.needsBaseline(ctx) {
+			return s, journal.StageBaseline
+		}
+		return s, journal.StagePrepare
+	}
+	s.PID, s.Process = os.Getpid(), x.r.process
+	if err := x.reattach(ctx); err != nil {
+		s.Warnings = note(s.Warnings, err.Error())
+	}
+	switch {
+	case s.Stage.Before(journal.StageVerify):
+		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
+		return s, journal.StageVerify
+	case s.Stage == journal.StagePublish && s.Published == "":
+		return s, journal.StageVerify // the base may have moved, and the merge lock is free
+	}
+	return s, s.Stage
+}
+
+// reattach finds the tree that the run left.
+func (x *execution) reattach(ctx context.Context) error {
+	trees, err := x.c.Repo.Trees(ctx)
+	for _, t := range trees { // one that cannot be read does not hide the others
+		if t.Spec().Run == x.run.ID {
+			x.base = t.Spec().Base
+			x.space = x.over(t)
+			return nil
+		}
+	}
+	return err
+}
+
+// save stores the state, without secrets. The run goes on when that fails: what it does outside is fenced by the claim.
+func (x *execution) save(ctx context.Context, s journal.State) {
+	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
+	rec := report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets)
+	if err := x.c.Store.Save(context.WithoutCancel(ctx), rec); err != nil {
+		x.log.Error("journal not written", "error", err)
+	}
+}
+
+// cut notes that the stage was cut short, and why.
+func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
+	s.Facts.Cut = at
+	cause := x.stop.Cause()
+	if cause == nil {
+		cause = cmp.Or(x.cause, context.Cause(ctx))
+	}
+	s.Facts.Stop, s.Facts.StopBy = halt.Of(cause)
+	return s
+}
+
+// stopped reports that somebody wants the run to end.
+func (x *execution) stopped(ctx context.Context) bool {
+	return x.stop.Cause() != nil || ctx.Err() != nil
+}
+
+// end marks the run as over.
+func (x *execution) end(ctx context.Context, s journal.State) journal.State {
+	s.Stage, s.Ended = journal.StageEnd, time.Now()
+	x.save(ctx, s)
+	usage, reason := s.Facts.Usage, s.Verdict.Reason
+	x.emit(journal.Event{
+		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
+		Usage: &usage, Elapsed: s.Ended.Sub(x.run.Started).Seconds(),
+	})
+	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
+		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
+	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
+		x.log.Warn("old runs not pruned", "error", err)
+	}
+	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() {
+		x.result.Unavailable = &UnavailableError{Agent: x.run.Agent, Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt}
+	}
+	return s
+}

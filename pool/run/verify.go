@@ -1,0 +1,400 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/checks"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// publishable reports whether there are commits that publishing would take out of the worktree's own branch, or tell a
+// person to merge.
+func (x *execution) publishable(s journal.State) bool {
+	switch decide.Verdict(s.Facts).Outcome {
+	case journal.Succeeded:
+		return s.Commits > 0
+	case journal.GateFailed:
+		return s.Commits > 0 && x.outward(s)
+	}
+	return false
+}
+
+// outward reports whether publishing takes the commits out of the worktree's own branch.
+func (x *execution) outward(s journal.State) bool {
+	switch x.run.Settings.Publish {
+	case journal.PublishMerge: // where nobody looks, checks that have changed are left to a person
+		return x.run.Merges(decide.Verdict(s.Facts))
+	case journal.PublishBranch, journal.PublishRequest:
+		return x.c.Repo.Remote() != ""
+	}
+	return false
+}
+
+// verify makes sure of exactly the commits that would be published: they are imported, fit the base, keep to the policy,
+// and pass the gate on a clean checkout.
+func (x *execution) verify(ctx context.Context, s journal.State) (journal.State, error) {
+	if x.space == nil && s.Facts.Open == nil {
+		return x.verifyLost(ctx, s)
+	}
+	s, err := x.settle(ctx, s)
+	if err != nil || s.Facts.Cut != "" || !x.publishable(s) {
+		return s, err
+	}
+	if x.killed {
+		return x.cut(ctx, s, journal.StageVerify), nil
+	}
+	s, err = x.fit(ctx, s)
+	switch {
+	case err == nil:
+		return x.count(ctx, s), nil
+	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue:
+		return s, &deferral{err: err} // the agent has done its work: the next sweep needs none
+	case x.stopped(ctx):
+		return x.cut(ctx, s, journal.StageVerify), nil
+	}
+	return x.fault(s, err)
+}
+
+// count notes what the commits change, for reports.
+func (x *execution) count(ctx context.Context, s journal.State) journal.State {
+	if x.c.Count == nil {
+		return s
+	}
+	changed, err := x.c.Count(ctx, x.base.Commit, s.Tip)
+	if err != nil {
+		x.log.Debug("changes not counted", "error", err)
+		return s
+	}
+	s.Changed = changed
+	return s
+}
+
+// verifyLost looks at the commits of a run that died after its work, and whose worktree is gone.
+func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.State, error) {
+	if s.Facts.Cut != "" || !x.publishable(s) {
+		return s, nil
+	}
+	base, err := x.c.Repo.Base(ctx, x.run.Base)
+	if err != nil {
+		return x.fault(s, err)
+	}
+	if x.run.Settings.Publish == journal.PublishMerge {
+		merged, err := x.c.Repo.Contains(ctx, base.Commit, s.Tip)
+		if err != nil {
+			return x.fault(s, err)
+		}
+		if merged { // it died between the merge and storing that
+			s.Published, s.Facts.Done = "merged into "+base.Name, true
+			return s, nil
+		}
+	}
+	if x.outward(s) || x.unverified(s) {
+		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
+		return s, nil
+	}
+	x.learn()
+	s.Facts.Policy, err = x.r.policy.CheckFrom(ctx, []string{base.Commit}, s.Tip)
+	if err == nil {
+		s, err = x.readChecks(ctx, s, base)
+	}
+	if err != nil {
+		return x.fault(s, err)
+	}
+	return s, nil
+}
+
+// readChecks looks at what the commits did to their checks where no clean checkout shows it.
+func (x *execution) readChecks(ctx context.Context, s journal.State, base worktree.Base) (journal.State, error) {
+	c := x.run.Settings.Checks
+	if len(c.Gate) == 0 || c.Clean || s.Verified.Tip == s.Tip {
+		return s, nil
+	}
+	var err error
+	s.Facts.Watch, err = x.r.watcher.Read(ctx, base.Commit, s.Tip, c)
+	return s, err
+}
+
+// settle imports what is left and closes the agent's sandbox: from here on nothing changes the work any more.
+func (x *execution) settle(ctx context.Context, s journal.State) (journal.State, error) {
+	w := x.space
+	if w == nil {
+		return s, nil
+	}
+	crashed := s.Facts.Stop == journal.StopCrash
+	if w.Tree == nil || w.Tree.Unsaved() || crashed {
+		if err := w.Take(ctx); err != nil {
+			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, err))
+		}
+	}
+	for _, line := range w.Shut(ctx) {
+		s.Warnings = note(s.Warnings, line)
+	}
+	if w.Last.Tip == "" && w.Tree != nil { // nothing was imported by this process
+		got, err := w.Tree.Imported(ctx)
+		if err != nil {
+			return x.fault(s, err)
+		}
+		w.Last = got
+	}
+	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
+	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
+		var err error
+		s.Facts.Unchanged, err = x.c.Repo.Git().Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", x.base.Commit+"..."+s.Tip, "--")
+		if err != nil && !git.Failed(err) { // git has no answer for unrelated histories
+			return x.fault(s, err)
+		}
+	}
+	if links := w.Last.Gitlinks; len(links) > 0 {
+		s.Warnings = note(s.Warnings, strings.Join(links, ", ")+" is a nested repository, so its files are in no commit")
+	}
+	if others := w.Last.Others; len(others) > 0 {
+		s.Warnings = note(s.Warnings, "commits of other branches, tags or stashes are saved; look with: git log "+strings.Join(others, " "))
+	}
+	x.result.Commits = w.Last.Commits
+	return s, nil
+}
+
+// fault is an error of verifying or publishing: it may pass, in a later sweep, and it is a fact when it has happened too
+// often.
+func (x *execution) fault(s journal.State, err error) (journal.State, error) {
+	away := outage(err)
+	switch {
+	case away || x.stop.Is(journal.StopShutdown): // waiting costs no try
+		return s, &deferral{err, away}
+	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
+		s.Tries++
+		return s, &deferral{err, Unreachable(err)}
+	}
+	s.Tries = decide.MaxTries
+	s.Facts.Publish, s.Facts.Tries = &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}, s.Tries
+	return s, nil
+}
+
+// fit brings the commits onto the base and through policy and gate.
+func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, error) {
+	if x.space.Tree == nil {
+		return s, nil // the user's own branch
+	}
+	switch related, err := x.c.Repo.Related(ctx, x.base.Commit, s.Tip); {
+	case err != nil:
+		return s, err
+	case !related:
+		s.Facts.Conflict = "the commits have no history in common with " + x.base.Name
+		return s, nil
+	}
+	s, err := x.readChecks(ctx, s, x.base)
+	if err != nil {
+		return s, err
+	}
+	if x.run.Settings.Publish == journal.PublishMerge && decide.Verdict(s.Facts).Outcome == journal.Succeeded {
+		moved, err := x.rebase(ctx, s)
+		if err != nil || moved.Facts.Conflict != "" {
+			return moved, err
+		}
+		s = moved
+	}
+	if s, err = x.finish(ctx, s); err != nil {
+		return s, err
+	}
+	agent := ""
+	if x.c.Agent != nil {
+		agent = x.c.Agent.Describe().Mail
+	}
+	who := x.space.Tree.Spec().Identity
+	if s.Warnings, err = publish.NameOthers(ctx, x.c.Repo, who, agent, x.base.Commit, s.Tip, s.Warnings); err != nil {
+		return s, err
+	}
+	x.learn()
+	if s.Facts.Policy, err = x.r.policy.Check(ctx, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
+		return s, err
+	}
+	if decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+		return s, nil // a draft shows what failed
+	}
+	return x.check(ctx, s)
+}
+
+// finish puts the commits into the name and form in which they are published. Whatever checks them comes after it.
+func (x *execution) finish(ctx context.Context, s journal.State) (journal.State, error) {
+	acting := len(x.space.Last.Acting) > 0 && x.outward(s)
+	if !acting && x.space.Tree.Spec().Identity.IsZero() {
+		return s, nil
+	}
+	got, err := x.space.Tree.Finish(ctx, acting)
+	if err != nil || got.Tip == s.Tip {
+		return s, err
+	}
+	if acting {
+		s = x.warn(s, errors.New("the messages of some commits would have acted on the forge; they were rewritten"))
+	}
+	if s.Facts.Tip == s.Tip {
+		s.Facts.Tip = got.Tip // the same files
+	}
+	s.Tip, x.space.Last = got.Tip, got
+	return s, nil
+}
+
+// rebase takes the lock on merges, and brings the commits onto what the base is by now. The lock is held until the run
+// is published: another merge may take as long as a gate.
+func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
+	if err := x.lockMerges(ctx); err != nil {
+		return s, err
+	}
+	base, err := x.c.Repo.Base(ctx, x.base.Ref)
+	if err != nil {
+		return s, err
+	}
+	over, err := x.c.Repo.Contains(ctx, s.Tip, x.base.Commit)
+	if err != nil || over && base.Commit == x.base.Commit {
+		return s, err
+	}
+	tip, err := x.space.Tree.Rebase(ctx, base)
+	if errors.Is(err, worktree.ErrConflict) {
+		s.Facts.Conflict = err.Error()
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	x.base, x.moved, s.Tip = base, true, tip
+	if s.Verified.Tip != tip || s.Verified.Base != base.Commit {
+		s.Facts.Verify, s.Facts.Watch = nil, nil
+	}
+	return s, nil
+}
+
+func (x *execution) lockMerges(ctx context.Context) error {
+	if x.unmerge != nil {
+		return nil
+	}
+	waiting, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	go func() {
+		select {
+		case <-x.stop.Done:
+			enough(x.stop.Cause())
+		case <-waiting.Done():
+		}
+	}()
+	unlock, err := x.c.Repo.LockMerges(waiting)
+	x.unmerge = unlock
+	return err
+}
+
+func (x *execution) freeMerges() {
+	if x.unmerge != nil {
+		x.unmerge()
+		x.unmerge = nil
+	}
+}
+
+// unverified reports that the gate has to pass on a clean checkout of the tip, and has not. Commits that the agent's
+// worktree never held, such as rebased ones, have passed no gate there.
+func (x *execution) unverified(s journal.State) bool {
+	c := x.run.Settings.Checks
+	return len(c.Gate) > 0 && (c.Clean || s.Tip != s.Facts.Tip) && s.Verified.Tip != s.Tip
+}
+
+// check runs the gate on exactly the tip. Each fact is stored before it is used.
+func (x *execution) check(ctx context.Context, s journal.State) (journal.State, error) {
+	if s.Verified.Base != x.base.Commit {
+		s.Verified = journal.Verified{}
+	}
+	if !x.unverified(s) {
+		if v := s.Verified; v.Tip == s.Tip && v.At.Before(x.run.Started) {
+			at := v.At.Local().Format(time.DateTime)
+			x.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("the gate passed on %.12s at %s and is not run again", v.Tip, at)})
+		}
+		return s, nil
+	}
+	want := journal.Verified{Tip: s.Tip, Base: x.base.Commit, Conditions: x.conditions(ctx)}
+	s.Verified = journal.Verified{}
+	x.save(ctx, s)
+	got, watch, err := x.gateOn(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	s.Facts.Verify = &journal.Verification{Tip: s.Tip, Base: x.base.Name, Checks: got.Checks, Setup: got.Setup, Rebase: x.moved}
+	s.Facts.Watch = watch
+	if s.Facts.Verify.Passed() {
+		want.At = time.Now()
+		s.Verified = want
+	}
+	x.save(ctx, s)
+	return s, nil
+}
+
+// verifyWork runs the gate on a clean checkout while the agent can still commit what it forgot to commit. A sandbox that
+// does not open now is left to the stage that comes after the loop.
+func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
+	if x.space.Tree == nil || !x.run.Settings.Checks.Clean {
+		return nil
+	}
+	if v := s.Facts.Verify; v == nil || v.Tip != s.Tip {
+		next, err := x.check(ctx, *s)
+		if err != nil {
+			x.log.Warn("work not verified yet", "error", err)
+			return nil
+		}
+		*s = next
+	}
+	v := s.Facts.Verify
+	if v == nil {
+		return nil
+	}
+	text := feedback.Checks(*s, x.run.Settings.Checks.Files, x.base.Name)
+	if !v.Passed() {
+		text = feedback.Checkout(v.Checks, x.uncommitted(ctx, s.Tip))
+	}
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}
+
+// uncommitted lists files that the agent changed and did not commit, the first 20.
+func (x *execution) uncommitted(ctx context.Context, tip string) []string {
+	wip := x.space.Last.WIP
+	if wip == "" {
+		return nil
+	}
+	changes, err := x.c.Repo.Changes(ctx, []string{tip}, wip, func(string, []byte) {})
+	if err != nil {
+		x.log.Debug("uncommitted changes not listed", "error", err)
+	}
+	if len(changes.Paths) > 20 {
+		return append(changes.Paths[:20:20], "…")
+	}
+	return changes.Paths
+}
+
+// gateOn runs setup and gate on a clean checkout of the tip, and looks at what the commits did to the checks.
+func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
+	if err := x.makeAgain(ctx); err != nil {
+		return workspace.Checked{}, nil, err
+	}
+	must, base := x.run.Settings.Checks, x.base
+	base.Commit = s.Tip
+	look := checks.Look{
+		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries,
+		Checkout: workspace.Checkout{
+			Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: must, Made: x.made, Facts: x.environment(),
+			Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
+		},
+	}
+	if before := s.Facts.Baseline; before != nil && before.Passed() {
+		look.Green = before.Tip
+	}
+	return x.r.watcher.Check(ctx, look)
+}

@@ -1,0 +1,170 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// stopPoll is how often a run looks whether a person has asked it to stop.
+const stopPoll = 500 * time.Millisecond
+
+// watch looks after a run while it is on, until ctx ends: it renews the claim, looks whether the issue still qualifies,
+// and whether somebody asked to stop. The channel closes when nothing of it runs any more.
+func (x *execution) watch(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	if x.claim != nil {
+		watching.Go(func() {
+			if x.untilLost(ctx) {
+				x.stop.Stop(journal.StopClaimLost, "")
+				x.kill(halt.Error(journal.StopClaimLost, ""))
+			}
+		})
+	}
+	watching.Go(func() { x.look(ctx) })
+	waiting, quiet := context.WithCancelCause(ctx)
+	reported, about := make(chan struct{}), x.input(journal.State{})
+	watching.Go(func() {
+		defer close(reported)
+		x.reportProgress(ctx, waiting, about)
+	})
+	x.quiet = func() {
+		quiet(nil)
+		<-reported
+	}
+	go func() {
+		defer close(done)
+		watching.Wait()
+	}()
+	return done
+}
+
+// look looks at the issue and for requests to stop.
+func (x *execution) look(ctx context.Context) {
+	reconcile := time.NewTicker(x.c.Reconcile)
+	defer reconcile.Stop()
+	asked := time.NewTicker(stopPoll)
+	defer asked.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reconcile.C:
+			x.reconcile(ctx)
+		case <-asked.C:
+			if x.folder.StopRequested() {
+				x.stop.Stop(journal.StopAsked, "")
+			}
+		}
+	}
+}
+
+// reportProgress says on the issue of a run that lasts what it is at, until waiting ends. It says so again when that has
+// changed, each time after the same wait.
+func (x *execution) reportProgress(ctx, waiting context.Context, about report.Input) {
+	due := time.NewTimer(x.c.ProgressReport)
+	defer due.Stop()
+	for about.Record.Kind == journal.KindIssue {
+		select {
+		case <-waiting.Done():
+		case <-due.C:
+		}
+		if waiting.Err() != nil || x.stop.Cause() != nil || !x.owned() || x.expired() {
+			return
+		}
+		text := report.Progress(about, *x.at.Load())
+		if err := x.say(ctx, text); err != nil {
+			x.log.Warn("progress not reported", "error", err)
+		} else {
+			x.shown.Store(true)
+		}
+		select {
+		case <-waiting.Done():
+		case <-x.news:
+		}
+		due.Reset(x.c.ProgressReport)
+	}
+}
+
+// untilLost renews the claim until ctx ends. It returns true when the claim is somebody else's, and when it has expired:
+// others may take it then, whatever kept us from renewing it. A remote that hangs cannot delay that.
+func (x *execution) untilLost(ctx context.Context) bool {
+	for {
+		expires := x.claim.Holder().Expires
+		next := time.NewTimer(x.c.ClaimTTL / 3)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return false
+		case <-next.C:
+		}
+		limit, cancel := context.WithDeadlineCause(ctx, expires, worktree.ErrRemote)
+		err := x.claim.Renew(limit)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, worktree.ErrLost):
+			return true
+		case err != nil:
+			x.log.Warn("claim not renewed", "error", err)
+		}
+		if x.expired() {
+			return true
+		}
+	}
+}
+
+// reconcile stops the run when its issue was closed, unlabelled or blocked. What cannot be read changes nothing.
+func (x *execution) reconcile(ctx context.Context) {
+	if x.run.Kind != journal.KindIssue || x.task.Unfit == nil {
+		return
+	}
+	issue, err := x.c.Tracker.Get(ctx, x.run.Key)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		x.stop.Stop(journal.StopSuperseded, "gone")
+	case err != nil:
+		x.log.Debug("issue not refreshed", "error", err)
+	default:
+		if x.task.Edited != nil && x.task.Edited(issue) {
+			x.edited.Store(true)
+		}
+		if reason := x.task.Unfit(issue); reason != "" {
+			x.stop.Stop(journal.StopSuperseded, reason)
+		}
+	}
+}
+
+// fence makes sure, by moving it, that the claim is still ours: what follows takes effect outside. It returns false, with
+// the run stopped, when it is not.
+func (x *execution) fence(ctx context.Context) bool {
+	if !x.owned() {
+		return false
+	}
+	err := x.claim.Renew(ctx)
+	if errors.Is(err, worktree.ErrLost) || err != nil && x.expired() {
+		x.stop.Stop(journal.StopClaimLost, "")
+		return false
+	}
+	if err != nil {
+		x.log.Warn("claim not renewed", "error", err)
+	}
+	return true
+}
+
+// owned reports that the claim, as far as we know, is ours.
+func (x *execution) owned() bool { return x.claim != nil && !x.stop.Is(journal.StopClaimLost) }
+
+// expired goes by the wall clock, which also runs while the machine sleeps.
+func (x *execution) expired() bool {
+	return !time.Now().Round(0).Before(x.claim.Holder().Expires.Round(0))
+}

@@ -1,0 +1,243 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/ralph-pool/ralph/worktree"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// work lets the agent, or the command, work.
+func (x *execution) work(ctx context.Context, s journal.State) (journal.State, error) {
+	switch {
+	case s.Facts.Open != nil || s.Facts.Cut != "" || len(s.Facts.Policy) > 0:
+		return s, nil
+	case x.run.Kind == journal.KindCommand:
+		return x.exec(ctx, s), nil
+	case x.again(ctx, &s):
+		return s, nil
+	}
+	res := x.loop(ctx, &s)
+	f := &s.Facts
+	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
+	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
+	f.EndDetail = report.Loop(x.run.Agent, res)
+	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
+	for _, w := range res.Warnings {
+		s.Warnings = note(s.Warnings, w)
+	}
+	x.result.Output = res.Output
+	_, full := errors.AsType[*disk.TakenError](context.Cause(ctx))
+	full = full || x.stop.Is(journal.StopDisk)
+	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
+	switch {
+	case full && !ended:
+		if res.End != loop.EndInterrupted && f.EndDetail != "" { // such as an import that finds no room
+			s.Warnings = note(s.Warnings, f.EndDetail)
+		}
+		s = x.cut(ctx, s, journal.StageWork)
+	case res.End == loop.EndInterrupted:
+		s = x.cut(ctx, s, journal.StageWork)
+	}
+	return s, nil
+}
+
+// again takes over what an earlier run came to, when all that its commits lacked was being published: the agent has
+// nothing to do. They are verified anew, unless a person merges what has passed.
+func (x *execution) again(ctx context.Context, s *journal.State) bool {
+	old := x.task.Again
+	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
+		return false
+	}
+	f, was := &s.Facts, old.Facts
+	f.End, f.Message, f.Commits, f.Tip, f.Gate, f.GateRan = was.End, was.Message, was.Commits, was.Tip, was.Gate, was.GateRan
+	s.Tip, s.Commits = old.Tip, old.Commits
+	if x.space.Tree.Start() == old.Tip && x.passed(ctx) {
+		s.Verified, f.Verify, f.Watch = old.Verified, was.Verify, was.Watch
+	}
+	if !x.run.Settings.Attended {
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " wait to be published"})
+	}
+	return true
+}
+
+// loop runs the agent's loop.
+func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
+	before, err := x.already(ctx)
+	if err != nil {
+		return loop.Result{End: loop.EndImport, Err: err}
+	}
+	prompt := x.c.Prompt
+	prompt.Builtin, x.invisible = x.builtins()
+	options := x.space.Gateway.Options
+	if !x.r.spaces.Private() { // its git is the user's own
+		who, err := x.r.identity(ctx)
+		if err != nil {
+			return loop.Result{End: loop.EndImport, Err: err}
+		}
+		options.Env = append(who.Env(), options.Env...)
+	}
+	timers := x.c.Timers
+	timers.Interrupt = x.c.StopGrace
+	x.learn()
+	defer x.learn() // an agent on the host renews its own login
+	return loop.Run(ctx, loop.Config{
+		Agent: x.c.Agent, Options: options, Sandbox: x.space.Box, Prompt: prompt, Before: before,
+		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
+		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
+		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
+		Timers: timers, Budget: x.budget(), Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Interrupt: x.stop.Done, Stream: x.stream,
+		Observe: func(e loop.Event) {
+			switch e.Kind {
+			case loop.EventIteration:
+				x.reuse(ctx)
+			case loop.EventSpent, loop.EventEnded: // a crash leaves it spent
+				x.spent(ctx, s, e)
+			}
+			x.observe(e, journal.PlaceWorktree)
+		},
+	})
+}
+
+// reuse notes that the tree may hold unsaved work again: another agent is about to start after an import.
+func (x *execution) reuse(ctx context.Context) {
+	if x.space.Tree == nil || x.space.Tree.Unsaved() {
+		return
+	}
+	if _, err := x.space.Tree.Sandbox(ctx); err != nil {
+		x.log.Warn("worktree not marked as in use", "error", err)
+	}
+}
+
+// already is the work that is there before the agent starts. Only a host command or a copied file can have changed the
+// worktree by then.
+func (x *execution) already(ctx context.Context) (loop.Work, error) {
+	if x.space.Tree == nil || len(x.c.Before) > 0 || len(x.c.Copy) > 0 {
+		err := x.space.Take(ctx)
+		return x.space.Work(), err
+	}
+	got, err := x.space.Tree.Earlier(ctx)
+	x.space.Last = got
+	return loop.Work{Tip: got.Tip, Commits: len(got.Commits)}, err
+}
+
+// importWork imports the commits for the loop, and notes how many there are for whoever looks at the run meanwhile.
+func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work, error) {
+	if err := x.space.Take(ctx); err != nil {
+		return loop.Work{}, err
+	}
+	work := x.space.Work()
+	if work.New > 0 {
+		s.Tip, s.Commits = work.Tip, work.Commits
+		x.save(ctx, *s)
+	}
+	return work, nil
+}
+
+// accept refuses commits that only look complete and, once, messages that would act on a forge.
+func (x *execution) accept(context.Context) error {
+	if acting := x.space.Last.Acting; len(acting) > 0 && !x.asked && x.run.Kind == journal.KindIssue {
+		x.asked = true // what is still there at the end is rewritten
+		var list []string
+		for _, c := range acting {
+			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
+		}
+		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, a mention or a directive such as [skip ci]; reword them: %s",
+			strings.Join(list, ", "))
+	}
+	if links := x.space.Last.Gitlinks; len(links) > 0 {
+		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: remove its .git folder, `git rm --cached` it, and commit the files",
+			strings.Join(links, ", "))
+	}
+	return nil
+}
+
+// exec runs the command of a run without an agent.
+func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
+	c := x.task.Command
+	exit, err := x.space.Box.Exec(ctx, sandboxes.Command{
+		Argv: c.Argv, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Interrupt: x.stop.Done, Grace: c.Grace,
+	})
+	_, missing := errors.AsType[*sandboxes.StartError](err)
+	switch {
+	case err != nil && x.stopped(ctx):
+		s = x.cut(ctx, s, journal.StageWork)
+	case missing: // as a shell says it
+		status := 127
+		s.Facts.Exit, s.Facts.EndDetail = &status, err.Error()
+	case err != nil:
+		s.Facts.EndDetail = err.Error()
+	default:
+		s.Facts.Exit = &exit.Code
+	}
+	return s
+}
+
+// learn adds the secrets of the agents' logins as they are now: their owner renews them.
+func (x *execution) learn() {
+	all := agents.Builtin()
+	if x.c.Agent != nil {
+		all = append(all, x.c.Agent)
+	}
+	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
+}
+
+// budget is what the issue's earlier attempts have left of its budget.
+func (x *execution) budget() loop.Budget {
+	left := x.c.Budget
+	earlier := x.run.Earlier
+	if left == (loop.Budget{}) || x.run.Kind != journal.KindIssue || earlier.Final {
+		return left
+	}
+	spent := earlier.Spent
+	if left.Tokens > 0 {
+		left.Tokens = max(1, left.Tokens-spent.Input-spent.Output-spent.CacheWrite)
+	}
+	if left.CostUSD > 0 {
+		left.CostUSD = max(0.000001, left.CostUSD-spent.CostUSD)
+	}
+	return left
+}
+
+// spent stores what the run has used, after an iteration on the claim as well: a crash, or another machine, finds it spent.
+func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
+	s.Facts.Usage = e.Used
+	x.save(ctx, *s)
+	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
+		return
+	}
+	known := x.claim.Record()
+	known.Spend = worktree.Spend(journal.Record{Run: x.run, State: *s}.Tally().Spent)
+	if err := x.claim.SetRecord(ctx, known); err != nil {
+		x.log.Warn("spend not recorded on the claim", "error", err)
+	}
+}
+
+// builtins are the prompt's facts about the run, with the number of invisible characters removed from the issue's text.
+func (x *execution) builtins() (map[string]string, int) {
+	if x.run.Kind != journal.KindIssue {
+		return map[string]string{"branch": x.base.Name, "source_branch": x.run.Branch, "base": x.base.Name}, 0
+	}
+	return feedback.PromptFacts(x.task.Issue, x.run)
+}
+
+// Prompt is exactly what the agent would be told about the issue in the run's first iteration. Commands in the template are
+// shown, not run.
+func (r *Runner) Prompt(ctx context.Context, issue tracker.Issue, of journal.Run) (string, error) {
+	prompt := r.c.Prompt
+	prompt.Builtin, _ = feedback.PromptFacts(issue, of)
+	c := loop.Config{Gate: r.c.Gate, Signals: r.c.Signals, MaxIterations: r.c.MaxIterations}
+	return prompt.Render(ctx, c.PromptVars(1, ""), nil)
+}

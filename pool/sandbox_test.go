@@ -1,0 +1,340 @@
+package pool_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// binding is a provider whose commands see the private repository in the place of the worktree's own, as behind a
+// mount. It isolates nothing else.
+type binding struct {
+	*sandboxes.None
+	opened func(sandboxes.Spec)
+}
+
+func newBinding(opened func(sandboxes.Spec)) binding {
+	return binding{sandboxes.NewNone(sandboxes.NoneConfig{}), opened}
+}
+
+func (binding) Name() string { return "binding" }
+
+func (binding) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
+}
+
+func (b binding) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if b.opened != nil {
+		b.opened(spec)
+	}
+	spec.Env = append(slices.Clip(spec.Env), "GIT_DIR="+spec.GitDir, "GIT_WORK_TREE="+spec.Worktree)
+	return b.None.Open(ctx, spec)
+}
+
+// An isolated agent has a repository of its own, without the user's objects; its work is imported, and nothing is left.
+func TestPrivateRepositoryOfARun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits+`; echo undone > undone.txt; touch "$GIT_DIR/hooks/post-commit"`)
+	var specs []sandboxes.Spec
+	f.Config.Run.Sandboxes = newBinding(func(s sandboxes.Spec) { specs = append(specs, s) })
+	f.Config.Run.Gate = lines(`git diff --quiet HEAD -- "$RALPH_ISSUE_KEY.txt" && test "$(git rev-list --count HEAD)" -eq 2`)
+	f.issue("a")
+	rec := f.one()
+	if rec.Verdict.Outcome != journal.Succeeded || rec.Commits != 1 || rec.WIP == "" || rec.Verified.Tip != rec.Tip {
+		t.Fatalf("%+v", rec)
+	}
+	if text := f.git(f.repo, "show", "ralph/a:a.txt"); text != "work" {
+		t.Errorf("a.txt is %q", text)
+	}
+	if text := f.git(f.repo, "show", rec.WIP+":undone.txt"); text != "undone" {
+		t.Errorf("undone.txt is %q", text)
+	}
+	if len(specs) != 3 || specs[1].Worktree == specs[2].Worktree || specs[1].GitDir == specs[2].GitDir {
+		t.Fatalf("the gate on base and tip has no sandbox of its own: %+v", specs)
+	}
+	for _, spec := range specs {
+		if slices.Contains(spec.Objects, filepath.Join(f.repo, ".git", "objects")) {
+			t.Errorf("the sandbox sees the user's objects: %v", spec.Objects)
+		}
+		if _, err := os.Stat(spec.GitDir); !os.IsNotExist(err) {
+			t.Errorf("private repository is left: %v", err)
+		}
+	}
+	f.clean()
+}
+
+// Runs of isolated agents that are merged one after the other are rebased, and gated again inside.
+func TestPrivateRepositoryMerged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = newBinding(nil)
+	f.Config.Run.Publish, f.Config.Parallel = journal.PublishMerge, 3
+	f.Config.Run.Gate = lines(`test -z "$(git status --porcelain)"`)
+	for _, key := range []string{"a", "b", "c"} {
+		f.issue(key)
+	}
+	s := f.sweep(t.Context())
+	for _, rec := range s.Runs {
+		if rec.Verdict.Outcome != journal.Succeeded {
+			t.Errorf("%s: %+v", rec.Key, rec)
+		}
+	}
+	if names := f.git(f.repo, "ls-tree", "--name-only", "main"); len(s.Runs) != 3 || names != ".gitignore\nREADME\na.txt\nb.txt\nc.txt" {
+		t.Errorf("main has %s", names)
+	}
+	f.clean()
+}
+
+// Commits that are nowhere but in the private repository of a run whose ralph, sandbox and record are gone are found.
+func TestDeadRunWithPrivateRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = newBinding(nil)
+	f.issue("a")
+	ctx := t.Context()
+	base, err := f.Config.Run.Repo.Base(ctx, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := tree.Sandbox(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.git(f.repo, "--git-dir="+repo.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "before the crash")
+	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v", rec)
+	}
+	if log := f.git(f.repo, "log", "--format=%s", "main..ralph/a"); log != "work on a\nbefore the crash" {
+		t.Errorf("log: %s", log)
+	}
+	f.clean()
+}
+
+// job is a prompt for the fixture's agent.
+func (f *fixture) job(s pool.Strategy) pool.Job {
+	j := pool.Job{Run: f.Config.Run, Strategy: s}
+	j.Run.Tracker, j.Run.MaxIterations = nil, 0
+	j.Run.Prompt = loop.Prompt{Inline: "do it"}
+	j.Run.Options.Command = []string{"sh", "-c", `echo x >> x; git add -A; git commit -qm "$RALPH_RUN"; echo "<promise>COMPLETE</promise>"`}
+	return j
+}
+
+func do(t *testing.T, j pool.Job) run.Result {
+	t.Helper()
+	res, err := j.Do(t.Context())
+	if err != nil || res.Deferred != nil || res.Record.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	return res
+}
+
+// A job on a branch continues there, whatever sandbox the next one has.
+func TestJobOnABranch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	j := f.job(pool.StrategyBranch)
+	j.Branch = "topic"
+	for n := 1; n <= 3; n++ {
+		j.Run.Sandboxes = newBinding(nil)
+		if n == 3 {
+			j.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{})
+		}
+		res := do(t, j)
+		if got := len(strings.Fields(f.git(f.repo, "rev-list", "main..topic"))); got != n || len(res.Commits) != n {
+			t.Errorf("job %d: %d commits on the branch, result %+v", n, got, res.Commits)
+		}
+	}
+}
+
+// The job before may have had a sandbox that shows layers, which this one cannot.
+func TestJobOnALayeredBranch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	repo, err := worktree.Open(t.Context(), f.repo, worktree.Options{StateDir: f.state, Layers: 1 << 30, LayersFrom: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := repo.Base(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := repo.Add(t.Context(), worktree.Spec{
+		Run: "earlier", Key: tracker.Key("branch-topic"), Branch: "topic", Base: base, Private: true,
+		Layers: func(context.Context, string) error { return nil },
+	})
+	if err != nil || !tree.Layered() {
+		t.Fatalf("layered %t, %v", tree.Layered(), err)
+	}
+	j := f.job(pool.StrategyBranch)
+	j.Branch, j.Run.Sandboxes = "topic", newBinding(nil)
+	if res := do(t, j); len(res.Commits) != 1 {
+		t.Errorf("commits %+v", res.Commits)
+	}
+}
+
+// Every strategy puts the commits where it says, and a command is run like a prompt.
+func TestJobStrategies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	if res := do(t, f.job(pool.StrategyMerge)); res.Merged == "" || len(res.Commits) != 1 {
+		t.Errorf("%+v", res)
+	}
+	if res := do(t, f.job(pool.StrategyHead)); len(res.Commits) != 1 || f.git(f.repo, "rev-list", "--count", "main") != "3" {
+		t.Errorf("%+v", res)
+	}
+	command := f.job(pool.StrategyMerge)
+	command.Command = &run.Command{Argv: []string{"sh", "-c", "exit 3"}}
+	res, err := command.Do(t.Context())
+	if err != nil || res.Record.Verdict.Outcome != journal.Failed || res.Record.Facts.Exit == nil || *res.Record.Facts.Exit != 3 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if branches := f.git(f.repo, "branch", "--format=%(refname:short)"); branches != "main" {
+		t.Errorf("branches are left: %s", branches)
+	}
+	f.clean()
+}
+
+// A job is held to what an issue's run is held to: nothing is merged of an agent that failed, nor what the policy forbids.
+func TestJobThatIsNotMerged(t *testing.T) {
+	t.Parallel()
+	const work = `echo x >> x; git add -A; git commit -qm half; `
+	for name, c := range map[string]struct {
+		script  string
+		outcome journal.Outcome
+	}{
+		"it exits with 7":  {work + `exit 7`, journal.Failed},
+		"it falls silent":  {work + `exec sleep 1000`, journal.Failed},
+		"it is never done": {work + `echo "more to do"`, journal.Failed},
+		"a protected path": {evil + `git commit -qm evil` + done, journal.PolicyBlocked},
+		"a secret":         {`echo "the key is a-value-to-be-kept" > notes; git add -A; git commit -qm notes` + done, journal.PolicyBlocked},
+		"a failing gate":   {work + `touch wrong` + done, journal.GateFailed},
+		"clean checkout":   {`touch wrong; ` + work + `rm wrong` + done, journal.GateFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "")
+			j := f.job(pool.StrategyMerge)
+			j.Run.Options.Command = []string{"sh", "-c", "cat >/dev/null; " + c.script}
+			j.Run.MaxIterations, j.Run.Gate, j.Run.Secrets = 1, lines("test ! -e wrong"), redact.New("a-value-to-be-kept")
+			j.Run.Timers.Idle = 300 * time.Millisecond
+			res, err := j.Do(t.Context())
+			if err != nil || res.Record.Verdict.Outcome != c.outcome || res.Merged != "" {
+				t.Errorf("%+v, merged %q, %v", res.Record.Verdict, res.Merged, err)
+			}
+			if n := f.git(f.repo, "rev-list", "--count", "main"); n != "1" {
+				t.Error("merged")
+			}
+		})
+	}
+}
+
+// What does not fit together is refused before anything starts.
+func TestJobsAreChecked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	for want, change := range map[pool.StrategyProblem]func(*pool.Job){
+		pool.StrategyUnknown:   func(j *pool.Job) { j.Strategy = "x" },
+		pool.StrategyNoBranch:  func(j *pool.Job) { j.Strategy = pool.StrategyBranch },
+		pool.StrategyHasBranch: func(j *pool.Job) { j.Branch = "x" },
+		pool.StrategyNeedsNone: func(j *pool.Job) { j.Strategy, j.Run.Sandboxes = pool.StrategyHead, newBinding(nil) },
+		pool.StrategyCopy:      func(j *pool.Job) { j.Strategy, j.Run.Copy = pool.StrategyHead, []string{".env"} },
+	} {
+		j := f.job(pool.StrategyMerge)
+		change(&j)
+		if _, err := j.Do(t.Context()); err == nil || !strings.Contains(err.Error(), string(want)) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if runs := f.runs(""); len(runs) != 0 {
+		t.Errorf("runs were begun: %+v", runs)
+	}
+}
+
+// A worktree with uncommitted changes is worked on only when that was asked for.
+func TestJobInADirtyWorktree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	j := f.job(pool.StrategyBranch)
+	j.Branch = "topic"
+	res := do(t, j)
+	if err := os.WriteFile(filepath.Join(res.Record.Tree, "draft"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res, err := j.Do(t.Context())
+	if err != nil || res.Record.Verdict.Outcome != journal.Failed || !strings.Contains(res.Record.Verdict.Reason.Detail, "uncommitted") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	j.AllowDirty = true
+	if res := do(t, j); len(res.Commits) != 2 {
+		t.Errorf("%+v", res)
+	}
+	if text, err := os.ReadFile(filepath.Join(res.Record.Tree, "draft")); err == nil && string(text) != "x" {
+		t.Error("the draft was changed")
+	}
+}
+
+// costly is a provider whose sandboxes say, once closed, that a limit has cost a process.
+type costly struct{ *sandboxes.None }
+
+type costlyBox struct {
+	sandboxes.Sandbox
+	closed bool
+}
+
+func (c costly) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := c.None.Open(ctx, spec)
+	return &costlyBox{Sandbox: box}, err
+}
+
+func (b *costlyBox) Close(ctx context.Context) error {
+	b.closed = true
+	return b.Sandbox.Close(ctx)
+}
+
+func (b *costlyBox) Notices() []string {
+	if !b.closed {
+		return nil
+	}
+	return []string{sandboxes.MemoryNotice(2, 64<<20)}
+}
+
+// What a sandbox has to tell is in the report, and in the record of a prompt and of a command.
+func TestNoticesAreReported(t *testing.T) {
+	t.Parallel()
+	notice := "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = costly{sandboxes.NewNone(sandboxes.NoneConfig{})}
+	f.issue("a")
+	rec := f.one()
+	if rec.Verdict.Outcome != journal.Succeeded || !slices.Contains(rec.Warnings, notice) {
+		t.Errorf("%+v", rec)
+	}
+	if text := f.text("a"); strings.Count(text, notice) != 1 {
+		t.Errorf("report:\n%s", text)
+	}
+	f.clean()
+	command := f.job(pool.StrategyMerge)
+	command.Command = &run.Command{Argv: []string{"true"}}
+	for _, j := range []pool.Job{f.job(pool.StrategyMerge), command} {
+		if res := do(t, j); !slices.Contains(res.Record.Warnings, notice) {
+			t.Errorf("%q", res.Record.Warnings)
+		}
+	}
+}

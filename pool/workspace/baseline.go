@@ -1,0 +1,224 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// BaselineError says that the gate cannot run on the base: no agent could ever make it pass. It is about the set-up, and
+// every issue would meet it.
+type BaselineError struct {
+	Base    string // name of the base
+	Check   loop.Check
+	Setup   bool     // Check is one of the setup
+	Refused []string // connections that were refused meanwhile
+}
+
+func (e *BaselineError) Error() string {
+	what := "gate"
+	if e.Setup {
+		what = "setup"
+	}
+	how := fmt.Sprintf("exit status %d", e.Check.ExitCode)
+	if e.Check.TimedOut {
+		how = "it did not end in time"
+	}
+	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", what, e.Check.Command, e.Base, how)
+	if last := lastLine(e.Check.Tail); last != "" {
+		text += ": " + last
+	}
+	if len(e.Refused) > 0 {
+		text += "; " + strings.Join(e.Refused, "; ")
+	}
+	return text
+}
+
+// Baseline is what the gate is tried on the base for.
+type Baseline struct {
+	Run       string // the run that needs it, whose claim is held
+	Key       string
+	Base      worktree.Base
+	Checks    journal.Checks
+	Interrupt <-chan struct{} // asks the checks to end
+	Says      func(string)    // told when they start, and when another run has started them
+	Observe   func(loop.Event)
+	Stream    func(name string) (io.WriteCloser, error)
+	Refused   func(egress.Event)
+}
+
+// Baselines are what the gate said on bases. They are safe for concurrent use.
+type Baselines struct {
+	c      *Config
+	dir    string
+	busy   chan struct{}     // held while the gate runs: the others wait for the first
+	cannot map[string]cannot // by name; guarded by busy
+}
+
+// cannot is a gate that could not run.
+type cannot struct {
+	err *BaselineError
+	at  time.Time // when that was known
+}
+
+// NewBaselines keeps results in a folder, by commit and commands. A missing or damaged file only means that the gate runs
+// once more.
+func NewBaselines(c *Config, dir string) *Baselines {
+	return &Baselines{c: c, dir: dir, busy: make(chan struct{}, 1), cannot: map[string]cannot{}}
+}
+
+// Get runs setup and gate on the base, before any agent is paid for. A gate that fails there is a fact for the agent; one
+// that cannot run is a BaselineError.
+func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
+	name := l.name(ctx, b)
+	if v, err := l.load(name); v != nil || err != nil {
+		return v, err
+	}
+	since := time.Now()
+	if err := l.wait(ctx, b); err != nil {
+		return nil, err
+	}
+	defer func() { <-l.busy }()
+	if v, err := l.load(name); v != nil || err != nil { // whoever ran it before has left it
+		return v, err
+	}
+	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
+		return nil, c.err
+	}
+	b.Says("the gate runs on " + b.Base.Name + " first")
+	got, err := l.c.onBase(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("gate on %s: %w", b.Base.Name, err)
+	}
+	v := &journal.Verification{Tip: b.Base.Commit, Base: b.Base.Name, Checks: got.Checks, Setup: got.Setup}
+	for i := range v.Checks {
+		v.Checks[i].Tail = l.c.Secrets.Clean(v.Checks[i].Tail)
+	}
+	if !got.ran() {
+		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
+		l.cannot[name] = cannot{err, time.Now()} // for those who wait; who comes later tries again
+		return nil, err
+	}
+	return v, l.save(name, v)
+}
+
+// wait returns when no other gate runs.
+func (l *Baselines) wait(ctx context.Context, b Baseline) error {
+	select {
+	case l.busy <- struct{}{}:
+		return nil
+	default:
+		b.Says("waits for the gate on " + b.Base.Name + ", which another run has started")
+	}
+	select {
+	case l.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-b.Interrupt:
+		return context.Canceled
+	}
+}
+
+func (c *Config) onBase(ctx context.Context, b Baseline) (got Checked, err error) {
+	facts := []string{"RALPH_RUN=" + b.Run, "RALPH_BASE=" + b.Base.Name}
+	made, err := c.Prepare(ctx, Before{
+		Run: b.Run, Key: b.Key, Base: b.Base, Facts: facts, Interrupt: b.Interrupt, Stream: b.Stream,
+	})
+	if err != nil {
+		return got, err
+	}
+	defer func() { err = errors.Join(err, made.Drop(ctx)) }()
+	return c.Check(ctx, Checkout{
+		Run: b.Run, Name: "base", Key: b.Key, Base: b.Base, From: b.Base.Commit, Checks: b.Checks, Made: made, Facts: facts,
+		Interrupt: b.Interrupt, Observe: b.Observe, Stream: b.Stream, Refused: b.Refused, FillHome: true,
+	})
+}
+
+func (l *Baselines) name(ctx context.Context, b Baseline) string {
+	return l.c.Conditions(ctx, b.Checks, b.Base.Commit) + ".json"
+}
+
+// Conditions is a hash of everything that the result of checks depends on besides the commit, as far as ralph knows it.
+// more is what the caller knows.
+func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any) string {
+	tools := "" // of the image
+	if k, ok := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes); ok {
+		key, err := k.HomeKey(ctx)
+		if tools = key; err != nil {
+			tools = time.Now().String() // the engine is away: this is the same as nothing
+		}
+	}
+	checks.Files = "" // it says what results mean
+	text, err := json.Marshal([]any{c.Sandboxes.Name(), tools, checks, c.Before, c.Env, c.Network.Allow, c.Mounts, c.Limits, more})
+	if err != nil {
+		panic(err) // it has only strings and numbers
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// ResultLife is how long a result of checks holds: what is outside the repository changes, too.
+const ResultLife = 24 * time.Hour
+
+const baselinesKept = 50
+
+func (l *Baselines) load(name string) (*journal.Verification, error) {
+	path := filepath.Join(l.dir, name)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) > ResultLife {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gate on the base: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("gate on the base: %w", err)
+	}
+	v := &journal.Verification{}
+	if json.Unmarshal(text, v) != nil || len(v.Checks) == 0 {
+		return nil, nil //nolint:nilerr // damaged, by a power loss perhaps
+	}
+	return v, nil
+}
+
+func (l *Baselines) save(name string, v *journal.Verification) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return fmt.Errorf("gate on the base: %w", err)
+	}
+	l.prune()
+	if err := os.WriteFile(filepath.Join(l.dir, name), text, 0o600); err != nil {
+		return fmt.Errorf("gate on the base: %w", err)
+	}
+	return nil
+}
+
+// prune removes what is too old to be used, and everything when there is too much.
+func (l *Baselines) prune() {
+	entries, _ := os.ReadDir(l.dir) // missing before the first
+	for _, e := range entries {
+		if info, err := e.Info(); len(entries) > baselinesKept || err == nil && time.Since(info.ModTime()) > ResultLife {
+			_ = os.Remove(filepath.Join(l.dir, e.Name())) // tried again next time
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// beforeTimeout bounds one host command.
+const beforeTimeout = 15 * time.Minute
+
+// Before is what the user's host commands need. They are the only thing of a run that runs outside the sandbox: they see a
+// checkout of the base, and never anything of an agent's.
+type Before struct {
+	Run       string
+	Key       string
+	Base      worktree.Base
+	Facts     []string // what every command finds in its environment besides the user's
+	Interrupt <-chan struct{}
+	Stream    func(name string) (io.WriteCloser, error)
+}
+
+// Made is what they made.
+type Made struct{ tree *worktree.Tree }
+
+// Drop removes the checkout. It may be called on nil.
+func (m *Made) Drop(ctx context.Context) error {
+	if m == nil {
+		return nil
+	}
+	after, cancel := Hurried(ctx)
+	defer cancel()
+	return m.tree.Discard(after)
+}
+
+// Into copies it into another worktree.
+func (m *Made) Into(ctx context.Context, tree *worktree.Tree) error {
+	if m == nil {
+		return nil
+	}
+	return tree.TakeUntracked(ctx, m.tree)
+}
+
+// Prepare runs the host commands on a checkout of the base; nil when there are none.
+func (c *Config) Prepare(ctx context.Context, b Before) (*Made, error) {
+	if len(c.Before) == 0 {
+		return nil, nil
+	}
+	tree, err := c.Repo.Add(ctx, worktree.Spec{Run: b.Run + "-before", Of: b.Run, Key: b.Key, Base: b.Base, From: b.Base.Commit, Detached: true})
+	if err != nil {
+		return nil, fmt.Errorf("before: %w", err)
+	}
+	m := &Made{tree}
+	if err := c.HostCommands(ctx, b, tree.Dir()); err != nil {
+		return nil, errors.Join(err, m.Drop(ctx))
+	}
+	return m, nil
+}
+
+// HostCommands runs the commands in a folder.
+func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
+	for i, line := range c.Before {
+		tail := proc.NewTail(4 << 10)
+		log, err := b.Stream(fmt.Sprintf("before-%d.log", i+1))
+		if err != nil {
+			return err
+		}
+		both := io.MultiWriter(log, tail) // one writer, which one goroutine writes to
+		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
+		exit, err := proc.Run(limit, proc.Spec{
+			Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Env: append(os.Environ(), b.Facts...),
+			Stdout: both, Stderr: both, Mark: b.Run, Interrupt: b.Interrupt,
+		})
+		cancel()
+		cerr := log.Close()
+		switch {
+		case err != nil:
+			return fmt.Errorf("host command %q: %w", line, err)
+		case exit.Code != 0:
+			return fmt.Errorf("host command %q: exit status %d: %s", line, exit.Code, lastLine(tail.String()))
+		case cerr != nil:
+			return cerr
+		}
+	}
+	return nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

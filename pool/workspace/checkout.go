@@ -1,0 +1,161 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Checkout is a clean checkout of one commit, to run setup and gate there in a fresh sandbox. No agent is ever in it.
+type Checkout struct {
+	Run    string // that it serves
+	Name   string // tells it from the run's other checkouts
+	Key    string
+	Base   worktree.Base // Commit is what is checked out
+	From   string        // the base's commit, which that one is or builds on
+	Checks journal.Checks
+	Made   *Made    // what comes into it besides the commit
+	Facts  []string // what every command finds in its environment
+
+	Interrupt <-chan struct{}
+	Observe   func(loop.Event)
+	Stream    func(name string) (io.WriteCloser, error)
+	Refused   func(egress.Event)
+
+	// FillHome makes the home in which setup runs the one for later sandboxes on this base, if there is none yet.
+	FillHome bool
+
+	// Then is called when the gate has passed, while the sandbox is still open; nil: nothing more is to be done.
+	Then func(ctx context.Context, again Again) error
+}
+
+// Again runs the gate once more in the sandbox in which it has passed, with one more file, and removes the file. What ran
+// there before may have changed anything: it shows what an honest gate does, at the cost of a warm one.
+type Again func(ctx context.Context, path string, content []byte) ([]loop.Check, error)
+
+// Checked is what the checks on a clean checkout said.
+type Checked struct {
+	Checks  []loop.Check
+	Setup   bool     // Checks are those of the setup, one of which failed
+	Refused []string // what went wrong around them, such as connections that were refused
+}
+
+// ran reports that every check could run, whatever it said: none lacked a program, time or a connection.
+func (c Checked) ran() bool {
+	if len(c.Checks) == 0 {
+		return false
+	}
+	last := c.Checks[len(c.Checks)-1]
+	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && (last.Passed() || len(c.Refused) == 0)
+}
+
+// Check makes the checkout, runs the checks and removes it again.
+func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
+	id := o.Run + "-" + o.Name
+	if err := c.Reap(ctx, id); err != nil { // what an earlier try left
+		return got, err
+	}
+	tree, err := c.Repo.Add(ctx, worktree.Spec{
+		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
+	})
+	if err != nil {
+		return got, fmt.Errorf("verify: %w", err)
+	}
+	w := c.New(id, tree, o.Facts, o.Refused)
+	w.share(o.Run)
+	defer w.Forget()
+	full := func() {}
+	if o.FillHome && len(o.Checks.Setup) > 0 {
+		ctx, full = w.fill(ctx, o.Base.Commit)
+	}
+	defer full()
+	defer func() {
+		after, cancel := Hurried(ctx)
+		defer cancel()
+		got.Refused = append(got.Refused, w.Shut(after)...)
+		err = errors.Join(err, c.Reap(after, id), tree.Discard(after))
+		w.filled.end(after, false)
+	}()
+	if len(o.Checks.Copy) > 0 {
+		if err := tree.CopyIn(ctx, o.Checks.Copy); err != nil {
+			return got, err
+		}
+	}
+	if err := o.Made.Into(ctx, tree); err != nil {
+		return got, err
+	}
+	if err := w.Open(ctx); err != nil {
+		return got, fmt.Errorf("verify: %w", err)
+	}
+	config := loop.Config{
+		Sandbox: w.Box, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
+	}
+	setup := func() (passed bool, err error) {
+		lines := config
+		if lines.Gate = o.Checks.Setup; o.Observe != nil {
+			lines.Observe = func(e loop.Event) {
+				e.Kind = loop.EventSetup
+				o.Observe(e)
+			}
+		}
+		got.Checks, err = loop.RunGate(ctx, lines)
+		got.Setup = err != nil || !(journal.Verification{Checks: got.Checks}).Passed()
+		return !got.Setup, err
+	}
+	if len(o.Checks.Setup) > 0 {
+		if passed, err := setup(); !passed {
+			return got, err
+		}
+	}
+	if w.filled != nil { // the gate runs code of the repository's, which must not write to the home of later sandboxes
+		got.Refused = w.Shut(ctx)
+		w.filled.end(ctx, true)
+		w.filled = nil
+		if err := w.Open(ctx); err != nil {
+			return got, fmt.Errorf("verify: %w", err)
+		}
+		config.Sandbox = w.Box
+		if w.done == nil { // the home was too big to be kept, or somebody has removed it
+			if passed, err := setup(); !passed {
+				return got, err
+			}
+		}
+	}
+	got.Checks, err = loop.RunGate(ctx, config)
+	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
+		config.Observe, config.Stream = nil, nil // it is no result
+		err = o.Then(ctx, again(w.Box, config))
+	}
+	return got, err
+}
+
+// again writes files by commands inside: the commit may be an agent's, whose links would lead the host anywhere.
+func again(box sandboxes.Sandbox, config loop.Config) Again {
+	sh := func(ctx context.Context, script, path string, in io.Reader) error {
+		tail := proc.NewTail(1 << 10)
+		exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script, "sh", path}, Stdin: in, Stdout: tail, Stderr: tail})
+		if err == nil && !exit.OK() {
+			err = fmt.Errorf("exit status %d: %s", exit.Code, lastLine(tail.String()))
+		}
+		return err
+	}
+	return func(ctx context.Context, path string, content []byte) ([]loop.Check, error) {
+		if err := sh(ctx, `mkdir -p -- "$(dirname -- "$1")" && cat > "$1"`, "./"+path, bytes.NewReader(content)); err != nil {
+			return nil, fmt.Errorf("add %s to the checkout: %w", path, err)
+		}
+		checks, err := loop.RunGate(ctx, config)
+		if err == nil {
+			err = sh(ctx, `rm -f -- "$1"`, "./"+path, nil)
+		}
+		return checks, err
+	}
+}

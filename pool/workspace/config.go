@@ -1,0 +1,85 @@
+// Package workspace is where anything of a run runs: a worktree with a sandbox around it, clean checkouts for the checks,
+// and a checkout of the base for the user's host commands. Package pool/run decides what runs there, and when.
+package workspace
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Config is what every workspace of a runner has in common. Its exported fields are not changed after its first use; it is
+// safe for concurrent use then.
+type Config struct {
+	Repo      *worktree.Repo
+	Agent     agents.Agent // nil: none is started
+	Options   agents.Options
+	Sandboxes sandboxes.Provider
+	Env       []string // for everything that runs in the sandbox
+	Network   gateway.Network
+	Limits    sandboxes.Limits
+	Mounts    []sandboxes.Mount
+	Before    []string // the user's host commands
+	Homes     *Homes   // nil: every home is empty
+	Timers    loop.Timers
+	Secrets   *redact.Secrets
+	Disk      *disk.Guard // nil: nobody looks after the disk
+	Log       *slog.Logger
+
+	mu     sync.Mutex
+	meters map[string]*gateway.Meter // guarded by mu; of the runs that are on
+}
+
+// New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its
+// environment; refused, which may be nil, is told of each connection that is refused. Nothing is open yet.
+func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused func(egress.Event)) *Workspace {
+	w := &Workspace{c: c, id: run, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network.Prices)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.meters == nil {
+		c.meters = map[string]*gateway.Meter{}
+	}
+	c.meters[run] = w.Meter
+	if tree != nil {
+		w.Dir = tree.Dir()
+	}
+	return w
+}
+
+// share makes the workspace count what it uses with the run that it is part of, and keep that run's budget.
+func (w *Workspace) share(run string) {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	if m := w.c.meters[run]; m != nil {
+		w.Meter = m
+	}
+}
+
+// Private reports that the sandbox shows a repository of the run's own.
+func (c *Config) Private() bool { return c.Sandboxes.Capabilities().Files != sandboxes.InPlace }
+
+// Layers tries whether the sandbox can show a tree over a layer; nil: it cannot.
+func (c *Config) Layers() func(ctx context.Context, dir string) error {
+	if l, ok := sandboxes.As[sandboxes.Layerer](c.Sandboxes); ok {
+		return l.Layers
+	}
+	return nil
+}
+
+// hurry bounds everything that comes after the agent when a run is cut short.
+const hurry = 2 * time.Minute
+
+// Hurried is for what has to be done although ctx has ended.
+func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), hurry)
+}

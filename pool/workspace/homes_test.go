@@ -1,0 +1,203 @@
+package workspace
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// homes are those of a repository with a Go module, and the commits: one that changes what is built, and one that does not.
+func homes(t *testing.T) (h *Homes, first, source, module string) {
+	t.Helper()
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	commit := func(file, text string) string {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git("add", ".")
+		git("commit", "-qm", "x")
+		return git("rev-parse", "HEAD")
+	}
+	git("init", "-q")
+	first = commit("go.mod", "module a\n")
+	source = commit("a.go", "package a\n")
+	module = commit("go.mod", "module b\n")
+	repo, err := worktree.Open(t.Context(), dir, worktree.Options{StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Homes{Dir: filepath.Join(t.TempDir(), "homes"), Most: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
+}
+
+// filled fills a home with so many bytes.
+func filled(t *testing.T, h *Homes, commit string, size int) bool {
+	t.Helper()
+	f, err := h.fill(t.Context(), commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f == nil {
+		return false
+	}
+	closed := filepath.Join(f.dir, "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(closed, "x"), make([]byte, size), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0o500); err != nil { //nolint:gosec // as caches of tools have it
+		t.Fatal(err)
+	}
+	f.end(t.Context(), true)
+	return true
+}
+
+func TestHomes(t *testing.T) {
+	t.Parallel()
+	h, first, source, module := homes(t)
+	if dir, _ := h.use(t.Context(), first); dir != "" {
+		t.Errorf("a home before one is made: %s", dir)
+	}
+	if !filled(t, h, first, 100<<10) || filled(t, h, source, 1) {
+		t.Error("one home is for all bases that build the same")
+	}
+	dir, done := h.use(t.Context(), source)
+	if _, err := os.Stat(filepath.Join(dir, "closed", "x")); err != nil {
+		t.Error(err)
+	}
+	// A second process is as another one: the lock is the file's.
+	other := &Homes{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
+	if d, _ := other.use(t.Context(), module); d != "" {
+		t.Errorf("the home of another module: %s", d)
+	}
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(dir, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if !filled(t, other, module, 100<<10) {
+		t.Error("not filled")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("a home in use is gone: %v", err)
+	}
+	done()
+	if err := os.Chtimes(dir, past, past); err != nil {
+		t.Fatal(err)
+	}
+	other.Prune(t.Context(), other.Most)
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("there is more than may be kept")
+	}
+	if d, done := other.use(t.Context(), module); d == "" {
+		t.Error("the latest is gone")
+	} else {
+		done()
+	}
+}
+
+// With Inputs, other files do not matter, and files in folders do.
+func TestHomesInputs(t *testing.T) {
+	t.Parallel()
+	h, first, source, module := homes(t)
+	h.Inputs = []string{"a.go", "sub"}
+	name := func(commit string) string {
+		got, err := h.name(t.Context(), commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if name(first) == name(source) || name(source) != name(module) {
+		t.Errorf("%s, %s, %s", name(first), name(source), name(module))
+	}
+}
+
+type keyer string
+
+func (k keyer) HomeKey(context.Context) (string, error) { return string(k), nil }
+
+// Sandboxes that cannot share a home have others; some have none.
+func TestHomeKeys(t *testing.T) {
+	t.Parallel()
+	h, first, _, _ := homes(t)
+	h.Keyer = keyer("image 1")
+	if !filled(t, h, first, 1) {
+		t.Error("not filled")
+	}
+	for key, want := range map[string]bool{"image 1": true, "image 2": false, "": false} {
+		h.Keyer = keyer(key)
+		dir, done := h.use(t.Context(), first)
+		if (dir != "") != want {
+			t.Errorf("%q has the home %q", key, dir)
+		}
+		if done != nil {
+			done()
+		}
+	}
+	h.Keyer = keyer("")
+	if f, err := h.fill(t.Context(), first); f != nil || err != nil {
+		t.Errorf("filled without a key: %v, %v", f, err)
+	}
+}
+
+// What is not finished, such as after a crash, is never used, and goes.
+func TestHomesUnfinished(t *testing.T) {
+	t.Parallel()
+	h, first, _, module := homes(t)
+	f, err := h.fill(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := h.fill(t.Context(), first); again != nil || err != nil {
+		t.Errorf("filled twice at once: %v", err)
+	}
+	if err := f.lock.Close(); err != nil { // as the end of the process does
+		t.Fatal(err)
+	}
+	if dir, _ := h.use(t.Context(), first); dir != "" {
+		t.Errorf("half a home is used: %s", dir)
+	}
+	if !filled(t, h, module, 1) {
+		t.Error("not filled")
+	}
+	if _, err := os.Stat(f.dir); err == nil {
+		t.Error("half a home stays")
+	}
+	if !filled(t, h, first, 2<<20) {
+		t.Error("not filled")
+	}
+	if dir, _ := h.use(t.Context(), first); dir != "" {
+		t.Errorf("a home above the limit is kept: %s", dir)
+	}
+	f, err = h.fill(t.Context(), first)
+	if err != nil || f == nil {
+		t.Fatal(f, err)
+	}
+	f.end(t.Context(), false)
+	if dir, _ := h.use(t.Context(), first); dir != "" {
+		t.Errorf("the home of a failed setup is kept: %s", dir)
+	}
+	if f, err := (&Homes{Dir: h.Dir, Repo: h.Repo}).fill(t.Context(), first); f != nil || err != nil {
+		t.Errorf("a home although none may be kept: %v", err)
+	}
+}

@@ -1,0 +1,32 @@
+package workspace
+
+import (
+	"testing"
+
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// What the checks of a run use counts with the run, as long as it is on.
+func TestMeterIsShared(t *testing.T) {
+	t.Parallel()
+	h, _, _, _ := homes(t)
+	c := &Config{Repo: h.Repo}
+	run, other := c.New("r1", nil, nil, nil), c.New("r2", nil, nil, nil)
+	part := func() *Workspace {
+		w := c.New("r1-verify", (*worktree.Tree)(nil), nil, nil)
+		w.share("r1")
+		defer w.Forget()
+		return w
+	}
+	if part().Meter != run.Meter || part().Meter == other.Meter {
+		t.Error("the checks have a meter of their own, or another run's")
+	}
+	run.Forget()
+	if part().Meter == run.Meter {
+		t.Error("the meter of a run that is over is used")
+	}
+	other.Forget()
+	if len(c.meters) != 0 {
+		t.Errorf("%d meters are left", len(c.meters))
+	}
+}

@@ -1,0 +1,54 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/tempdir"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// End ends what a dead run left running, its checkouts included. The files of a sandbox with a disk of its own stay until they are imported:
+// opening the sandbox again ends what runs in it.
+func (c *Config) End(ctx context.Context, run string) error {
+	if err := proc.KillParts(ctx, run); err != nil {
+		return err
+	}
+	if c.Sandboxes.Capabilities().Files != sandboxes.Copy {
+		return c.Reap(ctx, run)
+	}
+	return tempdir.RemoveRun(run)
+}
+
+// Reap ends what a dead run left running, and removes what its sandbox kept.
+func (c *Config) Reap(ctx context.Context, run string) error {
+	if err := proc.KillMarked(ctx, run); err != nil {
+		return err
+	}
+	if reaper, ok := sandboxes.As[sandboxes.Reaper](c.Sandboxes); ok {
+		if err := reaper.Reap(ctx, run); err != nil {
+			return err
+		}
+	}
+	return tempdir.RemoveRun(run)
+}
+
+// Usable reports what every run would meet: a login that is missing.
+func (c *Config) Usable() error {
+	return gateway.Config{Provider: c.Sandboxes, Agent: c.Agent, Network: c.Network}.Check()
+}
+
+// Abandon ends what is left of a run that no record knows, imports its work and removes its worktree.
+func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (warnings []string, err error) {
+	spec := tree.Spec()
+	if spec.Detached {
+		return nil, errors.Join(c.Reap(ctx, spec.Run), tree.Discard(ctx))
+	}
+	if err := c.End(ctx, spec.Run); err != nil {
+		return nil, err
+	}
+	return c.New(spec.Run, tree, nil, nil).Close(ctx, false), nil
+}

@@ -1,0 +1,305 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/importer"
+)
+
+// Workspace is a tree with the sandbox around it: the one way in which anything runs inside. It belongs to one
+// goroutine.
+type Workspace struct {
+	Dir     string
+	Tree    *worktree.Tree    // nil: the user's own checkout
+	Box     sandboxes.Sandbox // nil: it is not open
+	Gateway *gateway.Gateway
+	Meter   *gateway.Meter // counts in every gateway of the run
+	Start   string         // of the commits to count, when there is no tree
+	Last    worktree.Import
+	Ending  Ending
+
+	c       *Config
+	id      string   // of the run, which marks every process
+	facts   []string // what every command finds in its environment
+	refused func(egress.Event)
+	disk    *account
+	filled  *filling // the home that this sandbox fills; nil: it fills none
+	done    func()   // with the home that the sandbox shows; nil: it shows none
+	late    error    // why no import is tried again: one did not end in time
+	full    error    // of the last import, which met a full disk; nil: it did not
+	room    int64    // how much it left, where there is least
+	unsaved error    // which uncommitted files the last import could not save; nil: none
+}
+
+// Open opens the sandbox. It does nothing when it is open.
+func (w *Workspace) Open(ctx context.Context) error {
+	if w.Box != nil {
+		return nil
+	}
+	c := w.c
+	spec := sandboxes.Spec{
+		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, c.Agent)...), Mounts: c.Mounts, Limits: c.Limits,
+	}
+	if !c.Sandboxes.Capabilities().Isolated() {
+		spec.Env = append(slices.Clone(w.facts), c.Env...)
+	}
+	if w.Tree != nil {
+		private, err := w.Tree.Sandbox(ctx)
+		if err != nil {
+			return err
+		}
+		spec.GitDir, spec.Objects, spec.Lower = private.GitDir, private.Objects, private.Lower
+		if spec.Lower != "" && c.Layers() == nil { // it was made for another sandbox
+			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, spec.Lower)
+		}
+	}
+	var err error
+	w.Gateway, err = gateway.Config{
+		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agent: c.Agent, Options: c.Options,
+		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter,
+	}.Open()
+	if err != nil {
+		return err
+	}
+	spec.Egress = w.Gateway.Socket
+	spec.Home, spec.FillHome = w.home(ctx) // from here on it is in use
+	w.Box, err = c.Sandboxes.Open(ctx, spec)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
+		w.Gateway = nil
+		w.leaveHome()
+		return err
+	}
+	if b, ok := sandboxes.As[sandboxes.Cold](w.Box); ok && b.Cold() != "" {
+		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.Cold())
+		w.leaveHome()
+	}
+	w.disk.also(w.Box)
+	return nil
+}
+
+// home is the home for the sandbox, and whether it is to be filled.
+func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
+	switch {
+	case w.filled != nil:
+		return w.filled.dir, true
+	case w.c.Homes != nil && w.Tree != nil:
+		dir, w.done = w.c.Homes.use(ctx, w.Tree.Spec().Base.Commit)
+	}
+	return dir, false
+}
+
+// fill makes the sandbox fill a home for the base. It may not fill the disk: ctx ends then.
+func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Context, done func()) {
+	var err error
+	if w.filled, err = w.c.Homes.fill(ctx, commit); err != nil {
+		w.c.Log.Warn("home not kept", "error", err)
+	}
+	if w.filled == nil || w.c.Disk == nil {
+		return ctx, func() {}
+	}
+	dir := w.filled.dir
+	limited, cancel := context.WithCancelCause(ctx)
+	remove := w.c.Disk.Add(ctx, disk.Taker{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.TakenError) { cancel(e) }})
+	return limited, func() { remove(); cancel(nil) }
+}
+
+func (w *Workspace) leaveHome() {
+	if w.done != nil {
+		w.done()
+		w.done = nil
+	}
+}
+
+// inside runs git in the sandbox, for an import.
+func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, error) {
+	exit, err := w.Box.Exec(ctx, sandboxes.Command{
+		Argv: cmd.Argv, Env: cmd.Env, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
+	})
+	return exit.Code, err
+}
+
+// Take imports what was committed. In the checkout itself the commits only have to be counted.
+func (w *Workspace) Take(ctx context.Context) error {
+	if w.Tree == nil {
+		return w.count(ctx)
+	}
+	if w.late != nil {
+		return w.late
+	}
+	var in worktree.Inside
+	if w.Tree.Spec().Private {
+		if err := w.Open(ctx); err != nil { // such as after a crash
+			return err
+		}
+		in = w.inside
+	}
+	if w.full != nil && w.roomLeft() < w.room+moreRoom {
+		return w.full // it would take as long, and end the same way
+	}
+	limited, cancel := w.Ending.limit(ctx)
+	defer cancel()
+	got, err := w.Tree.Import(limited, in)
+	w.full = nil
+	if importer.Full(err) {
+		w.full, w.room = err, w.roomLeft()
+	}
+	if err != nil && limited.Err() != nil && (ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
+		err = fmt.Errorf("%w: %w", worktree.ErrLate, context.Cause(limited))
+	}
+	if errors.Is(err, worktree.ErrLate) {
+		w.late = err
+	}
+	if err != nil && !(importer.OnlyUnsaved(err) && got.Tip != "") {
+		return err
+	}
+	w.Last, w.unsaved = got, err // what could not be saved keeps the tree: closing it says so
+	return nil
+}
+
+// moreRoom is how much more there has to be for another import after one that met a full disk.
+const moreRoom = 1 << 20
+
+func (w *Workspace) roomLeft() int64 {
+	bytes, _ := importer.Room(w.Dir, w.c.Repo.Dir())
+	return bytes
+}
+
+// count looks at the commits since start in the user's checkout.
+func (w *Workspace) count(ctx context.Context) error {
+	now, err := w.c.Repo.Base(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	commits, err := w.c.Repo.Log(ctx, w.Start, now.Commit)
+	if err != nil {
+		return err
+	}
+	w.Last = worktree.Import{Tip: now.Commit, Commits: commits, New: max(0, len(commits)-len(w.Last.Commits))}
+	return nil
+}
+
+// Work is what the loop needs to know of the import.
+func (w *Workspace) Work() loop.Work {
+	return loop.Work{Tip: w.Last.Tip, Commits: len(w.Last.Commits), New: w.Last.New}
+}
+
+// Shut closes the sandbox; the tree stays. It may be called again.
+func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
+	if w == nil {
+		return nil
+	}
+	if w.Box != nil {
+		if err := w.Box.Close(ctx); err != nil {
+			warnings = append(warnings, "sandbox: "+err.Error())
+		}
+		for _, n := range sandboxes.NoticesOf(w.Box) {
+			warnings = append(warnings, "sandbox: "+n)
+		}
+		if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
+			warnings = append(warnings, gateway.Refusals(r.Refused())...)
+		}
+		w.Box = nil
+	}
+	w.leaveHome()
+	warnings = append(warnings, w.Gateway.Refused()...)
+	warnings = append(warnings, w.Meter.Warnings()...)
+	if err := w.Gateway.Close(); err != nil {
+		warnings = append(warnings, "network: "+err.Error())
+	}
+	w.Gateway = nil
+	return warnings
+}
+
+// Close imports what is left, and removes the sandbox and, unless keep says otherwise, the tree. A tree whose work
+// cannot be imported stays.
+func (w *Workspace) Close(ctx context.Context, keep bool) (warnings []string) {
+	if w == nil {
+		return nil
+	}
+	defer w.Forget()
+	if w.Tree != nil && w.Tree.Unsaved() {
+		if err := w.Take(ctx); err != nil {
+			warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", w.Dir, err))
+		} else if links := w.Last.Gitlinks; len(links) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
+		}
+	}
+	warnings = append(warnings, w.Shut(ctx)...)
+	if w.unsaved != nil {
+		warnings = append(warnings, w.unsaved.Error())
+	}
+	if w.Tree == nil || keep {
+		return warnings
+	}
+	if err := w.Tree.Remove(ctx); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", w.Dir, err))
+	}
+	return warnings
+}
+
+// Forget ends the run's account with the guard, and its meter: nothing of the run writes or asks any more.
+func (w *Workspace) Forget() {
+	if w == nil {
+		return
+	}
+	w.disk.close()
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	delete(w.c.meters, w.id)
+}
+
+// account is what one run may write on the disk that holds the state folder. Elsewhere an isolated run writes nothing
+// without a limit of its own, and what a run without isolation writes cannot be told from the user's.
+type account struct {
+	remove func()
+
+	mu      sync.Mutex
+	folders []string // guarded by mu
+}
+
+// WatchDisk lets the guard see what the run writes into its tree. full is called when it has written too much.
+func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.TakenError)) {
+	if w.c.Disk == nil || w.Tree == nil {
+		return
+	}
+	a := &account{folders: w.Tree.Folders()}
+	a.remove = w.c.Disk.Add(ctx, disk.Taker{
+		Folders: a.all, Marks: []string{w.id, "RALPH_RUN=" + w.id, "RALPH_MARK=" + w.id}, End: full,
+	})
+	w.disk = a
+}
+
+// also adds what a sandbox keeps on this host for its commands.
+func (a *account) also(box sandboxes.Sandbox) {
+	if k, ok := sandboxes.As[sandboxes.Keeper](box); ok && a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.folders = append(a.folders, k.Keeps()...)
+	}
+}
+
+func (a *account) all() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.folders)
+}
+
+// Close is for when the run's files are gone, or stay for good. It may be called again.
+func (a *account) close() {
+	if a != nil {
+		a.remove()
+	}
+}

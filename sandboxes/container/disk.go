@@ -1,0 +1,285 @@
+package container
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// A container with a Disk is shown nothing of the host, so that the engine can be anywhere. Each folder is a volume of the
+// engine. One more volume holds the helper, and one that is never mounted says that the disk was filled.
+const (
+	helperVolume = "helper"
+	filledVolume = "filled"
+	loaderSuffix = "-load" // ends the name of the container that prepares the volumes
+	fillerSuffix = "-fill" // and of one that fills them in advance
+)
+
+// loadLimit is the longest that copying the helper to the engine may take.
+const loadLimit = 10 * time.Minute
+
+// volumeName is the name of one of the run's volumes. It is found again without any record.
+func volumeName(run, name string) string { return containerName(run, "disk-"+name) }
+
+// openDisk makes a container with a Disk, on the volumes of an earlier container of the run if they were filled.
+func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
+	engine := context.WithoutCancel(ctx)
+	if err := errors.Join(p.endContainers(engine, pl.spec.Run), p.removeFiles(pl.spec.Run)); err != nil {
+		return nil, err
+	}
+	volumes, err := p.volumes(engine, pl.spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	filled := slices.Contains(volumes, volumeName(pl.spec.Run, filledVolume))
+	if !filled {
+		if err := p.removeVolumes(engine, pl.spec.Run); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			ctx, cancel := cleanUp(ctx)
+			defer cancel()
+			err = errors.Join(err, p.endContainers(ctx, pl.spec.Run), os.RemoveAll(pl.state))
+			if !filled {
+				err = errors.Join(err, p.removeVolumes(ctx, pl.spec.Run))
+			}
+		}
+	}()
+	if err := pl.makeState(); err != nil {
+		return nil, err
+	}
+	if err := p.load(engine, pl); err != nil {
+		return nil, err
+	}
+	inAdvance := !filled && len(pl.spec.Disk.ReadOnly) > 0
+	if inAdvance {
+		if err := p.fillInAdvance(ctx, pl); err != nil {
+			return nil, err
+		}
+	}
+	b, err := p.startOnDisk(ctx, pl)
+	if err != nil || filled {
+		return b, err
+	}
+	if !inAdvance {
+		if err := pl.spec.Disk.Fill(ctx, b); err != nil {
+			b.tunnel.close()
+			return nil, err
+		}
+	}
+	_, err = p.call(engine, slices.Concat([]string{"volume", "create"}, pl.labels(), []string{volumeName(pl.spec.Run, filledVolume)})...)
+	return b, err
+}
+
+// fillInAdvance fills the disk in a container of its own, which can write to all folders.
+func (p *Provider) fillInAdvance(ctx context.Context, pl *plan) error {
+	filler := *pl
+	filler.name += fillerSuffix
+	filler.filling, filler.spec.Egress, filler.spec.Name = true, "", ""
+	b, err := p.startOnDisk(ctx, &filler)
+	if err != nil {
+		return err
+	}
+	if err := pl.spec.Disk.Fill(ctx, b); err != nil {
+		return err
+	}
+	ctx, cancel := cleanUp(ctx)
+	defer cancel()
+	return p.end(ctx, b.name)
+}
+
+// startOnDisk starts a container and returns when commands can run in it.
+func (p *Provider) startOnDisk(ctx context.Context, pl *plan) (_ *box, err error) {
+	engine, b := context.WithoutCancel(ctx), pl.box()
+	defer func() {
+		if err != nil {
+			b.tunnel.close()
+		}
+	}()
+	if pl.spec.Egress != "" || pl.ownHosts() {
+		if pl.resolv, err = p.engine.dialect().resolve(ctx, pl, volumeName(pl.spec.Run, helperVolume)); err != nil {
+			return nil, err
+		}
+	}
+	args, err := pl.arguments()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.call(engine, args...); err != nil {
+		return nil, p.explainRun(err)
+	}
+	if err := b.rename(engine, pl.spec.Name); err != nil {
+		return nil, err
+	}
+	if pl.spec.Egress != "" {
+		b.tunnel = p.openTunnel(b, pl.spec.Egress)
+	}
+	return b, p.verify(ctx, b, pl)
+}
+
+// diskFlags mount the volumes. The loader can write to the helper's.
+func (pl *plan) diskFlags(loader bool) (args []string, err error) {
+	add := func(name string, m sandboxes.Mount) {
+		m.Host = volumeName(pl.spec.Run, name)
+		flag, flagErr := mountFlag("volume", m, pl.provider.engine.dialect().bare)
+		args, err = append(args, "--mount", flag), errors.Join(err, flagErr)
+	}
+	add(helperVolume, sandboxes.Mount{Inside: path.Dir(helperPath), ReadOnly: !loader})
+	for _, dir := range slices.Sorted(maps.Keys(pl.spec.Disk.Folders)) {
+		readOnly := !loader && !pl.filling && slices.Contains(pl.spec.Disk.ReadOnly, dir)
+		add("folder-"+pl.spec.Disk.Folders[dir], sandboxes.Mount{Inside: dir, ReadOnly: readOnly})
+	}
+	return args, err
+}
+
+// load puts the helper into its volume and gives the folders to the user, by a container that has no other task: it runs as
+// root, with no right but to change owners, and before any command of an agent.
+func (p *Provider) load(ctx context.Context, pl *plan) error {
+	t, loader := p.engine.dialect(), pl.name+loaderSuffix
+	args := slices.Concat([]string{"create", "--name", loader}, pl.labels(), []string{
+		"--pull", "never", "--network", "none", "--user", "0:0", "--read-only",
+		"--cap-drop", "ALL", "--cap-add", "CHOWN", "--security-opt", "no-new-privileges",
+	}, t.run)
+	if pl.userns != "" {
+		args = append(args, "--userns", pl.userns)
+	}
+	flags, err := pl.diskFlags(true)
+	if err != nil {
+		return err
+	}
+	args = slices.Concat(args, flags, []string{"--entrypoint", helperPath, p.config.Image},
+		p.helper(inside.Own, strconv.Itoa(pl.user.uid), strconv.Itoa(pl.user.gid))[1:],
+		slices.Sorted(maps.Keys(pl.spec.Disk.Folders)))
+	if _, err := p.call(ctx, args...); err != nil {
+		return p.explainRun(err)
+	}
+	read, write := io.Pipe()
+	go func() { _ = write.CloseWithError(p.packHelper(write)) }()
+	// Podman first writes all of it to a file, which it leaves behind.
+	_, err = p.program().Temp(pl.state).Input(read, loadLimit).Call(ctx, "cp", "-", loader+":"+path.Dir(helperPath))
+	_ = read.CloseWithError(io.ErrClosedPipe)
+	if err != nil {
+		return fmt.Errorf("copy the helper into the container: %w", err)
+	}
+	if _, err := p.call(ctx, "start", "--attach", loader); err != nil {
+		return err
+	}
+	_, err = p.call(ctx, append(t.remove, loader)...)
+	return err
+}
+
+// packHelper writes the contents of the helper's volume.
+func (p *Provider) packHelper(to io.Writer) error {
+	out := tar.NewWriter(to)
+	f, err := os.Open(p.config.Helper.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		mode int64
+		size int64
+		text io.Reader
+	}{
+		{path.Base(helperPath), 0o555, info.Size(), f},
+		{resolvFile, 0o444, int64(len(egress.ResolvConf)), strings.NewReader(egress.ResolvConf)},
+		{hostsFile, 0o444, int64(len(hostsText)), strings.NewReader(hostsText)},
+	} {
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: file.mode, Size: file.size}); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(out, file.text, file.size); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// volumes lists the run's volumes.
+func (p *Provider) volumes(ctx context.Context, run string) ([]string, error) {
+	prefix := volumeName(run, "")
+	args := []string{"volume", "ls", "--quiet", "--filter", "name=" + prefix}
+	out, err := p.call(ctx, args...)
+	for range endRounds { // podman fails if somebody removes another volume meanwhile
+		if err == nil || !strings.Contains(err.Error(), "no such volume") {
+			break
+		}
+		out, err = p.call(ctx, args...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list volumes: %w", err)
+	}
+	return slices.DeleteFunc(strings.Fields(out), func(name string) bool { return !strings.HasPrefix(name, prefix) }), nil
+}
+
+// removeVolumes removes them; first the one that says that the others are filled, in case ralph is killed meanwhile.
+func (p *Provider) removeVolumes(ctx context.Context, run string) error {
+	names, err := p.volumes(ctx, run)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if i := slices.Index(names, volumeName(run, filledVolume)); i > 0 {
+		names[0], names[i] = names[i], names[0]
+	}
+	_, err = p.call(ctx, append([]string{"volume", "rm", "--force"}, names...)...)
+	return err
+}
+
+// resolveByDNS makes docker write the container's resolv.conf.
+func resolveByDNS(context.Context, *plan, string) ([]string, error) {
+	var args []string
+	for line := range strings.Lines(egress.ResolvConf) {
+		switch words := strings.Fields(line); words[0] {
+		case "nameserver":
+			args = append(args, "--dns", words[1])
+		case "options":
+			for _, o := range words[1:] {
+				args = append(args, "--dns-option", o)
+			}
+		}
+	}
+	return args, nil
+}
+
+// resolveByFile shows podman's containers the files of the helper's volume: without a network podman writes no resolv.conf.
+func resolveByFile(ctx context.Context, pl *plan, volume string) (args []string, err error) {
+	dir, err := pl.provider.call(ctx, "volume", "inspect", "--format", "{{.Mountpoint}}", volume)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	if pl.spec.Egress != "" {
+		files[resolvFile] = resolvPath
+	}
+	if pl.ownHosts() {
+		files[hostsFile] = hostsPath
+	}
+	for name, inside := range files {
+		flag, err := mountFlag("bind", sandboxes.Mount{Host: strings.TrimSpace(dir) + "/" + name, Inside: inside, ReadOnly: true}, "")
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--mount", flag)
+	}
+	return args, nil
+}

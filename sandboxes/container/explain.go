@@ -1,0 +1,109 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/ralph-pool/ralph/sandboxes/engine"
+)
+
+// explain says why the engine does not answer, by trying its socket if that is a local one.
+func (p *Provider) explain(ctx context.Context, err error) error {
+	var call *engine.CallError
+	if !errors.As(err, &call) || p.engine.Dialect != DialectDocker {
+		return err
+	}
+	socket, local := p.socket()
+	if !local {
+		return fmt.Errorf("%w; it has to answer: docker info", err)
+	}
+	var d net.Dialer
+	conn, dialErr := d.DialContext(ctx, "unix", socket)
+	switch {
+	case dialErr == nil:
+		_ = conn.Close()
+		return err
+	case errors.Is(dialErr, syscall.EACCES):
+		return fmt.Errorf("%s's socket %s is not yours to use: join its group with "+
+			"sudo usermod -aG docker $USER and log in again (that group is as good as root), or use podman", p.engine.Name, socket)
+	case errors.Is(dialErr, syscall.ENOENT), errors.Is(dialErr, syscall.ECONNREFUSED):
+		return fmt.Errorf("%s's daemon does not run (nobody listens on %s): start it with "+
+			"sudo systemctl start docker, or Docker Desktop", p.engine.Name, socket)
+	}
+	return fmt.Errorf("reach %s: %w", p.engine.Name, dialErr)
+}
+
+// explainImage says why an image cannot be inspected: the engine does not answer, or there is no such image.
+func (p *Provider) explainImage(ctx context.Context, err error) error {
+	var call *engine.CallError
+	if !errors.As(err, &call) {
+		return err
+	}
+	if _, infoErr := p.call(ctx, p.engine.dialect().info...); infoErr != nil {
+		return p.explain(ctx, infoErr)
+	}
+	return fmt.Errorf("%s has no image %s; build it with: ralph image build --engine %s", p.engine.Name, p.config.Image, p.engine.Name)
+}
+
+// explainRun adds to the error of a container that does not start what probably helps.
+func (p *Provider) explainRun(err error) error {
+	_, local := p.socket()
+	switch {
+	case p.engine.Dialect == DialectDocker && !local, strings.Contains(err.Error(), "bind source path does not exist"):
+		return fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
+	case p.config.Runtime != "" && strings.Contains(err.Error(), p.config.Runtime):
+		return fmt.Errorf("%w; name a runtime that %s has with --container-runtime, or leave it out", err, p.engine.Name)
+	}
+	return err
+}
+
+// socket is the unix socket of the docker program, if that is certain.
+func (p *Provider) socket() (path string, local bool) {
+	path = "/var/run/docker.sock"
+	for _, e := range p.config.HostEnv {
+		name, value, _ := strings.Cut(e, "=")
+		switch {
+		case name == "DOCKER_CONTEXT" && value != "":
+			return "", false
+		case name == "DOCKER_HOST" && value != "":
+			if path, local = strings.CutPrefix(value, "unix://"); !local {
+				return "", false
+			}
+		}
+	}
+	return path, true
+}
+
+// engineSockets are sockets by which anybody can start containers on the host.
+func (p *Provider) engineSockets() (found []string) {
+	all := []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
+	if s, local := p.socket(); local {
+		all = append(all, s)
+	}
+	for _, e := range p.config.HostEnv {
+		if dir, ok := strings.CutPrefix(e, "XDG_RUNTIME_DIR="); ok && dir != "" {
+			all = append(all, filepath.Join(dir, "podman/podman.sock"), filepath.Join(dir, "docker.sock"))
+		}
+	}
+	for _, s := range all {
+		if real, err := filepath.EvalSymlinks(s); err == nil {
+			found = append(found, real)
+		}
+	}
+	return found
+}
+
+// lastWords is the end of the output of the container's first process.
+func (p *Provider) lastWords(ctx context.Context, name string) string {
+	var errs strings.Builder
+	out, err := p.program().Copy(nil, &errs).Call(ctx, "logs", "--tail", "5", name)
+	if err != nil {
+		return err.Error()
+	}
+	return engine.LastLine(out + "\n" + errs.String())
+}

@@ -1,0 +1,305 @@
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+)
+
+// linger is how long the helper stays after its report, so that the engine passes it on, if ralph does not hang up first.
+const linger = 2 * time.Second
+
+// helper runs one command, ends all its processes, and reports.
+type helper struct {
+	out     *FrameWriter
+	input   chan []byte   // for the command; closed at its end
+	command chan Command  // holds the command, once
+	hungUp  chan struct{} // closed when ralph has hung up
+	ended   chan struct{} // closed when the command has ended
+	score   *supervisor.Score
+
+	mu     sync.Mutex
+	root   int  // guarded by mu; 0 before the command's start and after its end
+	killed bool // guarded by mu; everything has to end
+	fed    bool // guarded by mu; the input has ended
+}
+
+// runCommand serves the role Exec.
+func runCommand(in io.Reader, out io.Writer) error {
+	score := supervisor.OpenScore()
+	conceal()
+	startThreads()
+	runtime.LockOSThread() // a command that asks to be traced concerns only the thread that started it
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopt orphans: %w", err)
+	}
+	// A core file could be larger than the worktree. Not by --ulimit: with it podman ignores the user's own limits.
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	h := &helper{
+		out: &FrameWriter{W: out}, input: make(chan []byte, Window), command: make(chan Command, 1),
+		hungUp: make(chan struct{}), ended: make(chan struct{}), score: score,
+	}
+	go h.listen(in)
+	select {
+	case c := <-h.command:
+		if err := h.run(c); err != nil {
+			return err
+		}
+	case <-h.hungUp:
+		return errors.New("no command came")
+	}
+	t := time.NewTimer(linger)
+	defer t.Stop()
+	select {
+	case <-h.hungUp:
+	case <-t.C:
+	}
+	return nil
+}
+
+// listen obeys ralph until it hangs up. Hanging up before the report means that ralph has died.
+func (h *helper) listen(in io.Reader) {
+	defer close(h.hungUp)
+	_, err := io.Copy(&FrameReader{On: h.obey}, in)
+	_ = err // a broken frame is a hang-up, too
+	h.kill()
+}
+
+func (h *helper) obey(kind byte, payload []byte) error {
+	switch kind {
+	case FrameCommand:
+		var c Command
+		if err := json.Unmarshal(payload, &c); err != nil {
+			return err
+		}
+		select {
+		case h.command <- c:
+		default:
+			return errors.New("a second command")
+		}
+	case FrameInput, FrameInputEnd:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.fed {
+			return errors.New("input after its end")
+		}
+		if kind == FrameInputEnd {
+			h.fed = true
+			close(h.input)
+			return nil
+		}
+		select {
+		case h.input <- append([]byte(nil), payload...):
+		default:
+			return errors.New("more input than was asked for")
+		}
+	case FrameTerminate:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.root > 0 {
+			_ = unix.Kill(-h.root, unix.SIGTERM)
+		}
+	case FrameKill:
+		h.kill()
+	}
+	return nil
+}
+
+// kill ends the command and every process it has started. A command that has not started yet never will.
+func (h *helper) kill() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.killed = true
+	if h.root > 0 {
+		killDescendants()
+	}
+}
+
+// run starts the command and returns when its report is sent.
+func (h *helper) run(c Command) error {
+	pipes, err := proc.OpenPipes(&inputReader{helper: h}, frameOutput{h.out, FrameStdout}, frameOutput{h.out, FrameStderr})
+	if err != nil {
+		return fmt.Errorf("make pipes: %w", err)
+	}
+	err = h.start(c, pipes)
+	pipes.CloseEnds()
+	if err != nil {
+		pipes.Abandon()
+		text, jsonErr := json.Marshal(refusalOf(err, c))
+		if jsonErr != nil {
+			return jsonErr
+		}
+		return h.out.Send(FrameRefused, text)
+	}
+	if err := h.out.Send(FrameStarted, nil); err != nil {
+		h.kill()
+	}
+	pipes.Start()
+	report := h.wait()
+	close(h.ended)
+	pipes.Finish()
+	report.Killed = killedForMemory()
+	text, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	return h.out.Send(FrameExit, text)
+}
+
+// start forks the command, in a session of its own.
+func (h *helper) start(c Command, pipes *proc.Pipes) error {
+	argv, env := texts(c.Argv), texts(c.Env)
+	if len(argv) == 0 {
+		return errors.New("no program is named")
+	}
+	path, err := supervisor.Lookup(argv[0], env)
+	if err != nil {
+		return err
+	}
+	var files []uintptr
+	for _, f := range pipes.Ends() {
+		files = append(files, f.Fd())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.killed {
+		return errors.New("ralph has hung up")
+	}
+	var pid int
+	h.score.Lend(func() { // when memory runs out, the kernel is to choose the command and not its helper
+		pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
+			Dir: string(c.Dir), Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	h.root = pid
+	return nil
+}
+
+// wait reaps orphans until the command has ended, then ends and reaps all other processes.
+func (h *helper) wait() Report {
+	var end Report
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil: // ECHILD: none is left, because orphans come to us
+			return end
+		case ws.Stopped(): // it has asked to be traced by us
+			detach(pid, ws.StopSignal())
+			continue
+		}
+		h.mu.Lock()
+		if pid == h.root {
+			h.root = 0
+			end = reportOf(ws)
+		}
+		over := h.root == 0
+		h.mu.Unlock()
+		if over {
+			killDescendants()
+		}
+	}
+}
+
+// detach lets a process go on that has made this one its debugger. Only its parent's thread can do that: from another one it
+// would wait for ever, and is killed.
+func detach(pid int, sig unix.Signal) {
+	if sig == unix.SIGTRAP { // only traced processes get it, for starting another program
+		sig = 0
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0); errno != 0 {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+func reportOf(ws unix.WaitStatus) Report {
+	if !ws.Signaled() {
+		return Report{Code: ws.ExitStatus()}
+	}
+	r := Report{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal())}
+	if r.Signal == "" {
+		r.Signal = "SIG" + strconv.Itoa(int(ws.Signal()))
+	}
+	return r
+}
+
+// killedForMemory is how many processes of this container the kernel has killed at the memory limit. It is 0 where the kernel
+// does not count, such as in gVisor.
+func killedForMemory() int {
+	for _, file := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if count, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+				n, _ := strconv.Atoi(count)
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// frameOutput sends the command's output. When ralph accepts nothing more, proc discards the rest.
+type frameOutput struct {
+	out  *FrameWriter
+	kind byte
+}
+
+func (o frameOutput) Write(p []byte) (int, error) { return len(p), o.out.Send(o.kind, p) }
+
+// inputReader reads the command's input. Each frame is acknowledged when the command's pipe has all of it.
+type inputReader struct {
+	*helper
+	rest []byte
+	some bool // rest belongs to a frame that is not acknowledged yet
+}
+
+func (r *inputReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.some {
+			_ = r.out.Send(FrameTaken, nil)
+			r.some = false
+		}
+		select {
+		case next, ok := <-r.input:
+			if !ok {
+				return 0, io.EOF
+			}
+			r.rest, r.some = next, true
+		case <-r.ended:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func texts(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out
+}

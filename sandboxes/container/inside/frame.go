@@ -1,0 +1,125 @@
+package inside
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Kinds of frames between ralph and the helper that runs a command. Each frame is its kind, the length of its payload
+// (four bytes, big endian) and the payload.
+const (
+	// To the helper.
+	FrameCommand   = 'c' // JSON of a Command; the first frame
+	FrameInput     = 'i' // bytes for the command's standard input
+	FrameInputEnd  = 'e'
+	FrameTerminate = 't' // SIGTERM to the command's process group
+	FrameKill      = 'k' // SIGKILL to everything
+	// From the helper.
+	FrameStarted = 's' // the command runs
+	FrameRefused = 'f' // JSON of a Refusal: the command could not be started
+	FrameStdout  = 'o'
+	FrameStderr  = 'r'
+	FrameTaken   = 'a' // one input frame was consumed
+	FrameExit    = 'x' // JSON of a Report: every process of the command has ended
+)
+
+const (
+	headSize = 5
+	// MaxFrame bounds the memory that the other end can make us use. Arguments and environment are in one frame.
+	MaxFrame = 16 << 20
+	// Chunk is the most bytes of input in one frame.
+	Chunk = 32 << 10
+	// Window is the number of input frames that may be under way: the command may not read them, and a frame that asks it
+	// to end must still arrive.
+	Window = 8
+)
+
+// Command is the command to run. Byte slices, because arguments need not be UTF-8.
+type Command struct {
+	Argv [][]byte `json:"argv"`
+	Dir  []byte   `json:"dir"`
+	Env  [][]byte `json:"env"`
+}
+
+// Refusal says why a command could not be started.
+type Refusal struct {
+	Reason string `json:"reason"` // one of the reasons below, or empty
+	Text   string `json:"text"`
+}
+
+const (
+	ReasonNotFound = "not-found" // not in any folder of PATH
+	ReasonMissing  = "missing"
+	ReasonDenied   = "denied"
+)
+
+// Report is how a command ended.
+type Report struct {
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"`
+	// Killed is how many processes were killed at the container's memory limit, since it started.
+	Killed int `json:"killed,omitempty"`
+}
+
+// FrameWriter writes frames, from any goroutine.
+type FrameWriter struct {
+	W io.Writer // guarded by mu
+
+	mu sync.Mutex
+}
+
+// Send writes one frame in one Write.
+func (f *FrameWriter) Send(kind byte, payload []byte) error {
+	b := make([]byte, headSize, headSize+len(payload))
+	b[0] = kind
+	binary.BigEndian.PutUint32(b[1:], uint32(len(payload)))
+	b = append(b, payload...)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, err := f.W.Write(b)
+	return err
+}
+
+// FrameReader is a writer that calls On with each whole frame; the payload is only valid during the call. It belongs to
+// one goroutine. After an error, its own or one of On, it accepts nothing more.
+type FrameReader struct {
+	On  func(kind byte, payload []byte) error
+	Err error
+
+	buf []byte // the frame so far, when it spans writes
+}
+
+// Write takes bytes as they come.
+func (f *FrameReader) Write(p []byte) (int, error) {
+	n := len(p)
+	for f.Err == nil && len(p) > 0 {
+		if len(f.buf) < headSize {
+			k := min(headSize-len(f.buf), len(p))
+			f.buf, p = append(f.buf, p[:k]...), p[k:]
+			if len(f.buf) < headSize {
+				break
+			}
+		}
+		size := int(binary.BigEndian.Uint32(f.buf[1:headSize]))
+		if size > MaxFrame {
+			f.Err = fmt.Errorf("read a frame: %d bytes are more than %d", size, MaxFrame)
+			break
+		}
+		k := min(headSize+size-len(f.buf), len(p))
+		f.buf, p = append(f.buf, p[:k]...), p[k:]
+		if len(f.buf) < headSize+size {
+			break
+		}
+		f.Err = f.On(f.buf[0], f.buf[headSize:])
+		f.buf = f.buf[:0]
+		if cap(f.buf) > 4*Chunk {
+			f.buf = nil
+		}
+	}
+	if f.Err != nil {
+		return 0, f.Err
+	}
+	return n, nil
+}

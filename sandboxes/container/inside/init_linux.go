@@ -1,0 +1,83 @@
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// runInit is the first process. It runs until the engine ends the container. With a socket it forwards the commands'
+// connections to the egress proxy, and the container ends with it; "tunnel" says that another call does that.
+func runInit(ctx context.Context, args []string) error {
+	conceal()
+	startThreads()
+	go reapOrphans(ctx)
+	socket := args
+	if len(args) >= 2 && args[0] == Home {
+		socket = args[2:]
+		if err := copyHome(HomeLayer, args[1]); err != nil {
+			return fmt.Errorf("copy the home that setup has filled: %w", err)
+		}
+	}
+	if len(socket) == 0 || socket[0] == Tunnel {
+		if len(socket) == 0 { // the tunnel says itself when it is ready
+			if err := declareReady(); err != nil {
+				return err
+			}
+		}
+		for ctx.Err() == nil {
+			_ = unix.Pause()
+		}
+		return context.Cause(ctx)
+	}
+	return forward(ctx, egress.ForwardConfig{Socket: socket[0]}, declareReady)
+}
+
+func forward(ctx context.Context, c egress.ForwardConfig, ready func() error) error {
+	f, err := egress.NewForwarder(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := ready(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Run(ctx)
+}
+
+// reapPause is how long a zombie may stay.
+const reapPause = time.Second
+
+// reapOrphans reaps the first process's children: orphans of helpers that were killed, and of commands that a program of the
+// host has started.
+func reapOrphans(ctx context.Context) {
+	t := time.NewTicker(reapPause)
+	defer t.Stop()
+	for {
+		for {
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func declareReady() error {
+	if err := os.WriteFile(readyFile, nil, 0o444); err != nil {
+		return fmt.Errorf("declare that commands may start: %w", err)
+	}
+	return nil
+}
+
+// conceal protects this process's memory, files and environment from other processes of the same user.
+func conceal() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

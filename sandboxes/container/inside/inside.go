@@ -1,0 +1,122 @@
+// Package inside is the part of ralph that runs in a container: its first process, the helper that runs one command, and
+// the container's end of the egress tunnel. Package container starts each of them with ralph's own program, by Main.
+//
+// The helper talks to ralph in frames over its standard input and output. It tells which command to run, so that no argument
+// and no variable is on a command line, and how the command ended, so that the exit status of the engine's client does
+// not matter. Each role has a process of its own; nothing here is shared between goroutines of a caller.
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Roles are the first argument of Main.
+const (
+	Init   = "init"   // the container's first process: init [home DIR] [SOCKET|tunnel]
+	Exec   = "exec"   // run one command: exec [unfiltered]
+	Enter  = "enter"  // become a command that a program of the host starts: enter ARGV…
+	Ready  = "ready"  // wait until commands may start, for some seconds
+	Own    = "own"    // give folders to a user: own UID GID DIR…
+	Tunnel = "tunnel" // carry connections to the egress proxy over this call, instead of a socket
+
+	Unfiltered = "unfiltered" // leave system calls to the engine's own filter
+	Home       = "home"       // copy HomeLayer to a folder, before commands may start
+)
+
+// HomeLayer is where the home that setup has filled is shown, read-only.
+const HomeLayer = "/.ralph/home"
+
+// TunnelReady is the line of error output by which the tunnel says that commands may start.
+const TunnelReady = "ralph inside a container: the tunnel is ready"
+
+// readyFile exists when commands may start, unless the tunnel says so.
+const readyFile = "/tmp/.ralph-ready"
+
+// Main serves one role and returns the status to exit with. The arguments are those that follow the words by which the
+// program got here; the streams are the process's own. catch makes the process survive every signal that can be caught,
+// because signals belong to the program. With nil a command can end its own sandbox by a signal.
+func Main(args []string, in io.Reader, out, errs io.Writer, catch func()) int {
+	err := serve(args, in, out, errs, catch)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(errs, "ralph inside a container:", err)
+	var entry *entryError
+	if errors.As(err, &entry) {
+		return entry.status()
+	}
+	return 1
+}
+
+func serve(args []string, in io.Reader, out, errs io.Writer, catch func()) error {
+	ctx := context.Background()
+	role, rest := "", []string(nil)
+	if len(args) > 0 {
+		role, rest = args[0], args[1:]
+	}
+	switch {
+	case role == Init && len(rest) <= 3:
+		if catch != nil {
+			catch()
+		}
+		return runInit(ctx, rest)
+	case role == Exec && len(rest) == 0:
+		if err := filter(); err != nil {
+			return err
+		}
+		return runCommand(in, out)
+	case role == Exec && len(rest) == 1 && rest[0] == Unfiltered:
+		return runCommand(in, out)
+	case role == Enter && len(rest) > 0:
+		if err := filter(); err != nil {
+			return err
+		}
+		return enter(rest)
+	case role == Own && len(rest) >= 2:
+		return own(rest)
+	case role == Tunnel && len(rest) == 0:
+		return tunnel(ctx, in, out, errs)
+	case role == Ready && len(rest) == 0:
+		return awaitReady(ctx)
+	}
+	return fmt.Errorf("these arguments are not for use by hand: %q", args)
+}
+
+// awaitReady looks in here, because each call of an engine costs more than all these looks.
+func awaitReady(ctx context.Context) error {
+	const limit, pause = 10 * time.Second, 5 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(readyFile); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// entryError says why Enter could not become its command.
+type entryError struct{ error }
+
+func (e *entryError) Unwrap() error { return e.error }
+
+// status is the one of shells, and of the engines' programs.
+func (e *entryError) status() int {
+	if errors.Is(e.error, exec.ErrNotFound) || errors.Is(e.error, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
+}

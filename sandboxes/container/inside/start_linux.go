@@ -1,0 +1,60 @@
+package inside
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+)
+
+// refusalOf explains why a command could not be started.
+func refusalOf(err error, c Command) Refusal {
+	r := Refusal{Text: err.Error()}
+	if info, statErr := os.Stat(string(c.Dir)); statErr != nil || !info.IsDir() {
+		r.Reason, r.Text = ReasonMissing, fmt.Sprintf("its folder %s: no such folder inside", c.Dir)
+		return r
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		r.Reason = ReasonNotFound
+	case errors.Is(err, fs.ErrNotExist):
+		r.Reason = ReasonMissing
+	case errors.Is(err, fs.ErrPermission):
+		r.Reason = ReasonDenied
+	case errors.Is(err, unix.E2BIG):
+		r.Text += "; long text belongs on its standard input"
+	}
+	return r
+}
+
+// enter becomes a command that a program of the host starts: as the engine has set it up, behind the filter. It returns
+// only with an error.
+func enter(argv []string) error {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	path, err := supervisor.Lookup(argv[0], os.Environ())
+	if err != nil {
+		return &entryError{fmt.Errorf("%s: %w", argv[0], err)}
+	}
+	return &entryError{fmt.Errorf("start %s: %w", argv[0], unix.Exec(path, argv, os.Environ()))}
+}
+
+// own gives folders to the user that commands run as: UID GID DIR…
+func own(args []string) error {
+	uid, err := strconv.Atoi(args[0])
+	gid, err2 := strconv.Atoi(args[1])
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	for _, dir := range args[2:] {
+		if err := os.Chown(dir, uid, gid); err != nil {
+			return fmt.Errorf("give the sandbox its folders: %w", err)
+		}
+	}
+	return nil
+}

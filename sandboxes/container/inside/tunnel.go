@@ -1,0 +1,73 @@
+package inside
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/xtaci/smux"
+)
+
+// MaxStreams bounds the connections that are open at once; the forwarder inside has no more.
+const MaxStreams = 1024
+
+// TunnelEnd makes one end of the tunnel out of the standard input and output of a process.
+func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
+	config := &smux.Config{
+		Version: 2, KeepAliveDisabled: true, // in version 2 a connection that nobody reads holds up no other
+		MaxFrameSize: 32 << 10, MaxStreamBuffer: 256 << 10, MaxReceiveBuffer: MaxStreams * 256 << 10,
+	}
+	if client {
+		return smux.Client(c, config)
+	}
+	return smux.Server(c, config)
+}
+
+// ServeTunnel is the host's end: it joins each connection that comes out of c to a new one to the socket. It returns when c
+// has ended or ctx is done, and no connection is left.
+func ServeTunnel(ctx context.Context, c net.Conn, socket string) {
+	defer func() { _ = c.Close() }()
+	session, err := TunnelEnd(c, false)
+	if err != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
+	defer stop()
+	var joined sync.WaitGroup
+	defer joined.Wait()
+	for {
+		stream, err := session.AcceptStream()
+		if err != nil {
+			return
+		}
+		if session.NumStreams() > MaxStreams {
+			_ = stream.Close()
+			continue
+		}
+		joined.Go(func() { join(ctx, stream, socket) })
+	}
+}
+
+// join copies between one stream and a new connection to the proxy, until both directions have ended.
+func join(ctx context.Context, stream *smux.Stream, socket string) {
+	defer func() { _ = stream.Close() }()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	var in sync.WaitGroup
+	in.Go(func() {
+		_, _ = io.Copy(conn, stream)
+		_ = conn.(*net.UnixConn).CloseWrite()
+	})
+	_, _ = io.Copy(stream, conn)
+	_ = stream.CloseWrite()
+	_ = conn.Close()
+	_ = stream.Close()
+	in.Wait()
+}

@@ -1,0 +1,15 @@
+package container
+
+import (
+	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+)
+
+// role is that of this program inside a container.
+const role = "container"
+
+func init() { //nolint:gochecknoinits // a registration
+	reexec.Register(role, func(p reexec.Process) int {
+		return inside.Main(p.Args, p.Stdin, p.Stdout, p.Stderr, reexec.CatchSignals)
+	})
+}

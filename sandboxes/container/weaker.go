@@ -1,0 +1,54 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
+)
+
+// weaker says how the Config weakens the isolation, for Capabilities.
+func (c Config) weaker() string {
+	var all []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.Unbounded, "memory, CPU and processes are not limited")
+	add(c.Network != "none", "the network %s has no allow-list", c.Network)
+	add(c.UserNamespace == "host", "user ids inside are those of the host")
+	add(c.SELinux == "disable", "SELinux does not confine it")
+	add(len(c.Devices) > 0, "it has devices of the host (%s)", strings.Join(c.Devices, ", "))
+	add(len(c.Groups) > 0, "commands are in more groups (%s)", strings.Join(c.Groups, ", "))
+	add(len(c.Args) > 0, "it is started with other arguments (%s)", strings.Join(c.Args, " "))
+	return strings.Join(all, "; ")
+}
+
+// shared refuses to join namespaces of the host or of another container: commands could reach the services there.
+func shared(namespace, mode string) error {
+	switch {
+	case strings.HasPrefix(mode, "-"):
+		return fmt.Errorf("%s %q starts with a dash", namespace, mode)
+	case namespace == "network" && mode == "host", strings.HasPrefix(mode, "container:"), strings.HasPrefix(mode, "ns:"):
+		return fmt.Errorf("%s %q would join a %s that is not the sandbox's own", namespace, mode, namespace)
+	}
+	return nil
+}
+
+// nameFormat is what engines accept as a container's name.
+var nameFormat = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
+
+// rename gives the container the name that the Spec asks for. It was made under a unique name, so that a name that is
+// taken never makes ralph remove somebody else's container.
+func (b *box) rename(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := b.provider.call(ctx, "rename", b.name, name); err != nil {
+		return fmt.Errorf("name the container %s: %w", name, err)
+	}
+	b.name = name
+	return nil
+}

@@ -1,0 +1,319 @@
+package copying
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// tempName is the name of a file that is not complete yet.
+const tempName = ".ralph-fetch-part"
+
+// Fetch copies files out, by a tar that runs inside. Nothing of its stream is trusted.
+func (s *sandbox) Fetch(ctx context.Context, paths []string, into *os.Root, limits sandboxes.FetchLimits) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, copyLimit, fmt.Errorf("copying files out takes longer than %s", copyLimit))
+	defer cancel()
+	r := newReceiver(into, limits)
+	var relative []string
+	for _, p := range paths {
+		if !path.IsAbs(p) {
+			relative = append(relative, "./"+p) // no name is an option
+			continue
+		}
+		if err := s.receive(ctx, r, p, "."); err != nil {
+			return fmt.Errorf("copy %s out of the sandbox: %w", p, err)
+		}
+	}
+	if len(relative) > 0 {
+		if err := s.receive(ctx, r, s.Workdir(), relative...); err != nil {
+			return fmt.Errorf("copy files out of the sandbox: %w", err)
+		}
+	}
+	if r.refused.Count > 0 {
+		return &r.refused
+	}
+	return nil
+}
+
+// receive runs one tar in a folder inside.
+func (s *sandbox) receive(ctx context.Context, r *receiver, dir string, names ...string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	read, write := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		argv := append([]string{"tar", "-cf", "-", "-C", dir, "--"}, names...)
+		_ = write.CloseWithError(runTar(ctx, s.Sandbox, sandboxes.Command{Argv: argv, Stdout: write})) // io.EOF for nil
+	}()
+	err := r.read(read)
+	if err != nil {
+		stop(err)
+		_ = read.CloseWithError(err)
+	}
+	<-ended
+	return err
+}
+
+// receiver writes a hostile tar into a folder of the host.
+type receiver struct {
+	root    *os.Root
+	limits  sandboxes.FetchLimits
+	entries int
+	bytes   int64
+	refused sandboxes.RefusedError
+}
+
+func newReceiver(root *os.Root, l sandboxes.FetchLimits) *receiver {
+	if l.Entries == 0 {
+		l.Entries = 1_000_000
+	}
+	if l.File == 0 {
+		l.File = 1 << 30
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 8 << 30
+	}
+	return &receiver{root: root, limits: l}
+}
+
+// perEntry bounds the headers and padding of one entry.
+const perEntry = 16 << 10
+
+// read reads a stream to its end.
+func (r *receiver) read(stream io.Reader) error {
+	limited := &io.LimitedReader{R: stream, N: r.limits.Bytes + int64(r.limits.Entries)*perEntry + 1<<20}
+	in := tar.NewReader(limited)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = r.take(h, in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(io.Discard, limited) // the end of the stream says how tar fared
+	if err == nil && limited.N <= 0 {
+		err = errors.New("the stream does not end")
+	}
+	return err
+}
+
+// take accepts or refuses one entry. An error ends everything.
+func (r *receiver) take(h *tar.Header, in io.Reader) error {
+	if err := r.countEntry(); err != nil {
+		return err
+	}
+	p := path.Clean(strings.TrimSuffix(h.Name, "/"))
+	if p == "." && h.Typeflag == tar.TypeDir {
+		return nil
+	}
+	err := checkPath(p)
+	if err == nil {
+		err = r.write(p, h, in)
+	}
+	var full *limitError
+	switch {
+	case errors.As(err, &full), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS):
+		return err
+	case err != nil:
+		if r.refused.Count++; r.refused.Count == 1 {
+			r.refused.First = fmt.Sprintf("%q: %v", clip(h.Name), err)
+		}
+	}
+	return nil
+}
+
+// limitError says that there is more than may be copied.
+type limitError struct{ error }
+
+// countEntry accounts for a file, folder or link.
+func (r *receiver) countEntry() error {
+	if r.entries++; r.entries > r.limits.Entries {
+		return &limitError{fmt.Errorf("there are more than %d files and folders", r.limits.Entries)}
+	}
+	return nil
+}
+
+// count accounts for the bytes of a file.
+func (r *receiver) count(size int64) error {
+	switch {
+	case size < 0:
+		return errors.New("its size is negative")
+	case size > r.limits.File:
+		return fmt.Errorf("it has %d bytes, and one file may have %d", size, r.limits.File)
+	case size > r.limits.Bytes-r.bytes:
+		return &limitError{fmt.Errorf("there are more than %d bytes", r.limits.Bytes)}
+	}
+	r.bytes += size
+	return nil
+}
+
+func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
+	mode := fs.FileMode(h.Mode).Perm()
+	if err := r.parents(p, r.makeFolder); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if old, err := r.root.Lstat(p); err == nil && !old.IsDir() {
+			if err := r.clear(p); err != nil {
+				return err
+			}
+		}
+		if err := r.root.Mkdir(p, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return r.root.Chmod(p, mode|0o700)
+	case tar.TypeSymlink:
+		if err := r.checkLink(p, h.Linkname); err != nil {
+			return err
+		}
+		if err := r.clear(p); err != nil {
+			return err
+		}
+		return r.root.Symlink(h.Linkname, p)
+	case tar.TypeLink: // one more name of a file that the stream has had
+		return r.copyFile(p, path.Clean(h.Linkname), mode)
+	case tar.TypeReg:
+		if err := r.count(h.Size); err != nil {
+			return err
+		}
+		return r.writeFile(p, in, h.Size, mode)
+	}
+	return errors.New("it is no file, folder or link")
+}
+
+// parents looks at each folder above a path, and calls missing for one that is not there. None may be a link: an honest tar
+// writes through none, and on the host it may lead into a git directory.
+func (r *receiver) parents(p string, missing func(dir string) error) error {
+	for i, c := range p {
+		if c != '/' {
+			continue
+		}
+		info, err := r.root.Lstat(p[:i])
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = missing(p[:i])
+		case err == nil && !info.IsDir():
+			err = errors.New("what is above it is no folder")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLinks is how many links a link may lead through.
+const maxLinks = 40
+
+// checkLink refuses a link that leads out of the folder or into a git directory, also by way of links that are on the host.
+// Of those that the stream has made none does.
+func (r *receiver) checkLink(link, target string) error {
+	for range maxLinks {
+		if err := checkTarget(link, target); err != nil {
+			return err
+		}
+		left := path.Join(path.Dir(link), target) // exact: every folder above link is one, and target goes up first
+		met := false
+		for i := 0; i < len(left) && !met; i++ {
+			end := strings.IndexByte(left[i:], '/')
+			if end < 0 {
+				end = len(left) - i
+			}
+			i += end
+			info, err := r.root.Lstat(left[:i])
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case info.Mode().Type() != fs.ModeSymlink:
+				continue
+			}
+			next, err := r.root.Readlink(left[:i])
+			if err != nil {
+				return err
+			}
+			link, target, met = left[:i], next+left[i:], true
+		}
+		if !met {
+			return nil
+		}
+	}
+	return errors.New("it leads through too many links")
+}
+
+func (r *receiver) makeFolder(dir string) error {
+	if err := r.countEntry(); err != nil {
+		return err
+	}
+	return r.root.Mkdir(dir, 0o755)
+}
+
+// clear makes room for an entry. A folder that holds something stays: it may hold what the sandbox knows nothing of, such as
+// a git directory.
+func (r *receiver) clear(p string) error {
+	if err := r.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (r *receiver) copyFile(p, from string, mode fs.FileMode) error {
+	if err := checkPath(from); err != nil {
+		return err
+	}
+	if err := r.parents(from, func(string) error { return fs.ErrNotExist }); err != nil {
+		return err
+	}
+	f, info, err := openRegular(r.root, from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := r.count(info.Size()); err != nil {
+		return err
+	}
+	return r.writeFile(p, f, info.Size(), mode)
+}
+
+// writeFile gives the name to a new file, so that no link there is followed and no incomplete file is left. Its time is now: a
+// time that the sandbox chooses could hide from git that a file has changed.
+func (r *receiver) writeFile(p string, in io.Reader, size int64, mode fs.FileMode) error {
+	temp := path.Join(path.Dir(p), tempName)
+	if err := r.root.RemoveAll(temp); err != nil {
+		return err
+	}
+	f, err := r.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(f, in, size)
+	err = errors.Join(err, f.Chmod(mode|0o600), f.Close())
+	if err == nil {
+		err = r.clear(p)
+	}
+	if err == nil {
+		err = r.root.Rename(temp, p)
+	}
+	if err != nil {
+		return errors.Join(err, r.root.RemoveAll(temp))
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package egress_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// A model's service gets no request that has it reach the internet, and the agent is told so as by the service.
+func TestModelEndpoint(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		body, coding, arrives string
+		status                int
+		says, event           string
+	}{
+		"plain":     {body: `{"tools":[{"name":"Bash"}]}`, arrives: `{"tools":[{"name":"Bash"}]}`, status: 200},
+		"no body":   {status: 200},
+		"a search":  {body: `{"tools":[{"name":"Bash"},{"type":"web_search"}]}`, arrives: `{"tools":[{"name":"Bash"}                      ]}`, status: 200, event: "server-tool api:0"},
+		"a server":  {body: `{"mcp_servers":[{"url":"https://evil.example"}]}`, status: 403, says: "mcp_servers would have the model's service reach the internet", event: "server-tool api:0"},
+		"no JSON":   {body: `tool=web_search`, status: 400, says: "not JSON", event: "malformed api:0"},
+		"not whole": {body: `{"a":`, status: 400, says: "not JSON", event: "malformed api:0"},
+		"in gzip":   {body: `{}`, coding: "gzip", status: 400, says: "gzip cannot be looked at", event: "malformed api:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got atomic.Value
+			r, _ := api(t, func(e *egress.Endpoint) { e.Model = true }, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
+				body, err := io.ReadAll(q.Body)
+				if err != nil {
+					return
+				}
+				if int64(len(body)) != q.ContentLength && tt.body != "" {
+					t.Errorf("%d bytes of %d", len(body), q.ContentLength)
+				}
+				got.Store(string(body))
+				fmt.Fprint(w, "ok")
+			})
+			res := ask(t, r, func(q *http.Request) {
+				q.Body, q.ContentLength, q.GetBody = io.NopCloser(strings.NewReader(tt.body)), int64(len(tt.body)), nil
+				if tt.coding != "" {
+					q.Header.Set("Content-Encoding", tt.coding)
+				}
+			})
+			body, err := io.ReadAll(res.body)
+			if arrived, _ := got.Load().(string); err != nil || res.status != tt.status || !strings.Contains(string(body), tt.says) || arrived != tt.arrives {
+				t.Errorf("%d %s, %v; %q arrived", res.status, body, err, arrived)
+			}
+			var e struct {
+				Type  string
+				Error struct{ Type, Message string }
+			}
+			if res.status == 403 && (json.Unmarshal(body, &e) != nil || e.Type != "error" || e.Error.Type != "permission_error" || !strings.Contains(e.Error.Message, tt.says)) {
+				t.Errorf("body %s", body)
+			}
+			if tt.event == "" {
+				r.wantRefused(t)
+			} else {
+				r.wantRefused(t, tt.event)
+			}
+		})
+	}
+}

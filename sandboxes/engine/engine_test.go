@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
+)
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	p := engine.Program{Name: "tool", Command: []string{"sh", "-c"}, Env: []string{"PATH=/usr/bin:/bin"}, Missing: "tool is not installed"}
+	if out, err := p.Call(t.Context(), "echo hello"); out != "hello\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+	for script, want := range map[string]string{
+		"echo first >&2; echo cause >&2; exit 3": "cause",
+		"exit 3":                                 "exit status 3",
+		"printf 'cause\n\nRun '\"'\"'x --help'\"'\"' for more information\n' >&2; exit 125": "cause",
+	} {
+		_, err := p.Call(t.Context(), script)
+		var call *engine.CallError
+		if !errors.As(err, &call) || call.Said != want && err.Error() != "tool "+script+": "+want {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	p.Command = []string{"no-such-program"}
+	if _, err := p.Call(t.Context(), "x"); err == nil || err.Error()[:len(p.Missing)] != p.Missing {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Every reason to end a command is passed on in order, and a client that does not end is given up.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		interrupt, cancel, report bool
+		want                      []string
+	}{
+		"interrupted": {interrupt: true, want: []string{"terminate", "kill", "give up"}},
+		"cancelled":   {cancel: true, want: []string{"kill", "give up"}},
+		"reported":    {report: true, want: []string{"dismiss", "give up"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				ended, reported, interrupt := make(chan error, 1), make(chan struct{}), make(chan struct{})
+				var got []string
+				note := func(what string) func() { return func() { got = append(got, what) } }
+				client := engine.Client{
+					Ended: ended, Reported: reported, Terminate: note("terminate"), Kill: note("kill"), Dismiss: note("dismiss"),
+					GiveUp: func() { note("give up")(); ended <- errors.New("stopped") },
+				}
+				switch {
+				case tt.interrupt:
+					close(interrupt)
+				case tt.cancel:
+					cancel(context.Canceled)
+				case tt.report:
+					close(reported)
+				}
+				if err := client.Steer(ctx, sandboxes.Command{Interrupt: interrupt, Grace: time.Second}); err == nil || !slices.Equal(got, tt.want) {
+					t.Errorf("%q, %v; want %q", got, err, tt.want)
+				}
+				cancel(context.Canceled)
+			})
+		})
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	var c engine.Commands
+	stopped := make(chan struct{})
+	end, err := c.Begin(func(error) { close(stopped) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { <-stopped; end() }()
+	failed := errors.New("failed")
+	if _, err := c.Close(t.Context(), func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := c.Begin(nil); !errors.Is(err, sandboxes.ErrClosed) {
+		t.Errorf("Begin after Close: %v", err)
+	}
+	removed := 0
+	for range 2 {
+		before := removed
+		if first, err := c.Close(t.Context(), func(context.Context) error { removed++; return nil }); err != nil || first != (before == 0) {
+			t.Errorf("Close: %v, %v", first, err)
+		}
+	}
+	if removed != 1 {
+		t.Errorf("removed %d times", removed)
+	}
+	var broken engine.Commands
+	broken.Break(failed)
+	broken.Break(errors.New("later"))
+	if _, err := broken.Begin(nil); !errors.Is(err, failed) || !errors.Is(broken.Broken(), failed) {
+		t.Errorf("Begin of a broken sandbox: %v", err)
+	}
+}

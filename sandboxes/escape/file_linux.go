@@ -1,0 +1,149 @@
+package escape
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+func fileAttacks() []Attack {
+	return []Attack{
+		{Name: "files/metadata of the host's files", Brief: true, Make: func(s *Suite) {
+			r := s.open(nil)
+			r.attack("metadata", filepath.Join(r.host, "secret"))
+			r.Works()
+		}},
+		{Name: "files/a checkout that runs share", Brief: true, Make: func(s *Suite) {
+			l, ok := sandboxes.As[sandboxes.Layerer](s.Provider)
+			if !ok || l.Layers(s.Bounded(), s.TempDir()) != nil {
+				s.NotHere()
+				return
+			}
+			s.layered = true
+			r := s.open(nil)
+			before := r.lower()
+			r.attack("lower")
+			r.unchanged()
+			if err := r.Close(s.Bounded()); err != nil {
+				s.Error(err)
+			}
+			r.enter() // what attributes say counts from now on, if it counts at all
+			out, _, err := r.Sh(`cat evil/own; ls -A evil; cat evil/secret evil-file "$1/secret"; ls -d whiteout; cat alias`, r.host)
+			if want := "own\nown\n"; err != nil || !strings.HasPrefix(out, want) || strings.Contains(out, secret) || !strings.Contains(out, "\nwhiteout\nchanged\n") {
+				s.Errorf("with forged attributes the worktree is %q, %v", out, err)
+			}
+			if after := r.lower(); after != before {
+				s.Errorf("the shared checkout was %s and is %s", before, after)
+			}
+			r.unchanged()
+		}},
+		{Name: "files/mounts that would open the sandbox", Brief: true, Make: func(s *Suite) {
+			r := s.open(nil) // without them it opens
+			mounts := []sandboxes.Mount{
+				{Host: "/usr", Inside: "/"}, {Host: "/usr", Inside: "/proc/self"}, {Host: "/usr", Inside: "relative"},
+			}
+			for _, host := range []string{"/", "/proc", "/dev", "/run", "/sys", "/proc/self/root", "/dev/null", "/no/such/path"} {
+				m := sandboxes.Mount{Host: host, Inside: "/host"}
+				if s.inPlace() {
+					m.Inside = host
+				}
+				mounts = append(mounts, m)
+			}
+			for _, m := range mounts {
+				spec := r.spec
+				spec.Run, spec.Mounts = "escape-mounts", []sandboxes.Mount{m}
+				box, err := s.Provider.Open(s.Bounded(), spec)
+				if err == nil {
+					s.Errorf("%+v is accepted", m)
+					_ = box.Close(s.Bounded())
+				}
+			}
+		}},
+	}
+}
+
+// attackMetadata does to a file what needs no right to open it.
+func attackMetadata(a *attempt, args []string) {
+	path := args[0]
+	a.try("chmod", os.Chmod(path, 0o640))
+	a.try("chown", os.Lchown(path, os.Getuid(), os.Getgid()))
+	a.try("set the times", os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
+	notify, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err == nil {
+		_, err = unix.InotifyAddWatch(notify, path, unix.IN_ALL_EVENTS)
+	}
+	a.try("watch", err)
+	a.try("set an attribute", unix.Setxattr(path, "user.planted", []byte("x"), 0))
+	a.try("link", os.Link(path, "stolen"))
+	a.try("rename", os.Rename(path, path+".moved"))
+	a.try("truncate", os.Truncate(path, 0))
+}
+
+// lower is all that can be seen of the shared checkout.
+func (r *Room) lower() string {
+	r.Helper()
+	var all strings.Builder
+	for _, path := range []string{r.spec.Lower, filepath.Join(r.spec.Lower, "work")} {
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			r.Fatal(err)
+		}
+		names := make([]byte, 1<<10)
+		n, _ := unix.Llistxattr(path, names) // none where the file system has none
+		fmt.Fprintf(&all, "%o %d %d %d %v %q; ", st.Mode, st.Uid, st.Nlink, st.Size, st.Mtim, names[:max(n, 0)])
+	}
+	return all.String()
+}
+
+// attackLower changes what the worktree is laid over, and forges what overlayfs keeps in attributes.
+func attackLower(a *attempt, _ []string) {
+	_ = os.Mkdir("evil", 0o700)
+	for name, text := range map[string]string{"evil/own": "own\n", "evil-file": "evil\n", "whiteout": ""} {
+		_ = os.WriteFile(name, []byte(text), 0o600)
+	}
+	for _, path := range []string{".", "evil", "evil-file", "whiteout", "work"} {
+		for name, value := range map[string]string{
+			"opaque": "y", "redirect": "/../../other", "metacopy": "", "whiteout": "y", "origin": "x", "impure": "y", "nlink": "U+9", "xwhiteouts": "y",
+		} {
+			_ = unix.Setxattr(path, "user.overlay."+name, []byte(value), 0) // inside, these are attributes like others
+			a.try("set trusted."+name, unix.Setxattr(path, "trusted.overlay."+name, []byte(value), 0))
+		}
+	}
+	a.try("make a whiteout", unix.Mknod("hidden", unix.S_IFCHR, 0))
+	// These change the run's own copy. The suite looks whether they change more.
+	_ = os.Link("work", "linked")
+	_ = os.Symlink("work", "alias")
+	if in, err := os.Open("work"); err == nil {
+		if out, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", in.Fd()), os.O_RDWR, 0); err == nil {
+			_, _ = out.WriteString("changed\n")
+			_ = out.Close()
+		}
+		_, err = in.WriteString("x")
+		a.try("write to a file that is open for reading", err)
+		a.try("allocate", unix.Fallocate(int(in.Fd()), 0, 0, 1<<16))
+		_ = in.Close()
+	}
+	_ = os.WriteFile("linked", []byte("changed\n"), 0o600)
+	_ = os.WriteFile("alias", []byte("changed\n"), 0o600)
+	_ = os.Chmod("work", 0o777)
+	_ = os.Chtimes("work", time.Unix(1, 0), time.Unix(1, 0))
+	a.try("unmount", unix.Unmount(".", unix.MNT_DETACH))
+	a.try("remount", unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
+	a.try("mount another", unix.Mount("overlay", "evil", "overlay", 0, "lowerdir=.:evil"))
+	_, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE)
+	a.try("clone the mount", err)
+	if handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, "work", 0); err == nil {
+		_, err := unix.OpenByHandleAt(mount, handle, unix.O_RDWR)
+		a.try("open a file by its handle", err)
+	}
+	for _, path := range []string{"/.lower", "/.upper", "/proc/1/fd", "../work"} {
+		_, err := os.ReadDir(path)
+		a.try("look into "+path, err)
+	}
+}

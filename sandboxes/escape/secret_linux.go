@@ -1,0 +1,100 @@
+package escape
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+func secretAttacks() []Attack {
+	return []Attack{
+		{Name: "secrets/files of the host", Brief: true, Make: func(s *Suite) {
+			r := s.open(nil)
+			home, err := os.UserHomeDir()
+			if err != nil {
+				home = "/root"
+			}
+			r.attack("files", filepath.Join(r.host, "secret"), filepath.Join(r.host, "other", "secret"),
+				filepath.Join(r.host, "of-the-user"), filepath.Join(home, ".ssh"), filepath.Join(home, ".gitconfig"),
+				filepath.Join(home, ".config"), filepath.Join(home, ".claude"), filepath.Join(home, ".codex"),
+				"/etc/shadow", "/etc/sudoers", "/etc/ssh", "/etc/gitconfig", "/root/.ssh", "/proc/1/root/etc/shadow",
+				"/proc/self/root/../../etc/shadow", "/.old", "/.scratch",
+				"/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
+				"/run/dbus/system_bus_socket", "/run/user")
+			r.Works()
+			r.unchanged()
+		}},
+		{Name: "secrets/processes of the host, their environment and arguments", Brief: true, Make: func(s *Suite) {
+			token := rand.Text()
+			in, alive := io.Pipe()
+			var ended sync.WaitGroup
+			ended.Go(func() {
+				_, _ = proc.Run(s.Bounded(), proc.Spec{
+					Argv: []string{"cat", "/dev/stdin", "/" + token}, Stdin: in,
+					Env: []string{"PATH=" + os.Getenv("PATH"), "ESCAPETEST_TOKEN=" + token},
+				})
+			})
+			defer func() {
+				_ = alive.Close()
+				ended.Wait()
+			}()
+			_, _ = alive.Write([]byte("it runs when this has been read\n"))
+			r := s.open(nil)
+			// The attacker is told the halves, or it would find what it was told.
+			r.attack("processes", token[:10], token[10:])
+			out, _, err := r.Sh("env")
+			if err != nil {
+				s.Fatal(err)
+			}
+			for _, entry := range os.Environ() {
+				name, value, _ := strings.Cut(entry, "=")
+				if len(value) > 8 && name != "PATH" && strings.Contains(out, entry+"\n") {
+					s.Errorf("%s of the host is visible inside", name)
+				}
+			}
+		}},
+	}
+}
+
+func attackFiles(a *attempt, paths []string) {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if entries, err := os.ReadDir(path); err == nil {
+			if len(entries) > 0 {
+				a.report("list", path, entries)
+			}
+			continue
+		}
+		a.readable(path)
+	}
+}
+
+func attackProcesses(a *attempt, args []string) {
+	token := []byte(strings.Join(args, ""))
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(dirs) == 0 {
+		a.report("no processes at all:", err)
+	}
+	for _, dir := range dirs {
+		for _, name := range []string{"cmdline", "environ"} {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Contains(text, token) {
+				a.report("see", dir, name)
+			}
+		}
+	}
+	for _, name := range []string{"environ", "mem", "maps", "root", "cwd", "exe", "fd/0", "fd/3"} {
+		a.readable("/proc/1/" + name)
+	}
+	a.writable("/proc/1/mem")
+	if len(dirs) > 20 {
+		a.report("there are", len(dirs), "processes")
+	}
+}

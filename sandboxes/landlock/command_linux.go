@@ -1,0 +1,155 @@
+package landlock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cgroup"
+	"github.com/ralph-pool/ralph/internal/seccomp"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+)
+
+// become restricts this process and makes it the command. It returns only when that is impossible.
+func become() (status int) {
+	runtime.LockOSThread() // this thread becomes the command, and what the kernel keeps for a thread counts for it
+	refusal := os.NewFile(refusalFD, "refusal")
+	var o order
+	err := supervisor.Decode(os.NewFile(orderFD, "order"), &o)
+	if err == nil {
+		err = o.become()
+	}
+	_ = supervisor.Refuse(refusal, err) // nobody else could be told
+	return 1
+}
+
+func (o *order) become() error {
+	p := &o.Plan
+	if err := cgroup.Enter(p.Groups, os.Getpid()); err != nil {
+		return err
+	}
+	if err := p.limit(); err != nil {
+		return err
+	}
+	if err := p.dropPrivileges(); err != nil {
+		return err
+	}
+	// A change of user would have cancelled this.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with the supervisor: %w", err)
+	}
+	if err := p.restrict(); err != nil {
+		return err
+	}
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep open files from the command: %w", err)
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return fmt.Errorf("its folder: %w", err)
+	}
+	path, err := supervisor.Lookup(o.Argv[0], o.Env)
+	if err != nil {
+		return err
+	}
+	if err := seccomp.Install(filterRules()...); err != nil {
+		return err
+	}
+	err = unix.Exec(path, o.Argv, o.Env)
+	if _, statErr := os.Stat(path); errors.Is(err, unix.EACCES) && statErr == nil {
+		return fmt.Errorf("%s: it is not executable, or in no folder that the sandbox shows: %w", path, err)
+	}
+	return supervisor.Explain(err, path, o.Dir)
+}
+
+// limit sets the limits that the command and all it starts inherit.
+func (p *plan) limit() error {
+	for _, l := range []struct {
+		name  string
+		which int
+		to    uint64
+	}{
+		// 1, not 0: with 0 the kernel still starts the host's crash handler, as the host's root, when one is set.
+		{"core dumps", unix.RLIMIT_CORE, 1},
+		{"the size of files", unix.RLIMIT_FSIZE, uint64(p.Disk)},
+		// The kernel counts what the user runs elsewhere too.
+		{"processes", unix.RLIMIT_NPROC, uint64(tasks(p.UID) + p.PIDs)},
+	} {
+		var now unix.Rlimit
+		err := unix.Prlimit(0, l.which, nil, &now)
+		if err == nil {
+			to := min(l.to, now.Max)
+			err = unix.Prlimit(0, l.which, &unix.Rlimit{Cur: to, Max: to}, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("limit %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// tasks counts the processes and threads of a user.
+func tasks(uid int) (n int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if unix.Stat(dir, &st) != nil || int(st.Uid) != uid {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(dir, "status")) // it may have ended
+		for line := range bytes.Lines(text) {
+			if count, ok := bytes.CutPrefix(line, []byte("Threads:")); ok {
+				threads, _ := strconv.Atoi(string(bytes.TrimSpace(count)))
+				n += threads
+			}
+		}
+	}
+	return n
+}
+
+// dropPrivileges gives up every capability for good, and becomes the plan's user where root has started this.
+func (p *plan) dropPrivileges() error {
+	for c := uintptr(0); c <= 63; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) && !p.Assume {
+			break // the kernel knows no more, or the user has none to give up
+		}
+		if err != nil {
+			return fmt.Errorf("give up capability %d: %w", c, err)
+		}
+	}
+	if p.Assume {
+		if err := p.assume(); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up ambient capabilities: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return nil // the access rules refuse new privileges
+}
+
+// assume makes this process the plan's user.
+func (p *plan) assume() error {
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("leave all groups: %w", err)
+	}
+	if err := syscall.Setresgid(p.GID, p.GID, p.GID); err != nil {
+		return fmt.Errorf("become group %d: %w", p.GID, err)
+	}
+	if err := syscall.Setresuid(p.UID, p.UID, p.UID); err != nil {
+		return fmt.Errorf("become user %d: %w", p.UID, err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package landlock
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+)
+
+// doors are the ports of the host's loopback interface that lead to the egress proxy. Every sandbox knows the proxy by
+// the same addresses; these are the ones that are free here, so the addresses in a command's environment and arguments are
+// replaced. Other users of the host find the ports, and get nothing.
+type doors struct {
+	ports    []uint16
+	replacer *strings.Replacer
+	stop     func()
+}
+
+// openDoors forwards connections of the user to the egress socket.
+func openDoors(socket string, uid int) (*doors, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	d := &doors{}
+	var pairs []string
+	listen := func(ctx context.Context, known netip.AddrPort) (net.Listener, error) {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		at, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		d.ports, pairs = append(d.ports, at.Port()), append(pairs, known.String(), at.String())
+		return &door{l, uid}, nil
+	}
+	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket, Listen: listen})
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	d.replacer = strings.NewReplacer(pairs...)
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
+	d.stop = sync.OnceFunc(func() {
+		cancel(nil)
+		running.Wait()
+	})
+	return d, nil
+}
+
+// close closes the doors; it can be called again. A nil *doors has none.
+func (d *doors) close() {
+	if d != nil {
+		d.stop()
+	}
+}
+
+// replace returns texts with the addresses that lead to the doors.
+func (d *doors) replace(texts []string) (replaced []string) {
+	if d == nil {
+		return texts
+	}
+	for _, text := range texts {
+		replaced = append(replaced, d.replacer.Replace(text))
+	}
+	return replaced
+}
+
+// door is a listener that accepts connections of one user.
+type door struct {
+	net.Listener
+	uid int
+}
+
+// Accept takes the next connection of the user. Those of others are closed.
+func (d *door) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil || userOf(c) == d.uid {
+			return c, err
+		}
+		_ = c.Close()
+	}
+}
+
+// userOf finds the user on the other side of a connection on loopback; -1: nobody.
+func userOf(c net.Conn) int {
+	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return -1
+	}
+	to, err := netip.ParseAddrPort(c.LocalAddr().String())
+	if err != nil {
+		return -1
+	}
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		text, _ := os.ReadFile(table) // a host may have no IPv6
+		if uid := parseUser(text, from.Port(), to.Port()); uid >= 0 {
+			return uid
+		}
+	}
+	return -1
+}
+
+// parseUser finds, in the kernel's table of sockets, the user of the one that is connected from one port to another.
+func parseUser(table []byte, from, to uint16) int {
+	const local, remote, uid = 1, 2, 7
+	port := func(address []byte) uint16 {
+		_, hex, _ := bytes.Cut(address, []byte(":"))
+		n, err := strconv.ParseUint(string(hex), 16, 16)
+		if err != nil {
+			return 0
+		}
+		return uint16(n)
+	}
+	for line := range bytes.Lines(table) {
+		f := bytes.Fields(line)
+		if len(f) <= uid || port(f[local]) != from || port(f[remote]) != to {
+			continue
+		}
+		if n, err := strconv.ParseUint(string(f[uid]), 10, 31); err == nil {
+			return int(n)
+		}
+	}
+	return -1
+}

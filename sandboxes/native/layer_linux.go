@@ -1,0 +1,154 @@
+package native
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+)
+
+// The lower folder of the worktree, and the folder that the worktree is in, while the root is built. Both come before the
+// worktree among what is shown.
+const (
+	lowerPlace = "/.lower"
+	upperPlace = "/.upper"
+)
+
+// workName is overlayfs's own folder beside the worktree: both have to be in one mount.
+const workName = "work"
+
+// addLower shows the lower folder of the worktree.
+func (p *plan) addLower(spec sandboxes.Spec) error {
+	if spec.Lower == "" {
+		return nil
+	}
+	if _, err := supervisor.CheckFolder("lower folder", spec.Lower); err != nil {
+		return err
+	}
+	parent, name := filepath.Split(filepath.Clean(spec.Worktree))
+	if name == workName || strings.ContainsAny(name, `\,:`) {
+		return fmt.Errorf("worktree %s: its name cannot be that of an upper folder", spec.Worktree)
+	}
+	if err := os.Mkdir(filepath.Join(parent, workName), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	p.Lower = true
+	p.Shown = append(p.Shown, shown{Host: filepath.Clean(spec.Lower), Inside: lowerPlace},
+		shown{Host: filepath.Clean(parent), Inside: upperPlace, Write: true})
+	return nil
+}
+
+// isOver reports that something shown is the worktree, over its lower folder.
+func (p *plan) isOver(s shown) bool { return p.Lower && s.Inside == filepath.Clean(p.Worktree) }
+
+// ownTree makes the sandbox's user the owner of the worktree's files, once: an overlay cannot be an id-mapped mount. Only the
+// host has written there until then.
+func (p *plan) ownTree(who identity) error {
+	if !p.Lower || !who.root {
+		return nil
+	}
+	parent := filepath.Dir(filepath.Clean(p.Worktree))
+	if uid, gid, err := owner(parent); err != nil || uid == who.hostUID && gid == who.hostGID {
+		return err
+	}
+	own := func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != parent {
+			err = os.Lchown(path, who.hostUID, who.hostGID)
+		}
+		return err
+	}
+	if err := filepath.WalkDir(parent, own); err != nil {
+		return err
+	}
+	return os.Lchown(parent, who.hostUID, who.hostGID) // last: it says that all of it is done
+}
+
+// layTree mounts the worktree over its lower folder.
+func (p *plan) layTree() error {
+	if err := makePlace(p.Worktree, false); err != nil {
+		return err
+	}
+	// The kernel would mount the folder for two sandboxes. The lock ends with this process.
+	lock, err := unix.Open(upperPlace, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("another sandbox has it: %w", err)
+	}
+	upper, work := filepath.Join(upperPlace, filepath.Base(p.Worktree)), filepath.Join(upperPlace, workName)
+	if err := overlay(p.Worktree, lowerPlace, upper, work); err != nil {
+		return fmt.Errorf("mount it over its lower folder: %w", err)
+	}
+	return errors.Join(removeMount(lowerPlace), removeMount(upperPlace))
+}
+
+// layers are the file systems on which worktrees over a lower folder were tried.
+type layers struct {
+	mu    sync.Mutex
+	tried map[uint64]error // guarded by mu; by device
+}
+
+// Layers tries a worktree over a lower folder, once for each file system.
+func (p *Provider) Layers(ctx context.Context, dir string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	p.layers.mu.Lock()
+	defer p.layers.mu.Unlock()
+	err, known := p.layers.tried[st.Dev]
+	if known {
+		return err
+	}
+	if err = p.tryLayer(ctx, dir); ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.layers.tried == nil {
+		p.layers.tried = make(map[uint64]error)
+	}
+	p.layers.tried[st.Dev] = err
+	return err
+}
+
+// tryLayer does to a lower folder what overlayfs cannot do everywhere where it can be mounted.
+func (p *Provider) tryLayer(ctx context.Context, dir string) (err error) {
+	at := filepath.Join(dir, "try-layer-"+rand.Text())
+	defer func() { err = errors.Join(err, disk.RemoveAll(at)) }()
+	lower, upper := filepath.Join(at, "lower"), filepath.Join(at, "tree", "files")
+	if err := errors.Join(os.MkdirAll(filepath.Join(lower, "folder"), 0o700), os.MkdirAll(upper, 0o700)); err != nil {
+		return err
+	}
+	for _, name := range []string{"folder/file", "file", "hidden"} {
+		if err := os.WriteFile(filepath.Join(lower, name), []byte("lower"), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mknod(filepath.Join(upper, "hidden"), unix.S_IFCHR, 0); err != nil {
+		return fmt.Errorf("this user can make no whiteouts there: %w", err)
+	}
+	box, err := p.Open(ctx, sandboxes.Spec{Run: filepath.Base(at), Worktree: upper, Lower: lower})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
+	const script = `set -e; test ! -e hidden; test -f folder/file; rm -r folder; mkdir folder; test ! -e folder/file; chmod 700 file; echo upper >file`
+	tail := proc.NewTail(1 << 10)
+	exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", script}, Stdout: tail, Stderr: tail})
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("overlayfs does not work on the file system of %s: %s", dir, strings.TrimSpace(tail.String()))
+	}
+	return err
+}

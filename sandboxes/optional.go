@@ -1,0 +1,84 @@
+package sandboxes
+
+import (
+	"context"
+	"fmt"
+)
+
+// Reaper is implemented by providers that can find and end the remains of a crashed ralph.
+type Reaper interface {
+	// Reap ends and removes everything marked with the run id, files on the sandbox's own disk included, and returns when
+	// it is gone. It is not an error if nothing is left.
+	Reap(ctx context.Context, run string) error
+}
+
+// Layerer is implemented by providers that can show a worktree over a lower folder; see Spec.Lower.
+type Layerer interface {
+	// Layers tries it for worktrees on the file system of a host folder, in which it makes temporary files. The error says why
+	// it does not work.
+	Layers(ctx context.Context, dir string) error
+}
+
+// Noticer is implemented by sandboxes that know more than an [Exit] says, such as that a process of a command was killed at
+// a limit although the command went on.
+type Noticer interface {
+	// Notices says what happened, each in one line for people. It is complete after Close.
+	Notices() []string
+}
+
+// Refuser is implemented by sandboxes with OwnEgress that know which connections their policy refused.
+type Refuser interface {
+	// Refused gives the refusals, the most frequent first, and how many more there were. It is complete after Close.
+	Refused() (list []Refusal, more int)
+}
+
+// Refusal is a refused connection, however often it was tried. All of it may be shown.
+type Refusal struct {
+	Where  string // the host, with its port where that is known
+	Reason string // a few words
+	Count  int
+}
+
+// Keeper is implemented by sandboxes whose commands write to folders of this host that have no limit of their own, besides
+// the worktree and the private repository.
+type Keeper interface {
+	// Keeps are these folders.
+	Keeps() []string
+}
+
+// HomeKeyer is implemented by providers with Home whose sandboxes cannot share each home, such as those of different images.
+type HomeKeyer interface {
+	// HomeKey is the same for sandboxes that can share a home. Empty: they cannot fill one.
+	HomeKey(ctx context.Context) (string, error)
+}
+
+// Cold is implemented by sandboxes that may start with an empty home although the [Spec] has one.
+type Cold interface {
+	// Cold says why it did; empty: it did not.
+	Cold() string
+}
+
+// NoticesOf gives the notices of a sandbox that has any.
+func NoticesOf(s Sandbox) []string {
+	if n, ok := As[Noticer](s); ok {
+		return n.Notices()
+	}
+	return nil
+}
+
+// MemoryNotice says that processes were killed because the sandbox had used up its memory, in bytes.
+func MemoryNotice(processes int, memory int64) string {
+	return fmt.Sprintf("%s killed at the memory limit of %d MB (memory-mb)", were(processes), memory>>20)
+}
+
+// PIDsNotice says that processes were killed because there were too many.
+func PIDsNotice(processes, most int) string {
+	return fmt.Sprintf("%s killed at the limit of %d processes (pids)", were(processes), most)
+}
+
+func were(processes int) string {
+	if processes == 1 {
+		return "1 process was"
+	}
+	return fmt.Sprintf("%d processes were", processes)
+}

@@ -1,0 +1,119 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many links may be on the way to a file.
+const maxLinks = 40
+
+// find opens the folder that the last name of a path is in; the caller closes it. Links on the way are followed, with follow
+// also a last one, but only inside, and never to what belongs to git: commands could have made them. missing makes a folder
+// that is not there; nil makes none.
+func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, name string) error) (*os.Root, string, error) {
+	for range maxLinks {
+		dir, name, next, err := w.walk(clean, follow, missing)
+		if err == nil && next != "" {
+			clean, err = inside(next)
+		}
+		if err != nil || next == "" {
+			return dir, name, err
+		}
+	}
+	return nil, "", fmt.Errorf("%w: there are too many links on the way", ErrPath)
+}
+
+// walk goes along a path up to its last name, or to a link, and then gives the path on which to go on. Each step starts from
+// an open folder, so that nobody can put a link behind it.
+func (w *Workspace) walk(clean string, follow bool, missing func(*os.Root, string) error) (
+	dir *os.Root, name, next string, err error,
+) {
+	if dir, err = w.root.OpenRoot("."); err != nil {
+		return nil, "", "", err
+	}
+	defer func() {
+		if err != nil || next != "" {
+			_ = dir.Close()
+			dir = nil
+		}
+	}()
+	parts := strings.Split(clean, string(filepath.Separator))
+	for i, part := range parts {
+		last := i == len(parts)-1
+		info, err := dir.Lstat(part)
+		if errors.Is(err, fs.ErrNotExist) && !last && missing != nil {
+			if err = missing(dir, part); err == nil {
+				info, err = dir.Lstat(part)
+			}
+		}
+		switch {
+		case last && errors.Is(err, fs.ErrNotExist):
+			return dir, part, "", nil
+		case err != nil:
+			return dir, "", "", err
+		case info.Mode().Type() == fs.ModeSymlink && (!last || follow):
+			target, err := dir.Readlink(part)
+			if err == nil && filepath.IsAbs(target) {
+				err = fmt.Errorf("%w: a link leads out of it", ErrPath)
+			}
+			above, below := filepath.Join(parts[:i]...), filepath.Join(parts[i+1:]...)
+			return dir, "", filepath.Join(above, target, below), err
+		case last:
+			return dir, part, "", nil
+		}
+		below, err := enter(dir, part, info)
+		if err != nil {
+			return dir, "", "", err
+		}
+		_ = dir.Close()
+		dir = below
+	}
+	return dir, "", "", ErrPath // a path has at least one name
+}
+
+// enter opens the folder that info is about.
+func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	below, err := dir.OpenRoot(name + "/.") // so that a pipe in its place is not waited for
+	if err != nil {
+		return nil, err
+	}
+	now, err := below.Stat(".")
+	if err == nil && !os.SameFile(info, now) {
+		err = fmt.Errorf("%w: a folder on the way is being replaced", ErrPath)
+	}
+	if err != nil {
+		_ = below.Close()
+		return nil, err
+	}
+	return below, nil
+}
+
+// openRegular opens a file for reading: no link, and nothing that could block.
+func openRegular(dir *os.Root, name string) (*os.File, error) {
+	before, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !(info.Mode().IsRegular() && os.SameFile(before, info)) {
+		err = fmt.Errorf("%w: it is not a regular file", ErrPath)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

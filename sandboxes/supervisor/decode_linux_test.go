@@ -1,0 +1,47 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+)
+
+func FuzzDecodeEvent(f *testing.F) {
+	for _, seed := range []string{
+		"", "p", "{}", `{"id":1,"kind":"exited","code":3}`, `{"id":1,"kind":"refused","cause":"not-found","error":"x"}`,
+		`{"id":-1}`, `{"id":1e99}`, `[]`, strings.Repeat("[", 20000),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		e, err := decodeEvent(packet)
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %q", err)
+		}
+		if len(e.Error) > maxEvent {
+			t.Errorf("%d bytes of error are kept", len(e.Error))
+		}
+		_ = exitOf(e)
+	})
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("7 (sh) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 1"))
+	f.Add([]byte("7 (a) b) (c) Z 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99"))
+	f.Add([]byte("7 () "))
+	f.Add([]byte("("))
+	f.Fuzz(func(t *testing.T, stat []byte) {
+		if p, err := parseStat(stat); err != nil && p != (process{}) {
+			t.Errorf("an error and a process: %+v", p)
+		}
+	})
+}
+
+func FuzzKilobytes(f *testing.F) {
+	f.Add([]byte("Name:\tx\nRssAnon:\t     132 kB\nVmSwap:\t       0 kB\n"))
+	f.Add([]byte("RssAnon:\t9223372036854775807 kB\nVmSwap: x\nRssAnon:\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if n := kilobytes(text, "RssAnon", "VmSwap"); n < 0 {
+			t.Errorf("%d bytes", n)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// What the sandboxes that show the host's own files have in common.
+
+// systemFolders hold the host's programs. They belong to the system's packages and are the same for all users.
+func systemFolders() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
+}
+
+// systemSettings are the files of /etc that programs need, without those that may hold a secret or lead somewhere, such
+// as passwd, shadow, ssh, gitconfig, npmrc, environment, krb5 and resolv.conf.
+func systemSettings() []string {
+	return []string{
+		"alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
+		"gai.conf", "host.conf", "inputrc", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+		"locale.conf", "locale.gen", "localtime", "login.defs", "lsb-release", "magic", "mime.types", "networks", "os-release",
+		"perl", "pki", "protocols", "python3", "rpc", "services", "shells", "ssl", "terminfo", "timezone", "xdg",
+	}
+}
+
+// SystemPaths are the host's system folders and settings that every sandbox may read, whether they exist or not.
+func SystemPaths() []string {
+	paths := systemFolders()
+	for _, name := range systemSettings() {
+		paths = append(paths, "/etc/"+name)
+	}
+	return paths
+}
+
+// defaultPath is where every sandbox has programs.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Path is the PATH inside: those folders of the host's PATH that are seen inside and cannot be written there, and then
+// the system's.
+func Path(host string, seen func(dir string) bool) string {
+	var dirs []string
+	for _, dir := range strings.Split(host+":"+defaultPath, ":") {
+		own := slices.Contains(strings.Split(defaultPath, ":"), dir)
+		if (own || filepath.IsAbs(dir) && seen(dir)) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return strings.Join(dirs, ":")
+}
+
+// CheckSpec refuses a spec that cannot be met on any host.
+func CheckSpec(spec sandboxes.Spec) error {
+	if spec.Run == "" {
+		return errors.New("the run has no id")
+	}
+	if strings.ContainsRune(spec.Run, 0) {
+		return errors.New("the run's id contains a NUL byte")
+	}
+	if spec.Egress == "" {
+		return nil
+	}
+	info, err := os.Stat(spec.Egress)
+	if err != nil {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	if info.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("egress socket %s is not a socket", spec.Egress)
+	}
+	return nil
+}
+
+// CheckGitFile refuses a worktree whose .git is no file that could name the private repository.
+func CheckGitFile(worktree string) error {
+	if info, err := os.Lstat(filepath.Join(worktree, ".git")); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("worktree %s has no .git file: it is not a linked worktree", worktree)
+	}
+	return nil
+}
+
+// CheckFolder refuses a folder that does not exist, and those that no sandbox may show. name says what it is for. It
+// returns the path with all links followed.
+func CheckFolder(name, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s %q is not an absolute path", name, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s %s is not a folder", name, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if Reserved(real) || Reserved(filepath.Clean(path)) {
+		return "", fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path)
+	}
+	return real, nil
+}
+
+// Reserved reports whether a clean path is the root or belongs to the kernel's file systems.
+func Reserved(path string) bool {
+	return path == "/" || Within(path, "/proc") || Within(path, "/sys") || Within(path, "/dev")
+}
+
+// Within reports whether path is dir or below it; both are clean.
+func Within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }

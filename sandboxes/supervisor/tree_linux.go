@@ -1,0 +1,154 @@
+package supervisor
+
+import (
+	"bytes"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// execMark, with the command's number, is in the environment of a command's processes.
+const execMark = "RALPH_EXEC="
+
+const (
+	firstPause = 100 * time.Microsecond
+	lastPause  = 20 * time.Millisecond
+	// stopRounds bounds how often new processes are looked for while all known ones are stopped.
+	stopRounds = 100
+)
+
+// endTree kills everything that a command has started, and returns when it is gone. When no other command runs, that is
+// everything but this process. Otherwise it is what its parents, its session or its environment show to be the command's,
+// and what shows no owner: a process gets into that state only by trying.
+func (s *server) endTree(c *running) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		s.mu.Lock()
+		left, known := s.killOnce(c)
+		reaped := s.reaped
+		s.mu.Unlock()
+		if known && left == 0 {
+			return
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-reaped:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// endAll kills everything that comes from this process, and returns when it is gone.
+func (s *server) endAll() {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		s.mu.Lock()
+		left, known := s.killOnce(nil)
+		s.mu.Unlock()
+		if known && left == 0 {
+			return
+		}
+		<-time.After(pause)
+	}
+}
+
+// killOnce kills the processes of a command, or all when c is nil. It returns how many were alive; known is false when
+// that could not be seen. mu is held.
+func (s *server) killOnce(c *running) (left int, known bool) {
+	if s.init && len(s.commands) == 1 {
+		_ = unix.Kill(-1, unix.SIGKILL) // all at once, which no fork escapes
+		owned, known := s.ownedBy(c)
+		return len(owned), known
+	}
+	// They are stopped first: a stopped process starts no other, so that the killing overtakes a fork bomb; and it is the
+	// living parents that show whose a process is.
+	stopped := make(map[int]bool)
+	for range stopRounds {
+		owned, seen := s.ownedBy(c)
+		known = seen
+		fresh := false
+		for _, p := range owned {
+			if !stopped[p.pid] {
+				stopped[p.pid], fresh = true, true
+				_ = unix.Kill(p.pid, unix.SIGSTOP)
+			}
+		}
+		if !fresh {
+			break
+		}
+	}
+	for pid := range stopped {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return len(stopped), known
+}
+
+// ownedBy lists the living processes that are c's or nobody's; all, when c is nil. mu is held.
+func (s *server) ownedBy(c *running) (owned []process, known bool) {
+	all, err := s.processes()
+	if err != nil {
+		return nil, false
+	}
+	byPID := make(map[int]process, len(all))
+	for _, p := range all {
+		byPID[p.pid] = p
+	}
+	env := make([]byte, 16<<10)
+	owners := make(map[int]*running)
+	for _, p := range all {
+		if p.zombie {
+			continue
+		}
+		if c == nil {
+			owned = append(owned, p)
+		} else if o := s.ownerOf(p, byPID, owners, env); o == nil || o == c {
+			owned = append(owned, p)
+		}
+	}
+	return owned, true
+}
+
+// ownerOf finds the command that a process belongs to; nil: none. known are the answers so far.
+func (s *server) ownerOf(p process, byPID map[int]process, known map[int]*running, env []byte) *running {
+	if o, ok := known[p.pid]; ok {
+		return o
+	}
+	known[p.pid] = nil // ends a circle, which two looks at different moments could make
+	o := s.rootOf(p)
+	if o == nil && p.parent != os.Getpid() {
+		if parent, ok := byPID[p.parent]; ok {
+			o = s.ownerOf(parent, byPID, known, env)
+		}
+	}
+	if o == nil {
+		o = s.byEnvironment(p, env)
+	}
+	known[p.pid] = o
+	return o
+}
+
+// rootOf finds the command whose first process, or whose session's leader, a process is or has.
+func (s *server) rootOf(p process) *running {
+	for _, c := range s.commands {
+		if c.root == p.pid || c.root == p.session {
+			return c
+		}
+	}
+	return nil
+}
+
+// byEnvironment finds the command whose mark a process carries.
+func (s *server) byEnvironment(p process, buf []byte) *running {
+	n := readFile(procFile(p.pid, "environ"), buf)
+	for entry := range bytes.SplitSeq(buf[:n], []byte{0}) {
+		if !bytes.HasPrefix(entry, []byte(execMark)) {
+			continue
+		}
+		for _, c := range s.commands {
+			if string(entry) == c.mark {
+				return c
+			}
+		}
+	}
+	return nil
+}

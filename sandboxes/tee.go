@@ -1,0 +1,41 @@
+package sandboxes
+
+import (
+	"io"
+	"reflect"
+	"sync"
+)
+
+// Tee returns the command with its output going to out and errs too, which must not fail. A failing writer of the
+// command's own is not called again, and one that takes both outputs is still called by one goroutine at a time.
+func Tee(cmd Command, out, errs io.Writer) Command {
+	first, second := new(sync.Mutex), new(sync.Mutex)
+	if same(cmd.Stdout, cmd.Stderr) {
+		second = first
+	}
+	cmd.Stdout, cmd.Stderr = &tee{log: out, mu: first, to: cmd.Stdout}, &tee{log: errs, mu: second, to: cmd.Stderr}
+	return cmd
+}
+
+// same reports whether both are one writer.
+func same(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+}
+
+type tee struct {
+	log io.Writer
+	mu  *sync.Mutex
+	to  io.Writer // guarded by mu; nil: none, or it has failed
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	_, _ = t.log.Write(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.to != nil {
+		if _, err := t.to.Write(p); err != nil {
+			t.to = nil
+		}
+	}
+	return len(p), nil
+}

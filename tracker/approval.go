@@ -1,0 +1,56 @@
+package tracker
+
+import "fmt"
+
+// Distrust is why an account may not direct ralph.
+type Distrust string
+
+const (
+	TrustedAccount  Distrust = "" // it may
+	NoWriteAccess   Distrust = "has no write permission"
+	DeletedAccount  Distrust = "is a deleted account"
+	InactiveAccount Distrust = "is not an active account"
+	UnlistedBot     Distrust = "is a bot that is not listed as trusted"
+	OwnAccount      Distrust = "is ralph's own account"
+)
+
+// Approval is the kind of an [UnapprovedError].
+type Approval string
+
+const (
+	LabelUnknown   Approval = "unknown labeller"
+	LabelUntrusted Approval = "untrusted labeller"
+	EditUnknown    Approval = "unknown edit"
+	TitleUntrusted Approval = "untrusted edit of the title"
+	TextUntrusted  Approval = "untrusted edit of the text"
+)
+
+// UnapprovedError says why an issue may not be worked as it stands. Somebody who may direct ralph has to read it and
+// set the label again.
+type UnapprovedError struct {
+	Kind    Approval
+	Label   string
+	Account string // who set the label or edited; empty when unknown
+	ID      int64  // of the account
+	Why     Distrust
+}
+
+func (e *UnapprovedError) Error() string {
+	const again = "read the issue and set the label again"
+	switch e.Kind {
+	case LabelUnknown:
+		return fmt.Sprintf("it is not known who set the label %s; %s", e.Label, again)
+	case EditUnknown:
+		return fmt.Sprintf("it is not known who edited the text after the label %s was set; %s", e.Label, again)
+	case LabelUntrusted:
+		if e.Why == UnlistedBot {
+			return fmt.Sprintf("label %s was set by %s (id %d), who %s", e.Label, e.Account, e.ID, e.Why)
+		}
+		return fmt.Sprintf("label %s was set by %s, who %s; somebody with write permission has to set it", e.Label, e.Account, e.Why)
+	}
+	what := "text"
+	if e.Kind == TitleUntrusted {
+		what = "title"
+	}
+	return fmt.Sprintf("%s, who %s, edited the %s after the label %s was set; %s", e.Account, e.Why, what, e.Label, again)
+}

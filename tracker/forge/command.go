@@ -1,0 +1,261 @@
+package forge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+const (
+	// LookBack is how old a comment may be that is still read as a command.
+	LookBack = 14 * 24 * time.Hour
+	// CommentPages is how many pages of new comments are read at a time, the newest first: outsiders cannot raise the price.
+	CommentPages = 5
+)
+
+// Reaction is what ralph puts on a comment to mark it as answered, in the spelling of all forges.
+type Reaction string
+
+const (
+	ReactionTakenUp Reaction = "eyes"
+	ReactionRefused Reaction = "confused"
+)
+
+// ReactionTo is the reaction that goes with an answer.
+func ReactionTo(a tracker.Answer) Reaction {
+	if a.Refused {
+		return ReactionRefused
+	}
+	return ReactionTakenUp
+}
+
+// Comment is a comment, a review comment or a review.
+type Comment struct {
+	ID      string // unique in the project; markers and claims store it
+	Number  int    // of the issue or request
+	Request bool
+	By      Account
+	Body    string
+	At      time.Time
+}
+
+// Commands finds the commands in what people say, and remembers which are answered. Make one with [NewCommands]. It is safe for
+// concurrent use.
+type Commands struct {
+	people *People
+	marked Marked
+	head   func(ctx context.Context, request int) (string, error)
+
+	mu   sync.Mutex
+	open map[string]Comment // commands without an answer, as far as is known; guarded by mu
+	done map[string]bool    // guarded by mu
+}
+
+// Marked tells which of some comments ralph's account has reacted to, or are gone.
+type Marked func(ctx context.Context, ids []string) (map[string]bool, error)
+
+// NewCommands makes Commands. head is the head branch of a request of ralph's own account, and empty for any other request.
+func NewCommands(p *People, marked Marked, head func(ctx context.Context, request int) (string, error)) *Commands {
+	return &Commands{people: p, marked: marked, head: head, open: map[string]Comment{}, done: map[string]bool{}}
+}
+
+// Find adds what was said lately and returns the commands that have no answer yet, oldest first. What somebody says who may
+// not direct ralph costs no request.
+func (c *Commands) Find(ctx context.Context, lately []Comment, prefix string) ([]tracker.Command, error) {
+	all := c.merge(lately)
+	var people []Account
+	for _, s := range slices.Backward(all) { // the latest words count most
+		people = append(people, s.By)
+	}
+	trusted, err := c.people.Trusted(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	all = slices.DeleteFunc(all, func(s Comment) bool {
+		if !trusted[s.By.ID] {
+			c.forget(s.ID)
+			return true
+		}
+		ids = append(ids, s.ID)
+		return false
+	})
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	answered, err := c.marked(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("see which commands have an answer: %w", err)
+	}
+	var out []tracker.Command
+	for _, s := range all {
+		key, own := fmt.Sprint(s.Number), !answered[s.ID]
+		if s.Request && own {
+			head, err := c.head(ctx, s.Number)
+			if err != nil && !Missing(err) {
+				return nil, fmt.Errorf("read request %d, which has a command: %w", s.Number, err)
+			}
+			key, own = strings.CutPrefix(head, prefix)
+		}
+		if !own || key == "" {
+			c.Done(s.ID)
+			continue
+		}
+		cmd := tracker.Command{ID: s.ID, Key: key, By: s.By.Name, At: s.At}
+		if s.Request {
+			cmd.Request = s.Number
+		}
+		cmd.Verb, cmd.Text, _ = tracker.ParseCommand(s.Body)
+		out = append(out, cmd)
+	}
+	return out, nil
+}
+
+// merge adds the commands in what was said lately to those that are open, and returns all, oldest first.
+func (c *Commands) merge(lately []Comment) []Comment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range lately {
+		switch _, _, ok := tracker.ParseCommand(s.Body); {
+		case !ok:
+			delete(c.open, s.ID) // it may have been one before its author edited it
+		case !c.done[s.ID]:
+			c.open[s.ID] = s
+		}
+	}
+	all := make([]Comment, 0, len(c.open))
+	for _, s := range c.open {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Comment) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
+	return all
+}
+
+func (c *Commands) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, id)
+}
+
+// Done says that a command has its answer.
+func (c *Commands) Done(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, id)
+	c.done[id] = true
+}
+
+// replyMark is the first line of a reply.
+func replyMark(to string) string { return replyPrefix + to + " -->" }
+
+const replyPrefix = "<!-- ralph:reply to="
+
+// ReplyBody is a reply to a comment, or to a thread that a commit takes up.
+func ReplyBody(to, text string) string {
+	mark := replyMark(to) + "\n"
+	return mark + Fit(text, MaxText-len(mark))
+}
+
+// RepliesTo reports whether a text of ralph's account is its reply to something.
+func RepliesTo(text, to string) bool { return strings.HasPrefix(text, replyMark(to)) }
+
+// Reply writes one reply. Of two that were written at once, such as by two machines, the first stays.
+func Reply(ctx context.Context, to, text string, p Poster) error {
+	match := func(body string) bool { return RepliesTo(body, to) }
+	found, err := p.Find(ctx, match)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	failed := p.Create(ctx, ReplyBody(to, text))
+	if failed != nil && !Uncertain(failed) {
+		return failed
+	}
+	if found, err = p.Find(ctx, match); err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return failed
+	}
+	for _, second := range found[1:] {
+		if err := p.Delete(ctx, second.ID); err != nil && !Missing(err) {
+			return fmt.Errorf("delete a second reply: %w", err)
+		}
+	}
+	return nil
+}
+
+// Remark is a text in a thread of a review.
+type Remark struct {
+	By   Account
+	Body string
+	At   time.Time
+}
+
+// Thread is a thread of a review that nobody has resolved.
+type Thread struct {
+	ID      string
+	Where   string // such as "main.go:12"
+	Remarks []Remark
+}
+
+// AnsweredWith reports whether ralph's account has answered the thread with the commit.
+func (t Thread) AnsweredWith(commit string, self int64) bool {
+	return slices.ContainsFunc(t.Remarks, func(r Remark) bool { return r.By.ID == self && RepliesTo(r.Body, commit) })
+}
+
+// Unanswered are the threads in which somebody who may direct ralph has said something since ralph's last reply, as feedback
+// of at most limit bytes; threads that do not fit are left for another time. Commands are no remarks.
+func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, limit int) (text string, ids []string, last time.Time, err error) {
+	var said []Account
+	for n, t := range threads {
+		from := 1 + lastIndex(t.Remarks, func(r Remark) bool { return r.By.ID == self && strings.HasPrefix(r.Body, replyPrefix) })
+		threads[n].Remarks = slices.DeleteFunc(slices.Clone(t.Remarks[from:]), func(r Remark) bool {
+			_, _, command := tracker.ParseCommand(r.Body)
+			return command
+		})
+		for _, r := range threads[n].Remarks {
+			said = append(said, r.By)
+		}
+	}
+	slices.Reverse(said)
+	trusted, err := p.Trusted(ctx, said)
+	if err != nil {
+		return "", nil, last, err
+	}
+	var b strings.Builder
+	for _, t := range threads {
+		part, at := "", time.Time{}
+		for _, r := range t.Remarks {
+			if trusted[r.By.ID] {
+				part += fmt.Sprintf("\n%s:\n%s\n", r.By.Name, tracker.Cut(r.Body, maxRemark))
+				at = r.At
+			}
+		}
+		if part == "" || b.Len()+len(part) > limit {
+			continue
+		}
+		b.WriteString("\n" + t.Where + part)
+		ids = append(ids, t.ID)
+		if at.After(last) {
+			last = at
+		}
+	}
+	return b.String(), ids, last, nil
+}
+
+const maxRemark = 8 << 10 // bytes
+
+func lastIndex[T any](list []T, match func(T) bool) int {
+	for n, v := range slices.Backward(list) {
+		if match(v) {
+			return n
+		}
+	}
+	return -1
+}

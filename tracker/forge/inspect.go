@@ -1,0 +1,83 @@
+package forge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Differences between the clocks: beyond the first a token's times go wrong, beyond the second logins are refused.
+const (
+	clockWarn = 30 * time.Second
+	clockFail = 5 * time.Minute
+	tokenSoon = 7 * 24 * time.Hour // an expiry this near is a warning
+)
+
+// Findings collects what an inspection finds.
+type Findings []tracker.Finding
+
+// OK adds what is as it should be.
+func (f *Findings) OK(what, detail string, args ...any) {
+	*f = append(*f, tracker.Finding{What: what, Severity: tracker.OK, Detail: fmt.Sprintf(detail, args...)})
+}
+
+// Warn adds what works and could be better.
+func (f *Findings) Warn(what, fix, detail string, args ...any) {
+	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Warn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
+}
+
+// Fail adds what prevents ralph from working.
+func (f *Findings) Fail(what, fix, detail string, args ...any) {
+	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Fail, Detail: fmt.Sprintf(detail, args...), Fix: fix})
+}
+
+// Error adds an error, and its hint as the fix.
+func (f *Findings) Error(what string, err error) {
+	fix := "check the address, the network and the token"
+	var cause *Failure
+	if errors.As(err, &cause) {
+		fix = cmp.Or(cause.Hint, fix)
+	}
+	f.Fail(what, fix, "%v", err)
+}
+
+// Labels adds whether the labels exist.
+func (f *Findings) Labels(want, missing []string) {
+	if len(missing) > 0 {
+		f.Warn(tracker.FindingLabels, "", "do not exist: %s", strings.Join(missing, ", "))
+	} else {
+		f.OK(tracker.FindingLabels, "exist: %s", cmp.Or(strings.Join(want, ", "), "none"))
+	}
+}
+
+// Clock adds whether this machine's clock agrees with the forge's.
+func (f *Findings) Clock(s *Stack) {
+	const what, fix = "clock", "synchronise it by NTP: timedatectl set-ntp true"
+	switch by, known := s.Skew(); {
+	case !known:
+		f.OK(what, "the forge does not tell its time")
+	case by.Abs() >= clockFail:
+		f.Fail(what, fix, "is %v ahead of the forge's", by.Round(time.Second))
+	case by.Abs() >= clockWarn:
+		f.Warn(what, fix, "is %v ahead of the forge's", by.Round(time.Second))
+	default:
+		f.OK(what, "agrees with the forge's")
+	}
+}
+
+// Expiry adds when the token expires; the zero time means unknown.
+func (f *Findings) Expiry(s *Stack, at time.Time) {
+	const what = "token expiry"
+	switch {
+	case at.IsZero():
+		f.OK(what, "none known")
+	case at.Sub(s.Now()) < tokenSoon:
+		f.Warn(what, "make a new one in time", "%s", at.UTC().Format(time.DateTime)+" UTC")
+	default:
+		f.OK(what, "%s", at.UTC().Format(time.DateTime)+" UTC")
+	}
+}

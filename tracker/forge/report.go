@@ -1,0 +1,113 @@
+package forge
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
+)
+
+// MinKey is the least length of a Signer's key in bytes.
+const MinKey = 16
+
+// A report's first line names the run, and its mark proves that ralph wrote it about this issue.
+var markLine = pattern.Lazy(`^<!-- ralph:report run=([A-Za-z0-9_-]*) mac=([0-9a-f]{64}) -->\r?\n`)
+
+// Signer marks reports of one project.
+type Signer struct {
+	Key   []byte // secret
+	Scope string // names the project and its host
+}
+
+// Mark is the mark of an issue's report.
+func (s Signer) Mark(number int) string {
+	h := hmac.New(sha256.New, s.Key)
+	_, _ = fmt.Fprintf(h, "ralph report 2\x00%s\x00%d", s.Scope, number) // a hash takes everything
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// marked reads the run and the mark from a report's first line.
+func marked(text string) (run, mac string, ok bool) {
+	m := markLine().FindStringSubmatch(text)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// newest are the posts of the run that the last one is about: an older ralph left one for each run.
+func newest(posts []Post) []Post {
+	last, _, _ := marked(posts[len(posts)-1].Body)
+	return slices.DeleteFunc(posts, func(p Post) bool {
+		run, _, _ := marked(p.Body)
+		return run != last
+	})
+}
+
+// IsOwn reports whether a text has the first line of a report or a reply. Only a text of ralph's own account is one.
+func IsOwn(text string) bool {
+	return markLine().MatchString(text) || strings.HasPrefix(text, replyPrefix)
+}
+
+// Post is a comment on an issue.
+type Post struct {
+	ID   int64
+	Body string
+}
+
+// Poster writes the comments of one issue. Find returns the posts of ralph's own account that match, oldest first.
+type Poster struct {
+	Find   func(ctx context.Context, match func(body string) bool) ([]Post, error)
+	Create func(ctx context.Context, body string) error
+	Edit   func(ctx context.Context, id int64, body string) error
+	Delete func(ctx context.Context, id int64) error
+}
+
+// Report writes the issue's report as one post, or edits the one that is there, whichever run it was about. It is never
+// posted a second time: after a write that may have happened it looks first. A second post of one run, left by a lost
+// answer, is deleted.
+func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Poster) error {
+	own := s.Mark(number)
+	mark := cmp.Or(r.Mark, own)
+	run := base64.RawURLEncoding.EncodeToString([]byte(r.Run))
+	line := fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->\n", run, mark)
+	body := line + Fit(r.Body, MaxText-len(line))
+	match := func(text string) bool {
+		_, mac, ok := marked(text)
+		return ok && (hmac.Equal([]byte(mac), []byte(mark)) || hmac.Equal([]byte(mac), []byte(own)))
+	}
+	found, err := p.Find(ctx, match)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		failed := p.Create(ctx, body)
+		if !Uncertain(failed) {
+			return failed
+		}
+		if found, err = p.Find(ctx, match); err != nil || len(found) == 0 {
+			return failed
+		}
+	}
+	found = newest(found)
+	if found[0].Body != body {
+		if err := p.Edit(ctx, found[0].ID, body); err != nil {
+			return fmt.Errorf("edit the report on #%d: %w", number, err)
+		}
+	}
+	for _, second := range found[1:] {
+		if err := p.Delete(ctx, second.ID); err != nil && !Missing(err) { // the next report sees whether it is gone
+			return fmt.Errorf("delete the second report on #%d: %w", number, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package forge
+
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// MaxText is the longest text that ralph posts, in bytes. GitHub takes no more.
+const MaxText = 65536
+
+const cutNote = "\n\n… (cut: the whole text is in ralph's log)"
+
+// Line makes text from outside one line of at most limit bytes and an ellipsis.
+func Line(s string, limit int) string {
+	s, _ = tracker.Clean(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		return tracker.Cut(s, limit) + "…"
+	}
+	return s
+}
+
+// Fit cuts a text to at most limit bytes, some hundred at least. A code fence that the cut leaves open is closed.
+func Fit(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const longestFence = 64
+	text = tracker.Cut(text, limit-len(cutNote)-longestFence-1)
+	fence := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch mark := Fence(line); {
+		case fence == "" && len(mark) <= longestFence:
+			fence = mark
+		case fence != "" && mark == line && strings.HasPrefix(mark, fence):
+			fence = ""
+		}
+	}
+	if fence != "" {
+		text += "\n" + fence
+	}
+	return text + cutNote
+}
+
+// Fence is the run of backticks or tildes that opens or closes a code block, or "".
+func Fence(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}

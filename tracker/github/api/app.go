@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/token"
+)
+
+const (
+	// GitHub takes a JWT of at most ten minutes, and one that was issued in its future is refused.
+	jwtLifetime = 9 * time.Minute
+	jwtEarly    = time.Minute
+	// An installation token lives an hour; a request that starts with one must be able to end.
+	renewEarly = 10 * time.Minute
+)
+
+// App makes the tokens of a GitHub App: JWTs for the app itself, and with them those of its installation.
+type App struct {
+	login       tracker.App
+	key         *rsa.PrivateKey
+	stack       *forge.Stack // speaks as the app
+	api         *gh.Client
+	owner, name string // of the project
+
+	mu      sync.Mutex
+	bot     string            // the app's name in addresses; guarded by mu
+	granted map[string]string // permissions of the last token; guarded by mu
+}
+
+// Login makes the app and the source of installation tokens.
+func Login(app tracker.App, stack forge.Config, owner, name string, onSecret func(string)) (*App, tracker.TokenSource, error) {
+	key, err := parseKey(app.PrivateKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	if app.ID <= 0 {
+		return nil, nil, errors.New("log in as a GitHub App: its id is missing")
+	}
+	m := &App{login: app, key: key, owner: owner, name: name}
+	stack.Source, stack.CacheDir = token.Observed{Source: m, OnSecret: onSecret}, "" // no token is written to disk
+	if m.stack, err = forge.New(stack); err != nil {
+		return nil, nil, err
+	}
+	base, err := url.Parse(stack.BaseURL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("use %q as GitHub's address: %w", stack.BaseURL, err)
+	}
+	m.api = Client(m.stack, base)
+	return m, &token.Cached{Source: token.Observed{Source: installation{m}, OnSecret: onSecret}, Early: renewEarly, Now: m.stack.Now}, nil
+}
+
+// Token is a JWT for the app itself, by the forge's clock.
+func (m *App) Token(context.Context) (tracker.Token, error) {
+	now := m.stack.Now()
+	claims, err := json.Marshal(map[string]any{
+		"iat": now.Add(-jwtEarly).Unix(), "exp": now.Add(jwtLifetime - jwtEarly).Unix(), "iss": fmt.Sprint(m.login.ID),
+	})
+	if err != nil {
+		return tracker.Token{}, fmt.Errorf("sign in as the GitHub App: %w", err)
+	}
+	enc := base64.RawURLEncoding
+	text := enc.EncodeToString([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + enc.EncodeToString(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, m.key, crypto.SHA256, sum[:])
+	if err != nil {
+		return tracker.Token{}, fmt.Errorf("sign in as the GitHub App: %w", err)
+	}
+	return tracker.Token{Secret: text + "." + enc.EncodeToString(signature), Identity: fmt.Sprintf("app %d", m.login.ID)}, nil
+}
+
+// Close ends connections. No call may be under way.
+func (m *App) Close() error { return m.stack.Close() }
+
+// Slug asks once for the app's name in addresses.
+func (m *App) Slug(ctx context.Context) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bot != "" {
+		return m.bot, nil
+	}
+	app, err := One(ctx, func(a *gh.App) bool { return a.GetSlug() != "" },
+		func(ctx context.Context) (*gh.App, *gh.Response, error) { return m.api.Apps.Get(ctx, "") })
+	if err == nil {
+		m.bot = app.GetSlug()
+	}
+	return m.bot, err
+}
+
+// Permissions are those of the installation, known once it has given a token.
+func (m *App) Permissions() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.granted
+}
+
+// installation gives tokens of the app's installation on the project.
+type installation struct{ *App }
+
+// installationToken has permissions by name. go-github's type has only those that it knew.
+type installationToken struct {
+	Token       string            `json:"token"`
+	ExpiresAt   time.Time         `json:"expires_at"`
+	Permissions map[string]string `json:"permissions"`
+}
+
+// Token asks for a new token.
+func (i installation) Token(ctx context.Context) (tracker.Token, error) {
+	id := i.login.Installation
+	if id == 0 {
+		found, err := One(ctx, func(i *gh.Installation) bool { return i.GetID() > 0 },
+			func(ctx context.Context) (*gh.Installation, *gh.Response, error) {
+				return i.api.Apps.FindRepositoryInstallation(ctx, i.owner, i.name)
+			})
+		if err != nil {
+			return tracker.Token{}, fmt.Errorf("find the app's installation on %s/%s: %w", i.owner, i.name, err)
+		}
+		id = found.GetID()
+	}
+	// One token more does no harm, so the request may be repeated.
+	answer, err := One(forge.Reading(ctx), func(t *installationToken) bool { return t.Token != "" },
+		func(ctx context.Context) (*installationToken, *gh.Response, error) {
+			req, err := i.api.NewRequest(http.MethodPost, fmt.Sprintf("app/installations/%d/access_tokens", id), nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			t := new(installationToken)
+			resp, err := i.api.Do(ctx, req, t)
+			return t, resp, err
+		})
+	if err != nil {
+		return tracker.Token{}, fmt.Errorf("get a token for the app's installation: %w", err)
+	}
+	i.mu.Lock()
+	i.granted = answer.Permissions
+	i.mu.Unlock()
+	return tracker.Token{Secret: answer.Token, Expires: answer.ExpiresAt, Identity: fmt.Sprintf("app %d/%d", i.login.ID, id)}, nil
+}
+
+// parseKey reads an RSA key in either of its PEM forms. Errors hold nothing of it.
+func parseKey(text []byte) (*rsa.PrivateKey, error) {
+	const where = "download it from the app's settings"
+	block, _ := pem.Decode([]byte(strings.TrimSpace(string(text))))
+	if block == nil {
+		return nil, errors.New("read the GitHub App's private key: it is not PEM; " + where)
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if key, ok := parsed.(*rsa.PrivateKey); err == nil && ok {
+		return key, nil
+	}
+	return nil, errors.New("read the GitHub App's private key: it is not an RSA key; " + where)
+}

@@ -1,0 +1,142 @@
+// Package api makes ralph's requests to GitHub: pages, GraphQL, errors in the tracker seam's terms, and the login as a GitHub
+// App. Package tracker/github calls it. Everything here is safe for concurrent use.
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+const (
+	// PerPage is the longest page.
+	PerPage  = 100
+	maxPages = 1000
+	notFound = "NOT_FOUND" // type of a GraphQL error
+)
+
+// Client makes go-github's client on a stack.
+func Client(stack *forge.Stack, base *url.URL) *gh.Client {
+	c := stack.Client()
+	c.Transport = unlimited{stack}
+	api := gh.NewClient(c)
+	api.BaseURL = base
+	return api
+}
+
+// unlimited keeps go-github from remembering rate limits: it would refuse requests by its own clock, where the stack
+// waits.
+type unlimited struct{ next http.RoundTripper }
+
+func (u unlimited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := u.next.RoundTrip(r)
+	if err == nil {
+		resp.Header.Set("X-From-Cache", "1")
+	}
+	return resp, err
+}
+
+// One makes a call whose answer is one complete thing.
+func One[T any](ctx context.Context, complete func(*T) bool, call func(context.Context) (*T, *gh.Response, error)) (*T, error) {
+	v, resp, err := call(forge.Expect(ctx, complete))
+	return v, Explain(ctx, resp, err)
+}
+
+// Page is one page's request of a list.
+type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, error)
+
+// All reads a list to its end. It goes by whether a page is full, not by the Link header: an unchanged page may carry
+// one from before the next page existed.
+func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) ([]*T, error) {
+	var list []*T
+	for n := 1; n <= maxPages; n++ {
+		some, resp, err := call(forge.ExpectList(ctx, complete), gh.ListOptions{Page: n, PerPage: PerPage})
+		if err != nil {
+			return nil, Explain(ctx, resp, err)
+		}
+		list = append(list, some...)
+		if len(some) < PerPage {
+			return list, nil
+		}
+	}
+	return nil, fmt.Errorf("list has more than %d pages", maxPages)
+}
+
+// Explain turns go-github's error into the seam's.
+func Explain(ctx context.Context, resp *gh.Response, err error) error {
+	var raw *http.Response
+	if resp != nil {
+		raw = resp.Response
+	}
+	message := ""
+	var refused *gh.ErrorResponse
+	if errors.As(err, &refused) {
+		message = refused.Message
+		for _, e := range refused.Errors {
+			message += ": " + cmp.Or(e.Message, strings.TrimSpace(e.Resource+" "+e.Field+" "+e.Code))
+		}
+	}
+	return forge.Explain(ctx, raw, message, err)
+}
+
+// Graph is the GraphQL API.
+type Graph struct {
+	API     *gh.Client
+	Address string
+}
+
+// Query makes one GraphQL request. Refusals there have status 200.
+func Query[T any](ctx context.Context, g Graph, text string, variables map[string]any, complete func(*T) bool) (data *T, err error) {
+	type refusal struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	type answer struct {
+		Data   json.RawMessage `json:"data"`
+		Errors []refusal       `json:"errors"`
+	}
+	body := map[string]any{"query": text, "variables": variables}
+	ctx = forge.Check(ctx, func(text []byte) error {
+		a, err := forge.Decode(text, func(*answer) bool { return true })
+		if err == nil && len(a.Errors) == 0 {
+			_, err = forge.Decode(a.Data, complete)
+		}
+		return err
+	})
+	var a answer
+	req, err := g.API.NewRequest(http.MethodPost, g.Address, body)
+	if err != nil {
+		return nil, err
+	}
+	if resp, err := g.API.Do(ctx, req, &a); err != nil {
+		return nil, Explain(ctx, resp, err)
+	}
+	kept := slices.IndexFunc(a.Errors, func(e refusal) bool { return e.Type != notFound })
+	if data, err = forge.Decode(a.Data, complete); kept < 0 && (err == nil || len(a.Errors) == 0) {
+		return data, err // what is missing may be one of a list
+	}
+	e := a.Errors[max(kept, 0)]
+	f := &forge.Failure{Method: http.MethodPost, Path: "/graphql", Action: forge.Skip, Reason: forge.Refused,
+		Detail: "GitHub refuses the query (" + forge.Line(cmp.Or(e.Message, e.Type), 200) + ")"}
+	switch e.Type {
+	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
+		f.Action, f.Hint = forge.Stop, "give the token read permission for issues and pull requests"
+	case "RATE_LIMITED":
+		f.Action = forge.Wait
+	case notFound:
+		f.Status = http.StatusNotFound
+	case "": // GitHub's own faults have no type
+		f.Action = forge.Retry
+	}
+	return nil, forge.Explain(ctx, nil, "", f)
+}

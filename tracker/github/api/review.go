@@ -1,0 +1,158 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+const (
+	actorFields  = `{__typename login ...on User{databaseId} ...on Bot{databaseId} ...on Mannequin{databaseId}}`
+	threadsQuery = `query($owner:String!,$name:String!,$number:Int!){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
+		`reviewThreads(last:100){nodes{id isResolved path line comments(last:100){nodes{body createdAt author` + actorFields + `}}}}}}}`
+	replyMutation = `mutation($id:ID!,$body:String!){addPullRequestReviewThreadReply(input:{pullRequestReviewThreadId:$id,body:$body})` +
+		`{comment{id}}}`
+	reactionsQuery = `query($ids:[ID!]!){nodes(ids:$ids){__typename ...on Reactable{reactionGroups{content viewerHasReacted}}}}`
+	reactMutation  = `mutation($id:ID!,$content:ReactionContent!){addReaction(input:{subjectId:$id,content:$content}){reaction{content}}}`
+)
+
+// Actor is an account as GraphQL shows it; nil when it is deleted.
+type Actor struct {
+	Typename   string `json:"__typename"`
+	Login      string `json:"login"`
+	DatabaseID int64  `json:"databaseId"`
+}
+
+// Account is the actor as the judges of trust know it.
+func (a *Actor) Account() forge.Account {
+	if a == nil {
+		return forge.Account{Name: "ghost"} // GitHub's name for a deleted account
+	}
+	return forge.Account{ID: a.DatabaseID, Name: a.Login, Bot: a.Typename != "User"}
+}
+
+// group is the reactions of one kind.
+type group struct {
+	Content string `json:"content"`
+	Mine    *bool  `json:"viewerHasReacted"`
+}
+
+// reactionsTo is the answer to reactionsQuery: in the order of the ids, and null for what is gone.
+type reactionsTo struct {
+	Nodes []*struct {
+		Groups []group `json:"reactionGroups"`
+	} `json:"nodes"`
+}
+
+// Marked implements forge.Marked, for comments and reviews.
+func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
+	marked := map[string]bool{}
+	unclear := func(r group) bool { return r.Content == "" || r.Mine == nil }
+	isMark := func(r group) bool {
+		return *r.Mine && (r.Content == content(forge.ReactionTakenUp) || r.Content == content(forge.ReactionRefused))
+	}
+	for some := range slices.Chunk(ids, PerPage) {
+		complete := func(r *reactionsTo) bool {
+			for _, n := range r.Nodes {
+				if n != nil && (n.Groups == nil || slices.ContainsFunc(n.Groups, unclear)) {
+					return false
+				}
+			}
+			return len(r.Nodes) == len(some)
+		}
+		data, err := Query(forge.Reading(ctx), g, reactionsQuery, map[string]any{"ids": some}, complete)
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range data.Nodes {
+			marked[some[i]] = n == nil || slices.ContainsFunc(n.Groups, isMark)
+		}
+	}
+	return marked, nil
+}
+
+// content is GraphQL's spelling of a reaction.
+func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
+
+// made is the answer to a mutation that makes something, by the mutation's name.
+type made map[string]*struct{}
+
+func completeMade(m *made) bool {
+	for _, v := range *m {
+		if v == nil {
+			return false
+		}
+	}
+	return len(*m) == 1
+}
+
+// React adds a reaction to a comment or a review. It is idempotent.
+func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
+	_, err := Query(forge.Repeatable(ctx), g, reactMutation, map[string]any{"id": id, "content": content(r)}, completeMade)
+	return err
+}
+
+// ReplyToThread adds a comment to a review thread.
+func (g Graph) ReplyToThread(ctx context.Context, id, body string) error {
+	_, err := Query(ctx, g, replyMutation, map[string]any{"id": id, "body": body}, completeMade)
+	return err
+}
+
+// reviewThreads is the answer to threadsQuery.
+type reviewThreads struct {
+	Repository *struct {
+		Pull *struct {
+			Threads struct {
+				Nodes []struct {
+					ID       string `json:"id"`
+					Resolved *bool  `json:"isResolved"`
+					Path     string `json:"path"`
+					Line     int    `json:"line"`
+					Comments struct {
+						Nodes []struct {
+							Body      string    `json:"body"`
+							CreatedAt time.Time `json:"createdAt"`
+							Author    *Actor    `json:"author"`
+						} `json:"nodes"`
+					} `json:"comments"`
+				} `json:"nodes"`
+			} `json:"reviewThreads"`
+		} `json:"pullRequest"`
+	} `json:"repository"`
+}
+
+func completeThreads(r *reviewThreads) bool {
+	if r.Repository == nil || r.Repository.Pull == nil || r.Repository.Pull.Threads.Nodes == nil {
+		return false
+	}
+	for _, n := range r.Repository.Pull.Threads.Nodes {
+		if n.ID == "" || n.Resolved == nil || n.Comments.Nodes == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Threads are the newest review threads of a pull request that nobody has resolved.
+func (g Graph) Threads(ctx context.Context, owner, name string, number int) (out []forge.Thread, err error) {
+	variables := map[string]any{"owner": owner, "name": name, "number": number}
+	data, err := Query(forge.Reading(ctx), g, threadsQuery, variables, completeThreads)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range data.Repository.Pull.Threads.Nodes {
+		if *n.Resolved {
+			continue
+		}
+		t := forge.Thread{ID: n.ID, Where: fmt.Sprintf("%s:%d", n.Path, n.Line)}
+		for _, c := range n.Comments.Nodes {
+			t.Remarks = append(t.Remarks, forge.Remark{By: c.Author.Account(), Body: c.Body, At: c.CreatedAt})
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package github
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/api"
+)
+
+// collaborators lists who may write to the project. Only accounts with write permission may see the list.
+func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
+	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
+	for n := 1; n <= forge.RosterPages; n++ {
+		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: api.PerPage}}
+		some, resp, err := t.api.Repositories.ListCollaborators(forge.ExpectList(ctx, func(*gh.User) bool { return true }), t.project.Owner, t.project.Name, opts)
+		err = api.Explain(ctx, resp, err)
+		if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		for _, u := range some {
+			if u.Permissions["push"] && u.GetID() > 0 && u.GetType() == "User" { // old servers do not know the filter
+				r.Members[u.GetID()] = tracker.TrustedAccount
+			}
+		}
+		if len(some) < api.PerPage {
+			r.Complete = true
+			break
+		}
+	}
+	return r, nil
+}
+
+// permission asks what one person may do. Names are freed and taken again; the id says whether it is the same person.
+func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
+	answer, err := api.One(ctx, func(*gh.RepositoryPermissionLevel) bool { return true },
+		func(ctx context.Context) (*gh.RepositoryPermissionLevel, *gh.Response, error) {
+			return t.api.Repositories.GetPermissionLevel(ctx, t.project.Owner, t.project.Name, url.PathEscape(a.Name))
+		})
+	if err != nil {
+		if forge.Status(err) == http.StatusNotFound {
+			return tracker.NoWriteAccess, nil
+		}
+		return "", err
+	}
+	if p := answer.GetPermission(); answer.GetUser().GetID() == a.ID && (p == "write" || p == "admin") {
+		return tracker.TrustedAccount, nil
+	}
+	return tracker.NoWriteAccess, nil
+}
+
+// comments are what people said on an issue, without commands and ralph's own texts.
+func (t *Tracker) comments(ctx context.Context, number int) ([]tracker.Comment, error) {
+	list, err := t.allComments(ctx, number)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	me, err := t.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(c *gh.IssueComment) bool { // whichever installation wrote it
+		_, _, command := tracker.ParseCommand(c.GetBody())
+		return command || account(c.User).ID == me.ID && forge.IsOwn(c.GetBody())
+	})
+	var people []forge.Account
+	for _, c := range slices.Backward(list) { // the latest words count most
+		people = append(people, account(c.User))
+	}
+	trusted, err := t.people.Trusted(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	var out []tracker.Comment
+	for _, c := range list {
+		by := account(c.User)
+		out = append(out, tracker.Comment{Author: by.Name, Body: c.GetBody(), Created: c.GetCreatedAt().Time, Trusted: trusted[by.ID]})
+	}
+	return out, nil
+}
+
+// allComments reads the comments, oldest first.
+func (t *Tracker) allComments(ctx context.Context, number int) ([]*gh.IssueComment, error) {
+	return api.All(ctx, completeComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+		return t.api.Issues.ListComments(ctx, t.project.Owner, t.project.Name, number, &gh.IssueListCommentsOptions{ListOptions: p})
+	})
+}

@@ -1,0 +1,188 @@
+package gitlab
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+// parallelReads is how many reads one listing makes at a time.
+const parallelReads = 4
+
+// List returns the open issues that carry the labels, oldest first, without comments. GitLab filters by label. It costs
+// one request a page of 100 issues, one for the label's spelling, and one for each listed issue that blocks others or
+// has a merge request of a person; unchanged pages come from the cache. An issue that cannot be decoded is a Problem.
+//
+// GitLab tells of blocking links from the side of the blocker. So List sees linked blockers that are listed themselves;
+// those that are not listed, are closed, or are in another project are seen by Get alone.
+func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	raw, err := t.listed(ctx, q.Labels)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	var l tracker.Listing
+	open := map[int]*issue{}
+	for n, text := range raw {
+		i, err := forge.Decode(*text, completeIssue)
+		if err != nil {
+			where := fmt.Sprintf("%s, issue %d of the listing", t.project, n+1)
+			l.Problems = append(l.Problems, tracker.Problem{Where: where, Err: fmt.Errorf("read the issue: %w", err)})
+			continue
+		}
+		open[i.IID] = i // an issue may move to another page meanwhile and be read twice
+	}
+	chosen := t.choose(open, q)
+	taken, err := t.takenAmong(ctx, chosen)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	worked := slices.DeleteFunc(slices.Clone(chosen), func(i *issue) bool { return !q.NeedsBlockers(i.Labels) })
+	blocks, err := t.blockersOf(ctx, open, worked)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
+	for _, i := range chosen {
+		out := t.convert(i)
+		out.BlockedBy, out.Taken = blocks[i.IID], taken[i.IID]
+		l.Issues = append(l.Issues, out)
+	}
+	return l, nil
+}
+
+// listed reads the open issues that carry the first of the labels. GitLab tells labels apart by case, so each spelling
+// of it is a listing of its own. Each issue is decoded by itself, so that a bad one does not hide the others.
+func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
+	opts := gl.ListProjectIssuesOptions{State: gl.Ptr("opened"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	opts.Pagination = "keyset"
+	if labels = forge.Lacking(nil, labels); len(labels) == 0 {
+		return t.rawIssues(ctx, opts)
+	}
+	spellings, err := t.spellingsOf(ctx, labels[0])
+	if err != nil {
+		return nil, err
+	}
+	var list []*json.RawMessage
+	for _, s := range spellings {
+		opts.Labels = &gl.LabelOptions{s}
+		some, err := t.rawIssues(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+// rawIssues reads a list of issues to its end without decoding them.
+func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOptions) ([]*json.RawMessage, error) {
+	return all(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
+		var list forge.RawList
+		resp, err := t.do(http.MethodGet, "/issues", opts, &list, append(o, gl.WithContext(forge.ExpectRaw(ctx))))
+		return list.Items(), resp, err
+	})
+}
+
+// choose returns the issues that the query and the settings want, in a stable order.
+func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
+	var chosen []*issue
+	for _, i := range open {
+		// Incidents, tasks and the like are work for ralph only when somebody has labelled them.
+		workable := i.Type == "" || i.Type == "issue" || len(i.Labels) > 0
+		if i.State == "opened" && workable && t.selected(i) && len(forge.Lacking(i.Labels, q.Labels)) == 0 {
+			chosen = append(chosen, i)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *issue) int { return cmp.Or(a.Created.Compare(b.Created), a.IID-b.IID) })
+	return chosen
+}
+
+// selected applies the filters of the settings.
+func (t *Tracker) selected(i *issue) bool {
+	if m := t.cfg.Milestone; m != "" && !strings.EqualFold(i.Milestone.Title, m) {
+		return false
+	}
+	if a := t.cfg.Assignee; a != "" && !slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return strings.EqualFold(account(u).Name, a) }) {
+		return false
+	}
+	same := func(a string) bool { return strings.EqualFold(a, account(i.Author).Name) }
+	return len(t.cfg.Authors) == 0 || slices.ContainsFunc(t.cfg.Authors, same)
+}
+
+// Get reads one issue with its comments, blockers and the request that takes it.
+func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	i, err := t.read(ctx, key)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	out := t.convert(i)
+	if out.BlockedBy, err = t.blockers(ctx, i); err != nil {
+		return tracker.Issue{}, err
+	}
+	if i.Merges > 0 {
+		requests, err := t.closing(ctx, i)
+		if err != nil {
+			return tracker.Issue{}, err
+		}
+		taken, err := t.decide(ctx, []*issue{i}, map[int][]*gl.MergeRequest{i.IID: requests})
+		if err != nil {
+			return tracker.Issue{}, err
+		}
+		out.Taken = taken[i.IID]
+	}
+	out.Comments, err = t.comments(ctx, i.IID)
+	return out, t.below(ctx, key, err)
+}
+
+// read reads the issue itself, or ErrNotFound.
+func (t *Tracker) read(ctx context.Context, key string) (*issue, error) {
+	iid, ok := forge.Number(key)
+	if !ok {
+		return nil, forge.NotFound(key)
+	}
+	var i *issue
+	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+		i, err = t.issue(ctx, http.MethodGet, iid, nil)
+		return err
+	})
+	if err != nil {
+		return nil, forge.Gone(key, err)
+	}
+	return i, nil
+}
+
+// issue makes a request about one issue, whose answer is the issue.
+func (t *Tracker) issue(ctx context.Context, method string, iid int, opts any) (*issue, error) {
+	about := func(i *issue) bool { return completeIssue(i) && i.IID == iid }
+	return one(ctx, about, func(o ...gl.RequestOptionFunc) (*issue, *gl.Response, error) {
+		v := new(issue)
+		resp, err := t.do(method, fmt.Sprintf("/issues/%d", iid), opts, v, o)
+		return v, resp, err
+	})
+}
+
+// below explains an error about a part of an issue.
+func (t *Tracker) below(ctx context.Context, key string, err error) error {
+	return forge.Below(err, func() error { _, err := t.read(ctx, key); return err })
+}
+
+func (t *Tracker) convert(i *issue) tracker.Issue {
+	key := strconv.Itoa(i.IID)
+	out := tracker.Issue{
+		Key: key, ID: "#" + key, Title: i.Title, Body: i.Body, URL: i.WebURL, Author: account(i.Author).Name, Labels: i.Labels,
+		Open: i.State == "opened", Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.cfg.Priorities),
+	}
+	if out.Priority == 0 && t.cfg.ByWeight && i.Weight > 0 {
+		out.Priority = i.Weight
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package gitlab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+// identity is the account of the token.
+func (t *Tracker) identity(ctx context.Context) (*gl.User, error) {
+	t.mu.Lock()
+	self := t.self
+	t.mu.Unlock()
+	if self != nil {
+		return self, nil
+	}
+	u, err := one(ctx, completeUser, t.api.Users.CurrentUser)
+	if err != nil {
+		return nil, fmt.Errorf("find out who ralph is on GitLab: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.self = u
+	return u, nil
+}
+
+// account is a user as the judges of trust know it. Whether it is a bot is not known without asking.
+func account(u *gl.BasicUser) forge.Account {
+	if u == nil {
+		return accountOf(0, "")
+	}
+	return accountOf(u.ID, u.Username)
+}
+
+func accountOf(id int, name string) forge.Account {
+	if id <= 0 {
+		return forge.Account{Name: "ghost"} // GitLab's name for a deleted account
+	}
+	return forge.Account{ID: int64(id), Name: name}
+}
+
+// members lists the project's members, with those of groups above and of invited groups.
+func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
+	r := forge.Roster{Members: map[int64]tracker.Distrust{}, Complete: true}
+	read := 0
+	err := each(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
+		func(o ...gl.RequestOptionFunc) ([]*gl.ProjectMember, *gl.Response, error) {
+			return t.api.ProjectMembers.ListAllProjectMembers(t.project.Path, nil, o...)
+		}, func(some []*gl.ProjectMember) bool {
+			for _, m := range some {
+				if m.ID > 0 {
+					r.Members[int64(m.ID)] = judge(m)
+				}
+			}
+			read++
+			r.Complete = read < forge.RosterPages || len(some) < perPage
+			return r.Complete
+		})
+	if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {
+		return forge.Roster{}, nil // it may not be read
+	}
+	return r, err
+}
+
+// judge goes by a membership. Developers can write to the repository.
+func judge(m *gl.ProjectMember) tracker.Distrust {
+	switch {
+	case m.State != "active":
+		return tracker.InactiveAccount
+	case m.AccessLevel < gl.DeveloperPermissions:
+		return tracker.NoWriteAccess
+	}
+	return tracker.TrustedAccount
+}
+
+// member asks what one account may do.
+func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
+	m, err := one(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
+		func(o ...gl.RequestOptionFunc) (*gl.ProjectMember, *gl.Response, error) {
+			return t.api.ProjectMembers.GetInheritedProjectMember(t.project.Path, int(a.ID), o...)
+		})
+	switch {
+	case forge.Status(err) == http.StatusNotFound:
+		return tracker.NoWriteAccess, nil
+	case err != nil:
+		return "", fmt.Errorf("ask what %s may do: %w", a.Name, err)
+	}
+	if why := judge(m); why != tracker.TrustedAccount {
+		return why, nil
+	}
+	return t.notBot(ctx, a)
+}
+
+// notBot asks whether an account is a bot.
+func (t *Tracker) notBot(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
+	u, err := one(ctx, completeUser, func(o ...gl.RequestOptionFunc) (*gl.User, *gl.Response, error) {
+		return t.api.Users.GetUser(int(a.ID), gl.GetUsersOptions{}, o...)
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("ask who %s is: %w", a.Name, err)
+	case int64(u.ID) != a.ID:
+		return tracker.NoWriteAccess, nil
+	case isBot(u):
+		return tracker.UnlistedBot, nil
+	}
+	return tracker.TrustedAccount, nil
+}
+
+// isBot reports an account that is no person's. Old versions do not tell; there the names tell that GitLab gives to the
+// bots of tokens. A name only ever takes trust away.
+func isBot(u *gl.User) bool {
+	byName := strings.HasPrefix(u.Username, "project_") || strings.HasPrefix(u.Username, "group_")
+	return u.Bot || byName && strings.Contains(u.Username, "_bot")
+}
+
+// notes are all of an issue's notes, oldest first, with GitLab's own about events.
+func (t *Tracker) notes(ctx context.Context, iid int) ([]*gl.Note, error) {
+	opts := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	list, err := all(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
+		return t.api.Notes.ListIssueNotes(t.project.Path, iid, opts, o...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[int]bool{} // a note may move to another page meanwhile and be read twice
+	list = slices.DeleteFunc(list, func(n *gl.Note) bool {
+		again := seen[n.ID]
+		seen[n.ID] = true
+		return again
+	})
+	slices.SortStableFunc(list, func(a, b *gl.Note) int { return a.CreatedAt.Compare(*b.CreatedAt) })
+	return list, nil
+}
+
+func public(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
+
+// comments are what people said on an issue, without ralph's own texts, commands and internal notes, which the public must
+// not read in what an agent makes of them.
+func (t *Tracker) comments(ctx context.Context, iid int) ([]tracker.Comment, error) {
+	list, err := t.notes(ctx, iid)
+	if err != nil {
+		return nil, err
+	}
+	var said []*gl.Note
+	var people []forge.Account
+	for _, n := range list {
+		if _, _, command := tracker.ParseCommand(n.Body); command || !public(n) {
+			continue
+		}
+		by := accountOf(n.Author.ID, n.Author.Username)
+		if forge.IsOwn(n.Body) { // whichever installation wrote it
+			self, err := t.identity(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if by.ID == int64(self.ID) {
+				continue
+			}
+		}
+		said = append(said, n)
+		people = append(people, by)
+	}
+	slices.Reverse(people) // the latest words count most
+	trusted, err := t.people.Trusted(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	var out []tracker.Comment
+	for _, n := range said {
+		by := accountOf(n.Author.ID, n.Author.Username)
+		out = append(out, tracker.Comment{Author: by.Name, Body: n.Body, Created: *n.CreatedAt, Trusted: trusted[by.ID]})
+	}
+	return out, nil
+}

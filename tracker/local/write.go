@@ -1,0 +1,169 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+var _ tracker.Writer = (*Tracker)(nil)
+
+// longestName is how much of a title goes into the name of its file.
+const longestName = 50
+
+// Text is the file of a new issue.
+func (t *Tracker) Text(d tracker.Draft) string {
+	list := func(names []string) string {
+		var items []string
+		for _, n := range names {
+			items = append(items, asItem(n))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", asItem(strings.Join(strings.Fields(d.Title), " ")), list(d.Labels))
+	if d.Priority != 0 {
+		fmt.Fprintf(&b, "priority: %d\n", d.Priority)
+	}
+	if len(d.BlockedBy) > 0 {
+		fmt.Fprintf(&b, "blocked_by: %s\n", list(d.BlockedBy))
+	}
+	fmt.Fprintf(&b, "---\n%s\n", strings.Trim(d.Body, "\n"))
+	return b.String()
+}
+
+// Create writes a new file, named after the title. It makes the folder if that is missing.
+func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error) {
+	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+		return tracker.Issue{}, fmt.Errorf("backlog %s: %w", t.cfg.Dir, err)
+	}
+	root, err := t.open(ctx)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	defer root.Close()
+	f, err := check(root, []byte(text))
+	if err != nil {
+		return tracker.Issue{}, tracker.Problem{Where: fmt.Sprintf("new issue:%d", lineIn(err)), Err: err}
+	}
+	unlock, err := t.lock(ctx)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	defer unlock()
+	name, err := freeName(root, f.titled(""))
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	if err := writeNew(root, name+".md", text); err != nil {
+		return tracker.Issue{}, fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name+".md"), err)
+	}
+	return t.Get(ctx, tracker.Key(name))
+}
+
+// Read is a file's text.
+func (t *Tracker) Read(ctx context.Context, key string) (string, error) {
+	root, err := t.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	name, err := find(root, key)
+	if err != nil {
+		return "", err
+	}
+	raw, _, err := readFile(root, name)
+	if err != nil {
+		return "", tracker.Problem{Where: t.where(name, 1), Err: err}
+	}
+	return string(raw), nil
+}
+
+// Rewrite replaces a file's text.
+func (t *Tracker) Rewrite(ctx context.Context, key, old, text string) error {
+	root, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
+		if string(raw) != old {
+			return nil, errors.New("somebody has changed it meanwhile")
+		}
+		_, err := check(root, []byte(text))
+		return []byte(text), err
+	})
+}
+
+// check reads a text as an issue, and refuses one without a title or with a blocker that does not exist.
+func check(root *os.Root, text []byte) (file, error) {
+	f, err := parse(text)
+	if err != nil {
+		return f, err
+	}
+	if f.titled("") == "" {
+		return f, errorAt(1, "it has no title; write title: Fix the login")
+	}
+	for _, ref := range f.blockedBy {
+		if _, err := find(root, tracker.Key(ref.name)); err != nil {
+			return f, errorAt(ref.line, "blocked_by %q is no issue; correct the name or remove it", ref.name)
+		}
+	}
+	return f, nil
+}
+
+// latin writes letters without their accents, and those that are none with an accent as they are usually written.
+func latin(lower string) string {
+	lower = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i").Replace(lower)
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(lower))
+}
+
+// freeName is a name for a title's file that no issue has.
+func freeName(root *os.Root, title string) (string, error) {
+	words := strings.FieldsFunc(latin(strings.ToLower(title)), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	stem := ""
+	for _, w := range words {
+		if len(stem)+len(w) > longestName && stem != "" {
+			break
+		}
+		stem = strings.TrimPrefix(stem+"-"+w[:min(len(w), longestName)], "-")
+	}
+	stem = cmp.Or(stem, "issue")
+	for n := 1; ; n++ {
+		name := stem
+		if n > 1 || tracker.Key(stem) != stem || !isIssue(stem+".md") {
+			name = fmt.Sprintf("%s-%d", stem, n)
+		}
+		_, err := root.Lstat(name + ".md")
+		if errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+func writeNew(root *os.Root, name, text string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,60 @@
+package tracker
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
+)
+
+// Remote is the parsed address of a git remote on a server.
+type Remote struct {
+	Host string // lower-case, with the port of HTTPS when it is not the usual one
+	Path string // without slashes around it and without .git
+}
+
+var (
+	remoteHost = pattern.Lazy(`^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?$`)
+	scpAddress = pattern.Lazy(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9][A-Za-z0-9.-]*):(.*)$`)
+)
+
+// ErrLocalRemote is returned for a remote that is a folder on this machine.
+var ErrLocalRemote = errors.New("the remote is a local path")
+
+// ParseRemote reads an address by HTTPS, SSH, git or in scp form. Its errors show no password.
+func ParseRemote(address string) (Remote, error) {
+	address = strings.TrimSpace(address)
+	if address == "" || strings.ContainsFunc(address, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return Remote{}, errors.New("the remote has no usable address")
+	}
+	if !strings.Contains(address, "://") {
+		m := scpAddress().FindStringSubmatch(address)
+		if m == nil {
+			return Remote{}, ErrLocalRemote
+		}
+		return remoteOf(m[1], "", m[2]), nil
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err == nil && u.Scheme == "file":
+		return Remote{}, ErrLocalRemote
+	case err != nil || !remoteHost().MatchString(u.Host): // the parser's error would show the password
+		return Remote{}, errors.New("the remote's address cannot be read")
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return remoteOf(u.Hostname(), u.Port(), u.Path), nil
+	case "ssh", "git", "git+ssh", "ssh+git":
+		return remoteOf(u.Hostname(), "", u.Path), nil // the API does not use the port of SSH
+	}
+	return Remote{}, errors.New("the remote's protocol " + u.Scheme + " is not supported")
+}
+
+func remoteOf(host, port, path string) Remote {
+	r := Remote{Host: strings.ToLower(host), Path: strings.TrimSuffix(strings.Trim(path, "/"), ".git")}
+	if port != "" && port != "443" && port != "80" {
+		r.Host += ":" + port
+	}
+	return r
+}

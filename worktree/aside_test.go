@@ -1,0 +1,121 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A tree whose import fails twice in the same way is set aside, and nothing in it is a repository to git any more: a look
+// with git would run what the agent has configured.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	in.sh(`echo work > done; git add done; git commit -qm work; rm -rf "$GIT_DIR"/objects/??
+		env -u GIT_DIR -u GIT_WORK_TREE git init -q deep/repo; env -u GIT_DIR -u GIT_WORK_TREE git init -q --bare bare; ln -s / out
+		env -u GIT_DIR -u GIT_WORK_TREE git init -q --bare store; mkdir split; mv store/HEAD split/HEAD; echo ../store >split/commondir
+		mkdir -p "$GIT_DIR/modules"; cp -R bare "$GIT_DIR/modules/m"`)
+	for try := range 2 {
+		if got, err := in.tree.Import(t.Context(), boxed(in.tree)); err == nil || got.Tip != in.tree.Start() {
+			t.Fatalf("imported %+v, %v", got, err)
+		}
+		err := in.tree.Remove(t.Context())
+		if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), f.repo.path("kept")) != (try == 1) {
+			t.Fatalf("removed after %d failures: %v", try+1, err)
+		}
+	}
+	kept, err := filepath.Glob(f.repo.path("kept", "*"))
+	if err != nil || len(kept) != 1 || f.read(kept[0], "files", "done") != "work\n" {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	for _, dir := range []string{"files", "files/deep/repo", "files/bare", "files/split", "repository", "repository/modules/m"} {
+		if out, err := f.try(filepath.Join(kept[0], dir), "git", "status"); err == nil || !strings.Contains(out, "not a git repository") {
+			t.Errorf("git works in %s: %s", dir, out)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(kept[0], "files", "out")); err != nil {
+		t.Error(err)
+	}
+	f.remove(in.tree) // again
+	f.add("k", "r2")
+}
+
+// An import that did not end in time would not the next time either: the tree is set aside at once.
+func TestSetAsideAfterALateImport(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	late := func(context.Context, Command) (int, error) { return 0, ErrLate }
+	if _, err := in.tree.Import(t.Context(), late); !errors.Is(err, ErrLate) {
+		t.Fatal(err)
+	}
+	if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), f.repo.path("kept")) {
+		t.Errorf("removed: %v", err)
+	}
+	f.add("k", "r2")
+}
+
+// A detached tree is a checkout of a commit, and nothing is imported from it.
+func TestDetached(t *testing.T) {
+	t.Parallel()
+	for _, private := range []bool{false, true} {
+		f := newFixture(t)
+		run := f.add("k", "r1")
+		tip := f.commit(run.Dir(), "b", "x", "work")
+		f.imported(run)
+		spec := Spec{Run: "r1", Key: "k", Base: Base{Commit: tip}, Private: private, Detached: true}
+		tree, second := f.addSpec(spec), f.addSpec(spec)
+		if tree.Dir() == second.Dir() || f.read(tree.Dir(), "b") != "x" {
+			t.Errorf("private %v: %s and %s", private, tree.Dir(), second.Dir())
+		}
+		f.write(tree.Dir(), "junk", "x")
+		if _, err := tree.Import(t.Context(), boxed(tree)); err == nil || tree.Unsaved() {
+			t.Errorf("private %v: imported", private)
+		}
+		f.remove(tree)
+		next := f.add("k", "r2") // what a crash left of the other goes with the run
+		if next.Start() != tip {
+			t.Errorf("private %v: the run starts at %s", private, next.Start())
+		}
+		f.remove(second)
+		f.imported(next)
+		f.remove(next)
+		f.clean()
+	}
+}
+
+// A worktree that stays, because its import has failed once, is none to git, whatever the agent has made of its .git: the
+// report names this folder.
+func TestKeptTreeRunsNothing(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"as it was": `true`,
+		"folder":    `rm -f .git; env -u GIT_DIR -u GIT_WORK_TREE git init -q .; git --git-dir=.git config core.fsmonitor "$PWD/evil"`,
+		"file":      `rm -f .git; env -u GIT_DIR -u GIT_WORK_TREE git init -q own; git --git-dir=own/.git config core.fsmonitor "$PWD/evil"; echo "gitdir: own/.git" >.git`,
+		"bare":      `rm -f .git; env -u GIT_DIR -u GIT_WORK_TREE git init -q --bare .; git --git-dir=. config core.fsmonitor "$PWD/evil"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			in := f.private("k", "r1")
+			in.sh(`echo work > done; git add done; git commit -qm work; printf '#!/bin/sh\ntouch "%s/ran"\n' "$PWD" > evil; chmod +x evil
+				rm -rf "$GIT_DIR"/objects/??; ` + script)
+			if _, err := in.tree.Import(t.Context(), boxed(in.tree)); err == nil {
+				t.Fatal("imported")
+			}
+			if err := in.tree.Remove(t.Context()); !errors.Is(err, ErrKept) {
+				t.Fatal(err)
+			}
+			if out, err := f.try(in.tree.Dir(), "git", "status"); err == nil {
+				t.Errorf("git works: %s", out)
+			}
+			if _, err := os.Lstat(filepath.Join(in.tree.Dir(), "ran")); err == nil {
+				t.Error("git has run the agent's program")
+			}
+		})
+	}
+}

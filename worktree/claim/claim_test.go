@@ -1,0 +1,226 @@
+package claim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+func TestClaim(t *testing.T) {
+	everywhere(t, func(s *site) {
+		ctx := s.Context()
+		c, err := s.store.Claim(ctx, "k", Holder{Owner: "me", Run: "r1", Hash: "h"}, ttl)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if h := c.Holder(); h.Generation != 1 || h.PID == 0 || h.Started == "" || h.Host == "" || time.Until(h.Expires) > ttl {
+			s.Errorf("holder = %+v", h)
+		}
+		_, err = s.store.Claim(ctx, "k", Holder{Owner: "me", Run: "r2"}, ttl)
+		taken, ok := errors.AsType[*TakenError](err)
+		if !ok || !errors.Is(err, ErrTaken) || taken.Holder.Run != "r1" {
+			s.Fatalf("second claim: %v", err)
+		}
+		if err := c.Renew(ctx); err != nil {
+			s.Error(err)
+		}
+		if got := s.state(s.store); got.Holder != c.Holder() || got.Gone {
+			s.Errorf("state = %+v; want %+v", got, c.Holder())
+		}
+		for range 2 {
+			if err := c.Release(ctx); err != nil {
+				s.Error(err)
+			}
+		}
+		if err := c.Renew(ctx); !errors.Is(err, ErrLost) {
+			s.Errorf("renew after release: %v", err)
+		}
+		if states, err := s.store.List(ctx); err != nil || len(states) != 0 {
+			s.Errorf("claims = %+v, %v", states, err)
+		}
+		if refs := s.git("for-each-ref", "refs/ralph/"); refs != "" {
+			s.Errorf("refs are left: %s", refs)
+		}
+	})
+}
+
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	other := s.clone("other-machine")
+	ctx := t.Context()
+	mine := claimed(t, s.store, "r1")
+	// On another machine the process's number means nothing.
+	yours := Holder{Owner: "you", Run: "r2"}
+	for name, store := range map[string]*Store{
+		"a live one": other.store.crashed(), "within the clock margin": other.store.later(ttl + clockMargin/2),
+	} {
+		if _, err := store.Claim(ctx, "k", yours, ttl); !errors.Is(err, ErrTaken) {
+			t.Fatalf("claim of %s: %v", name, err)
+		}
+	}
+	late := other.store.later(ttl + 2*clockMargin)
+	late.alive = func(int, string) bool { return false }
+	if !other.state(late).Gone {
+		t.Error("an expired holder is not gone")
+	}
+	theirs, err := late.Claim(ctx, "k", yours, ttl)
+	if err != nil || theirs.Holder().Generation != 2 || theirs.Dead() != "" {
+		t.Fatalf("take-over: %+v, %v", theirs, err)
+	}
+	if err := mine.Renew(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("renew of a lost claim: %v", err)
+	}
+	if err := mine.Release(ctx); err != nil {
+		t.Errorf("release of a lost claim: %v", err)
+	}
+	if err := theirs.Renew(ctx); err != nil {
+		t.Errorf("the release of a lost claim hurt its new holder: %v", err)
+	}
+	// A dead process of this very host is taken over at once.
+	late.self.PID++
+	again, err := late.Claim(ctx, "k", Holder{Owner: "you", Run: "r3"}, ttl)
+	if err != nil || again.Holder().Generation != 3 || again.Dead() != "r2" {
+		t.Errorf("take-over from the dead: %v", err)
+	}
+}
+
+func TestRemoteUnavailable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	ctx := t.Context()
+	c := claimed(t, s.store, "r1")
+	s.sh("mv", s.bare(), s.bare()+".away")
+	if err := c.Renew(ctx); !errors.Is(err, git.ErrRemote) || errors.Is(err, ErrLost) {
+		t.Errorf("renew: %v", err)
+	}
+	if _, err := s.store.Claim(ctx, "other", Holder{Owner: "me", Run: "r2"}, ttl); !errors.Is(err, git.ErrRemote) {
+		t.Errorf("claim: %v", err)
+	}
+	s.sh("mv", s.bare()+".away", s.bare())
+	if err := c.Renew(ctx); err != nil {
+		t.Errorf("renew when the remote is back: %v", err)
+	}
+	// A remote that refuses for reasons of its own does not make the claim lost.
+	s.script(filepath.Join(s.bare(), "hooks", "pre-receive"), "exit 1")
+	if err := c.Renew(ctx); !errors.Is(err, git.ErrRemote) || errors.Is(err, ErrLost) {
+		t.Errorf("renew at a refusing remote: %v", err)
+	}
+}
+
+// A claim that another ralph releases between our push and our look at why it was refused can be taken.
+func TestReleasedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	claimed(t, s.clone("other").store, "run-1")
+	// Reading from the remote releases it; pushing to it does not.
+	reading := filepath.Join(filepath.Dir(s.dir), "upload-pack")
+	s.script(reading, "git --git-dir='"+s.bare()+"' update-ref -d "+prefix+"k\nexec git-upload-pack \"$@\"")
+	s.git("config", "remote.origin.uploadpack", reading)
+	if h := claimed(t, s.store, "run-2").Holder(); h.Run != "run-2" || h.Generation != 1 {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestOneOfManyWins(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	other := s.clone("other-machine")
+	var won atomic.Int32
+	var group sync.WaitGroup
+	for i := range 6 {
+		store := []*Store{s.store, other.store}[i%2]
+		group.Go(func() {
+			_, err := store.Claim(t.Context(), "k", Holder{Owner: "o", Run: string(rune('a' + i))}, ttl)
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, ErrTaken):
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d have won", won.Load())
+	}
+}
+
+// A claim that was left is for its run only, whoever continues that, until its TTL is over.
+func TestLeftClaim(t *testing.T) {
+	everywhere(t, func(s *site) {
+		ctx := s.Context()
+		c := claimed(s, s.store, "run-1")
+		if err := c.Leave(ctx, "run-0", ttl); err != nil {
+			s.Fatal(err)
+		}
+		if err := c.Release(ctx); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := s.store.crashed().Claim(ctx, "k", Holder{Owner: "x", Run: "run-1"}, ttl); !errors.Is(err, ErrTaken) {
+			s.Fatalf("another run takes it: %v", err)
+		}
+		again := claimed(s, s.store, "run-0")
+		if _, err := s.store.Claim(ctx, "k", Holder{Owner: "x", Run: "run-0"}, ttl); !errors.Is(err, ErrTaken) {
+			s.Fatalf("a second one takes it up too: %v", err)
+		}
+		if err := again.Leave(ctx, "run-0", ttl); err != nil {
+			s.Fatal(err)
+		}
+		if !s.state(s.store.later(ttl + 2*clockMargin)).Gone {
+			s.Fatal("it is held for ever")
+		}
+	})
+}
+
+// TestLeaveUntold: a run that cannot tell the remote that it waits keeps the other clones of this host away all the same,
+// until it is continued or its time is over. Other machines know nothing of it.
+func TestLeaveUntold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.store.left = filepath.Join(t.TempDir(), "left")
+	clone := s.clone("clone").store
+	clone.self, clone.left, clone.alive = s.store.self, s.store.left, func(int, string) bool { return false }
+	ctx := t.Context()
+	hook := filepath.Join(s.bare(), "hooks", "pre-receive")
+	leave := func() {
+		t.Helper()
+		c := claimed(t, s.store, "r1")
+		s.script(hook, "exit 1")
+		if err := c.Leave(ctx, "r1", time.Hour); !errors.Is(err, git.ErrDeclined) {
+			t.Fatal(err)
+		}
+		if err := os.Remove(hook); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	if _, err := clone.Claim(ctx, "k", Holder{Owner: "you", Run: "r2"}, ttl); !errors.Is(err, ErrTaken) {
+		t.Fatalf("another clone: %v", err)
+	}
+	if got := s.state(clone); got.Gone {
+		t.Errorf("another clone sees %+v", got)
+	}
+	// The run itself goes on, and is one of a process again.
+	c, err := s.store.Claim(ctx, "k", Holder{Owner: "again", Run: "r1"}, ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.state(clone); !got.Gone {
+		t.Errorf("of a process that has died: %+v", got)
+	}
+	if err := c.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	clone.now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	if _, err := clone.Claim(ctx, "k", Holder{Owner: "you", Run: "r2"}, ttl); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}

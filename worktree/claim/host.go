@@ -1,0 +1,36 @@
+package claim
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Process is a process as those on other machines see it.
+type Process struct {
+	Host    string
+	PID     int
+	Started string // see [proc.Started]
+}
+
+// is reports whether the holder is this very process.
+func (p Process) is(h Holder) bool {
+	return p == Process{Host: h.Host, PID: h.PID, Started: h.Started}
+}
+
+// Self describes this process. The host is its name and a digest of the machine's id and PID namespace, so that two
+// machines or containers of one name are not mistaken for each other.
+func Self() (Process, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return Process{}, fmt.Errorf("host name: %w", err)
+	}
+	pid := os.Getpid()
+	started, err := proc.Started(pid)
+	if err != nil {
+		return Process{}, fmt.Errorf("start of this process: %w", err)
+	}
+	return Process{Host: name + "-" + git.Digest(append([]string{name}, machine()...)...), PID: pid, Started: started}, nil
+}

@@ -1,0 +1,12 @@
+package claim
+
+import "golang.org/x/sys/unix"
+
+// machine names the machine.
+func machine() []string {
+	id, err := unix.Sysctl("kern.uuid")
+	if err != nil {
+		return nil
+	}
+	return []string{id}
+}

@@ -1,0 +1,69 @@
+package claim
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// A run whose claim could not be left, because the remote declined or did not answer, has a file in a folder that all
+// clones of this host share: its work waits here, although its process is gone. The file's time says until when.
+
+func (s *Store) leftFile(run string) string { return filepath.Join(s.left, git.Digest(run)) }
+
+// isLeft reports that the run waits on this host to be continued.
+func (s *Store) isLeft(h Holder) bool {
+	if left(h) || s.left == "" || h.Host != s.self.Host {
+		return left(h)
+	}
+	info, err := os.Stat(s.leftFile(h.Run))
+	return err == nil && s.now().Before(info.ModTime())
+}
+
+// leaveHere stores that the run waits until then, and forgets those that do not wait any more.
+func (s *Store) leaveHere(run string, until time.Time) error {
+	if s.left == "" {
+		return nil
+	}
+	files, err := os.ReadDir(s.left)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(s.left, 0o700)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err == nil && s.now().After(info.ModTime()) {
+			_ = os.Remove(filepath.Join(s.left, file.Name())) // it says nothing any more
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// Beside the folder: in it, another process would take a file whose time is not set yet for an old one.
+	f, err := os.CreateTemp(filepath.Dir(s.left), "left-")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Close(), os.Chtimes(f.Name(), time.Time{}, until))
+	if err == nil {
+		err = os.Rename(f.Name(), s.leftFile(run))
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// continues forgets that the run waits.
+func (s *Store) continues(run string) error {
+	if s.left == "" {
+		return nil
+	}
+	err := os.Remove(s.leftFile(run))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// localRefs keeps claims in the repository itself.
+type localRefs struct {
+	git    git.Runner
+	prefix string
+}
+
+func (l localRefs) swap(ctx context.Context, key, old, new string) error {
+	var err error
+	// A refusal whose reason is gone when the ref is read, such as a claim that was just released, is tried again.
+	for range maxTries {
+		err = l.git.MoveRefs(ctx, "claim", git.Edit{Ref: l.prefix + key, New: new, Old: old})
+		if errors.Is(err, git.ErrMoved) {
+			return errSwap
+		}
+		if !git.Failed(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
+	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(objectname) %(contents:subject)", "--", l.prefix+key)
+	if git.Failed(err) { // its commit is missing
+		at, err := l.git.Refs(ctx, l.prefix+key)
+		return at[l.prefix+key], "", err
+	}
+	if err != nil {
+		return "", "", err
+	}
+	commit, message, _ = strings.Cut(out, " ")
+	return commit, message, nil
+}
+
+func (l localRefs) written(key string) time.Time { return l.git.RefTime(l.prefix + key) }
+
+func (l localRefs) list(ctx context.Context) (map[string]string, error) {
+	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents:subject)", "--", l.prefix)
+	if git.Failed(err) { // a ref whose commit is missing fails it
+		return l.listSound(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	messages := map[string]string{}
+	for line := range strings.Lines(out) {
+		ref, message, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		messages[strings.TrimPrefix(ref, l.prefix)] = message
+	}
+	return messages, nil
+}
+
+// listSound lists the claims where some have no commit. These have no message.
+func (l localRefs) listSound(ctx context.Context) (map[string]string, error) {
+	at, err := l.git.Refs(ctx, l.prefix)
+	if err != nil {
+		return nil, err
+	}
+	known, err := l.git.Objects(ctx, "commit", slices.Sorted(maps.Values(at)))
+	if err != nil {
+		return nil, err
+	}
+	messages := map[string]string{}
+	for ref, commit := range at {
+		messages[strings.TrimPrefix(ref, l.prefix)] = git.Body(known[commit])
+	}
+	return messages, nil
+}

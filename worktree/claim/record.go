@@ -1,0 +1,109 @@
+package claim
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// version is the format of the document. An older ralph refuses a newer document.
+const version = 1
+
+// Holder is who holds a claim.
+type Holder struct {
+	Owner      string    `json:"owner"` // unique id of the ralph process's sweep or run
+	Host       string    `json:"host"`
+	PID        int       `json:"pid"`     // 0: no process; the run waits to be continued
+	Started    string    `json:"started"` // start time of that process, so that a reused PID is not mistaken for it
+	Run        string    `json:"run"`
+	Generation int       `json:"-"` // fencing number; grows with every take-over
+	Expires    time.Time `json:"expires"`
+	Hash       string    `json:"hash"`            // of the frozen issue
+	Place      string    `json:"place,omitempty"` // where on the host the run is known
+	Mark       string    `json:"-"`               // for the record, unless it has one
+}
+
+// Record is what is known of an issue's runs, on whichever machine they were. All limits are judged by it.
+type Record struct {
+	Run      string    `json:"run,omitempty"`     // the latest
+	Host     string    `json:"host,omitempty"`    // of that run, as people know it
+	Agent    string    `json:"agent,omitempty"`   // of that run; empty: it had none
+	Model    string    `json:"model,omitempty"`   // of that run; empty: the agent's own
+	Outcome  string    `json:"outcome,omitempty"` // of that run
+	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
+	Tip      string    `json:"tip,omitempty"`
+	At       time.Time `json:"at,omitzero"`        // when the outcome was decided
+	Attempts int       `json:"attempts,omitempty"` // used up, since a person last took over
+	Failures int       `json:"failures,omitempty"` // those that used up no attempt included
+	Rounds   int       `json:"rounds,omitempty"`   // follow-up rounds
+	Spend    Spend     `json:"spend,omitzero"`     // since a person last took over, by the present run, too
+	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Asked is what a person has asked the next run for, in the caller's format, and Commands are the ids of the last commands
+	// that were carried out.
+	Asked    json.RawMessage `json:"asked,omitempty"`
+	Commands []string        `json:"commands,omitempty"`
+	// Pending are the steps that are still to be reported to the tracker, in the caller's format.
+	Pending json.RawMessage `json:"pending,omitempty"`
+	// Mark is in the issue's report: by it whoever has the claim finds the report of another installation. It never changes
+	// while there is a record.
+	Mark string `json:"mark,omitempty"`
+	// Finished: the issue is a person's now. Finish sets it.
+	Finished bool `json:"finished,omitempty"`
+}
+
+// Spend is what agents used.
+type Spend struct {
+	Input      int64   `json:"input,omitempty"` // tokens
+	Output     int64   `json:"output,omitempty"`
+	CacheRead  int64   `json:"cache_read,omitempty"`
+	CacheWrite int64   `json:"cache_write,omitempty"`
+	CostUSD    float64 `json:"cost_usd,omitempty"`
+}
+
+// document is the message of a claim's commit. The nonce makes every commit unique: two pushes of one commit would both
+// be told that they won.
+type document struct {
+	Version    int     `json:"version"`
+	Nonce      string  `json:"nonce"`
+	Generation int     `json:"generation"`
+	Holder     *Holder `json:"holder,omitempty"`
+	Record     Record  `json:"record,omitzero"`
+}
+
+// empty reports that the document says nothing that has to be kept. A mark alone is of no report.
+func (d document) empty() bool {
+	d.Record.Mark = ""
+	return d.Holder == nil && reflect.ValueOf(d.Record).IsZero()
+}
+
+func (d document) encode() (string, error) {
+	d.Version, d.Nonce = version, rand.Text()
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// decode reads the first line of a message.
+func decode(message string) (document, error) {
+	line, _, _ := strings.Cut(message, "\n")
+	var d document
+	if line == "" {
+		return d, errors.New("it has no commit with a message")
+	}
+	if err := json.Unmarshal([]byte(line), &d); err != nil {
+		return document{}, err
+	}
+	switch h := d.Holder; {
+	case d.Version > version:
+		return document{}, ErrVersion
+	case d.Version < 1 || d.Generation < 1:
+		return document{}, errors.New("version and generation are required")
+	case h != nil && (h.Owner == "" || h.Expires.IsZero()):
+		return document{}, errors.New("owner and expires are required")
+	case h != nil:
+		h.Generation = d.Generation
+	}
+	return d, nil
+}

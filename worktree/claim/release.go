@@ -1,0 +1,93 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Finish gives the claim up and leaves the record, marked as finished. It does nothing for a released claim, and fails
+// with ErrLost for a lost one.
+func (c *Claim) Finish(ctx context.Context, r Record) error {
+	r.Finished = true
+	return c.End(ctx, r)
+}
+
+// End gives the claim up and leaves the record for whoever has the issue next. It does nothing for a released claim, and
+// fails with ErrLost for a lost one.
+func (c *Claim) End(ctx context.Context, r Record) error {
+	c.mu.Lock()
+	r.Mark = c.record.Mark
+	c.final = &r
+	c.mu.Unlock()
+	if err := c.leave(ctx, document{Record: r}); err != nil {
+		return fmt.Errorf("end claim %s: %w", c.key, err)
+	}
+	return nil
+}
+
+// Release gives the claim up and leaves the record as it stands, or as an End that failed was to leave it: its answer may
+// have been lost. Releasing a lost or released claim is not an error.
+func (c *Claim) Release(ctx context.Context) error {
+	c.mu.Lock()
+	r := c.record
+	if c.final != nil {
+		r = *c.final
+	}
+	c.mu.Unlock()
+	return c.release(ctx, r)
+}
+
+func (c *Claim) release(ctx context.Context, r Record) error {
+	err := c.leave(ctx, document{Record: r})
+	if err != nil && !errors.Is(err, ErrLost) {
+		return fmt.Errorf("release claim %s: %w", c.key, err)
+	}
+	return nil
+}
+
+// Leave gives the claim up so that only a claim with the same run can take it within ttl. With pending steps in the
+// record it is released instead, because anybody may do those. Leaving a lost or released claim is not an error.
+func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error {
+	if r := c.Record(); r.Pending != nil {
+		return c.release(ctx, r)
+	}
+	h := c.Holder()
+	h.Run, h.PID, h.Started, h.Expires = run, 0, "", c.store.now().Add(ttl).UTC().Round(0)
+	err := c.leave(ctx, document{Holder: &h, Record: c.Record()})
+	if err != nil && !errors.Is(err, ErrLost) {
+		// Others on this host see then that the run waits.
+		return errors.Join(fmt.Errorf("leave claim %s: %w", c.key, err), c.store.leaveHere(run, h.Expires))
+	}
+	return nil
+}
+
+// leave swaps the claim for the document, or for no ref when the document says nothing.
+func (c *Claim) leave(ctx context.Context, d document) error {
+	d.Generation = c.Holder().Generation
+	commit := ""
+	if !d.empty() {
+		var err error
+		if commit, err = c.store.write(d); err != nil {
+			return err
+		}
+	}
+	c.op.Lock()
+	defer c.op.Unlock()
+	if c.isReleased() {
+		return nil
+	}
+	if commit != "" {
+		c.mu.Lock()
+		c.sent[commit] = true // the answer may be lost
+		c.mu.Unlock()
+	}
+	err := c.retry(ctx, func(at string) error { return c.store.refs.swap(ctx, c.key, at, commit) })
+	if err == nil || errors.Is(err, ErrLost) {
+		c.mu.Lock()
+		c.released = true
+		c.mu.Unlock()
+	}
+	return err
+}

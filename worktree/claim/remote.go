@@ -1,0 +1,125 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// remoteRefs keeps claims on a remote, which does the compare-and-swap.
+type remoteRefs struct {
+	git            git.Runner // may talk to the remote
+	prefix, remote string
+}
+
+func (c remoteRefs) swap(ctx context.Context, key, old, new string) error {
+	ref := c.prefix + key
+	err := c.git.Push(ctx, git.RefsTime, c.remote, ref, old, new)
+	if err == nil {
+		return nil
+	}
+	at, readErr := c.git.RemoteRefs(ctx, c.remote, ref)
+	switch {
+	case readErr != nil:
+		return readErr
+	case at[ref] == new:
+		return nil // it did arrive
+	case at[ref] == old && !errors.Is(err, git.ErrStale): // ErrStale: it was somewhere else in between
+		if errors.Is(err, git.ErrRemote) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", git.ErrRemote, err)
+	}
+	return errSwap
+}
+
+func (c remoteRefs) read(ctx context.Context, key string) (commit, message string, err error) {
+	at, messages, err := c.readAll(ctx, c.prefix+key)
+	if err != nil {
+		return "", "", err
+	}
+	commit = at[c.prefix+key]
+	return commit, messages[commit], nil
+}
+
+func (remoteRefs) written(string) time.Time { return time.Time{} }
+
+func (c remoteRefs) list(ctx context.Context) (map[string]string, error) {
+	at, known, err := c.readAll(ctx, c.prefix+"*")
+	if err != nil && !errors.Is(err, errUnsettled) {
+		return nil, err
+	}
+	messages := map[string]string{}
+	for ref, commit := range at {
+		if key, ok := strings.CutPrefix(ref, c.prefix); ok {
+			messages[key] = known[commit]
+		}
+	}
+	return messages, nil
+}
+
+// errUnsettled comes together with the claims that could be read.
+var errUnsettled = errors.New("claims change faster than they can be read")
+
+// readAll reads the refs that match the pattern and the messages of their commits. A claim that changes in between is
+// read again. One that stays where it is and cannot be read has no message.
+func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages map[string]string, err error) {
+	var before map[string]string
+	for range maxTries {
+		if at, err = c.git.RemoteRefs(ctx, c.remote, pattern); err != nil {
+			return nil, nil, err
+		}
+		maps.DeleteFunc(at, func(ref, _ string) bool { return !strings.HasPrefix(ref, c.prefix) })
+		commits := slices.Compact(slices.Sorted(maps.Values(at)))
+		same := maps.Equal(at, before)
+		if messages, err = c.messages(ctx, commits, same); err != nil || same || len(messages) == len(commits) {
+			return at, messages, err
+		}
+		before = at
+	}
+	return at, messages, fmt.Errorf("%w: %w", git.ErrRemote, errUnsettled)
+}
+
+// messages reads the claim commits, and fetches those that are not here: all at once, or else each by itself, if single
+// is set. A commit that is gone from the remote by then, or is none, is missing in the answer.
+func (c remoteRefs) messages(ctx context.Context, commits []string, single bool) (map[string]string, error) {
+	known, err := c.git.Objects(ctx, "commit", commits)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
+	if len(missing) > 0 {
+		// A commit that is gone fails the whole fetch: the caller reads the refs again.
+		if err := c.git.Fetch(ctx, c.remote, missing...); err != nil && single {
+			c.fetchEach(ctx, missing)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if known, err = c.git.Objects(ctx, "commit", commits); err != nil {
+			return nil, err
+		}
+	}
+	for name, object := range known {
+		known[name] = git.Body(object)
+	}
+	return known, nil
+}
+
+// fetchEach fetches what it can of the commits. They are tiny: a remote that takes longer for all of them hangs.
+func (c remoteRefs) fetchEach(ctx context.Context, commits []string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, git.RefsTime, git.ErrRemote)
+	defer cancel()
+	for _, commit := range commits {
+		if ctx.Err() != nil {
+			return
+		}
+		_ = c.git.Fetch(ctx, c.remote, commit) // what is still missing shows that it failed
+	}
+}

@@ -1,0 +1,222 @@
+package claim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Config says where claims are.
+type Config struct {
+	Git     git.Runner // pinned to the repository; may talk to the remote
+	Objects git.Store  // of the repository
+	Remote  string     // name of the remote that holds the claims; empty: this repository
+	Prefix  string     // of the refs, such as "refs/ralph/claims/"
+	Left    string     // folder that all clones of this host share; empty: there is none
+}
+
+// Store is all claims of one repository.
+type Store struct {
+	refs    refs
+	objects git.Store
+	prefix  string
+	remote  string // empty: this repository
+	left    string // folder; see left.go
+
+	// This process and the time; tests replace them.
+	self  Process
+	now   func() time.Time
+	alive func(pid int, started string) bool
+}
+
+// refs are the claim refs of a repository or of a remote.
+type refs interface {
+	// swap moves the key's ref from exactly old to new; an empty one means that there is no ref. errSwap says that the
+	// ref was not at old. After any other error the ref may have moved or not.
+	swap(ctx context.Context, key, old, new string) error
+	// read returns the commit that the key's ref is at and its message; an empty commit means that there is no ref.
+	read(ctx context.Context, key string) (commit, message string, err error)
+	// list returns the messages of all claims by key.
+	list(ctx context.Context) (map[string]string, error)
+	// written is when the key's ref was moved last; zero: not known.
+	written(key string) time.Time
+}
+
+// New opens the claims of a repository.
+func New(c Config) (*Store, error) {
+	me, err := Self()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, alive: proc.Alive}
+	if c.Remote == "" {
+		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
+	} else {
+		s.refs = remoteRefs{git: c.Git, prefix: c.Prefix, remote: c.Remote}
+	}
+	return s, nil
+}
+
+// Claim takes the issue: from nobody, from an expired holder, or from a holder of this host whose process is gone. It
+// fails with [*TakenError] or ErrVersion, or wraps git.ErrRemote. The claim is valid for ttl without Renew. Host, PID,
+// Started, Generation and Expires of the holder are filled in here. The caller has checked the key.
+func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
+	c := &Claim{store: s, key: key, ttl: ttl, sent: map[string]bool{}}
+	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
+	at := ""
+	c.record.Mark = h.Mark
+	for range maxTries {
+		err := c.take(ctx, at, h)
+		if err == nil {
+			return c, s.continues(h.Run)
+		}
+		if !errors.Is(err, errSwap) {
+			return nil, fmt.Errorf("claim %s: %w", key, err)
+		}
+		var found document
+		if at, found, err = s.read(ctx, key); err != nil && at != "" && s.abandoned(key, err) {
+			found, err = document{}, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("claim %s: %w", key, err)
+		}
+		if held := found.Holder; held != nil && !s.ours(*held, h) && !s.gone(*held) {
+			return nil, &TakenError{Key: key, Holder: *held}
+		} else if held != nil && held.Host == s.self.Host && held.Run != h.Run {
+			c.dead = held.Run
+		}
+		c.record, h.Generation = found.Record, found.Generation+1
+		c.record.Mark = cmp.Or(c.record.Mark, h.Mark)
+	}
+	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
+}
+
+// ours reports that the holder is an earlier try of the same claim whose answer was lost, or that its run was left to be
+// continued.
+func (s *Store) ours(held, h Holder) bool {
+	return held.Run == h.Run && (s.isLeft(held) || held.Owner == h.Owner && s.self.is(held))
+}
+
+// left reports a claim that no process holds: its run waits to be continued.
+func left(h Holder) bool { return h.PID == 0 }
+
+// gone reports whether the holder is known not to work any more, and leaves no work that waits on this host.
+func (s *Store) gone(h Holder) bool {
+	if !left(h) && s.isLeft(h) {
+		return false
+	}
+	if h.Host == s.self.Host && !left(h) {
+		return !s.alive(h.PID, h.Started) || s.now().After(h.Expires)
+	}
+	return s.now().After(h.Expires.Add(clockMargin))
+}
+
+// read reads one claim. The document is zero when there is none.
+func (s *Store) read(ctx context.Context, key string) (commit string, d document, err error) {
+	commit, message, err := s.refs.read(ctx, key)
+	if err != nil || commit == "" {
+		return commit, document{}, err
+	}
+	if d, err = decode(message); err != nil {
+		err = s.unreadable(key, err)
+	}
+	return commit, d, err
+}
+
+// unreadableTTL is how long a claim that cannot be read counts as held. A living holder has renewed it by then.
+const unreadableTTL = time.Hour
+
+// abandoned reports that a claim which cannot be read, such as one whose commit is gone, has been left like that.
+func (s *Store) abandoned(key string, err error) bool {
+	at := s.refs.written(key)
+	return !errors.Is(err, ErrVersion) && !at.IsZero() && s.now().After(at.Add(unreadableTTL))
+}
+
+func (s *Store) unreadable(key string, err error) error {
+	ref := s.prefix + key
+	if errors.Is(err, ErrVersion) {
+		return fmt.Errorf("%s: %w", ref, err)
+	}
+	remove := "git update-ref -d " + ref
+	if s.remote != "" {
+		remove = "git push " + s.remote + " :" + ref
+	}
+	return fmt.Errorf("%s cannot be read (%w); if no other ralph is at work, delete it with: %s", ref, err, remove)
+}
+
+// Drop removes a claim that cannot be read, unless a newer version has written it, or a remote has not sent it. A holder that
+// is at work finds it lost.
+func (s *Store) Drop(ctx context.Context, key string) error {
+	at, message, err := s.refs.read(ctx, key)
+	if err != nil || at == "" {
+		return err
+	}
+	_, err = decode(message)
+	if err == nil || errors.Is(err, ErrVersion) {
+		return err
+	}
+	if s.remote != "" && message == "" {
+		return s.unreadable(key, err)
+	}
+	return s.refs.swap(ctx, key, at, "")
+}
+
+// write writes the document's commit.
+func (s *Store) write(d document) (string, error) {
+	message, err := d.encode()
+	if err != nil {
+		return "", err
+	}
+	return s.objects.Message(message, nil, s.now())
+}
+
+// State is a claim as others see it.
+type State struct {
+	Holder Holder // zero when nobody holds the claim, or Err is set
+	// Waits: the holder's run waits to be continued on this host.
+	Waits bool
+	// Gone: nobody holds the claim, or the holder is known not to work any more.
+	Gone bool
+	// Broken: it is Gone, and cannot be read.
+	Broken   bool
+	Record   Record
+	Finished *Record // the record when nobody holds the claim and the issue is finished
+	Err      error   // why the claim cannot be read; its issue may not be worked then
+}
+
+// List returns the state of all claims by key.
+func (s *Store) List(ctx context.Context) (map[string]State, error) {
+	messages, err := s.refs.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	states := map[string]State{}
+	for key, message := range messages {
+		if strings.Contains(key, "/") { // a ref of somebody else's
+			continue
+		}
+		states[key] = s.state(key, message)
+	}
+	return states, nil
+}
+
+func (s *Store) state(key, message string) State {
+	d, err := decode(message)
+	switch {
+	case err != nil && s.abandoned(key, err):
+		return State{Gone: true, Broken: true}
+	case err != nil:
+		return State{Err: s.unreadable(key, err)}
+	case d.Holder != nil:
+		return State{Holder: *d.Holder, Waits: left(*d.Holder) && d.Holder.Host == s.self.Host, Gone: s.gone(*d.Holder), Record: d.Record}
+	case d.Record.Finished:
+		return State{Gone: true, Record: d.Record, Finished: &d.Record}
+	}
+	return State{Gone: true, Record: d.Record}
+}

@@ -1,0 +1,39 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/claim"
+)
+
+type (
+	// Claim is a held claim.
+	Claim = claim.Claim
+	// ClaimState is a claim as others see it.
+	ClaimState = claim.State
+	// Holder is who holds a claim.
+	Holder = claim.Holder
+	// Record is what is known of an issue's runs.
+	Record = claim.Record
+	// Spend is what agents used.
+	Spend = claim.Spend
+	// TakenError names who holds a claim.
+	TakenError = claim.TakenError
+)
+
+// Claim takes the issue, or fails with [*TakenError], or wraps ErrRemote. ttl is how long the claim is valid without
+// Renew. Host, PID, Started, Generation and Expires of the holder are filled in here.
+func (r *Repo) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return r.claims.Claim(ctx, key, h, ttl)
+}
+
+// Claims returns the state of all claims by key, finished and unreadable ones included.
+func (r *Repo) Claims(ctx context.Context) (map[string]ClaimState, error) { return r.claims.List(ctx) }
+
+// DropClaim removes a claim that cannot be read. One that can is kept, and one of a newer version is an error.
+func (r *Repo) DropClaim(ctx context.Context, key string) error { return r.claims.Drop(ctx, key) }

@@ -1,0 +1,93 @@
+package commits
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	var out strings.Builder
+	exit, err := proc.Run(t.Context(), proc.Spec{
+		Argv: append([]string{"git"}, args...), Dir: dir, Stdout: &out, Stderr: &out,
+		Env: append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b"),
+	})
+	if err != nil || exit.Code != 0 {
+		t.Fatalf("git %q: %v\n%s", args, err, &out)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Package commits agrees with git about commits and counts, in a linked worktree too, whatever the base got since.
+func TestCommits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	write(t, dir, "a", "one\ntwo\n")
+	write(t, dir, "gone", "x\n")
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "First")
+	gitIn(t, dir, "switch", "-qc", "ralph/1")
+	write(t, dir, "a", "one\n2\nthree\n")
+	gitIn(t, dir, "commit", "-qam", "Change a\n\nbody")
+	gitIn(t, dir, "rm", "-q", "gone")
+	write(t, dir, "big", strings.Repeat("line\n", 300_000))
+	write(t, dir, "bin", "\x00\x01")
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "Add files")
+	tip := gitIn(t, dir, "rev-parse", "HEAD")
+	gitIn(t, dir, "switch", "-q", "main")
+	write(t, dir, "later", "x\n")
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "Later")
+	base := gitIn(t, dir, "rev-parse", "HEAD")
+	linked := filepath.Join(t.TempDir(), "tree")
+	gitIn(t, dir, "worktree", "add", "-q", linked, "ralph/1")
+
+	for _, at := range []string{dir, linked} {
+		r, err := Open(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits, err := r.Commits(t.Context(), base, tip)
+		if err != nil || len(commits) != 2 || commits[0].Subject != "Change a" || commits[1].SHA != tip {
+			t.Errorf("commits %+v, %v", commits, err)
+		}
+		s, err := r.Stat(t.Context(), base, tip)
+		if err != nil || s.Insertions != 2 || s.Deletions != 2 || len(s.Files) != 4 || s.Uncounted != 1 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+}
+
+// Objects that are not there are errors, not panics.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Open(dir); err == nil {
+		t.Error("a folder without a repository was opened")
+	}
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := strings.Repeat("0", 40)
+	if _, err := r.Commits(t.Context(), zero, zero); err == nil {
+		t.Error("missing commits were listed")
+	}
+	if _, err := r.Stat(t.Context(), zero, zero); err == nil {
+		t.Error("missing commits were counted")
+	}
+}

@@ -1,0 +1,247 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Changes is what the commits of a range change. Every commit counts, not only the difference in the end.
+type Changes struct {
+	// Paths are all paths that any of the commits adds, changes or removes; both names of a rename. A path that a merge
+	// takes unchanged from one of its parents is not among them, unless that undoes a change of a base.
+	Paths []string
+	// Links are those of Paths that are or were a symbolic link or a submodule: a path below one is somewhere else.
+	Links []string
+	// Objects are the commits as git stores them, headers and message, by commit.
+	Objects map[string]string
+}
+
+// Range is the commits that Tip has and none of the Bases.
+type Range struct {
+	Bases   []string // at least one
+	Tip     string
+	Commits []string
+	Parents map[string][]string // of each of Commits, as git takes them
+}
+
+// Read reads what the commits of the range change. added is called with every line that any of them adds; line is only
+// valid during the call. Contents are data: no filter, text conversion or external diff runs.
+func Read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
+	if len(r.Commits) == 0 {
+		return Changes{}, nil
+	}
+	c := changes{git: g.With(noCommitGraph), commits: r, seen: map[string]bool{}, links: map[string]bool{}, added: added}
+	objects, err := g.Objects(ctx, "commit", r.Commits)
+	if err != nil {
+		return Changes{}, fmt.Errorf("read commits: %w", err)
+	}
+	if err := r.check(objects); err != nil {
+		return Changes{}, err
+	}
+	if err := c.ofCommits(ctx); err != nil {
+		return Changes{}, err
+	}
+	merges := slices.DeleteFunc(slices.Clone(r.Commits), func(commit string) bool { return len(r.Parents[commit]) < 2 })
+	if len(merges) > 0 {
+		if err := c.ofMerges(ctx, merges); err != nil {
+			return Changes{}, err
+		}
+		if err := c.undone(ctx); err != nil {
+			return Changes{}, err
+		}
+	}
+	return Changes{Paths: c.paths, Links: slices.Sorted(maps.Keys(c.links)), Objects: objects}, nil
+}
+
+// noCommitGraph has git read trees and parents from the commits themselves: a commit graph could name others.
+const noCommitGraph = "GIT_CONFIG_PARAMETERS='core.commitGraph=false'"
+
+// check makes sure that git takes the commits for what they say. A shallow file or a commit graph can give them other
+// parents, and nobody would look at the commits that this hides.
+func (r Range) check(objects map[string]string) error {
+	for _, commit := range r.Commits {
+		var parents []string
+		header, _, _ := strings.Cut(objects[commit], "\n\n")
+		for line := range strings.Lines(header) {
+			if parent, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "parent "); ok {
+				parents = append(parents, parent)
+			}
+		}
+		if header == "" || !slices.Equal(parents, r.Parents[commit]) {
+			return fmt.Errorf("git takes commit %s for one with other parents than it has; the files shallow and objects/info/commit-graph in the git directory can do that, such as after: git fetch --depth", git.Short(commit))
+		}
+	}
+	return nil
+}
+
+// changes collects the Changes.
+type changes struct {
+	git     git.Runner
+	commits Range
+	seen    map[string]bool
+	paths   []string
+	links   map[string]bool
+	added   func(path string, line []byte)
+}
+
+// rawDiff are the options by which a diff shows what is there and runs nothing.
+func rawDiff() []string {
+	return []string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
+}
+
+// asPatch are the options by which a patch has all lines, and no others.
+func asPatch() []string {
+	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
+}
+
+// ofCommits reads what the commits with one parent change, or with none.
+func (c *changes) ofCommits(ctx context.Context) error {
+	plain := append([]string{"log", "--format=", "--no-merges", "--root", "--no-show-signature"}, rawDiff()...)
+	commits := []string{"--end-of-options", c.commits.Tip}
+	for _, base := range c.commits.Bases {
+		commits = append(commits, "^"+base)
+	}
+	commits = append(commits, "--")
+	names, err := c.git.Out(ctx, slices.Concat(plain, []string{"-z", "--raw"}, commits)...)
+	if err != nil {
+		return fmt.Errorf("list changed paths: %w", err)
+	}
+	if err := c.take(names); err != nil {
+		return fmt.Errorf("list changed paths: %w", err)
+	}
+	if err := c.lines(ctx, slices.Concat(plain, asPatch(), commits)...); err != nil {
+		return fmt.Errorf("read changed lines: %w", err)
+	}
+	return nil
+}
+
+// ofMerges reads what merges have that none of their parents has. The rest is a change of a parent or of a base.
+func (c *changes) ofMerges(ctx context.Context, merges []string) error {
+	// One process lists all of them: there can be many, and hardly any changes something.
+	list, err := c.git.Run(ctx, strings.Join(merges, "\n")+"\n",
+		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, rawDiff())...)
+	if err != nil {
+		return fmt.Errorf("list what merges change: %w", err)
+	}
+	for list != "" {
+		merge, rest, _ := strings.Cut(list, "\x00")
+		if !git.IsObject(merge) {
+			return fmt.Errorf("git diff-tree: cannot read %q", git.Printable(merge))
+		}
+		var paths []string
+		paths, list = c.takeSome(rest)
+		if err := c.linesOfMerge(ctx, merge, paths); err != nil {
+			return fmt.Errorf("read what the merge %s changes: %w", git.Short(merge), err)
+		}
+	}
+	return nil
+}
+
+// linesOfMerge reads the lines of a merge's own paths.
+func (c *changes) linesOfMerge(ctx context.Context, merge string, paths []string) error {
+	for len(paths) > 0 {
+		some := paths[:min(len(paths), pathsAtOnce)]
+		paths = paths[len(some):]
+		// A line that is new against all parents is new against the first.
+		err := c.lines(ctx, slices.Concat([]string{"diff-tree", "-r"}, rawDiff(), asPatch(),
+			[]string{"--end-of-options", merge + "^1", merge, "--"}, some)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pathsAtOnce is how many paths one command is given: all of them, of 4096 bytes at most, have to fit on a command line.
+const pathsAtOnce = 100
+
+// undone compares the tip with the bases that it contains: a merge with a base can leave out the base's changes.
+func (c *changes) undone(ctx context.Context) error {
+	out, err := c.git.Out(ctx, append([]string{"merge-base", "--all", "--end-of-options", c.commits.Tip}, c.commits.Bases...)...)
+	if failed, ok := errors.AsType[*git.Error](err); ok && failed.ExitCode == 1 {
+		out, err = strings.Join(c.commits.Bases, "\n"), nil // nothing is common to them
+	}
+	if err != nil {
+		return fmt.Errorf("look for the base of %s: %w", git.Short(c.commits.Tip), err)
+	}
+	for _, base := range strings.Fields(out) {
+		names, err := c.git.Out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, rawDiff(),
+			[]string{"--end-of-options", base, c.commits.Tip, "--"})...)
+		if err == nil {
+			err = c.take(names)
+		}
+		if err != nil {
+			return fmt.Errorf("list changed paths: %w", err)
+		}
+	}
+	return nil
+}
+
+// take adds paths that git has listed with --raw.
+func (c *changes) take(raw string) error {
+	for raw = strings.TrimLeft(raw, "\n\x00"); raw != ""; raw = strings.TrimLeft(raw, "\n\x00") { // which stand between commits
+		paths, rest := c.takeSome(raw)
+		if len(paths) == 0 {
+			return fmt.Errorf("git: cannot read %q", git.Printable(raw[:min(len(raw), 100)]))
+		}
+		raw = rest
+	}
+	return nil
+}
+
+// takeSome adds the paths at the beginning of such a list, and returns them and the rest.
+func (c *changes) takeSome(raw string) (paths []string, rest string) {
+	for strings.HasPrefix(raw, ":") {
+		modes, rest, _ := strings.Cut(raw, "\x00")
+		path, rest, _ := strings.Cut(rest, "\x00")
+		if isLink(modes) {
+			c.links[path] = true
+		}
+		if paths = append(paths, path); !c.seen[path] {
+			c.seen[path] = true
+			c.paths = append(c.paths, path)
+		}
+		raw = rest
+	}
+	return paths, raw
+}
+
+// isLink reports a link or a submodule on one side. The text is ":", once for each old side, then the modes.
+func isLink(modes string) bool {
+	old := len(modes) - len(strings.TrimLeft(modes, ":"))
+	sides := strings.Fields(modes[old:])
+	return slices.ContainsFunc(sides[:min(old+1, len(sides))], func(mode string) bool { return mode == "120000" || mode == "160000" })
+}
+
+// lines hands over the added lines of a patch.
+func (c *changes) lines(ctx context.Context, args ...string) error {
+	patch := patchReader{added: c.added}
+	return c.git.Lines(ctx, patch.line, args...)
+}
+
+// patchReader finds the added lines of a patch without context lines.
+type patchReader struct {
+	added func(path string, line []byte)
+	path  string
+	hunk  bool // between a hunk's head and the next file's
+}
+
+func (p *patchReader) line(line []byte) {
+	switch {
+	case bytes.HasPrefix(line, []byte("diff --git ")):
+		p.hunk = false
+	case bytes.HasPrefix(line, []byte("@@ ")):
+		p.hunk = true
+	case !p.hunk && bytes.HasPrefix(line, []byte("+++ ")):
+		p.path = strings.TrimPrefix(strings.TrimSuffix(string(line[4:]), "\t"), "b/")
+	case p.hunk && len(line) > 0 && line[0] == '+':
+		p.added(p.path, line[1:])
+	}
+}

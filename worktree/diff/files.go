@@ -1,0 +1,116 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// File is a path that differs between two commits.
+type File struct {
+	Path     string // in the second commit, or in the first if it is gone
+	OldPath  string // in the first, if it was renamed
+	Old, New Entry
+}
+
+// Entry is what a tree says of a file; the zero Entry is of one that is not there.
+type Entry struct {
+	Mode string // such as "100644"
+	ID   string
+}
+
+// Exists reports that the file is there.
+func (e Entry) Exists() bool { return e.ID != "" }
+
+// Files lists the paths that differ between two commits, with renames.
+func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) {
+	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
+		"--no-textconv", "--end-of-options", base, tip, "--")
+	if err != nil {
+		return nil, fmt.Errorf("list changed files: %w", err)
+	}
+	return parseFiles(out)
+}
+
+func parseFiles(out string) ([]File, error) {
+	var files []File
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i < len(fields) && out != ""; i++ {
+		meta := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		if len(meta) != 5 || i+1 >= len(fields) {
+			return nil, fmt.Errorf("git diff-tree: cannot read %q", git.Printable(fields[i]))
+		}
+		f := File{Old: entry(meta[0], meta[2]), New: entry(meta[1], meta[3])}
+		i++
+		f.Path = fields[i]
+		if strings.HasPrefix(meta[4], "R") || strings.HasPrefix(meta[4], "C") {
+			if i++; i >= len(fields) {
+				return nil, fmt.Errorf("git diff-tree: a rename of %q to nothing", git.Printable(f.Path))
+			}
+			f.OldPath, f.Path = f.Path, fields[i]
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// entry is the zero Entry for a mode of zeros.
+func entry(mode, id string) Entry {
+	if strings.Trim(mode, "0") == "" {
+		return Entry{}
+	}
+	return Entry{mode, id}
+}
+
+// ErrTooMuch says that the files are more than may be read.
+var ErrTooMuch = errors.New("too much has changed")
+
+// Limit bounds what is read of files, in bytes.
+type Limit struct{ Each, All int }
+
+// Texts reads regular files and links, by id: of each at most one byte more than the limit, and ErrTooMuch if they are too
+// much together.
+func Texts(ctx context.Context, g git.Runner, entries []Entry, limit Limit) (map[string][]byte, error) {
+	var names []string
+	texts := map[string][]byte{}
+	for _, e := range entries {
+		if _, known := texts[e.ID]; known || !e.Exists() || !strings.HasPrefix(e.Mode, "1") || e.Mode == "160000" {
+			continue
+		}
+		texts[e.ID] = nil
+		names = append(names, e.ID)
+	}
+	err := g.EachObject(ctx, names, func(o git.Object, content io.Reader) error {
+		text := make([]byte, min(o.Size, int64(limit.Each)+1))
+		if limit.All -= len(text); limit.All < 0 {
+			return ErrTooMuch
+		}
+		_, err := io.ReadFull(content, text)
+		texts[o.Name] = text
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read files: %w", err)
+	}
+	return texts, nil
+}
+
+// List are all files of a commit, by path.
+func List(ctx context.Context, g git.Runner, commit string) (map[string]Entry, error) {
+	out, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	files := map[string]Entry{}
+	for line := range strings.SplitSeq(out, "\x00") {
+		meta, path, _ := strings.Cut(line, "\t")
+		if fields := strings.Fields(meta); len(fields) == 3 {
+			files[path] = Entry{fields[0], fields[2]}
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,93 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Links are the symbolic links of a commit, by path, and their targets as they are written. One that leads to a path in the
+// checkout at top by an absolute path begins with a slash and goes on from there; other absolute ones are left out.
+func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
+	out, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	if err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	at := map[string][]string{} // by blob
+	for entry := range strings.SplitSeq(out, "\x00") {
+		meta, name, _ := strings.Cut(entry, "\t")
+		if fields := strings.Fields(meta); len(fields) == 3 && fields[0] == "120000" {
+			at[fields[2]] = append(at[fields[2]], name)
+		}
+	}
+	if len(at) == 0 {
+		return nil, nil
+	}
+	blobs := make([]string, 0, len(at))
+	for blob := range at {
+		blobs = append(blobs, blob)
+	}
+	contents, err := g.Objects(ctx, "blob", blobs)
+	if err != nil {
+		return nil, fmt.Errorf("read links: %w", err)
+	}
+	links := map[string]string{}
+	for blob, names := range at {
+		for _, name := range names {
+			target := contents[blob]
+			if path.IsAbs(target) {
+				rest, inside := strings.CutPrefix(target+"/", path.Clean(top)+"/")
+				if !inside {
+					continue
+				}
+				target = "/" + rest
+			}
+			links[name] = target
+		}
+	}
+	return links, nil
+}
+
+// Gitlinks lists the paths where base..tip adds a repository inside the repository that no .gitmodules names: git has
+// recorded its commit, and none of its files.
+func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
+	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--end-of-options", base, tip, "--")
+	if err != nil {
+		return nil, fmt.Errorf("look for nested repositories: %w", err)
+	}
+	fields := strings.Split(out, "\x00")
+	var links []string
+	for i := 0; i+1 < len(fields); i += 2 {
+		if parts := strings.Fields(fields[i]); len(parts) > 1 && parts[1] == "160000" {
+			links = append(links, fields[i+1])
+		}
+	}
+	if len(links) == 0 {
+		return nil, nil
+	}
+	named, err := submodules(ctx, g, tip)
+	return slices.DeleteFunc(links, func(path string) bool { return named[path] }), err
+}
+
+// submodules are the paths that the commit's .gitmodules names. One that cannot be read names none.
+func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bool, error) {
+	here, err := g.Yes(ctx, "cat-file", "-e", commit+":.gitmodules")
+	if err != nil || !here {
+		return nil, ctx.Err() // without the file the command fails
+	}
+	out, err := g.Out(ctx, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
+	if err != nil {
+		return nil, ctx.Err() // see above
+	}
+	named := map[string]bool{}
+	for record := range strings.SplitSeq(out, "\x00") {
+		if _, value, ok := strings.Cut(record, "\n"); ok {
+			named[value] = true
+		}
+	}
+	return named, nil
+}

@@ -1,0 +1,126 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/identity"
+)
+
+// Identity is in whose name a run's commits are made.
+type Identity = identity.Identity
+
+var (
+	// ErrNoIdentity means that commits need the user's name and e-mail address, and git knows none.
+	ErrNoIdentity = errors.New("git knows no name and e-mail address to commit with")
+	// ErrSign means that git cannot sign commits.
+	ErrSign = identity.ErrSign
+)
+
+// Finish rewrites the run's commits as Spec.Identity asks and, to neutralize them, messages that would act on a forge, such
+// as by a closing keyword, a mention or [skip ci]. It moves the branch. Commits after a rewritten one get new names, and lose
+// signatures that are not the user's; commits of people stay as they are. The files do not change. A second call finds
+// nothing to do.
+func (t *Tree) Finish(ctx context.Context, neutralize bool) (Import, error) {
+	s := t.Spec()
+	unlock, err := t.repo.lock(ctx, s.Key)
+	if err != nil {
+		return Import{}, fmt.Errorf("finish commits of %s: %w", s.Key, err)
+	}
+	defer unlock()
+	got, err := t.finish(ctx, neutralize)
+	if err != nil {
+		return got, fmt.Errorf("finish commits of %s: %w", s.Key, err)
+	}
+	return got, nil
+}
+
+func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
+	if t.Spec().Detached {
+		return Import{}, errDetached
+	}
+	refs, err := t.readRefs(ctx)
+	if err != nil {
+		return Import{}, err
+	}
+	before, err := t.readSpan(ctx, refs.tip(t.Start()))
+	if err != nil {
+		return Import{}, err
+	}
+	tip, err := t.finishSpan(ctx, before, neutralize)
+	if err != nil {
+		return Import{}, err
+	}
+	if tip == before.tip {
+		return Import{Tip: tip, Commits: before.commits, WIP: refs.wip}, nil
+	}
+	after, err := t.readSpan(ctx, tip)
+	if err != nil {
+		return Import{}, err
+	}
+	// The old commits act on a forge or carry another name: no ref keeps them.
+	var edits []git.Edit
+	for ref, old := range map[string]string{t.repo.names.work(t.Spec().Key): refs.work, branchRef(t.Spec().Branch): refs.branch} {
+		edits = append(edits, git.Edit{Ref: ref, New: tip, Old: old})
+	}
+	if err := t.update(func(rec *record) { rec.Replaced, rec.Finished = before.tip, tip }); err != nil {
+		return Import{}, err
+	}
+	if err := t.repo.git.MoveRefs(ctx, "finish run "+t.Spec().Run, edits...); err != nil {
+		return Import{}, err
+	}
+	return Import{Tip: tip, Commits: after.commits, WIP: refs.wip}, nil
+}
+
+// finishSpan returns the commit that takes the tip's place.
+func (t *Tree) finishSpan(ctx context.Context, s span, neutralize bool) (string, error) {
+	who := t.Spec().Identity
+	own, err := t.own(ctx, s, !who.IsZero())
+	if err != nil || len(own) == 0 {
+		return s.tip, err
+	}
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return "", err
+	}
+	w := t.repo.writer(who, identity.Of(config))
+	w.Neutralize, w.Signed = neutralize, s.tip == t.record().Finished
+	renamed, err := w.Rewrite(ctx, own)
+	if next, ok := renamed[s.tip]; ok {
+		return next, err
+	}
+	return s.tip, err
+}
+
+// writer makes commits anew in the name that the identity asks for.
+func (r *Repo) writer(who Identity, user identity.Ident) identity.Writer {
+	return identity.Writer{Git: r.git, Objects: r.objects, Identity: who.For(user)}
+}
+
+// User is the name that the user has told git, or ralph's with ErrNoIdentity.
+func (r *Repo) User(ctx context.Context) (identity.Ident, error) {
+	config, err := r.git.Config(ctx)
+	if err != nil {
+		return identity.Ident{}, err
+	}
+	known, err := r.git.KnowsIdent(ctx)
+	if err == nil && !known {
+		err = ErrNoIdentity
+	}
+	return identity.Of(config), err
+}
+
+// CheckIdentity makes sure that commits can be made as asked, before anybody works for them: git knows the user's name where
+// it is needed, and can sign. here: agents commit with the user's own git configuration.
+func (r *Repo) CheckIdentity(ctx context.Context, who Identity, here bool) error {
+	user, err := r.User(ctx)
+	if errors.Is(err, ErrNoIdentity) && !who.NeedsUser() && !(here && who.Author == identity.Ident{}) {
+		err = nil
+	}
+	if err != nil || who.Sign == "" {
+		return err
+	}
+	return r.writer(who, user).Try(ctx, r.temp)
+}

@@ -1,0 +1,73 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Object is one object as git cat-file shows it.
+type Object struct {
+	Name, Kind string
+	Size       int64
+}
+
+// EachObject calls each for every object of these names that is there, in one process. What each leaves unread of the
+// content is skipped; its error ends the reading.
+func (g Runner) EachObject(ctx context.Context, names []string, each func(Object, io.Reader) error) error {
+	if len(names) == 0 {
+		return nil
+	}
+	read := func(r *bufio.Reader) error { return parseObjects(r, each) }
+	return g.Read(ctx, strings.Join(names, "\n")+"\n", read, "cat-file", "--batch", "--buffer")
+}
+
+// Objects reads whole objects of one kind. Objects that are missing or of another kind are left out.
+func (g Runner) Objects(ctx context.Context, kind string, names []string) (map[string]string, error) {
+	objects := map[string]string{}
+	err := g.EachObject(ctx, names, func(o Object, content io.Reader) error {
+		if o.Kind != kind {
+			return nil
+		}
+		var text strings.Builder
+		_, err := io.Copy(&text, content)
+		objects[o.Name] = text.String()
+		return err
+	})
+	return objects, err
+}
+
+// parseObjects reads the output of git cat-file --batch.
+func parseObjects(r *bufio.Reader, each func(Object, io.Reader) error) error {
+	for {
+		header, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) && header == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(header, " missing\n") {
+			continue
+		}
+		fields := strings.Fields(header)
+		if len(fields) != 3 {
+			return fmt.Errorf("git cat-file: cannot read header %q", Printable(header))
+		}
+		size, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil || size < 0 {
+			return fmt.Errorf("git cat-file: cannot read header %q", Printable(header))
+		}
+		content := &io.LimitedReader{R: r, N: size}
+		if err := each(Object{Name: fields[0], Kind: fields[1], Size: size}, content); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil { // and the end of the line
+			return fmt.Errorf("git cat-file: %s is cut short: %w", fields[0], err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Config is the user's git configuration.
+type Config []Setting
+
+// Setting is one line of a configuration. Names that git lists have section and key in lower case.
+type Setting struct{ Name, Value string }
+
+// Config reads the user's configuration, without the hardened settings.
+func (g Runner) Config(ctx context.Context) (Config, error) {
+	out, err := g.With("GIT_CONFIG_COUNT=0").Run(ctx, "", "config", "--list", "-z", "--includes")
+	if err != nil {
+		return nil, fmt.Errorf("read git's configuration: %w", err)
+	}
+	return parseConfig(out), nil
+}
+
+// parseConfig reads `git config --list -z`. A key without a value counts as true.
+func parseConfig(out string) Config {
+	config := Config{}
+	for record := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		name, value, ok := strings.Cut(record, "\n")
+		if !ok {
+			value = "true"
+		}
+		if name != "" {
+			config = append(config, Setting{name, value})
+		}
+	}
+	return config
+}
+
+// Get is the last value of a name; empty when there is none.
+func (c Config) Get(name string) string {
+	for _, s := range slices.Backward(c) {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// Split takes a name apart. The subsection keeps its case and may contain dots.
+func (s Setting) Split() (section, subsection, key string) {
+	first, last := strings.Index(s.Name, "."), strings.LastIndex(s.Name, ".")
+	if first < 0 {
+		return s.Name, "", ""
+	}
+	if first < last {
+		subsection = s.Name[first+1 : last]
+	}
+	return s.Name[:first], subsection, s.Name[last+1:]
+}
+
+// String writes the settings as a configuration file that git reads back unchanged.
+func (c Config) String() string {
+	var b strings.Builder
+	for _, s := range c {
+		section, subsection, key := s.Split()
+		if subsection != "" {
+			section += " " + quoteConfig(subsection)
+		}
+		fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, key, quoteConfig(s.Value))
+	}
+	return b.String()
+}
+
+func quoteConfig(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(s) + `"`
+}
+
+// Ident is the user's name for commits, or ralph's where none is configured.
+func (c Config) Ident() (name, email string) {
+	name = cmp.Or(os.Getenv("GIT_AUTHOR_NAME"), c.Get("author.name"), c.Get("user.name"))
+	email = cmp.Or(os.Getenv("GIT_AUTHOR_EMAIL"), c.Get("author.email"), c.Get("user.email"))
+	if name == "" || email == "" {
+		return selfName, selfEmail
+	}
+	return name, email
+}
+
+// File is the content of the user's file that the setting names, or of git's default file for it.
+func (c Config) File(name, fallback string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/"
+	}
+	path := c.Get(name)
+	if path == "" {
+		path = filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), filepath.FromSlash(fallback))
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = filepath.Join(home, rest)
+	}
+	content, err := ReadLinked(path)
+	if err != nil || len(content) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(string(content), "\n") + "\n"
+}
+
+// WithoutPrograms is the environment that switches off every program in the configuration: filters, merge and diff
+// drivers. An agent's .gitattributes could ask for any of them. more is set in addition.
+func (c Config) WithoutPrograms(more ...Setting) []string {
+	config := slices.Clone(more)
+	for _, s := range c {
+		section, subsection, key := s.Split()
+		if strings.Count(s.Name, ".") < 2 { // [filter ""] is the filter that attributes name by "filter="
+			continue
+		}
+		name := section + "." + subsection + "."
+		switch {
+		case section == "filter" && (key == "clean" || key == "smudge" || key == "process" || key == "required"):
+			// An empty process wins over clean and smudge.
+			config = append(config, Setting{name + "process", ""}, Setting{name + "required", "false"})
+		case section == "diff" && (key == "textconv" || key == "command"):
+			config = append(config, Setting{name + key, ""})
+		case section == "merge" && key == "driver":
+			config = append(config, Setting{name + key, "false"}) // a driver that fails means a conflict
+		}
+	}
+	return HardenedEnv(config...)
+}

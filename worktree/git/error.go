@@ -1,0 +1,121 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Errors that callers act on; each is wrapped with details.
+var (
+	// ErrMoved: a ref is not at the expected commit any more.
+	ErrMoved = errors.New("ref has moved")
+	// ErrRemote: the remote cannot be reached, or refuses.
+	ErrRemote = errors.New("remote is not available")
+	// ErrNoRemote means that the repository has no remote of the name.
+	ErrNoRemote = errors.New("there is no remote")
+	// ErrAway: it does not answer, or has a fault of its own. That passes by itself; it is an ErrRemote.
+	ErrAway = fmt.Errorf("%w for now", ErrRemote)
+	// ErrDeclined: the remote was reached and does not accept this push.
+	ErrDeclined = errors.New("declined")
+	// ErrStale: a push was refused because the remote's ref was not at the expected commit.
+	ErrStale = errors.New("stale push")
+)
+
+// Error is a git command that ran and failed.
+type Error struct {
+	Args     []string // without the program's name
+	ExitCode int
+	Stderr   string // the end of it
+}
+
+// Failed reports whether err says that a git command ran and failed.
+func Failed(err error) bool {
+	_, ok := errors.AsType[*Error](err)
+	return ok
+}
+
+// ExitCode is the exit status of a failed git command; 0 when err is not an [*Error].
+func ExitCode(err error) int {
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed.ExitCode
+	}
+	return 0
+}
+
+// ObjectsIn are the names of objects in the words of a git command that failed: the first 100.
+func ObjectsIn(err error) []string {
+	failed, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil
+	}
+	return regexp.MustCompile(`\b[0-9a-f]{40,64}\b`).FindAllString(failed.Stderr, 100)
+}
+
+// Error is one line: the subcommand and git's reason.
+func (e *Error) Error() string {
+	name := "git"
+	if len(e.Args) > 0 {
+		name += " " + e.Args[0]
+	}
+	if reason := e.reason(); reason != "" {
+		return name + ": " + reason
+	}
+	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
+}
+
+// reason is git's own fatal or error line, else the last line that is no hint.
+func (e *Error) reason() string {
+	last := ""
+	for line := range strings.Lines(e.Stderr) {
+		line = strings.TrimSpace(line)
+		for _, prefix := range []string{"fatal: ", "error: "} {
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				return Printable(rest)
+			}
+		}
+		if line != "" && !strings.HasPrefix(line, "hint: ") {
+			last = line
+		}
+	}
+	return Printable(last)
+}
+
+// What is shown of what a remote says: so many lines, and bytes.
+const (
+	saidLines = 20
+	saidBytes = 1500
+)
+
+// said is what the remote said about a push that it refuses, in one line: the reason of a hook or of a rule.
+func (e *Error) said() string {
+	var lines []string
+	for line := range strings.Lines(e.Stderr) {
+		text, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:")
+		text = strings.Join(strings.Fields(Printable(strings.ReplaceAll(text, "\t", " "))), " ")
+		if !ok || strings.Trim(text, "-=*# ") == "" || strings.HasPrefix(text, "Resolving deltas") {
+			continue
+		}
+		lines = append(lines, strings.TrimPrefix(text, "error: "))
+	}
+	if len(lines) > saidLines {
+		lines = append(lines[:saidLines], "…")
+	}
+	text := strings.Join(lines, "; ")
+	if len(text) > saidBytes {
+		text = strings.ToValidUTF8(text[:saidBytes], "") + "…"
+	}
+	return text
+}
+
+// Printable makes text from hostile files safe to show in one line.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}

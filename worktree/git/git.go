@@ -1,0 +1,283 @@
+// Package git runs the git program and reads and moves refs. Its callers are the packages of worktree.
+//
+// Every command starts from an environment that is built from nothing: no hook, no file system monitor, no editor, no
+// prompt and no signing runs, whatever a configuration file says. A pinned [Runner] names the repository in the
+// environment, so that no file in a work tree decides which repository is used.
+//
+// Everything here is safe for concurrent use, by goroutines and by processes.
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+const (
+	stderrLimit = 16 << 10        // bytes of standard error that are kept
+	killGrace   = 5 * time.Second // time for git to remove its lock files after it was asked to end
+
+	// commandTime is how long a command may take. It only ends one that waits for ever, such as at a pipe in the place of a
+	// file.
+	commandTime = TransferTime + 10*time.Minute
+)
+
+// Runner runs git commands in one folder with one environment. It is a value: With, In, Pin, Within and WithAuth return
+// changed copies.
+type Runner struct {
+	env    []string // the whole environment
+	dir    string   // working directory; a folder that no agent can write
+	common string   // the pinned repository; empty when none is pinned
+	owned  owned
+	auth   func(ctx context.Context) ([]string, error)
+	limit  time.Duration // of each command; 0: commandTime
+	memory uint64        // that each command may write to; 0: any
+	tries  *Tries        // of commands that talk to a remote; nil: one
+}
+
+// New returns a runner that is not pinned to a repository yet. It takes a few named variables from the environment of
+// this process, such as PATH and HOME.
+func New(dir string) Runner { return Runner{env: baseEnv(os.Environ()), dir: dir} }
+
+// With adds variables to the environment; later ones win.
+func (g Runner) With(env ...string) Runner {
+	g.env = append(slices.Clip(g.env), env...)
+	return g
+}
+
+// In changes the working directory.
+func (g Runner) In(dir string) Runner {
+	g.dir = dir
+	return g
+}
+
+// Within bounds each command. Without it, one may take half an hour.
+func (g Runner) Within(limit time.Duration) Runner {
+	g.limit = limit
+	return g
+}
+
+// WithMemory bounds the memory that each command may write to, in bytes.
+func (g Runner) WithMemory(most uint64) Runner {
+	g.memory = most
+	return g
+}
+
+// WithAuth adds variables that are made afresh for each command, such as credentials.
+func (g Runner) WithAuth(auth func(ctx context.Context) ([]string, error)) Runner {
+	g.auth = auth
+	return g
+}
+
+// Pin fixes the git directory, the common directory and the work tree. A .git file in the work tree is then not read.
+func (g Runner) Pin(gitDir, common, workTree string) Runner {
+	g = g.With("GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)
+	if gitDir != common {
+		g = g.With("GIT_COMMON_DIR=" + common)
+	}
+	g.common = common
+	return g
+}
+
+// Run runs one command and returns its standard output, which is also set when the error is an [*Error].
+func (g Runner) Run(ctx context.Context, stdin string, args ...string) (string, error) {
+	var stdout bytes.Buffer
+	err := g.Pipe(ctx, strings.NewReader(stdin), &stdout, args...)
+	return stdout.String(), err
+}
+
+// Out runs a command without input and returns its output without the final newline.
+func (g Runner) Out(ctx context.Context, args ...string) (string, error) {
+	out, err := g.Run(ctx, "", args...)
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// Yes runs a command whose exit status is an answer: 0 is yes, 1 is no, everything else is an error.
+func (g Runner) Yes(ctx context.Context, args ...string) (bool, error) {
+	_, err := g.Run(ctx, "", args...)
+	if ExitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Lines runs a command and passes each line of its output to line. A line is only valid during the call.
+func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) error {
+	lines := proc.NewExactLines(line)
+	if err := g.Pipe(ctx, strings.NewReader(""), lines, args...); err != nil {
+		return err
+	}
+	if lines.Cut() > 0 {
+		return fmt.Errorf("git %s: a line of the output is too long", args[0])
+	}
+	return lines.Close()
+}
+
+// Pipe runs one command between a reader and a writer. When ctx or its time ends, git is asked to end and not killed at
+// once: a killed git leaves lock files behind.
+func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
+	limit := cmp.Or(g.limit, commandTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %s", limit))
+	defer cancel()
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+	}
+	env := g.env
+	if g.auth != nil {
+		more, err := g.auth(ctx)
+		if err != nil {
+			return fmt.Errorf("git %s: %w", args[0], err)
+		}
+		env = append(slices.Clip(env), more...)
+	}
+	stderr := proc.NewTail(stderrLimit)
+	exit, err := proc.Run(context.WithoutCancel(ctx), proc.Spec{
+		Argv: append([]string{"git"}, args...), Dir: g.dir, Env: env,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Interrupt: ctx.Done(), Grace: killGrace, Tied: true, Memory: g.memory,
+	})
+	switch {
+	case errors.Is(err, proc.ErrStart):
+		return fmt.Errorf("git %s: %w (is git installed and in PATH?)", args[0], err)
+	case err != nil:
+		return fmt.Errorf("git %s: %w", args[0], err)
+	case exit.Code == 0:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+	}
+	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
+}
+
+// Read runs one command and has read take its output as it comes. An error of read ends the command and is returned.
+func (g Runner) Read(ctx context.Context, stdin string, read func(*bufio.Reader) error, args ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	from, to := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := g.Pipe(ctx, strings.NewReader(stdin), to, args...)
+		_ = to.CloseWithError(err) // always nil
+		done <- err
+	}()
+	err := read(bufio.NewReaderSize(from, 64<<10))
+	_ = from.CloseWithError(err) // always nil
+	if err != nil {
+		cancel(err)
+	}
+	return cmp.Or(err, <-done)
+}
+
+// Contains reports whether outer is inner, or has it in its history.
+func (g Runner) Contains(ctx context.Context, outer, inner string) (bool, error) {
+	if outer == inner {
+		return true, nil
+	}
+	return g.Yes(ctx, "merge-base", "--is-ancestor", inner, outer)
+}
+
+// Holds is like [Runner.Contains], and false where the inner commit is not here at all.
+func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
+	here, err := g.Yes(ctx, "cat-file", "-e", inner+"^{commit}")
+	if Failed(err) || err == nil && !here {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return g.Contains(ctx, outer, inner)
+}
+
+// WithIdent makes sure that git knows a name for commits: the user's own, or ralph's where none is configured.
+func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
+	for _, role := range []string{"AUTHOR", "COMMITTER"} {
+		known, err := g.knowsIdent(ctx, role)
+		if err != nil {
+			return g, err
+		}
+		if !known {
+			g = g.With("GIT_"+role+"_NAME="+selfName, "GIT_"+role+"_EMAIL="+selfEmail)
+		}
+	}
+	return g, nil
+}
+
+// KnowsIdent reports whether the user has told git a name and an address for commits. What git would guess does not count.
+func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
+	author, err := g.knowsIdent(ctx, "AUTHOR")
+	if err != nil || !author {
+		return false, err
+	}
+	return g.knowsIdent(ctx, "COMMITTER")
+}
+
+func (g Runner) knowsIdent(ctx context.Context, role string) (bool, error) {
+	strict := g.With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")
+	_, err := strict.Out(ctx, "var", "GIT_"+role+"_IDENT")
+	if err != nil && !Failed(err) {
+		return false, fmt.Errorf("find the name for commits: %w", err)
+	}
+	return err == nil, nil
+}
+
+// MergeTree merges two commits without a work tree. conflicts lists the files that conflict, in one line.
+func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, conflicts string, err error) {
+	out, err := g.Out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	tree, names, _ := strings.Cut(out, "\x00")
+	if ExitCode(err) == 1 {
+		return "", Printable(strings.ReplaceAll(strings.Trim(names, "\x00"), "\x00", ", ")), nil
+	}
+	return tree, "", err
+}
+
+// Absorbed reports of commits, by their full ids, whether ours has what they have changed, whatever commits brought it: merging
+// one would change nothing. Commits that cannot be merged, such as those of another history, have not got there, nor have those
+// that are not here. One that ours contains costs no process of its own.
+func (g Runner) Absorbed(ctx context.Context, ours string, theirs []string) (map[string]bool, error) {
+	config, err := g.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g = g.With(config.WithoutPrograms()...) // a merge driver may drop what they have changed
+	out, err := g.Run(ctx, strings.Join(append([]string{ours + "^{tree}"}, theirs...), "\n")+"\n", "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(out, "\n") // of a missing one: its name, and that it is missing
+	here := slices.DeleteFunc(slices.Clone(theirs), func(id string) bool { return !slices.Contains(lines, id) })
+	if out, err = g.Run(ctx, strings.Join(append(here, "^"+ours), "\n")+"\n", "rev-list", "--stdin"); err != nil {
+		return nil, err
+	}
+	absorbed, beyond := map[string]bool{}, strings.Split(out, "\n")
+	for _, id := range here {
+		if absorbed[id] = !slices.Contains(beyond, id); absorbed[id] {
+			continue
+		}
+		merged, conflicts, err := g.MergeTree(ctx, ours, id)
+		if err != nil && !Failed(err) {
+			return nil, err
+		}
+		absorbed[id] = err == nil && conflicts == "" && merged == lines[0] // a diff may leave out submodules
+	}
+	return absorbed, nil
+}
+
+// CommitTree makes a commit of a tree.
+func (g Runner) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
+	args := []string{"commit-tree", tree, "-F", "-"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	commit, err := g.Run(ctx, message, args...)
+	return strings.TrimSpace(commit), err
+}

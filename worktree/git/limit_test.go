@@ -1,0 +1,26 @@
+package git
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command that waits for ever is ended.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	if out, err := r.Within(time.Hour).Out(t.Context(), "rev-parse", "--is-bare-repository"); err != nil || out != "false" {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if err := unix.Mkfifo(filepath.Join(r.dir, ".gitignore"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Within(50*time.Millisecond).Out(t.Context(), "status")
+	if err == nil || Failed(err) || !strings.Contains(err.Error(), "no end after 50ms") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const lockSuffix = ".lock"
+
+// owned are the refs that only this program moves.
+type owned struct {
+	prefixes []string
+	lockAge  time.Duration
+}
+
+// Owning names the refs, by prefixes such as "refs/x/", that only this program moves. Git holds the lock file of a ref for
+// a moment only; one of these refs that is older than lockAge is left over from a git that was killed, and MoveRefs
+// removes it.
+func (g Runner) Owning(lockAge time.Duration, prefixes ...string) Runner {
+	g.owned = owned{prefixes: prefixes, lockAge: lockAge}
+	return g
+}
+
+// StaleLocks lists the lock files that were left over on the owned refs.
+func (g Runner) StaleLocks() ([]string, error) {
+	var stale []string
+	for _, prefix := range g.owned.prefixes {
+		root := filepath.Join(g.common, filepath.FromSlash(prefix))
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err == nil && strings.HasSuffix(path, lockSuffix) && g.owned.isStale(path) {
+				stale = append(stale, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for stale locks: %w", err)
+		}
+	}
+	return stale, nil
+}
+
+// unlock removes the stale locks of the edits' refs.
+func (g Runner) unlock(edits []Edit) error {
+	for _, e := range edits {
+		for _, prefix := range g.owned.prefixes {
+			path := filepath.Join(g.common, filepath.FromSlash(e.Ref)) + lockSuffix
+			if !strings.HasPrefix(e.Ref, prefix) || !g.owned.isStale(path) {
+				continue
+			}
+			if err := removeLock(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o owned) isStale(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > o.lockAge
+}
+
+func removeLock(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove stale lock: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the tests independent of the user's configuration.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
+		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// repo is a real repository with one commit on main.
+type repo struct {
+	*testing.T
+	dir string
+	Runner
+}
+
+func newRepo(t *testing.T) *repo {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "project")
+	common := filepath.Join(dir, ".git")
+	r := &repo{T: t, dir: dir, Runner: New(t.TempDir()).Pin(common, common, dir)}
+	if out, err := exec.Command("git", "init", "-q", "-b", "main", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r.git("commit", "-q", "--allow-empty", "-m", "first")
+	return r
+}
+
+// git runs git as the user does.
+func (r *repo) git(args ...string) string {
+	r.Helper()
+	out, err := exec.Command("git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		r.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *repo) files() refFiles { return refFiles{filepath.Join(r.dir, ".git")} }

@@ -1,0 +1,139 @@
+package git
+
+import (
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // git's object names, not a security measure
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/adler32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Store writes loose objects. A claim is written at every renewal, and a process for each would cost more than the rest.
+type Store struct {
+	Dir    string // the repository's objects folder
+	SHA256 bool   // the repository's object format
+}
+
+// The name on commits that ralph makes for itself; commits that people see carry the user's name.
+const (
+	selfName  = "ralph"
+	selfEmail = "ralph@localhost"
+	selfIdent = selfName + " <" + selfEmail + ">"
+)
+
+// Message writes a commit of the empty tree. Equal content in one second
+// is one object: callers that need a unique one put a nonce into the message.
+func (s Store) Message(message string, parents []string, at time.Time) (string, error) {
+	tree, err := s.Write("tree", nil)
+	if err != nil {
+		return "", err
+	}
+	return s.Commit(tree, parents, message, at)
+}
+
+// Commit writes a commit of a tree, in ralph's name.
+func (s Store) Commit(tree string, parents []string, message string, at time.Time) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, p := range parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	stamp := strconv.FormatInt(at.Unix(), 10) + " +0000"
+	fmt.Fprintf(&b, "author %s %s\ncommitter %s %s\n\n%s\n", selfIdent, stamp, selfIdent, stamp, message)
+	return s.Write("commit", []byte(b.String()))
+}
+
+// Write stores an object and returns its name.
+func (s Store) Write(kind string, content []byte) (string, error) {
+	raw := append([]byte(kind+" "+strconv.Itoa(len(content))+"\x00"), content...)
+	var h hash.Hash = sha1.New() //nolint:gosec // see above
+	if s.SHA256 {
+		h = sha256.New()
+	}
+	_, _ = h.Write(raw)
+	name := hex.EncodeToString(h.Sum(nil))
+	path := filepath.Join(s.Dir, name[:2], name[2:])
+	if _, err := os.Lstat(path); err == nil {
+		return name, nil
+	}
+	if err := s.place(path, raw); err != nil {
+		return "", fmt.Errorf("write %s object: %w", kind, err)
+	}
+	return name, nil
+}
+
+// place writes the object beside its final name, then gives it that name: a reader sees all of it or none.
+func (s Store) place(path string, raw []byte) error {
+	top, err := os.Stat(s.Dir)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(path)
+	if err := os.Mkdir(folder, 0o777); err == nil {
+		// A shared repository's folders carry its group's rights.
+		if err := os.Chmod(folder, top.Mode()&(fs.ModePerm|fs.ModeSetgid)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	temp := filepath.Join(folder, "tmp_obj_"+rand.Text()) // the prefix that git gc removes
+	defer os.Remove(temp)
+	if err := WriteNew(temp, stored(raw), 0o444, true); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// stored is data as a zlib stream without compression: the objects are small, and Go's compressor allocates most of a
+// megabyte for each.
+func stored(data []byte) []byte {
+	const header, block = "\x78\x01", 0xffff
+	out := append(make([]byte, 0, len(data)+16), header...)
+	for rest, last := data, false; !last; {
+		part := rest[:min(len(rest), block)]
+		rest = rest[len(part):]
+		last = len(rest) == 0
+		final := byte(0)
+		if last {
+			final = 1
+		}
+		out = append(out, final)
+		out = binary.LittleEndian.AppendUint16(out, uint16(len(part)))
+		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(part)))
+		out = append(out, part...)
+	}
+	return binary.BigEndian.AppendUint32(out, adler32.Checksum(data))
+}
+
+// WriteNew creates the file. A durable one is on disk when it returns.
+func WriteNew(path string, content []byte, mode fs.FileMode, durable bool) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if durable {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// Body is the message of a commit object.
+func Body(commit string) string {
+	_, message, _ := strings.Cut(commit, "\n\n")
+	return message
+}

@@ -1,0 +1,107 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Edit moves one ref from exactly Old to New. An empty Old means that the ref must not exist, an empty New deletes it.
+type Edit struct {
+	Ref, New, Old string
+	Any           bool // the ref may be anywhere; Old is ignored
+}
+
+// Refs reads refs by their full names. A name that ends in a slash reads everything below it, no name reads all refs.
+// A ref that does not exist is not in the map.
+func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, error) {
+	if refs, ok := (refFiles{g.common}).read(names); ok && ctx.Err() == nil {
+		return refs, nil
+	}
+	return g.listRefs(ctx, names...)
+}
+
+func (g Runner) listRefs(ctx context.Context, names ...string) (map[string]string, error) {
+	out, err := g.Out(ctx, append([]string{"for-each-ref", "--format=%(refname) %(objectname)", "--"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(out) {
+		name, sha, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		refs[name] = sha
+	}
+	return refs, nil
+}
+
+// RefTime is the latest time at which a ref can have been moved: that of its own file, or of the file of all packed refs.
+// Zero: it is not known.
+func (g Runner) RefTime(ref string) time.Time {
+	for _, name := range []string{filepath.FromSlash(ref), "packed-refs"} {
+		if info, err := os.Lstat(filepath.Join(g.common, name)); err == nil {
+			return info.ModTime()
+		}
+	}
+	return time.Time{}
+}
+
+// Head is the full name of the branch that a git directory of the repository is on. The error is an [*Error] with exit
+// status 1 when HEAD is detached.
+func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
+	if ref, ok := (refFiles{g.common}).head(gitDir); ok && ctx.Err() == nil {
+		return ref, nil
+	}
+	return g.With("GIT_DIR="+gitDir).Out(ctx, "symbolic-ref", "--quiet", "HEAD")
+}
+
+// MoveRefs makes all the edits or none. It fails with [ErrMoved] when a ref is not where its edit expects it.
+func (g Runner) MoveRefs(ctx context.Context, reason string, edits ...Edit) error {
+	if len(edits) == 0 {
+		return nil
+	}
+	if err := g.unlock(edits); err != nil {
+		return err
+	}
+	var in strings.Builder
+	for _, e := range edits {
+		switch {
+		case e.Any:
+			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", e.Ref, e.New)
+		case e.New == "":
+			fmt.Fprintf(&in, "delete %s\x00%s\x00", e.Ref, e.Old)
+		case e.Old == "":
+			fmt.Fprintf(&in, "create %s\x00%s\x00", e.Ref, e.New)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", e.Ref, e.New, e.Old)
+		}
+	}
+	_, err := g.Run(ctx, in.String(), "update-ref", "--no-deref", "-m", "ralph: "+reason, "--stdin", "-z")
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if moved := g.findMoved(ctx, edits); moved != nil {
+		return moved
+	}
+	return fmt.Errorf("move refs: %w", err)
+}
+
+// findMoved reads the refs to find out whether one of them is not where its edit expects it.
+func (g Runner) findMoved(ctx context.Context, edits []Edit) error {
+	names := make([]string, len(edits))
+	for i, e := range edits {
+		names[i] = e.Ref
+	}
+	now, err := g.Refs(ctx, names...)
+	if err != nil {
+		return nil //nolint:nilerr // the caller reports the transaction's own error
+	}
+	for _, e := range edits {
+		if !e.Any && now[e.Ref] != e.Old {
+			return fmt.Errorf("%w: %s is at %s, expected %s", ErrMoved, e.Ref, OrNothing(now[e.Ref]), OrNothing(e.Old))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How long a remote may take: for refs, and for a transfer of objects. One that hangs must not stop a sweep.
+const (
+	RefsTime     = 2 * time.Minute
+	TransferTime = 20 * time.Minute
+)
+
+// limited bounds a command that talks to a remote.
+func limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no answer within %s", ErrAway, limit))
+}
+
+// remoteError marks a failed command as the remote's failure. An end of the context stays what it is.
+func remoteError(remote string, err error) error {
+	switch {
+	case !Failed(err):
+		return err
+	case passing(err):
+		return fmt.Errorf("%w: %s: %w", ErrAway, remote, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrRemote, remote, err)
+}
+
+// HasRemote reports whether the repository has a remote of that name.
+func (g Runner) HasRemote(ctx context.Context, name string) (bool, error) {
+	out, err := g.Out(ctx, "remote")
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(out) {
+		if strings.TrimSuffix(line, "\n") == name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// RemoteURL is the address of a remote as git uses it; empty when there is no remote of that name.
+func (g Runner) RemoteURL(ctx context.Context, name string) (string, error) {
+	address, err := g.Out(ctx, "remote", "get-url", "--", name)
+	if Failed(err) {
+		return "", nil // there is none
+	}
+	return address, err
+}
+
+// RemoteRefs reads refs on the remote by full name or pattern.
+func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...string) (map[string]string, error) {
+	ctx, cancel := limited(ctx, RefsTime)
+	defer cancel()
+	var out string
+	err := g.tries.do(ctx, func() (err error) {
+		out, err = g.Out(ctx, append([]string{"ls-remote", "--refs", "--quiet", "--", remote}, patterns...)...)
+		return err
+	})
+	if err != nil {
+		return nil, remoteError(remote, err)
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(out) {
+		sha, ref, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if ok && IsObject(sha) {
+			refs[ref] = sha
+		}
+	}
+	return refs, nil
+}
+
+// Fetch brings objects here and moves no ref.
+func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error {
+	ctx, cancel := limited(ctx, TransferTime)
+	defer cancel()
+	err := g.tries.do(ctx, func() error {
+		_, err := g.Out(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
+			"--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--", remote}, what...)...)
+		return err
+	})
+	if err != nil {
+		return remoteError(remote, err)
+	}
+	return nil
+}
+
+// Push moves exactly one ref on the remote, from exactly old to new, within the limit; an empty old means that it must
+// not exist, an empty new deletes it. Because of that it may be repeated. [ErrDeclined] and [ErrStale] in the error are hints: the remote's ref says why.
+func (g Runner) Push(ctx context.Context, limit time.Duration, remote, ref, old, new string) error {
+	ctx, cancel := limited(ctx, limit)
+	defer cancel()
+	var out string
+	err := g.tries.do(ctx, func() (err error) {
+		out, err = g.Run(ctx, "", "-c", "remote."+remote+".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags",
+			"--no-recurse-submodules", "--no-signed", "--force-with-lease="+ref+":"+old, "--", remote, new+":"+ref)
+		return err
+	})
+	if !Failed(err) {
+		return err
+	}
+	// The line of the ref says more than the summary on standard error.
+	for line := range strings.Lines(out) {
+		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 && parts[0] == "!" {
+			why := ErrStale
+			if strings.HasPrefix(parts[2], "[remote rejected]") && !contended(parts[2]) {
+				why = ErrDeclined
+			}
+			return &refusal{text: fmt.Sprintf("push to %s: %s: %s", remote, why, Printable(parts[2])), is: []error{why, err}}
+		}
+	}
+	return remoteError("push to "+remote, err)
+}
+
+// contended reports a refusal because of another push at the same time.
+func contended(refusal string) bool {
+	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref")
+}
+
+// refusal is a push that the remote does not take.
+type refusal struct {
+	text string
+	is   []error
+}
+
+// Error has all that the remote said, and nothing of where it is.
+func (e *refusal) Error() string {
+	for _, err := range e.is {
+		if failed, ok := errors.AsType[*Error](err); ok && failed.said() != "" {
+			return e.text + ": " + failed.said()
+		}
+	}
+	return e.text
+}
+
+// Unwrap gives what kind of refusal it is, and git's error.
+func (e *refusal) Unwrap() []error { return e.is }

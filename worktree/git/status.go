@@ -1,0 +1,60 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Status looks at a checkout without changing anything, and without starting git in repositories inside it. It returns
+// HEAD's commit (empty when unborn) and whether the files differ from it.
+func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error) {
+	out, err := g.Run(ctx, "", "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=normal",
+		"--no-renames", "--ignore-submodules=dirty", "--no-ahead-behind")
+	if err != nil {
+		return "", false, err
+	}
+	for record := range strings.SplitSeq(out, "\x00") {
+		header, isHeader := strings.CutPrefix(record, "# ")
+		if !isHeader {
+			dirty = dirty || record != ""
+			continue
+		}
+		if oid, ok := strings.CutPrefix(header, "branch.oid "); ok && IsObject(oid) {
+			head = oid
+		}
+	}
+	return head, dirty, nil
+}
+
+// InTheWay is a path in a checkout, whose folder is dir, that keeps git from moving it on to a commit: a tracked file that both
+// have changed, or a file where the commit has a new one. It is empty when there is none.
+func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error) {
+	g = g.In(dir)
+	names := func(args ...string) ([]string, error) {
+		out, err := g.Run(ctx, "", append([]string{"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty"}, args...)...)
+		return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), err
+	}
+	dirty, err := names("HEAD", "--")
+	if err != nil {
+		return "", err
+	}
+	changed, err := names("HEAD..."+commit, "--")
+	if err != nil {
+		return "", err
+	}
+	for _, path := range changed {
+		if slices.Contains(dirty, path) {
+			return Printable(path), nil
+		}
+	}
+	added, err := names("--diff-filter=A", "HEAD", commit, "--")
+	for _, path := range added {
+		if _, err := os.Lstat(filepath.Join(dir, path)); err == nil {
+			return Printable(path), nil
+		}
+	}
+	return "", err
+}

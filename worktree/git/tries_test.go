@@ -1,0 +1,78 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestPassing: git's own words for failures, and whether they pass by themselves.
+func TestPassing(t *testing.T) {
+	t.Parallel()
+	for stderr, want := range map[string]bool{
+		"fatal: unable to access 'https://h/r/': The requested URL returned error: 503\n": true,
+		"fatal: unable to access 'https://h/r/': The requested URL returned error: 403\n": false,
+		"error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502\n":     true,
+		"error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403\nsend-pack: unexpected disconnect\n" +
+			"fatal: the remote end hung up unexpectedly\n": false,
+		"fatal: unable to access 'https://h/r/': Could not resolve host: h\n":                        true,
+		"ssh: connect to host h port 22: Connection refused\nfatal: Could not read from remote":      true,
+		"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.\n":     false,
+		"fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote\n":    false,
+		"fatal: early EOF\nfatal: fetch-pack: invalid index-pack output\n":                           true,
+		"fatal: git upload-pack: not our ref 0123\nfatal: the remote end hung up unexpectedly\n":     false,
+		"remote: the scanner says HTTP 500\n ! [remote rejected] a -> a (pre-receive hook declined)": false,
+	} {
+		if got := passing(fmt.Errorf("push: %w", &Error{ExitCode: 128, Stderr: stderr})); got != want {
+			t.Errorf("%q passes: %v, want %v", stderr, got, want)
+		}
+	}
+	if passing(errors.New("returned error: 503")) || passing(nil) {
+		t.Error("what is no failure of git passes")
+	}
+}
+
+// TestTries: a failure that passes is tried again after growing pauses, and an outage only once, until it is over.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	away, refused := &Error{Stderr: "fatal: early EOF"}, &Error{Stderr: "fatal: no"}
+	var slept []time.Duration
+	tries := &Tries{Sleep: func(_ context.Context, d time.Duration) error {
+		slept = append(slept, d)
+		return nil
+	}}
+	for _, step := range []struct {
+		answers []error // of the first calls; the last one of all others
+		calls   int
+		want    error
+	}{
+		{[]error{nil}, 1, nil},
+		{[]error{away, away, nil}, 3, nil},
+		{[]error{away, refused}, 2, refused},
+		{[]error{away}, 4, away},
+		{[]error{away}, 1, away},
+		{[]error{refused}, 1, refused},
+		{[]error{away, nil}, 2, nil},
+	} {
+		calls, pauses := 0, len(slept)
+		err := tries.do(t.Context(), func() error {
+			calls++
+			return step.answers[min(calls, len(step.answers))-1]
+		})
+		if calls != step.calls || !errors.Is(err, step.want) || err == nil != (step.want == nil) {
+			t.Errorf("%v: %d calls, %v; want %d, %v", step.answers, calls, err, step.calls, step.want)
+		}
+		for n, pause := range slept[pauses:] {
+			if least := 500 * time.Millisecond << n; pause < least || pause > 2*least {
+				t.Errorf("pause %d is %v", n, pause)
+			}
+		}
+	}
+	stop := errors.New("stopped")
+	tries.Sleep = func(context.Context, time.Duration) error { return stop }
+	if err := tries.do(t.Context(), func() error { return away }); !errors.Is(err, stop) {
+		t.Errorf("a wait that ends: %v", err)
+	}
+}

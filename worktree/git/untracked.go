@@ -1,0 +1,40 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Untracked lists what a checkout has besides what git tracks: files and folders, ignored ones included, and the folders
+// of submodules.
+func (g Runner) Untracked(ctx context.Context) ([]string, error) {
+	out, err := g.Out(ctx, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
+	if err != nil {
+		return nil, fmt.Errorf("list untracked files: %w", err)
+	}
+	var paths []string
+	for path := range strings.SplitSeq(out, "\x00") {
+		if path = strings.TrimSuffix(path, "/"); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	if out, err = g.Out(ctx, "ls-files", "-z", "--stage"); err != nil {
+		return nil, fmt.Errorf("list submodules: %w", err)
+	}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		if meta, path, ok := strings.Cut(entry, "\t"); ok && strings.HasPrefix(meta, "160000 ") {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// Unignored lists the files of the runner's folder that git tracks, or would add. A tracked file need not be there.
+func (g Runner) Unignored(ctx context.Context) ([]string, error) {
+	out, err := g.Out(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
+}

@@ -1,0 +1,84 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// command adds the files that a command names: paths, what is a file in a checkout or in a folder that the command
+// mentions, and what make and Python look for by themselves. A folder that it changes into is named as a whole, if whole is
+// set. It need not be exact: no program of the configuration runs on the host among files of an agent's.
+func (n *namer) command(setting, line string, whole bool) {
+	for _, words := range commandWords(line) {
+		folders := n.folders(setting, words, whole)
+		python := false
+		for i, word := range words {
+			program := filepath.Base(word)
+			python = python || strings.HasPrefix(program, "python")
+			switch {
+			case strings.Contains(word, "://"):
+			case python && words[max(0, i-1)] == "-m":
+				module, _, _ := strings.Cut(word, ".")
+				n.addIn(setting, folders, module, module+".py")
+			case program == "make" || program == "gmake":
+				n.addIn(setting, folders, "Makefile", "makefile", "GNUmakefile")
+			case strings.Contains(word, "/"):
+				// A folder is an argument more often than a program.
+				n.add(setting, slices.DeleteFunc(n.absolute(word, n.tops...), isDir)...)
+			}
+			if i > 0 { // the first is found in PATH
+				n.add(setting, slices.DeleteFunc(n.absolute(word, folders...), func(path string) bool { return !isFile(path) })...)
+			}
+		}
+	}
+}
+
+// commandWords splits a command in two ways: with the quotes as parts of words, and as the ends of words.
+func commandWords(line string) [][]string {
+	for _, top := range []string{"$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)", "$PWD", "${PWD}", "$GIT_WORK_TREE", "${GIT_WORK_TREE}"} {
+		line = strings.ReplaceAll(line, top, ".")
+	}
+	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>()=!$", r) }
+	return [][]string{strings.FieldsFunc(strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line), split), strings.FieldsFunc(line, split)}
+}
+
+// folders are those from which a command may look for a file.
+func (n *namer) folders(setting string, words []string, whole bool) []string {
+	all := slices.Clone(n.tops)
+	for i, word := range words {
+		attached, into := strings.CutPrefix(word, "-C")
+		if into {
+			word = attached
+		}
+		into = into || i > 0 && slices.Contains([]string{"cd", "pushd", "-C", "--directory"}, words[i-1])
+		for _, path := range n.absolute(word, n.tops...) {
+			if !isDir(path) {
+				continue
+			}
+			all = append(all, path)
+			if into && whole {
+				n.add(setting, path)
+			}
+		}
+	}
+	return all
+}
+
+// addIn adds names in each of the folders.
+func (n *namer) addIn(setting string, folders []string, names ...string) {
+	for _, name := range names {
+		n.add(setting, n.absolute(name, folders...)...)
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,175 @@
+// Package history keeps the histories of base commits for private repositories. Its caller is package worktree. The store of
+// a commit is an object folder with the history of that commit and nothing else; it is never changed once it has its name,
+// and all private repositories of the base borrow from it. It is safe for concurrent use, across processes.
+package history
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Stores are the stores of one repository.
+type Stores struct {
+	Dir    string // the folder of all stores
+	Temp   string // a folder on the same file system
+	Lock   string // a file
+	Common string // the repository's git directory
+	Git    git.Runner
+	Used   func() (map[string]bool, error) // the commits whose stores must stay
+}
+
+// Of is the store of a commit.
+func (r Stores) Of(commit string) string { return filepath.Join(r.Dir, commit) }
+
+// packsLimit is how many packs a store may have before it is packed anew.
+const packsLimit = 20
+
+// Make makes the store of a commit, from an older store if it can. partial: the repository is a partial clone.
+func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
+	dir := r.Of(commit)
+	if _, err := os.Lstat(dir); err == nil {
+		return nil
+	}
+	unlock, err := git.LockFile(ctx, r.Lock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Lstat(dir); err == nil {
+		return nil
+	}
+	if err := r.make(ctx, commit, partial); err != nil {
+		return fmt.Errorf("pack the history of %s: %w", git.Short(commit), err)
+	}
+	return r.prune()
+}
+
+func (r Stores) make(ctx context.Context, commit string, partial bool) (err error) {
+	temp := filepath.Join(r.Temp, "history-"+rand.Text())
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	for _, sub := range []string{"info", "pack"} {
+		if err := os.MkdirAll(filepath.Join(temp, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	old, err := r.older(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if old != "" {
+		if err := linkPacks(r.Of(old), temp); err != nil {
+			return err
+		}
+	}
+	if err := r.Pack(ctx, temp, commit, old, partial); err != nil {
+		return err
+	}
+	if shallow, err := git.ReadLinked(filepath.Join(r.Common, "shallow")); err == nil {
+		if err := os.WriteFile(filepath.Join(temp, "info", "ralph-shallow"), shallow, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.Rename(temp, r.Of(commit))
+}
+
+// older finds a store whose commit is an ancestor; empty when there is none.
+func (r Stores) older(ctx context.Context, commit string) (string, error) {
+	stores, err := r.list()
+	if err != nil {
+		return "", err
+	}
+	for _, old := range stores[:min(len(stores), 3)] {
+		packs, err := os.ReadDir(filepath.Join(r.Of(old), "pack"))
+		if err != nil || len(packs) > 2*packsLimit {
+			continue
+		}
+		switch inside, err := r.Git.Contains(ctx, commit, old); {
+		case err != nil && !git.Failed(err): // the commit may be gone
+			return "", err
+		case inside:
+			return old, nil
+		}
+	}
+	return "", nil
+}
+
+// list lists the commits that have a store, the newest store first.
+func (r Stores) list() ([]string, error) {
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int64{}
+	var commits []string
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && git.IsObject(e.Name()) {
+			commits = append(commits, e.Name())
+			at[e.Name()] = info.ModTime().UnixNano()
+		}
+	}
+	slices.SortFunc(commits, func(a, b string) int { return int(min(1, max(-1, at[b]-at[a]))) })
+	return commits, nil
+}
+
+// prune deletes the stores that are not used, except the newest two.
+func (r Stores) prune() error {
+	stores, err := r.list()
+	if err != nil {
+		return err
+	}
+	used, err := r.Used()
+	if err != nil {
+		return nil //nolint:nilerr // then all of them stay
+	}
+	for _, commit := range stores[min(len(stores), 2):] {
+		if !used[commit] {
+			if err := os.RemoveAll(r.Of(commit)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Pack packs what commit has and without lacks into an object folder.
+func (r Stores) Pack(ctx context.Context, objects, commit, without string, partial bool) error {
+	in := commit + "\n"
+	if without != "" {
+		in += "^" + without + "\n"
+	}
+	args := []string{"pack-objects", "--revs", "--quiet", "--non-empty", "--delta-base-offset", "--window=5"}
+	if partial {
+		args = append(args, "--missing=allow-promisor")
+	}
+	// git makes the pack in its own object folder first, which may be on another file system.
+	path := filepath.Join(r.Common, "objects")
+	if strings.ContainsAny(path, `:"`) {
+		path = strconv.Quote(path)
+	}
+	g := r.Git.With("GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+path)
+	_, err := g.Run(ctx, in, append(args, filepath.Join(objects, "pack", "pack"))...)
+	return err
+}
+
+// linkPacks shows the packs of one object folder in another.
+func linkPacks(from, to string) error {
+	entries, err := os.ReadDir(filepath.Join(from, "pack"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Link(filepath.Join(from, "pack", e.Name()), filepath.Join(to, "pack", e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// counter counts the paths below folders without walking them: a few folders that contain each other several times make
+// more paths than any program can list.
+type counter struct {
+	trees map[string]*tree // of the pack
+	given map[string]*tree // of the given history, as far as the pack names them
+	caps  Caps
+}
+
+// count fills in paths, depth and longest path of a folder. One that is nowhere has no paths; git refuses a pack that names it.
+func (c counter) count(id string, at int) (paths, depth int, err error) {
+	t, ok := c.trees[id]
+	if !ok {
+		t, ok = c.given[id]
+	}
+	if !ok {
+		return 0, 1, nil
+	}
+	if at > c.caps.Depth {
+		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
+	}
+	if t.depth == 0 {
+		t.paths, t.depth, t.longest = t.files, 1, t.name
+		for _, folder := range t.folders {
+			paths, depth, err := c.count(folder.id, at+1)
+			if err != nil {
+				return 0, 0, err
+			}
+			t.paths, t.depth = min(t.paths+paths, c.caps.Paths+1), max(t.depth, depth+1)
+			t.longest = max(t.longest, folder.name+1+c.longest(folder.id))
+		}
+	}
+	if t.paths > c.caps.Paths {
+		return 0, 0, fmt.Errorf("more than %d paths: %w", c.caps.Paths, ErrTooBig)
+	}
+	if at+t.depth > c.caps.Depth {
+		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
+	}
+	if t.longest > pathLimit {
+		return 0, 0, fmt.Errorf("a path has %d bytes, and file systems take %d", t.longest, pathLimit)
+	}
+	return t.paths, t.depth, nil
+}
+
+// longest is that of a folder which has been counted.
+func (c counter) longest(id string) int {
+	if t := cmp.Or(c.trees[id], c.given[id]); t != nil {
+		return t.longest
+	}
+	return 0
+}
+
+// all counts for every folder of the pack.
+func (c counter) all() error {
+	for id := range c.trees {
+		if _, _, err := c.count(id, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

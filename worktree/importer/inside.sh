@@ -1,0 +1,300 @@
+# Runs in the sandbox, with the rights of the agent, once the agent's processes have ended. It prints what the host
+# imports: a few lines, then one pack. The host believes none of it.
+#
+# Arguments: what to send (all, branch, commits or files), lines with the names of objects that the host refuses, the private
+# repository, the branch, the last imported commit, the size limit of a file in bytes, the most new files, yes for a sparse
+# checkout, how many folders may be inside each other, the number of object folders, these folders, and the commits that the
+# host has.
+#
+# The agent may have spoiled its repository. So git works in a fresh directory with no configuration, hooks, index,
+# grafts or attributes of the agent's; it sees only the agent's refs and objects.
+set -u
+umask 077
+what=$1 refused=$2 private=$3 branch=$4 last=$5 limit=$6 most=$7 sparse=$8 depth=$9
+shift 9
+folders=$1
+shift
+[ -d "$private" ] || private=$PWD/.git
+rm -rf "$private"/import.*
+temp=$(mktemp -d "$private/import.XXXXXX") || temp=$(mktemp -d) || exit 1
+trap 'rm -rf "$temp"' EXIT
+export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD"
+mkdir -p "$GIT_DIR/objects/info" "$GIT_DIR/objects/pack" "$GIT_DIR/info"
+printf 'ref: refs/heads/%s\n' "$branch" >"$GIT_DIR/HEAD"
+: >"$GIT_DIR/objects/info/alternates"
+while [ "$folders" -gt 0 ]; do
+	printf '%s\n' "$1" >>"$GIT_DIR/objects/info/alternates"
+	[ -f "$1/info/ralph-shallow" ] && cp "$1/info/ralph-shallow" "$GIT_DIR/shallow"
+	shift
+	folders=$((folders - 1))
+done
+if [ "${#last}" = 64 ]; then
+	printf '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n' >"$GIT_DIR/config"
+fi
+note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
+: >"$temp/notes"
+: >"$temp/missed"
+
+# Git would wait for ever at a pipe that has the name of a file it reads.
+find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
+mkdir -p "$temp/store/info"
+cp "$GIT_DIR/objects/info/alternates" "$temp/store/info/alternates"
+printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
+if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
+if [ -f "$private/packed-refs" ]; then cp "$private/packed-refs" "$GIT_DIR/packed-refs"; fi
+for file in info/exclude info/attributes info/sparse-checkout index; do
+	if [ -f "$private/$file" ]; then cp -p "$private/$file" "$GIT_DIR/$file"; fi
+done
+if [ "$sparse" != yes ] && git ls-files -v | grep -q '^[a-zS]'; then
+	rm -f "$GIT_DIR/index" # entries that hide changes
+fi
+
+# The files: pipes, files that are too big, and repositories inside the repository.
+mkdir "$temp/lists"
+find . -maxdepth "$depth" -path ./.git -prune -o \
+	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -exec rm -f {} + -o \
+	-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
+	-exec sh -c 'for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
+	-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
+	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
+escaped() { sed 's/[][*?!#\\ ]/\\&/g; s/^\.//' >>"$GIT_DIR/info/exclude"; }
+exclude() { printf '%s\n' "$1" | escaped; }
+# The host refuses a commit with deeper folders.
+find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
+if [ -s "$temp/lists/deep" ]; then
+	escaped <"$temp/lists/deep"
+	note notes "not saved, because more than $depth folders are inside each other: $(head -n 1 "$temp/lists/deep" | cut -c 1-200)"
+fi
+if [ -f "$temp/lists/big" ]; then
+	while IFS= read -r path; do
+		exclude "$path"
+		note notes "not saved, because it is too big: $path"
+	done <"$temp/lists/big"
+fi
+: >"$temp/inner"
+: >"$temp/modules"
+if [ -f "$temp/lists/nested" ]; then
+	named=
+	[ -f .gitmodules ] && named=$(git config -f .gitmodules --get-regexp '^submodule\..*\.path$' | sed 's/^[^ ]* //')
+	while IFS= read -r path; do
+		find "$path" -maxdepth "$depth" -type p -exec rm -f {} +
+		path=${path%/.git}
+		if printf '%s\n' "$named" | grep -Fqx -- "${path#./}"; then
+			printf '%s\n' "$path" >>"$temp/modules"
+			continue
+		fi
+		git check-ignore -q -- "$path" && continue
+		printf '%s\n' "$path" >>"$temp/inner"
+		exclude "$path/"
+	done <"$temp/lists/nested"
+fi
+
+# some passes on the first names of a list of new files: each of them costs time at every import.
+some() {
+	tr '\0\n' '\n\0' >"$temp/names"
+	count=$(wc -l <"$temp/names")
+	if [ "$count" -gt "$most" ]; then
+		note missed "$((count - most)) of $((count)) new files, which are too many: $(sed -n "$((most + 1))p" "$temp/names") and others"
+	fi
+	head -n "$most" "$temp/names" | tr '\0\n' '\n\0'
+}
+
+# each adds the files of a list, or removes what is gone, however many of them cannot be added.
+each() {
+	xargs -0 -n 100 sh -c '
+		git update-index --add --remove --replace -- "$@" || for path; do
+			git update-index --add --remove --replace -- "$path" || printf "note not saved: %s\n" "$path" >>"$0/missed"
+		done' "$temp" 2>/dev/null
+}
+
+# snapshot prints the tree of the files as they are.
+snapshot() {
+	[ "$what" = commits ] && return
+	: >"$temp/missed"
+	# git would look for changes in these with the configuration that it finds there.
+	while IFS= read -r path; do git update-index --force-remove -- "$path"; done <"$temp/inner"
+	while IFS= read -r path; do git update-index --assume-unchanged -- "$path" 2>/dev/null; done <"$temp/modules"
+	git ls-files -z -o --exclude-standard 2>"$temp/closed" | some >"$temp/new"
+	[ ! -s "$temp/closed" ] || note missed "not saved, a folder that cannot be read: $(sed -n "1s/^warning: [^']*'\\(.*\\)'.*/\\1/p" "$temp/closed")"
+	which=-A
+	[ -s "$temp/missed" ] && which=-u
+	why=$(git add $which --ignore-errors 2>&1 >/dev/null)
+	case $? in
+	0) ;;
+	1)
+		note missed "$(printf '%s\n' "$why" | grep -m 1 -E '^(error|fatal):')"
+		full
+		;;
+	*) # one file stops all others, such as one whose filter fails
+		full && return 1
+		git ls-files -z -m -d | each
+		which=-u
+		;;
+	esac
+	[ $which = -A ] || git update-index --add --remove --replace -z --stdin <"$temp/new" 2>/dev/null || each <"$temp/new"
+	while IFS= read -r path; do
+		# git keeps no file of a repository inside the repository, only the name of its commit.
+		find "$path" -maxdepth "$depth" -name .git -prune -o \( -type f -o -type l \) ! -size "+${limit}c" -print0 | some |
+			git update-index --add --replace -z --stdin || note missed "not saved, the repository inside the repository: $path"
+	done <"$temp/inner"
+	if [ -n "$refused" ]; then
+		git ls-files -s -z | tr '\0' '\n' | grep -F "$refused" | cut -f 2- | while IFS= read -r path; do
+			note missed "the host refuses its content: $path"
+			was=$(git ls-tree "$commit" -- "$path")
+			git update-index --force-remove -- "$path"
+			[ -z "$was" ] || printf '%s\n' "$was" | git update-index --index-info
+		done
+	fi
+	git write-tree 2>/dev/null && return
+	why=$(git write-tree 2>&1 >/dev/null)
+	full
+	return 1
+}
+
+# others prints the commits of branches, tags and stashes that neither $1 nor the history has, without those below them.
+others() {
+	[ "$what" = all ] || return
+	{
+		git for-each-ref --format='%(objectname)' refs/heads refs/tags refs/stash
+		[ -f "$private/logs/refs/stash" ] && cut -d ' ' -f 2 "$private/logs/refs/stash"
+	} | sed 's/$/^{commit}/' | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p' >"$temp/refs"
+	for commit in "$1" $have; do printf '^%s\n' "$commit"; done >>"$temp/refs"
+	git for-each-ref --format='^%(objectname)' refs/remotes >>"$temp/refs"
+	git rev-list --children --stdin <"$temp/refs" >"$temp/heads" || note missed "not all commits outside of the branch can be read"
+	grep -v ' ' "$temp/heads" >"$temp/ends"
+	count=$(wc -l <"$temp/ends")
+	[ "$count" -le 20 ] || note missed "$((count - 20)) of $((count)) branches, tags and stashes, which are too many"
+	head -n 20 "$temp/ends"
+}
+
+# send prints everything for the commit $1 and the files' tree $2, and ends the script.
+send() {
+	have=$known
+	[ "$pass" = first ] || have=$(printf '%s\n' "$known" | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p')
+	new=$1
+	case " $(echo $have) " in *" $1 "*) new= ;; esac
+	beside=$(others "$1")
+	more=$(printf '%s\n' $beside | GIT_OBJECT_DIRECTORY="$temp/store" git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ missing$//p')
+	while [ -n "$new$2$more" ]; do
+		why=$({
+			printf '%s\n' $new $2 $more
+			for commit in $have; do printf '^%s\n' "$commit"; done
+		} | git pack-objects --revs --stdout --quiet --window=0 --depth=0 --no-reuse-delta --threads=1 2>&1 >"$temp/pack") && break
+		rm -f "$temp/pack"
+		[ -n "$more" ] || return 1
+		note missed "not all commits outside of the branch can be read"
+		beside= more=
+	done
+	printf 'ralph 1\ntip %s\n' "$1"
+	if [ -n "$lost" ]; then
+		printf 'lost %s\n' "$lost"
+		[ -z "$why" ] || printf 'note %s\n' "$(printf '%s\n' "$why" | tail -n 1)"
+	fi
+	[ -z "$2" ] || printf 'tree %s\n' "$2"
+	[ -z "$beside" ] || printf 'other %s\n' $beside
+	cat "$temp/notes" "$temp/missed" | head -n 50 | cut -c 1-1000
+	if [ -z "$new$2$more" ]; then
+		echo none
+	else
+		echo pack
+		cat "$temp/pack"
+	fi
+	[ -n "$lost" ] || [ "$what" = files ] || attach "$1"
+	exit 0
+}
+
+# attach puts HEAD on the branch again, unless a rebase, merge or the like is under way.
+attach() {
+	[ "$head" = "refs/heads/$branch" ] && [ -z "$moved" ] && return
+	for name in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG sequencer; do
+		[ -e "$private/$name" ] && return
+	done
+	[ -L "$private/refs" ] && return
+	ref=$private/refs/heads/$branch
+	rm -rf "$ref" "$private/HEAD"
+	mkdir -p "${ref%/*}" && printf '%s\n' "$1" >"$ref" && printf 'ref: refs/heads/%s\n' "$branch" >"$private/HEAD"
+}
+
+# full reports whether git has met a full disk. Then more tries cost time and end the same way; only the commits alone may fit.
+full() {
+	[ -e "$temp/full" ] && return
+	case $why in
+	*"No space left on device"* | *"Out of diskspace"* | *"quota exceeded"*) : >"$temp/full" ;;
+	*) return 1 ;;
+	esac
+}
+
+# try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
+# stops at a commit that is missing.
+try() {
+	lost= moved=
+	[ "$what" = files ] && return
+	for name in "$head" "$logged" "refs/heads/$branch" last; do
+		[ -n "$name" ] || continue
+		if [ "$name" = last ]; then
+			[ -n "$lost" ] || note notes "the repository in the sandbox names no commit any more"
+			name=$last
+		fi
+		if both=$(git rev-parse "$name^{commit}" "$name^{tree}" 2>/dev/null); then
+			commit=${both%%[!0-9a-f]*} tree=${both##*[!0-9a-f]}
+		else
+			moved=yes
+			commit=$(git rev-parse -q --verify --end-of-options "$name") || continue
+			lost=${lost:-$commit}
+			[ $pass = first ] && return
+			continue
+		fi
+		[ -f "$GIT_DIR/index" ] || git read-tree "$commit"
+		files=$(snapshot) || { ! full && rm -f "$GIT_DIR/index" && git read-tree "$commit" && files=$(snapshot); } || files=
+		[ "$files" = "$tree" ] && files=
+		send "$commit" "$files"
+		if full; then
+			rm -rf "$GIT_DIR"/objects/??
+			note missed "no room for the files"
+			send "$commit" ""
+			printf 'no space is left for the commits: %s\n' "$(printf '%s\n' "$why" | tail -n 1)" >&2
+			exit 1
+		fi
+		[ -n "$files" ] && [ "$commit" != "$last" ] && { rm -f "$GIT_DIR/index"; git read-tree "$commit" && files=$(snapshot) && send "$commit" "$files"; }
+		lost=${lost:-$commit} moved=yes
+		[ $pass = first ] && return
+	done
+}
+
+known=$(printf '%s\n' "$@")
+head= logged= why=
+if [ -f "$private/HEAD" ]; then IFS= read -r head <"$private/HEAD"; fi
+head=${head#ref: }
+if [ -f "$private/logs/HEAD" ]; then logged=$(tail -n 1 "$private/logs/HEAD" | cut -d ' ' -f 2); fi
+pass=first
+try
+pass=again
+# The indexes of the agent's packs may be broken.
+cp "$temp/store/info/alternates" "$GIT_DIR/objects/info/alternates"
+rm -rf "$GIT_DIR"/objects/??
+for folder in "$private"/objects/??; do
+	[ -d "$folder" ] && ln -s "$folder" "$GIT_DIR/objects/${folder##*/}"
+done
+for pack in "$private"/objects/pack/*.pack; do
+	[ -f "$pack" ] || continue
+	name=$GIT_DIR/objects/pack/${pack##*/}
+	ln -s "$pack" "$name" && git index-pack -o "${name%.pack}.idx" "$name" >/dev/null
+done
+try
+# Nothing in the agent's repository can be used. The files still can.
+[ "$what" = files ] || rm -f "$GIT_DIR/index"
+rm -rf "$GIT_DIR"/objects/?? "$GIT_DIR"/objects/pack/*
+was=$lost
+for commit in "" "$last" "$@"; do
+	if [ -n "$commit" ]; then
+		rm -f "$GIT_DIR/index"
+		git read-tree "$commit" || continue
+	else
+		[ -f "$GIT_DIR/index" ] || continue
+	fi
+	files=$(snapshot) || continue
+	[ "$files" = "$(git rev-parse "$last^{tree}")" ] && files=
+	lost=$was
+	send "$last" "$files"
+done
+exit 1

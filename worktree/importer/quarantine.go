@@ -1,0 +1,210 @@
+package importer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Options say what one import may bring.
+type Options struct {
+	Dir     string    // of the quarantine; it is emptied first
+	Given   []string  // object folders with the history that the run was given, complete in itself
+	Known   []string  // commits of that history, which may be the tip
+	Shallow string    // content of the user's shallow file
+	SHA256  bool      // object format
+	Since   time.Time // when the run began; its commits are not older
+	Caps    Caps
+}
+
+// Quarantine holds what a sandbox sent until it is accepted. The folder is a git directory with no configuration, hooks or
+// refs of anyone's; it sees the given history and none of the user's other objects.
+type Quarantine struct {
+	Report
+	Objects  int
+	Gitlinks bool // a new folder names a commit of another repository
+
+	dir string
+	git git.Runner
+}
+
+// Read reads what a [Script] prints, up to the end of in. On an error nothing stays.
+func Read(ctx context.Context, in io.Reader, o Options) (*Quarantine, error) {
+	o.Caps = o.Caps.WithDefaults()
+	r := bufio.NewReaderSize(in, 64<<10)
+	rep, err := readReport(r)
+	if err != nil {
+		return nil, err
+	}
+	q := &Quarantine{Report: rep, dir: o.Dir}
+	if err := q.make(o); err != nil {
+		return nil, fmt.Errorf("make the quarantine: %w", errors.Join(err, q.Close()))
+	}
+	c := &contents{}
+	if rep.Empty {
+		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+			return nil, errors.Join(errors.New("read the sandbox's report: something follows it"), err, q.Close())
+		}
+	} else if c, err = q.receive(ctx, r, o); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	if err := q.check(ctx, c, o); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	q.Objects, q.Gitlinks = c.objects, c.gitlinks
+	return q, nil
+}
+
+// Close deletes what has not been accepted.
+func (q *Quarantine) Close() error { return os.RemoveAll(q.dir) }
+
+func (q *Quarantine) make(o Options) error {
+	if err := q.Close(); err != nil {
+		return err
+	}
+	for _, sub := range []string{"objects/info", "objects/pack", "refs"} {
+		if err := os.MkdirAll(filepath.Join(q.dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+	if o.SHA256 {
+		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
+	}
+	files := map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "objects/info/alternates": Alternates(o.Given)}
+	if o.Shallow != "" {
+		files["shallow"] = o.Shallow
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(q.dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	// Files above the threshold are not held in memory; the limits stop everything else that is too big for it.
+	q.git = git.New(q.dir).WithMemory(memory).With("GIT_DIR="+q.dir, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_ALLOC_LIMIT=1g").With(git.HardenedEnv(git.Setting{Name: "core.bigFileThreshold", Value: "16m"},
+		git.Setting{Name: "pack.threads", Value: "1"}, git.Setting{Name: "core.commitGraph", Value: "false"})...)
+	return nil
+}
+
+// memory is what git may use for data of an agent's. A million objects take it a tenth.
+const memory = 2 << 30
+
+// receive stores the pack while it scans it, and gives it to git once it has passed. git reads it from this process and ends
+// when that dies.
+func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*contents, error) {
+	f, err := os.OpenFile(filepath.Join(q.dir, "incoming"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, o.Caps.Size), f), 64<<10), caps: o.Caps, sha256: o.SHA256}
+	c, err := s.scan()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.count(ctx, c, o); err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return c, q.git.Pipe(ctx, f, io.Discard, "index-pack", "--stdin", "--strict", "--threads=1")
+}
+
+// check looks at what no single object shows.
+func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
+	known := map[string]bool{}
+	for _, id := range o.Known {
+		known[id] = true
+	}
+	if _, ok := c.commits[q.Tip]; !ok && !known[q.Tip] {
+		return fmt.Errorf("commit %s is not in the pack", git.Short(q.Tip))
+	}
+	for _, id := range q.Others {
+		if _, ok := c.commits[id]; !ok {
+			if kind, err := q.git.Out(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
+				return errors.Join(fmt.Errorf("commit %s is not in the pack", git.Short(id)), context.Cause(ctx))
+			}
+		}
+	}
+	if _, ok := c.trees[q.Tree]; !ok && q.Tree != "" {
+		kind, err := q.git.Out(ctx, "cat-file", "-t", q.Tree)
+		if err != nil || kind != "tree" {
+			return errors.Join(fmt.Errorf("the files' tree %s is not in the pack", git.Short(q.Tree)), context.Cause(ctx))
+		}
+	}
+	for id, at := range c.commits {
+		if at.Before(o.Since.Add(-since)) {
+			return fmt.Errorf("commit %s is older than the run and not in the history that the run was given", git.Short(id))
+		}
+	}
+	return nil
+}
+
+// smallImport is how many objects are stored one by one. A pack for each import would soon slow down every git command
+// of the user's.
+const smallImport = 200
+
+// Accept moves the objects into the user's repository and, as a pack, into the object folder given, if there is one.
+func (q *Quarantine) Accept(ctx context.Context, user git.Runner, given string) error {
+	if q.Objects == 0 {
+		return nil
+	}
+	dir := filepath.Join(q.dir, "objects", "pack")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("store the imported objects: %w", err)
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".pack")
+		if !ok {
+			continue
+		}
+		err := q.store(ctx, user, filepath.Join(dir, e.Name()))
+		if err == nil && given != "" { // in this order: git looks for indexes
+			err = os.Rename(filepath.Join(dir, name+".pack"), filepath.Join(given, "pack", name+".pack"))
+			if err == nil {
+				err = os.Rename(filepath.Join(dir, name+".idx"), filepath.Join(given, "pack", name+".idx"))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("store the imported objects: %w", err)
+		}
+	}
+	return nil
+}
+
+func (q *Quarantine) store(ctx context.Context, user git.Runner, pack string) error {
+	f, err := os.Open(pack)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	args := []string{"unpack-objects", "-q"}
+	if q.Objects > smallImport {
+		args = []string{"index-pack", "--stdin", "--threads=1"}
+	}
+	return user.Pipe(ctx, f, io.Discard, args...)
+}
+
+// Alternates is the content of a file that lets a repository borrow from object folders.
+func Alternates(folders []string) string {
+	var b strings.Builder
+	for _, f := range folders {
+		if strings.HasPrefix(f, `"`) || strings.Contains(f, "\n") {
+			f = strconv.Quote(f)
+		}
+		b.WriteString(f + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,242 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1" //nolint:gosec // the names of git's objects, not a security measure
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// The types of objects in a pack.
+const (
+	typeCommit = 1
+	typeTree   = 2
+	typeBlob   = 3
+)
+
+// Bytes of one object, and of all of its type: these are held in memory, and messages again whenever commits are listed.
+const (
+	treeLimit    = 16 << 20
+	treesLimit   = 1 << 30
+	commitLimit  = 1 << 20
+	commitsLimit = 64 << 20
+)
+
+// contents is what a pack holds besides files.
+type contents struct {
+	objects  int
+	trees    map[string]*tree
+	commits  map[string]time.Time // when each was committed
+	gitlinks bool                 // a tree names a commit of another repository
+}
+
+// tree is a folder: how many files are in it, and the folders.
+type tree struct {
+	files   int
+	folders []folder
+	name    int // bytes of the longest name of a file
+	paths   int // in all folders below, once counted; see counter
+	depth   int
+	longest int // bytes of the longest path
+}
+
+// folder is a tree in another one.
+type folder struct {
+	id   string
+	name int // bytes of its name
+}
+
+// File systems take no longer names and paths. A commit with them could be checked out nowhere.
+const (
+	nameLimit = 255
+	pathLimit = 4095
+)
+
+// scanner reads a pack as it arrives and refuses what is bigger than the caps, before anything else sees it. It accepts
+// no deltas: a few bytes of them stand for any amount of data.
+type scanner struct {
+	in     *bufio.Reader
+	caps   Caps
+	sha256 bool
+	zlib   io.ReadCloser
+	size   int64         // unpacked bytes so far
+	held   map[int]int64 // of trees and of commits, by type
+}
+
+func (s *scanner) scan() (*contents, error) {
+	header := make([]byte, 12)
+	if _, err := io.ReadFull(s.in, header); err != nil {
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	count := binary.BigEndian.Uint32(header[8:])
+	if string(header[:4]) != "PACK" || binary.BigEndian.Uint32(header[4:]) != 2 {
+		return nil, errors.New("read the pack: it is none")
+	}
+	if int64(count) > int64(s.caps.Objects) {
+		return nil, fmt.Errorf("%d objects: %w", count, ErrTooBig)
+	}
+	s.held = map[int]int64{}
+	c := &contents{objects: int(count), trees: map[string]*tree{}, commits: map[string]time.Time{}}
+	for range count {
+		if err := s.object(c); err != nil {
+			return nil, fmt.Errorf("read the pack: %w", err)
+		}
+	}
+	if _, err := io.CopyN(io.Discard, s.in, int64(s.newHash().Size())); err != nil { // its checksum, which git checks
+		return nil, fmt.Errorf("read the pack: %w", err)
+	}
+	if _, err := s.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return nil, errors.Join(errors.New("read the pack: something follows it"), err)
+	}
+	return c, nil
+}
+
+// object reads one object.
+func (s *scanner) object(c *contents) error {
+	kind, size, err := s.header()
+	if err != nil {
+		return err
+	}
+	limit := int64(treeLimit)
+	switch kind {
+	case typeBlob:
+		limit = s.caps.Blob
+	case typeCommit:
+		limit = commitLimit
+	}
+	if s.size += size; size > limit || s.size > s.caps.Size {
+		return fmt.Errorf("an object of %d bytes, %d so far: %w", size, s.size, ErrTooBig)
+	}
+	if s.zlib == nil {
+		s.zlib, err = zlib.NewReader(s.in)
+	} else {
+		err = s.zlib.(zlib.Resetter).Reset(s.in, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if kind == typeBlob {
+		_, err = io.CopyN(io.Discard, s.zlib, size)
+	} else {
+		err = s.keep(c, kind, size)
+	}
+	if err != nil {
+		return err
+	}
+	if n, err := s.zlib.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return errors.Join(errors.New("an object is longer than it says"), err)
+	}
+	return nil
+}
+
+// header reads the type and the size of an object.
+func (s *scanner) header() (kind int, size int64, err error) {
+	b, err := s.in.ReadByte()
+	if err != nil {
+		return 0, 0, err
+	}
+	kind, size = int(b>>4&7), int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = s.in.ReadByte(); err != nil {
+			return 0, 0, err
+		}
+		if shift > 53 {
+			return 0, 0, fmt.Errorf("an object's size: %w", ErrTooBig)
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	if kind < typeCommit || kind > typeBlob {
+		return 0, 0, fmt.Errorf("an object has the type %d; only commits, trees and files are imported", kind)
+	}
+	return kind, size, nil
+}
+
+// keep reads a tree or commit into c.
+func (s *scanner) keep(c *contents, kind int, size int64) error {
+	name, limit := "commit", int64(commitsLimit)
+	if kind == typeTree {
+		name, limit = "tree", treesLimit
+	}
+	if s.held[kind] += size; s.held[kind] > limit {
+		return fmt.Errorf("%d bytes of %ss so far: %w", s.held[kind], name, ErrTooBig)
+	}
+	content := make([]byte, size)
+	if _, err := io.ReadFull(s.zlib, content); err != nil {
+		return err
+	}
+	h := s.newHash()
+	_, _ = h.Write([]byte(name + " " + strconv.FormatInt(size, 10) + "\x00")) // never fails
+	_, _ = h.Write(content)
+	id := hex.EncodeToString(h.Sum(nil))
+	if kind == typeCommit {
+		c.commits[id] = committed(content)
+		return nil
+	}
+	t, err := c.parseTree(content, h.Size())
+	c.trees[id] = t
+	return err
+}
+
+func (s *scanner) newHash() hash.Hash {
+	if s.sha256 {
+		return sha256.New()
+	}
+	return sha1.New() //nolint:gosec // see the import
+}
+
+// parseTree reads "MODE NAME\0ID" entries.
+func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
+	t := &tree{}
+	for len(content) > 0 {
+		end := bytes.IndexByte(content, 0)
+		if end < 0 || len(content) < end+1+idSize {
+			return nil, errors.New("a folder cannot be read")
+		}
+		mode, name, _ := bytes.Cut(content[:end], []byte(" "))
+		if len(name) > nameLimit {
+			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…", len(name), nameLimit, git.Printable(string(name[:50])))
+		}
+		t.name = max(t.name, len(name))
+		switch string(bytes.TrimLeft(mode, "0")) {
+		case "40000":
+			t.folders = append(t.folders, folder{hex.EncodeToString(content[end+1 : end+1+idSize]), len(name)})
+		case "160000":
+			c.gitlinks = true
+			t.files++
+		default:
+			t.files++
+		}
+		content = content[end+1+idSize:]
+	}
+	return t, nil
+}
+
+// committed is the committer's time. What is wrong with a commit, git's own check finds.
+func committed(content []byte) time.Time {
+	for line := range bytes.Lines(content) {
+		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		switch string(name) {
+		case "":
+			return time.Time{}
+		case "committer":
+			fields := bytes.Fields(value[bytes.LastIndexByte(value, '>')+1:])
+			if len(fields) == 0 {
+				return time.Time{}
+			}
+			seconds, _ := strconv.ParseInt(string(fields[0]), 10, 64) // git's check refuses what is no number
+			return time.Unix(seconds, 0)
+		}
+	}
+	return time.Time{}
+}

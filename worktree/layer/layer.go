@@ -1,0 +1,268 @@
+// Package layer makes the files of private trees from layers. Its caller is package worktree. A layer is a checkout of a base
+// commit, with its index. Trees share it as the read-only lower folder of an overlay; a tree's own folder, the upper one, has
+// only what differs. Git makes a layer from a commit of the user's base, and nobody changes it once it has its name.
+//
+// Everything here is safe for concurrent use, across processes.
+package layer
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Stores are the layers of one repository.
+type Stores struct {
+	Dir  string // the folder of all layers
+	Temp string // a folder on the same file system
+	Lock string // a file; there is another beside it
+	Most int64  // bytes that unused layers may take together with the others
+	From int    // how many files a repository has for which layers are made; 0: 2,000
+	Used func() (map[string]bool, error)
+	Log  *slog.Logger
+}
+
+// smallest is the default of Stores.From. With fewer files a plain checkout costs no more, and it has no folder whose rename
+// fails, as those of the lower folder do.
+const smallest = 2000
+
+// Checkout is the tree that is to be made.
+type Checkout struct {
+	Git     git.Runner // pinned to the repository and to Dir
+	Config  git.Config
+	Looks   string // everything besides the commit that decides what files look like
+	Trusted string // the commit of the user's base; empty: no layer is used
+	Commit  string
+	Dir     string // the upper folder, which is empty
+	Index   string // the path of the tree's index, which is made last
+	// Can fails with the reason when the sandbox cannot show layers.
+	Can func(ctx context.Context) error
+	// Use stores durably that the tree uses the layer.
+	Use func(name string) error
+}
+
+// IsName reports the name of a layer: a commit, and a digest of what else decides what its files look like.
+func IsName(name string) bool {
+	commit, looks, _ := strings.Cut(name, "-")
+	_, err := hex.DecodeString(looks)
+	return git.IsObject(commit) && len(looks) == looksLen && err == nil
+}
+
+const looksLen = 16
+
+// nameOf is the layer of a commit, until the machine starts again: after a power loss files may be damaged.
+func (c Checkout) nameOf(commit string) string {
+	sum := sha256.Sum256([]byte(boot() + "\n" + c.Looks))
+	return commit + "-" + hex.EncodeToString(sum[:])[:looksLen]
+}
+
+// Tree is the folder with the files of a layer.
+func (s Stores) Tree(name string) string { return filepath.Join(s.Dir, name, "tree") }
+
+func (s Stores) index(name string) string { return filepath.Join(s.Dir, name, "index") }
+
+// Lay makes upper folder and index of a tree. ok is false, and nothing is made, where a plain checkout is the better choice.
+func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
+	if c.Trusted == "" || s.Most <= 0 {
+		return false, nil
+	}
+	if len(s.list()) == 0 {
+		if large, err := s.isLarge(ctx, c); !large || err != nil {
+			return false, err
+		}
+	}
+	if can := c.Can(ctx) == nil; !can {
+		return false, nil
+	}
+	b, err := s.use(ctx, c, "")
+	if err == nil && b == nil {
+		b, err = s.add(ctx, c)
+	}
+	if err != nil || b == nil {
+		return false, err
+	}
+	return true, s.write(ctx, c, *b)
+}
+
+// isLarge reports a base with so many files that layers pay.
+func (s Stores) isLarge(ctx context.Context, c Checkout) (bool, error) {
+	files, enough := 0, cmp.Or(s.From, smallest)
+	err := c.Git.Read(ctx, "", func(r reader) error {
+		for ; files < enough; files++ {
+			if _, err := r.ReadSlice(0); err != nil {
+				return nil //nolint:nilerr // the end
+			}
+		}
+		return errEnough
+	}, "ls-tree", "-r", "-z", "--name-only", c.Trusted)
+	if errors.Is(err, errEnough) {
+		return true, nil
+	}
+	return false, err
+}
+
+// beneath is a layer for a tree, and how the tree's commit differs from it.
+type beneath struct {
+	name    string
+	changes []change
+}
+
+// use finds a layer for a tree and has it stored that the tree uses it; nil when there is none. A new one gets its name
+// before: made is where it is.
+func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, error) {
+	unlock, err := git.LockFile(ctx, s.Lock)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if made != "" {
+		if err := os.Rename(made, filepath.Join(s.Dir, c.nameOf(c.Trusted))); err != nil {
+			return nil, err
+		}
+	}
+	b, err := s.find(ctx, c)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(s.Dir, b.name), now, now); err != nil {
+		return nil, err
+	}
+	return b, c.Use(b.name)
+}
+
+// tries is how many layers are compared with the commit.
+const tries = 3
+
+func (s Stores) find(ctx context.Context, c Checkout) (*beneath, error) {
+	looks := strings.TrimPrefix(c.nameOf(""), "-")
+	var names []string
+	for _, l := range s.list() {
+		if strings.HasSuffix(l.name, "-"+looks) {
+			names = append(names, l.name)
+		}
+	}
+	exact := []string{c.nameOf(c.Commit), c.nameOf(c.Trusted)}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(exact, a) - rank(exact, b) })
+	for _, name := range names[:min(len(names), tries)] {
+		commit, _, _ := strings.Cut(name, "-")
+		changes, near, err := c.changesFrom(ctx, commit, s.index(name))
+		if err != nil {
+			return nil, err
+		}
+		if near {
+			return &beneath{name, changes}, nil
+		}
+	}
+	return nil, nil
+}
+
+func rank(first []string, name string) int {
+	if i := slices.Index(first, name); i >= 0 {
+		return i
+	}
+	return len(first)
+}
+
+// kept is a layer.
+type kept struct {
+	name string
+	used time.Time
+}
+
+// list lists the layers, the last used first.
+func (s Stores) list() []kept {
+	entries, _ := os.ReadDir(s.Dir) // missing before the first
+	var all []kept
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && IsName(e.Name()) {
+			all = append(all, kept{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(b.used.Compare(a.used), strings.Compare(a.name, b.name)) })
+	return all
+}
+
+// add makes the layer of the base for a tree; nil when the tree differs too much from the base. Trees of the same base wait
+// for the first.
+func (s Stores) add(ctx context.Context, c Checkout) (b *beneath, err error) {
+	unlock, err := git.LockFile(ctx, s.Lock+"-make")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if b, err := s.use(ctx, c, ""); b != nil || err != nil {
+		return b, err
+	}
+	if _, near, err := c.changesFrom(ctx, c.Trusted, ""); !near || err != nil {
+		return nil, err
+	}
+	temp := filepath.Join(s.Temp, "layer-"+rand.Text())
+	err = s.make(ctx, c, temp)
+	if err == nil {
+		b, err = s.use(ctx, c, temp)
+	}
+	if err != nil {
+		return nil, errors.Join(err, disk.RemoveAll(temp))
+	}
+	if err := s.Prune(ctx, s.Most); err != nil { // no reason to fail a run
+		s.Log.WarnContext(ctx, "checkouts that are used no more are not removed", "error", err)
+	}
+	return b, nil
+}
+
+func (s Stores) make(ctx context.Context, c Checkout, temp string) error {
+	tree := filepath.Join(temp, "tree")
+	if err := errors.Join(os.MkdirAll(s.Dir, 0o700), os.MkdirAll(tree, 0o700)); err != nil {
+		return err
+	}
+	g := c.Git.With("GIT_WORK_TREE=" + tree)
+	return g.CheckOut(ctx, c.Config, filepath.Join(temp, "index"), c.Trusted, c.Trusted)
+}
+
+// Prune removes layers that no tree uses, the least recently used first, until all together take no more than so many bytes.
+func (s Stores) Prune(ctx context.Context, most int64) error {
+	gone, err := s.drop(ctx, most)
+	for _, dir := range gone {
+		err = errors.Join(err, disk.RemoveAll(dir))
+	}
+	return err
+}
+
+// drop takes their names from layers, so that nobody finds one that is half removed, and returns where they are now.
+func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error) {
+	unlock, err := git.LockFile(ctx, s.Lock)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	used, err := s.Used()
+	if err != nil {
+		return nil, nil // then all of them stay
+	}
+	var all int64
+	for _, l := range s.list() {
+		dir := filepath.Join(s.Dir, l.name)
+		if all += disk.Measure(ctx, s.Dir, dir).Bytes; all <= most || used[l.name] {
+			continue
+		}
+		to := filepath.Join(s.Temp, "layer-"+rand.Text())
+		if err := os.Rename(dir, to); err != nil {
+			return gone, err
+		}
+		gone = append(gone, to)
+	}
+	return gone, nil
+}

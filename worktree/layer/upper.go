@@ -1,0 +1,182 @@
+package layer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+type reader = *bufio.Reader
+
+// mostChanges is by how many files and folders a tree may differ from its layer.
+const mostChanges = 2000
+
+// errEnough ends git when enough is known.
+var errEnough = errors.New("enough is known")
+
+// change is a file or folder that differs between two commits.
+type change struct {
+	how  byte // A, D, M or T, as git writes it
+	tree bool // what was there before, or what comes, is a folder
+	path string
+}
+
+// changesFrom lists how the tree's commit differs from another one. near is false when that is too much for a tree over the
+// other one's layer, or when files that are the same in both may look different. index is that of the layer.
+func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes []change, near bool, err error) {
+	if from == c.Commit {
+		return nil, true, nil
+	}
+	err = c.Git.Read(ctx, "", func(r reader) error {
+		for {
+			ch, err := readChange(r)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			name := path.Base(ch.path)
+			if err == nil && (len(changes) == mostChanges || strings.EqualFold(name, ".gitattributes") || strings.EqualFold(name, ".lfsconfig")) {
+				err = errEnough
+			}
+			if err != nil {
+				return err
+			}
+			changes = append(changes, ch)
+		}
+	}, "diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", "--end-of-options", from, c.Commit, "--")
+	if errors.Is(err, errEnough) || git.Failed(err) { // the layer's commit may be gone
+		return nil, false, nil
+	}
+	// What a commit has besides the base is written as git stores it. What an older base has is not the base's.
+	if filters := c.Config.Filters(); err == nil && from != c.Trusted && len(filters) > 0 {
+		var paths strings.Builder
+		for _, ch := range changes {
+			paths.WriteString(ch.path + "\x00")
+		}
+		filtered, err := c.Git.FilteredOf(ctx, filters, index, paths.String())
+		return changes, filtered == "", err
+	}
+	return changes, err == nil, err
+}
+
+// readChange reads one entry of git diff-tree --raw -z.
+func readChange(r reader) (change, error) {
+	about, err := r.ReadString(0)
+	if err != nil {
+		return change{}, err
+	}
+	name, err := r.ReadString(0)
+	fields := strings.Fields(strings.TrimSuffix(about, "\x00"))
+	if err != nil || len(fields) != 5 || fields[4] == "" {
+		return change{}, fmt.Errorf("git diff-tree: %q is no change", about)
+	}
+	const folder = "040000"
+	return change{how: fields[4][0], tree: fields[0] == ":"+folder || fields[1] == folder, path: strings.TrimSuffix(name, "\x00")}, nil
+}
+
+// write makes the upper folder, and at last the index.
+func (s Stores) write(ctx context.Context, c Checkout, b beneath) error {
+	part := c.Index + ".part"
+	index, err := os.ReadFile(s.index(b.name))
+	if err == nil {
+		err = os.WriteFile(part, index, 0o600)
+	}
+	if err == nil && len(b.changes) > 0 {
+		err = c.Git.CheckOutChanges(ctx, c.Config, part, c.Commit)
+	}
+	if err == nil {
+		err = hide(c.Dir, b.changes)
+	}
+	if err != nil {
+		return fmt.Errorf("lay the files over those of %s: %w", b.name, err)
+	}
+	return os.Rename(part, c.Index)
+}
+
+// hide makes a whiteout for everything that the commit does not have any more. What comes in the place of something needs
+// none: it covers it.
+func hide(dir string, changes []change) error {
+	covered, gone := map[string]bool{}, map[string]bool{}
+	for _, ch := range changes {
+		switch {
+		case ch.how == 'A':
+			covered[ch.path] = true
+		case ch.how == 'D' && ch.tree:
+			gone[ch.path] = true
+		}
+	}
+	for _, ch := range changes {
+		if ch.how != 'D' || covered[ch.path] || slices.ContainsFunc(parents(ch.path), func(p string) bool { return gone[p] }) {
+			continue
+		}
+		at := filepath.Join(dir, filepath.FromSlash(ch.path))
+		if err := os.MkdirAll(filepath.Dir(at), fs.ModePerm); err != nil {
+			return err
+		}
+		if err := whiteout(at); err != nil {
+			return &fs.PathError{Op: "whiteout", Path: at, Err: err}
+		}
+	}
+	return nil
+}
+
+// parents are the folders that a path is in.
+func parents(name string) (all []string) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		all = append(all, dir)
+	}
+	return all
+}
+
+// mostLinks is how many links a path may go through, as in the kernel.
+const mostLinks = 40
+
+// Resolve follows the links in the folders of a path of a tree over a layer: its upper folder, which is dir, does not show
+// those of the layer. A path that leads out of the tree stays one that does.
+func (s Stores) Resolve(name, dir, file string) string {
+	file = filepath.Clean(file)
+	for range mostLinks {
+		next := follow(dir, s.Tree(name), file)
+		if next == file {
+			break
+		}
+		file = next
+	}
+	return file
+}
+
+// follow follows the first link.
+func follow(upper, lower, file string) string {
+	for i, r := range file {
+		if r != filepath.Separator {
+			continue
+		}
+		at := filepath.Join(upper, file[:i])
+		info, err := os.Lstat(at)
+		below, errBelow := os.Lstat(filepath.Join(lower, file[:i]))
+		covers := err == nil && errBelow == nil && !below.IsDir()
+		if errors.Is(err, fs.ErrNotExist) {
+			at, info, err = filepath.Join(lower, file[:i]), below, errBelow
+		}
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(at)
+			if err != nil || filepath.IsAbs(target) {
+				return target
+			}
+			return filepath.Join(filepath.Dir(file[:i]), target, file[i:])
+		}
+		if err != nil || covers {
+			return file
+		}
+	}
+	return file
+}

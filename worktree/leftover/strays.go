@@ -1,0 +1,33 @@
+package leftover
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// strays lists folders of worktrees that have no record. A record is stored before the folders are made, and goes after
+// them.
+func (p Place) strays() (all []Leftover) {
+	var seen []string
+	for _, kind := range []string{"worktrees", "repos", "given"} {
+		for _, name := range names(filepath.Join(p.State, kind)) {
+			path := filepath.Join(p.State, kind, name)
+			_, err := os.Lstat(p.Record(name))
+			if info, errInfo := os.Lstat(path); errInfo != nil || !info.IsDir() || !errors.Is(err, fs.ErrNotExist) || slices.Contains(seen, name) {
+				continue
+			}
+			seen = append(seen, name)
+			all = append(all, Leftover{Kind: Stray, Where: path, Key: KeyOf(name), Safe: true, Remove: func(ctx context.Context) (string, error) {
+				if _, err := os.Lstat(path); err != nil {
+					return "", err
+				}
+				return p.SetAside(ctx, name)
+			}})
+		}
+	}
+	return all
+}

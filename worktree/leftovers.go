@@ -1,0 +1,84 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/leftover"
+)
+
+// Leftover is something that a killed process or damage has left.
+type Leftover = leftover.Leftover
+
+// Leftovers lists what killed processes, lost folders and damage have left. Only a thorough look reads the objects of
+// ralph's refs. Nothing may be removed whose key is being worked.
+func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error) {
+	trees, err := r.Trees(ctx)
+	broken, unreadable := errors.AsType[*RecordsError](err)
+	if err != nil && !unreadable {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, t := range trees {
+		known[t.rec.GitDir] = true
+	}
+	var all []Leftover
+	if unreadable {
+		for path, why := range broken.Records {
+			name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
+			known[r.entry(name)] = true
+			l := Leftover{Kind: leftover.Record, Where: path, Detail: why.Error(), Key: leftover.KeyOf(name)}
+			if _, garbled := errors.AsType[*recordError](why); garbled && !errors.Is(why, ErrVersion) {
+				l.Safe = true
+				l.Remove = func(ctx context.Context) (string, error) { return r.setAsideName(ctx, name) }
+			}
+			all = append(all, l)
+		}
+	}
+	more, err := r.leftovers(known).Find(ctx, thorough)
+	return append(all, more...), err
+}
+
+func (r *Repo) leftovers(known map[string]bool) leftover.Place {
+	return leftover.Place{
+		Git: r.git, Common: r.common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
+		Refs: []string{ownPrefix, r.names.branches}, Old: r.names.old, LockEntries: r.lockWorktrees,
+		Record: r.recordPath, SetAside: r.setAsideName,
+	}
+}
+
+// dropBroken removes the broken ones of the key's refs, if the branch is ralph's, too.
+func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error) {
+	refs := []string{r.names.work(s.Key), r.names.wip(s.Key), r.names.olds(s.Key)}
+	if branch := branchRef(s.Branch); strings.HasPrefix(branch, r.names.branches) {
+		refs = append(refs, branch)
+	}
+	return r.leftovers(nil).DropBroken(ctx, r.log, refs...)
+}
+
+// entry is where git keeps what it knows of a linked worktree with this name.
+func (r *Repo) entry(name string) string { return filepath.Join(r.common, "worktrees", name) }
+
+// setAsideName keeps a worktree's files with its record, which cannot be read or is lost, and frees the branch.
+func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
+	content, err := os.ReadFile(r.recordPath(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	t := &Tree{repo: r, name: name}
+	if entry := r.entry(name); leftover.IsOurs(entry) {
+		t.rec.GitDir = entry
+		if err := r.leftovers(nil).KeepHead(ctx, entry, leftover.KeyOf(name)); err != nil {
+			return "", err
+		}
+	}
+	kept := t.keptDir()
+	if moved := t.moveAside(kept); moved != nil || err != nil {
+		return "its files are in " + kept, moved
+	}
+	return "its files are in " + kept, os.WriteFile(filepath.Join(kept, "record"), content, 0o600)
+}

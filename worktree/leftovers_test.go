@@ -1,0 +1,208 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/leftover"
+)
+
+// leftovers lists what is left, each as its kind and place.
+func (f *fixture) leftovers(thorough bool) (list []string) {
+	f.Helper()
+	all, err := f.repo.Leftovers(f.Context(), thorough)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, l := range all {
+		list = append(list, string(l.Kind)+" "+l.Where)
+	}
+	return list
+}
+
+// age makes a file or folder look older than any lease.
+func (f *fixture) age(path string) {
+	f.Helper()
+	then := time.Now().Add(-2 * tempAge)
+	if err := os.Chtimes(path, then, then); err != nil {
+		f.Fatal(err)
+	}
+}
+
+const tempAge = 24 * time.Hour
+
+// TestLeftovers is the table of what can be left: it is found, in one line, and gone after its removal. Then git works for
+// the user, and the key can be worked.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	const nothing = "1111111111111111111111111111111111111111"
+	for name, c := range map[string]struct {
+		leave func(f *fixture) (kind leftover.Kind, where string)
+		safe  bool
+		kept  string // a file or a ref that holds what may be needed
+	}{
+		"stale lock": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			f.write(f.dir, ".git/refs/ralph/work/k.lock", "")
+			lock := filepath.Join(f.dir, ".git/refs/ralph/work/k.lock")
+			f.age(lock)
+			return leftover.Lock, lock
+		}},
+		"unreadable record": {safe: true, kept: "kept/*/files/draft", leave: func(f *fixture) (leftover.Kind, string) {
+			tree := f.add("k", "r1")
+			f.write(tree.Dir(), "draft", "y")
+			f.write(filepath.Dir(tree.Dir()), filepath.Base(tree.Dir())+recordSuffix, "{")
+			return leftover.Record, tree.Dir() + recordSuffix
+		}},
+		"record is lost": {safe: true, kept: "kept/*/files/draft", leave: func(f *fixture) (leftover.Kind, string) {
+			tree := f.add("k", "r1")
+			f.write(tree.Dir(), "draft", "y")
+			f.sh("", "rm", tree.Dir()+recordSuffix)
+			return leftover.Stray, tree.Dir()
+		}},
+		"record of a private tree is lost": {safe: true, kept: "kept/*/repository/description", leave: func(f *fixture) (leftover.Kind, string) {
+			in := f.private("k", "r1")
+			name := f.state + "/worktrees/" + in.tree.name
+			f.sh("", "rm", name+recordSuffix)
+			return leftover.Stray, name
+		}},
+		"record and files of a private tree are lost": {safe: true, kept: "kept/*/given", leave: func(f *fixture) (leftover.Kind, string) {
+			in := f.private("k", "r1")
+			f.sh("", "rm", "-r", in.tree.privateDir(), f.state+"/worktrees/"+in.tree.name, f.state+"/worktrees/"+in.tree.name+recordSuffix)
+			return leftover.Stray, in.tree.givenDir()
+		}},
+		"folder is gone": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			tree := f.add("k", "r1")
+			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+recordSuffix)
+			return leftover.Checkout, tree.record().GitDir
+		}},
+		"folder is gone, with a commit": {safe: true, kept: "refs/ralph/old/k/", leave: func(f *fixture) (leftover.Kind, string) {
+			tree := f.add("k", "r1")
+			f.sh(tree.Dir(), "git", "switch", "-q", "--detach")
+			f.commit(tree.Dir(), "x", "x", "work")
+			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+recordSuffix)
+			return leftover.Checkout, tree.record().GitDir
+		}},
+		"in another state folder": {leave: func(f *fixture) (leftover.Kind, string) {
+			other := &fixture{T: f.T, dir: f.dir, state: filepath.Join(realDir(f), "state")}
+			other.open(Options{})
+			tree := other.add("k", "r1")
+			f.age(tree.record().GitDir)
+			return leftover.Elsewhere, tree.Dir()
+		}},
+		"half made": {leave: func(f *fixture) (leftover.Kind, string) {
+			f.write(f.dir, ".git/worktrees/k-1/locked", "ralph run r1\n")
+			f.write(f.dir, ".git/worktrees/k-1/HEAD", strings.Repeat("0", 40)+"\n")
+			entry := filepath.Join(f.dir, ".git/worktrees/k-1")
+			f.age(entry)
+			return leftover.Checkout, entry
+		}},
+		"temporary files": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			dead := f.repo.self
+			dead.PID = 1 << 30
+			dir := leftover.TempDir(f.state, dead)
+			f.write(dir, "record-1", "x")
+			return leftover.Temp, dir
+		}},
+		"temporary files of another machine": {leave: func(f *fixture) (leftover.Kind, string) {
+			other := f.repo.self
+			other.Host = "other"
+			f.write(leftover.TempDir(f.state, other), "record-1", "x")
+			dir := filepath.Join(f.state, "tmp", "other")
+			f.age(dir)
+			return leftover.Temp, dir
+		}},
+		"removed worktree": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			dir := filepath.Join(f.state, "trash", "k-1-X")
+			f.write(dir, "a/b", "x")
+			return leftover.Trash, dir
+		}},
+		"ref without its commit": {leave: func(f *fixture) (leftover.Kind, string) {
+			f.write(f.dir, ".git/refs/ralph/work/k", nothing+"\n")
+			return leftover.Ref, "refs/ralph/work/k"
+		}},
+		"ref without a name": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
+			f.write(f.dir, ".git/refs/heads/ralph/k", "")
+			ref := filepath.Join(f.dir, ".git/refs/heads/ralph/k")
+			f.age(ref)
+			return leftover.Ref, ref
+		}},
+		"ref without its files": {leave: func(f *fixture) (leftover.Kind, string) {
+			f.git("switch", "-q", "-c", "ralph/k")
+			f.commit(f.dir, "only-here", "x", "work")
+			blob := f.git("rev-parse", "HEAD:only-here")
+			f.git("switch", "-q", "main")
+			f.sh("", "rm", "-f", filepath.Join(f.dir, ".git/objects", blob[:2], blob[2:]))
+			return leftover.Ref, "refs/heads/ralph/k"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.add("other", "r0")
+			kind, where := c.leave(f)
+			if got, want := f.leftovers(true), []string{string(kind) + " " + where}; !slices.Equal(got, want) {
+				t.Fatalf("found %q, want %q", got, want)
+			}
+			if got := f.leftovers(false); len(got) != 1 && c.safe {
+				t.Errorf("a quick look finds %q", got)
+			}
+			all, err := f.repo.Leftovers(t.Context(), true)
+			if err != nil || all[0].Safe != c.safe || strings.Contains(fmt.Sprint(all[0].Where, all[0].Detail), "\n") {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			for range 2 { // the second time it is gone
+				if _, err := all[0].Remove(t.Context()); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrMoved) {
+					t.Fatal(err)
+				}
+			}
+			if got := f.leftovers(true); len(got) != 0 {
+				t.Errorf("still there: %q", got)
+			}
+			f.git("log", "--all")
+			f.git("rev-list", "--objects", "--all", "--quiet")
+			if strings.HasPrefix(c.kept, "refs/") && f.git("for-each-ref", c.kept) == "" {
+				t.Errorf("nothing is kept under %s", c.kept)
+			} else if kept, _ := filepath.Glob(filepath.Join(f.state, c.kept)); !strings.HasPrefix(c.kept, "refs/") && len(kept) != 1 {
+				t.Errorf("kept: %q", kept)
+			}
+			next := f.add("k", "r2")
+			f.imported(next)
+			f.remove(next)
+		})
+	}
+}
+
+// What a living run has is never a leftover.
+func TestNoLeftovers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	linked := f.add("k", "r1")
+	f.private("p", "r2")
+	f.write(f.dir, ".git/refs/ralph/work/young.lock", "")
+	f.write(f.repo.temp, "record-1", "x")
+	f.sh("", "rm", "-rf", linked.Dir())                             // its record leads to the rest
+	f.write(f.dir, ".git/worktrees/young/locked", "ralph run r3\n") // git is making it
+	other := &fixture{T: t, dir: f.dir, state: filepath.Join(realDir(t), "state")}
+	other.open(Options{})
+	other.add("fresh", "r4")
+	f.age(other.add("runs", "r5").record().GitDir)
+	alive := exec.Command("sleep", "1000")
+	alive.Env = append(os.Environ(), "RALPH_MARK=r5")
+	if err := alive.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(alive.Process.Kill(), alive.Wait()) })
+	f.git("worktree", "add", "-q", filepath.Join(f.dir, "..", "users"))
+	f.git("worktree", "lock", filepath.Join(f.dir, "..", "users"))
+	f.sh("", "rm", "-rf", filepath.Join(f.dir, "..", "users"))
+	if got := f.leftovers(true); len(got) != 0 {
+		t.Errorf("found %q", got)
+	}
+}

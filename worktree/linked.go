@@ -1,0 +1,130 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/filecopy"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// linkTries is how often a linked worktree is begun before git's error counts; all pauses together are half a second.
+const linkTries = 9
+
+// git is pinned to the tree through ralph's own record. The worktree's .git file is never read.
+func (t *Tree) git() git.Runner {
+	g := git.New(t.repo.opts.StateDir)
+	if gitDir := t.record().GitDir; gitDir != "" {
+		return g.Pin(gitDir, t.repo.common, t.Dir())
+	}
+	return g.Pin(t.repo.gitDir, t.repo.common, t.Dir())
+}
+
+// makeLinked makes a linked worktree, files included.
+func (t *Tree) makeLinked(ctx context.Context) error {
+	if err := t.link(ctx); err != nil {
+		return err
+	}
+	// Only git has written the .git file so far. It is never believed again.
+	content, err := os.ReadFile(filepath.Join(t.Dir(), ".git"))
+	if err != nil {
+		return err
+	}
+	gitDir := filepath.Clean(strings.TrimSpace(strings.TrimPrefix(string(content), "gitdir:")))
+	if was := t.record().GitDir; filepath.Dir(gitDir) != filepath.Dir(was) {
+		return fmt.Errorf("git made the worktree's git directory in an unexpected place: %s", gitDir)
+	} else if gitDir != was {
+		if err := t.update(func(rec *record) { rec.GitDir = gitDir }); err != nil {
+			return err
+		}
+	}
+	return t.checkOut(ctx)
+}
+
+// checkOut writes files and index of the commit that the tree is made at.
+func (t *Tree) checkOut(ctx context.Context) error {
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return err
+	}
+	rec := t.record()
+	return t.git().CheckOut(ctx, config, filepath.Join(t.adminDir(), "index"), rec.Spec.trusted(), cmp.Or(rec.At, rec.Start))
+}
+
+// trusted is the commit of the base, on whose files filters run; empty: they run on none.
+func (s Spec) trusted() string {
+	if s.Detached {
+		return s.From
+	}
+	return s.Base.Commit
+}
+
+// link makes git's record of the worktree, without files. git reads all such records for this and fails at one that is half
+// written. Ralph's processes take turns; the user's own git, such as a prune, does not, hence the further tries.
+func (t *Tree) link(ctx context.Context) error {
+	unlock, err := t.repo.lockWorktrees(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	rec := t.record()
+	args := []string{"worktree", "add", "--no-checkout", "--lock", "--reason", git.LockReason + rec.Spec.Run, "--", t.Dir(), rec.Spec.Branch}
+	if rec.Spec.Detached {
+		args = []string{"worktree", "add", "--no-checkout", "--lock", "--reason", git.LockReason + rec.Spec.Run, "--detach", "--", t.Dir(), rec.Start}
+	}
+	for try := 1; ; try++ {
+		_, err := t.repo.git.Out(ctx, args...)
+		if !git.Failed(err) || try == linkTries {
+			return err
+		}
+		if err := errors.Join(os.RemoveAll(t.Dir()), os.RemoveAll(rec.GitDir)); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond << try):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lockWorktrees serialises what adds, removes and lists git's records of worktrees.
+func (r *Repo) lockWorktrees(ctx context.Context) (unlock func(), err error) {
+	return git.LockFile(ctx, r.path("locks", "worktrees"))
+}
+
+// midOperation reports a rebase, merge or the like that has not ended in a linked worktree.
+func (t *Tree) midOperation() bool { return git.OperationIn(t.record().GitDir) != "" }
+
+// CopyIn copies files and folders of the user's checkout, such as what git ignores, to the same place in the worktree. See
+// [filecopy.Copy]; Options.Private are left out. It fails once a sandbox has been open on a private tree.
+func (t *Tree) CopyIn(ctx context.Context, paths []string) error {
+	return t.copyFrom(ctx, t.repo.top, paths, filecopy.InnerLink)
+}
+
+// TakeUntracked is CopyIn for what another worktree has besides what git tracks there. No agent may have been in that one;
+// its links are copied as they are.
+func (t *Tree) TakeUntracked(ctx context.Context, from *Tree) error {
+	paths, err := from.git().Untracked(ctx)
+	if err != nil {
+		return err
+	}
+	return t.copyFrom(ctx, from.Dir(), paths, filecopy.AnyLink)
+}
+
+func (t *Tree) copyFrom(ctx context.Context, dir string, paths []string, links filecopy.Links) error {
+	if len(paths) > 0 && t.Spec().Private && t.record().Used {
+		return errors.New("copy: a sandbox has been open on the worktree")
+	}
+	var place func(path string) string // only there: the commit, which may be an agent's, does not choose what is copied
+	if name := t.record().Layer; name != "" {
+		place = func(path string) string { return t.repo.layers().Resolve(name, t.Dir(), path) }
+	}
+	return filecopy.Copy(ctx, dir, t.Dir(), paths, place, links, t.repo.opts.Private...)
+}

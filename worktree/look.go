@@ -1,0 +1,155 @@
+package worktree
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/leftover"
+)
+
+// look finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
+// error says what could not be seen.
+func (t *Tree) look(ctx context.Context) (found, error) {
+	files, _ := t.exists()
+	head, dirty := "", false
+	var trouble error
+	if files {
+		head, dirty, trouble = t.git().Within(t.repo.statusTime).Status(ctx)
+	}
+	if config, err := t.userConfig(ctx); files && !dirty && trouble == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
+		dirty, trouble = t.git().HidesChanges(ctx)
+	}
+	if trouble != nil && ctx.Err() != nil {
+		return found{}, trouble
+	}
+	if head == "" {
+		var err error
+		if head, err = leftover.FindHead(ctx, t.git(), t.record().GitDir); err != nil {
+			return found{}, err
+		}
+		if head == "" {
+			return found{partial: true}, fmt.Errorf("HEAD of the worktree %s is at no commit; put it back with: git -C %s switch %s",
+				t.Dir(), git.Quote(t.Dir()), t.Spec().Branch)
+		}
+	}
+	f := found{tip: head, links: dirty || git.MayHaveGitlinks(t.record().GitDir), partial: !files}
+	if !dirty && trouble == nil || !files {
+		return f, nil
+	}
+	tree, err := t.snapshot(ctx, head)
+	f.tree, f.partial = tree, tree == "" && err != nil
+	return f, err
+}
+
+// checkGitFiles refuses files of git's that an agent on the host has replaced by pipes. git opens them in every command.
+func (t *Tree) checkGitFiles() error {
+	rec, common := t.record(), t.repo.common
+	if rec.Spec.Private { // such an agent reaches none of them
+		return nil
+	}
+	var paths []string
+	for _, dir := range []string{rec.GitDir, t.repo.gitDir, common} {
+		for _, name := range []string{"HEAD", "index", "config.worktree", "logs/HEAD"} {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	names := []string{"config", "packed-refs", "shallow", "info/exclude", "info/attributes", "objects/info/alternates"}
+	for _, ref := range []string{branchRef(rec.Spec.Branch), t.repo.names.work(rec.Spec.Key), t.repo.names.wip(rec.Spec.Key)} {
+		names = append(names, ref, "logs/"+ref)
+	}
+	for _, name := range names {
+		paths = append(paths, filepath.Join(common, filepath.FromSlash(name)))
+	}
+	return git.CheckRegular(paths...)
+}
+
+// snapshot writes the files of a linked worktree as a tree; empty when they are those of head. It uses the same script as
+// a sandbox, on a copy of the index, so that neither index nor files change.
+func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err error) {
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(t.repo.temp, "look-"+rand.Text())
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o700); err != nil {
+		return "", err
+	}
+	gitDir := t.record().GitDir
+	index, info, err := git.ReadRegular(filepath.Join(gitDir, "index"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("copy the worktree's index: %w", err)
+	}
+	sparse, _, _ := git.ReadRegular(filepath.Join(gitDir, "info", "sparse-checkout"))
+	for name, content := range map[string]string{
+		"index": string(index), "info/sparse-checkout": string(sparse),
+		"info/exclude":    config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
+		"info/attributes": t.attributes(config),
+	} {
+		if content == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return "", err
+		}
+	}
+	if len(index) > 0 { // by its time git knows which entries it may trust
+		if err := os.Chtimes(filepath.Join(dir, "index"), info.ModTime(), info.ModTime()); err != nil {
+			return "", err
+		}
+	}
+	given := []string{filepath.Join(t.repo.common, "objects")}
+	caps := t.capsNow()
+	q, err := t.runScript(ctx, t.host(), importer.Script{
+		What: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,
+		Sparse: config.Get("core.sparsecheckout") == "true", Given: given, Known: []string{head},
+	}, importer.Env(config, true), importer.Options{
+		Dir: t.quarantineDir(), Given: given, Known: []string{head}, Shallow: t.sharedFile("shallow"), SHA256: t.repo.objects.SHA256,
+		Since: time.Unix(0, 0), Caps: caps,
+	})
+	if err != nil {
+		return "", fmt.Errorf("save uncommitted changes: %w", err)
+	}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	if err := q.Accept(ctx, t.repo.git, ""); err != nil {
+		return "", err
+	}
+	return q.Tree, q.Report.Err()
+}
+
+// host runs a command on the host, in the worktree.
+func (t *Tree) host() Inside {
+	return func(ctx context.Context, c Command) (int, error) {
+		exit, err := proc.Run(ctx, proc.Spec{
+			Argv: c.Argv, Dir: t.Dir(), Env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, c.Env...),
+			Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		})
+		return exit.Code, err
+	}
+}
+
+// attach puts HEAD on the branch, which is at the same commit, so that neither index nor files change. During a rebase,
+// merge or the like HEAD stays.
+func (t *Tree) attach(ctx context.Context) error {
+	rec := t.record()
+	if _, admin := t.exists(); !admin || t.midOperation() {
+		return nil
+	}
+	if ref, err := t.repo.git.Head(ctx, rec.GitDir); err == nil && ref == branchRef(rec.Spec.Branch) {
+		return nil
+	}
+	_, err := t.git().Out(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", branchRef(rec.Spec.Branch))
+	if err != nil {
+		return fmt.Errorf("put HEAD back on %s: %w", rec.Spec.Branch, err)
+	}
+	return nil
+}

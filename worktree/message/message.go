@@ -1,0 +1,122 @@
+// Package message rewrites commits, so that a forge does not act on their messages or that they carry another name, and clips
+// messages. Its callers are the packages of worktree. All functions are pure.
+package message
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
+)
+
+// Acts reports whether a commit with that encoding and message would be rewritten for its own sake.
+func Acts(encoding, message string) bool {
+	header := ""
+	if encoding != "" {
+		header = encodingField + encoding
+	}
+	object := header + "\n\n" + message
+	return Edit{Neutralize: true}.Apply(object) != object
+}
+
+// Edit says what changes in a commit.
+type Edit struct {
+	Neutralize        bool              // the message acts on nothing, in an encoding that hides nothing
+	Author, Committer string            // "Name <mail>"; empty: as it is
+	Trailers          []string          // end the message, each unless it has that line
+	Renamed           map[string]string // new names of parents
+}
+
+// Apply returns the commit object with the changes. A signature would not match any more and is left out of a changed one.
+func (e Edit) Apply(object string) string {
+	header, message, ok := strings.Cut(object, "\n\n")
+	if !ok {
+		return object
+	}
+	was := strings.Split(header, "\n")
+	lines, text := slices.Clone(was), message
+	if e.Neutralize || len(e.Trailers) > 0 {
+		lines, text = inUTF8(was, message)
+		lines = slices.Clone(lines)
+	}
+	for i, line := range lines {
+		field, value, _ := strings.Cut(line, " ")
+		who := map[string]string{"author": e.Author, "committer": e.Committer}[field]
+		date := strings.LastIndex(value, "> ")
+		switch {
+		case field == "parent" && e.Renamed[value] != "":
+			lines[i] = "parent " + e.Renamed[value]
+		case who != "" && date >= 0:
+			lines[i] = field + " " + who + value[date+1:]
+		}
+	}
+	if e.Neutralize {
+		text = neutral.Text(shortened(text))
+		for _, line := range e.Trailers { // the address of a bot looks like a mention
+			text = strings.ReplaceAll(text, "\n"+neutral.Text(line)+"\n", "\n"+line+"\n")
+		}
+	}
+	text = withTrailers(text, e.Trailers)
+	if text == message && slices.Equal(lines, was) {
+		return object
+	}
+	return strings.Join(Unsigned(lines), "\n") + "\n\n" + text
+}
+
+// withTrailers adds the trailers that the message lacks, to the trailers at its end if there are some.
+func withTrailers(message string, trailers []string) string {
+	lines := strings.Split(strings.TrimRight(message, "\n"), "\n")
+	had := len(lines)
+	for _, line := range trailers {
+		if slices.Contains(lines, line) {
+			continue
+		}
+		last := len(lines) - 1
+		for last > 0 && isTrailer(lines[last]) {
+			last--
+		}
+		if last == len(lines)-1 || lines[last] != "" {
+			lines = append(lines, "")
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == had {
+		return message
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func isTrailer(line string) bool {
+	name, _, ok := strings.Cut(line, ": ")
+	return ok && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// messageLimit is the most bytes of a message that are kept: nobody reads more, and rewriting it takes time.
+const messageLimit = 256 << 10
+
+// shortened is the message, or its beginning and a note about the rest.
+func shortened(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	end := messageLimit - 100
+	for !utf8.RuneStart(message[end]) && end > messageLimit-104 {
+		end--
+	}
+	return fmt.Sprintf("%s\n\n(ralph has left out the other %d bytes of this message)\n", message[:end], len(message)-end)
+}
+
+// Unsigned leaves signatures, which have several lines, and empty lines out of a header.
+func Unsigned(lines []string) []string {
+	var out []string
+	signature := false
+	for _, line := range lines {
+		signature = strings.HasPrefix(line, "gpgsig") || signature && strings.HasPrefix(line, " ")
+		if !signature && line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/importer"
+)
+
+// What an agent has committed anywhere in its repository is saved, and only once.
+func TestOtherCommits(t *testing.T) {
+	t.Parallel()
+	const work = "echo x >done; git add done; git commit -qm work; "
+	for name, c := range map[string]struct{ do, file string }{
+		"branch":             {"git checkout -qb other; echo p >u; git add u; git commit -qm u; git checkout -q -", "u"},
+		"tag":                {"git checkout -q --detach; echo p >u; git add u; git commit -qm u; git tag t; git checkout -q -", "u"},
+		"annotated tag":      {"git checkout -q --detach; echo p >u; git add u; git commit -qm u; git tag -am t t; git checkout -q -", "u"},
+		"stash":              {"echo p >u; git add u; git stash -q", "u"},
+		"older stash":        {"echo p >u; git add u; git stash -q; echo q >v; git add v; git stash -q; git update-ref -d refs/heads/none", "u"},
+		"packed":             {"git checkout -qb other; echo p >u; git add u; git commit -qm u; git checkout -q -; git gc -q", "u"},
+		"with uncommitted":   {"echo p >u; git add u; git stash -q; echo draft >draft", "u"},
+		"without other work": {"git reset -q --hard HEAD^; echo p >u; git add u; git stash -q", "u"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tree := f.workIn("k", "r1", true, work+c.do)
+			for try := range 2 {
+				got := f.imported(tree)
+				all := ""
+				for _, commit := range got.Others {
+					all += f.git("ls-tree", "-r", "--name-only", commit) + "\n"
+					if f.ref("refs/ralph/old/k/other-"+commit[:12]) != commit {
+						t.Errorf("no ref has %s", commit)
+					}
+				}
+				if !strings.Contains(all, c.file+"\n") {
+					t.Fatalf("import %d: others have %q", try, all)
+				}
+				if saved := got.WIP != ""; saved != strings.Contains(c.do, "draft") {
+					t.Errorf("uncommitted changes: %+v", got)
+				}
+				f.use(tree)
+			}
+			if packs, _ := os.ReadDir(tree.givenDir() + "/pack"); len(packs) > 4 {
+				t.Errorf("they are sent again: %v", packs)
+			}
+			f.imported(tree)
+			f.git("fsck", "--strict")
+			f.remove(tree)
+		})
+	}
+}
+
+// What is not the agent's work is no other commit.
+func TestNoOtherCommits(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]string{
+		"nothing":       "true",
+		"base":          "git branch same main; git tag t main",
+		"branch":        "git commit -q --allow-empty -m x; git branch same; git tag t; git commit -q --allow-empty -m y",
+		"fetched":       "git commit -q --allow-empty -m x; git update-ref refs/remotes/o/m HEAD; git tag t; git reset -q --hard HEAD^",
+		"tag of a file": "git tag t HEAD:a.txt",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tree := f.workIn("k", "r1", true, do)
+			if got := f.imported(tree); len(got.Others) > 0 {
+				t.Errorf("imported %+v", got)
+			}
+			f.remove(tree)
+		})
+	}
+}
+
+// Other commits that the host refuses, or that are broken, cost nothing but themselves.
+func TestRefusedOtherCommits(t *testing.T) {
+	t.Parallel()
+	const submodule = `printf '[submodule "s"]\n\tpath = s\n\turl = ./s\n\tupdate = !touch x\n' >.gitmodules; `
+	for name, do := range map[string]string{
+		"old":     "git checkout -qb other; GIT_COMMITTER_DATE='2001-01-01 00:00:00' git commit -q --allow-empty -m u; git checkout -q -",
+		"unsound": "git checkout -qb other; " + submodule + "git add .gitmodules; git commit -qm u; git checkout -q -",
+		"broken":  "git checkout -qb other; echo p >u; git add u; git commit -qm u; o=$(git rev-parse HEAD:u); rm -f $GIT_DIR/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-); git checkout -q -f ralph/k",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tree := f.workIn("k", "r1", true, "echo x >done; git add done; git commit -qm work; "+do+"; echo draft >draft")
+			got, err := tree.Import(t.Context(), boxed(tree))
+			if !importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), "commits outside of the branch") {
+				t.Errorf("the error is %v", err)
+			}
+			if len(got.Others) > 0 || got.WIP == "" || f.show(got.WIP, "draft") != "draft" || f.show(got.Tip, "done") != "x" {
+				t.Errorf("imported %+v", got)
+			}
+			f.git("fsck", "--strict")
+		})
+	}
+}
+
+// An agent can tell git not to look at files of the user's worktree.
+func TestHiddenChanges(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--assume-unchanged", "--skip-worktree"} {
+		f := newFixture(t)
+		tree := f.workIn("k", "r1", false, "git update-index "+flag+" a.txt; echo changed >a.txt")
+		if got := f.imported(tree); got.WIP == "" || f.show(got.WIP, "a.txt") != "changed" {
+			t.Errorf("%s: imported %+v", flag, got)
+		}
+		f.remove(tree)
+	}
+}
+
+// A folder that the sandbox's user cannot read is named.
+func TestClosedFolder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, "mkdir m; echo p >m/u; echo draft >draft; chmod 0 m")
+	in := boxed(tree)
+	got, err := tree.Import(t.Context(), func(ctx context.Context, c Command) (int, error) {
+		if os.Geteuid() == 0 { // root reads everything
+			c.Argv = append([]string{"setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"}, c.Argv...)
+		}
+		return in(ctx, c)
+	})
+	if !importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), "m/") {
+		t.Errorf("the error is %v", err)
+	}
+	if got.WIP == "" || f.show(got.WIP, "draft") != "draft" {
+		t.Errorf("imported %+v", got)
+	}
+}
+
+// A person who puts such a commit on the branch has chosen it: it is not a tip that a later one has replaced.
+func TestOtherCommitIsPushed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.withRemote()
+	tree := f.workIn("k", "r1", true, "echo x >done; git add done; git commit -qm work; git checkout -qb other; git commit -q --allow-empty -m u; git checkout -q -")
+	got := f.imported(tree)
+	if err := tree.Push(t.Context(), got.Tip); err != nil || len(got.Others) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	f.remove(tree)
+	f.git("push", "-q", "origin", got.Others[0]+":refs/heads/ralph/k")
+	if next := f.add("k", "r2"); next.Start() != got.Others[0] {
+		t.Errorf("the next run begins at %s, but on the branch is %s", next.Start(), got.Others[0])
+	}
+}
+
+// However many branches there are, the newest are saved, and it is said that others are not.
+func TestTooManyOtherCommits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, "for i in $(seq 25); do git branch b$i $(git commit-tree -p HEAD -m $i HEAD^{tree}); done")
+	got, err := tree.Import(t.Context(), boxed(tree))
+	if len(got.Others) != 20 || !importer.OnlyUnsaved(err) || !strings.Contains(err.Error(), "5 of 25 branches, tags and stashes") {
+		t.Errorf("%d are saved: %v", len(got.Others), err)
+	}
+}

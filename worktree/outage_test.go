@@ -1,0 +1,106 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// gitServer is a remote that is reached by HTTP and has faults.
+type gitServer struct {
+	*httptest.Server
+	faults atomic.Int32 // the answers that are 503 instead; negative: all
+	asked  atomic.Int32
+}
+
+func (f *fixture) gitServer() *gitServer {
+	f.Helper()
+	root := realDir(f.T)
+	f.sh("", "git", "init", "-q", "--bare", "-b", "main", filepath.Join(root, "origin.git"))
+	f.sh(filepath.Join(root, "origin.git"), "git", "config", "http.receivepack", "true")
+	backend := &cgi.Handler{
+		Path: filepath.Join(f.sh("", "git", "--exec-path"), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=" + os.DevNull},
+	}
+	s := &gitServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		if n := s.faults.Load(); n < 0 || n > 0 && s.faults.Add(-1) >= 0 {
+			http.Error(w, "Service Unavailable", http.StatusServiceUnavailable)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	f.Cleanup(s.Close)
+	f.git("remote", "add", "origin", s.URL+"/origin.git")
+	f.git("push", "-q", "origin", "main")
+	return s
+}
+
+// TestRemoteFaultsPass: one fault of the remote, at any of the requests of a claim, a read and a push, is not seen. The
+// pauses are the clock's that was given.
+func TestRemoteFaultsPass(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.gitServer()
+	slept := 0
+	repo := f.open(Options{Remote: "origin", Sleep: func(context.Context, time.Duration) error { slept++; return nil }})
+	ctx := t.Context()
+	fault := func() { s.faults.Store(2) }
+	fault()
+	claim, err := repo.Claim(ctx, "a", Holder{Owner: "me", Run: "1"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault()
+	if err := claim.Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	fault()
+	if claims, err := repo.Claims(ctx); err != nil || len(claims) != 1 {
+		t.Errorf("Claims: %v, %v", claims, err)
+	}
+	fault()
+	if tip, err := repo.RemoteBranch(ctx, "main"); err != nil || tip != f.base().Commit {
+		t.Errorf("RemoteBranch: %s, %v", tip, err)
+	}
+	tip := f.commit(f.dir, "b.txt", "two\n", "second")
+	fault()
+	if err := repo.push(ctx, "ralph/a", "", tip); err != nil {
+		t.Error(err)
+	}
+	if slept != 10 {
+		t.Errorf("%d pauses, want 10", slept)
+	}
+}
+
+// TestRemoteOutage: an outage is told from a refusal, and is not waited for by every command.
+func TestRemoteOutage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.gitServer()
+	repo := f.open(Options{Remote: "origin", Sleep: func(context.Context, time.Duration) error { return nil }})
+	s.faults.Store(-1)
+	s.asked.Store(0)
+	for _, requests := range []int32{4, 5, 6} {
+		_, err := repo.RemoteBranch(t.Context(), "main")
+		if !errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "503") {
+			t.Errorf("RemoteBranch: %v", err)
+		}
+		if n := s.asked.Load(); n != requests {
+			t.Errorf("%d requests, want %d", n, requests)
+		}
+	}
+	f.git("remote", "set-url", "origin", filepath.Join(f.dir, "nowhere"))
+	if _, err := repo.RemoteBranch(t.Context(), "main"); errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) {
+		t.Errorf("a wrong address: %v", err)
+	}
+}

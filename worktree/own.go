@@ -1,0 +1,186 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Which commits are the run's own? An agent in the user's repository can fetch or merge what people have committed, and it
+// can make any ref say that its own commits are a person's. So what counts is where the refs were before the agent
+// began, which is stored beside the worktree's record, and where the base is now: on the remote, as the remote says.
+
+const refsSuffix = ".refs"
+
+func (r *Repo) refsPath(name string) string { return r.path("worktrees", name+refsSuffix) }
+
+// noteRefs stores where all refs are. It leaves out ralph's own refs and the branches of other runs, whose commits have
+// not been finished yet.
+func (t *Tree) noteRefs(ctx context.Context) error {
+	if t.rec.Spec.Private || t.rec.Spec.Detached { // such an agent sees no refs
+		return nil
+	}
+	refs, err := t.repo.git.Refs(ctx)
+	if err != nil {
+		return fmt.Errorf("note refs: %w", err)
+	}
+	skip := map[string]bool{branchRef(t.rec.Spec.Branch): true}
+	trees, _ := t.repo.Trees(ctx) // a broken record is reported by whoever needs it
+	for _, other := range trees {
+		skip[branchRef(other.Spec().Branch)] = true
+	}
+	var commits []string
+	for ref, commit := range refs {
+		if !skip[ref] && !strings.HasPrefix(ref, ownPrefix) {
+			commits = append(commits, commit)
+		}
+	}
+	slices.Sort(commits)
+	content := strings.Join(slices.Compact(commits), "\n") + "\n"
+	if err := git.WriteNew(t.repo.refsPath(t.name), []byte(content), 0o600, false); err != nil {
+		return fmt.Errorf("note refs: %w", err)
+	}
+	return nil
+}
+
+// notedRefs are the commits that refs were at before an agent worked in the tree.
+func (t *Tree) notedRefs() ([]string, error) {
+	content, err := os.ReadFile(t.repo.refsPath(t.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("commits from before run %s: %w", t.Spec().Run, err)
+	}
+	return slices.DeleteFunc(strings.Split(string(content), "\n"), func(s string) bool { return !git.IsObject(s) }), nil
+}
+
+// own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Unless all
+// are wanted, it is empty when none of them acts.
+func (t *Tree) own(ctx context.Context, s span, all bool) ([]string, error) {
+	rec := t.record()
+	person := s.reach(rec.Start)
+	for commit := range s.reach(rec.Earlier) {
+		delete(person, commit)
+	}
+	var mine []string
+	acts := all
+	for _, c := range s.commits {
+		if !person[c.SHA] {
+			mine = append(mine, c.SHA)
+			acts = acts || s.acting[c.SHA]
+		}
+	}
+	if !acts {
+		return nil, nil
+	}
+	others, err := t.notedRefs()
+	if err != nil {
+		return nil, err
+	}
+	if rec.Spec.Private || rec.Spec.Base.Remote == "" {
+		here, err := t.baseHere(ctx)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, here)
+	}
+	there, err := t.remoteBase(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil { // the run goes on without the remote
+		t.repo.log.Warn("commits that people made meanwhile are not known", "run", rec.Spec.Run, "error", err)
+	}
+	others = slices.DeleteFunc(append(others, there, rec.Lease), func(commit string) bool { return commit == "" })
+	if len(others) == 0 {
+		return mine, nil
+	}
+	// What is not here any more hides nothing.
+	out, err := t.repo.git.Run(ctx, s.tip+"\n^"+s.base+"\n^"+strings.Join(others, "\n^")+"\n",
+		"rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin", "--")
+	if err != nil {
+		return nil, fmt.Errorf("list the run's own commits: %w", err)
+	}
+	return slices.DeleteFunc(strings.Fields(out), func(commit string) bool { return person[commit] }), nil
+}
+
+// BaseNow is where the run's base is now, its commits brought here, if no agent can have moved it: on the remote when
+// Base.Remote is set, else here when the agent works in a private repository. Empty: not known.
+func (t *Tree) BaseNow(ctx context.Context) (string, error) {
+	switch s := t.Spec(); {
+	case s.Base.Remote != "":
+		return t.remoteBase(ctx)
+	case s.Private:
+		return t.baseHere(ctx)
+	}
+	return "", nil
+}
+
+// baseHere is where the base's branch is in this repository.
+func (t *Tree) baseHere(ctx context.Context) (string, error) {
+	s := t.Spec()
+	ref := s.Base.Ref
+	if !strings.HasPrefix(ref, git.Heads) || ref == branchRef(s.Branch) {
+		return "", nil
+	}
+	refs, err := t.repo.git.Refs(ctx, ref)
+	return refs[ref], err
+}
+
+// remoteBase asks the remote where its branch of the base is. When the configuration has changed since the worktree was
+// made, anybody may answer; then the base is not known.
+func (t *Tree) remoteBase(ctx context.Context) (string, error) {
+	rec := t.record()
+	branch := rec.remoteBranch(t.repo.opts.Remote)
+	if branch == "" {
+		return "", nil
+	}
+	now, err := t.repo.remoteConfig(ctx)
+	if err != nil || now != rec.RemoteConfig {
+		return "", err
+	}
+	return t.repo.RemoteBranch(ctx, branch)
+}
+
+// remoteBranch is the remote's branch that the base is or follows; empty when there is none.
+func (rec record) remoteBranch(remote string) string {
+	base := rec.Spec.Base
+	if remote == "" || base.Remote != "" {
+		return base.Remote
+	}
+	if branch, ok := strings.CutPrefix(base.Ref, "refs/remotes/"+remote+"/"); ok {
+		return branch
+	}
+	branch, _ := strings.CutPrefix(base.Ref, git.Heads)
+	return branch
+}
+
+// remoteConfig is a digest of the configuration that decides who answers for the remote.
+func (r *Repo) remoteConfig(ctx context.Context) (string, error) {
+	if r.opts.Remote == "" {
+		return "", nil
+	}
+	config, err := r.git.Config(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, s := range config {
+		section, name, key := s.Split()
+		switch {
+		case section == "remote" && name == r.opts.Remote, section == "core" && (key == "sshcommand" || key == "gitproxy"),
+			section == "url", section == "http":
+			_, _ = fmt.Fprintf(sum, "%s\x00%s\x00", s.Name, s.Value)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

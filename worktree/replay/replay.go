@@ -1,0 +1,137 @@
+// Package replay makes commits anew on another parent, as a rebase does, on objects only. Its caller is package worktree.
+// Calls with different scratch folders are independent.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/message"
+)
+
+// Options say with what, and in whose name, commits are made anew.
+type Options struct {
+	Git         git.Runner
+	Objects     git.Store
+	Scratch     string // a folder that does not exist yet; the caller deletes it
+	Name, Email string // of the committer
+	Now         time.Time
+}
+
+// ConflictError is a commit that conflicts with what is before it now.
+type ConflictError struct{ Paths string }
+
+func (e *ConflictError) Error() string { return "conflict in " + e.Paths }
+
+// Replay makes the commits, oldest first and without merges among them, anew on the base. It returns the last one, and what
+// each of them has become. A commit that already has the right parent stays; one whose changes the base has is left out.
+func (o Options) Replay(ctx context.Context, base string, commits []string, parents map[string][]string) (tip string, renamed map[string]string, err error) {
+	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
+		return "", nil, err
+	}
+	path := o.Scratch
+	if strings.ContainsAny(path, `:"`) {
+		path = strconv.Quote(path)
+	}
+	r := &replay{
+		Options: o, git: o.Git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + path),
+		scratch:   git.Store{Dir: o.Scratch, SHA256: o.Objects.SHA256},
+		committer: fmt.Sprintf("%s <%s> %d %s", clean(o.Name), clean(o.Email), o.Now.Unix(), o.Now.Format("-0700")),
+	}
+	names := []string{base}
+	for _, c := range commits {
+		names = append(append(names, c), parents[c]...)
+	}
+	if r.objects, err = r.git.Objects(ctx, "commit", names); err != nil {
+		return "", nil, fmt.Errorf("read commits: %w", err)
+	}
+	renamed, tip = map[string]string{}, base
+	for _, c := range commits {
+		if p := parents[c]; len(p) == 1 && p[0] == tip {
+			tip = c
+		} else if tip, err = r.one(ctx, c, p, tip); err != nil {
+			return "", nil, err
+		}
+		renamed[c] = tip
+	}
+	return tip, renamed, nil
+}
+
+type replay struct {
+	Options
+	git       git.Runner
+	scratch   git.Store // for commits that only tell git which merge base to use
+	committer string
+	objects   map[string]string
+}
+
+// clean leaves out of a name what would end it in a commit.
+func clean(name string) string { return strings.NewReplacer("<", "", ">", "", "\n", " ").Replace(name) }
+
+// one replays a commit onto at. It is at itself if the commit has nothing left to change.
+func (r *replay) one(ctx context.Context, commit string, parents []string, at string) (string, error) {
+	before, err := r.scratch.Write("tree", nil)
+	if err != nil {
+		return "", err
+	}
+	if len(parents) > 0 {
+		before = treeOf(r.objects[parents[0]])
+	}
+	ours, after := treeOf(r.objects[at]), treeOf(r.objects[commit])
+	if ours == "" || after == "" || before == "" {
+		return "", fmt.Errorf("commit %s or one of its parents is missing", git.Short(commit))
+	}
+	parent, err := r.scratch.Commit(before, nil, "before", r.Now)
+	if err != nil {
+		return "", err
+	}
+	left, err := r.scratch.Commit(ours, []string{parent}, "ours", r.Now)
+	if err != nil {
+		return "", err
+	}
+	right, err := r.scratch.Commit(after, []string{parent}, "replayed", r.Now)
+	if err != nil {
+		return "", err
+	}
+	tree, names, err := r.git.MergeTree(ctx, left, right)
+	switch {
+	case err != nil:
+		return "", err
+	case names != "":
+		return "", &ConflictError{names}
+	case tree == ours && before != after:
+		return at, nil
+	}
+	object := replayed(r.objects[commit], tree, at, r.committer)
+	name, err := r.Objects.Write("commit", []byte(object))
+	r.objects[name] = object
+	return name, err
+}
+
+// treeOf is the tree that a commit object names.
+func treeOf(object string) string {
+	line, _, _ := strings.Cut(object, "\n")
+	return strings.TrimPrefix(line, "tree ")
+}
+
+// replayed is a commit object with another tree, parent and committer, and without its signature.
+func replayed(object, tree, parent, committer string) string {
+	header, text, _ := strings.Cut(object, "\n\n")
+	lines := []string{"tree " + tree, "parent " + parent}
+	for _, line := range message.Unsigned(strings.Split(header, "\n")) {
+		name, _, _ := strings.Cut(line, " ")
+		switch name {
+		case "tree", "parent":
+		case "committer":
+			lines = append(lines, "committer "+committer)
+		default:
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n\n" + text
+}

@@ -1,0 +1,114 @@
+package statedir
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// fixture is a folder for repositories and one for their state.
+type fixture struct {
+	*testing.T
+	dir, root string
+}
+
+func newFixture(t *testing.T) fixture {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fixture{t, dir, filepath.Join(dir, "state")}
+	f.sh("git init -q project")
+	return f
+}
+
+func (f fixture) sh(script string) {
+	f.Helper()
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = f.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// find is the state folder of a repository, by its name.
+func (f fixture) find(name string) string {
+	f.Helper()
+	p, err := git.Locate(f.Context(), filepath.Join(f.dir, name))
+	if err != nil {
+		f.Fatal(err)
+	}
+	dir, err := Find(f.Context(), f.root, p)
+	if info, errDir := os.Stat(dir); err != nil || errDir != nil || info.Mode().Perm() != 0o700 || filepath.Dir(dir) != f.root {
+		f.Errorf("%s: %s, %v", name, dir, err)
+	}
+	return filepath.Base(dir)
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	const used = "git -C project -c user.name=A -c user.email=a@b commit -q --allow-empty -m x; git -C project update-ref refs/ralph/work/k HEAD; "
+	for name, c := range map[string]struct {
+		script, then string // then: the name of the repository
+		same         bool
+	}{
+		"again":                {"true", "project", true},
+		"moved":                {"mv project moved", "moved", true},
+		"moved, another comes": {"mv project moved; git init -q project; printf 'AAAAAAAAAAAAAAAAAAAAAAAAAA\n' >project/.git/ralph-id", "moved", true},
+		"copied":               {"cp -R project copy", "copy", false},
+		"made again":           {"rm -rf project; git init -q project", "project", false},
+		"mark is lost":         {used + "rm project/.git/ralph-id", "project", true},
+		"mark is damaged":      {used + "printf ABC >project/.git/ralph-id", "project", true},
+		"never used":           {"printf ABC >project/.git/ralph-id", "project", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			first := f.find("project")
+			f.sh(c.script)
+			if got := f.find(c.then); (got == first) != c.same {
+				t.Errorf("%s, and before %s", got, first)
+			} else if again := f.find(c.then); again != got {
+				t.Errorf("the next time %s, not %s", again, got)
+			}
+		})
+	}
+}
+
+// The repository on a disk that was away for a while does not share the folder that its copy has got.
+func TestBackAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.find("project")
+	f.sh("cp -R project copy; mv project away")
+	if got := f.find("copy"); got != first {
+		t.Fatalf("the copy has %s", got)
+	}
+	f.sh("mv away project")
+	if got := f.find("project"); got == first || got != f.find("project") {
+		t.Errorf("it has %s", got)
+	}
+	if got := f.find("copy"); got != first {
+		t.Errorf("then the copy has %s", got)
+	}
+}
+
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	found := make([]string, 8)
+	var calls sync.WaitGroup
+	for i := range found {
+		calls.Go(func() { found[i] = f.find("project") })
+	}
+	calls.Wait()
+	if unique := slices.Compact(found); len(unique) != 1 {
+		t.Errorf("calls at once find %q", unique)
+	}
+}
