@@ -7,7 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
@@ -35,27 +35,7 @@ func (r *Runner) Stamp(e journal.Event) journal.Event {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	return redacted(e, r.c.Secrets)
-}
-
-func redacted(e journal.Event, s *redact.Secrets) journal.Event {
-	e.Text, e.Title = s.Clean(e.Text), s.Clean(e.Title)
-	if e.Reason != nil {
-		reason := *e.Reason
-		reason.Detail = s.Clean(reason.Detail)
-		e.Reason = &reason
-	}
-	if e.Skip != nil {
-		skip := *e.Skip
-		skip.Detail = s.Clean(skip.Detail)
-		e.Skip = &skip
-	}
-	if e.Check != nil {
-		check := *e.Check
-		check.Tail, check.Command = s.Clean(check.Tail), s.Clean(check.Command)
-		e.Check = &check
-	}
-	return e
+	return report.RedactedEvent(e, r.c.Secrets)
 }
 
 // stream opens a file of the run's folder for the raw output of one command.
@@ -84,60 +64,8 @@ func (x *execution) observe(e loop.Event, at journal.Place) {
 	if x.task.Observe != nil {
 		x.task.Observe(e)
 	}
-	out := journal.Event{Iteration: e.Iteration, Text: e.Text, Check: e.Check, Place: at}
-	switch e.Kind {
-	case loop.EventIteration:
-		out.Kind = journal.EventIteration
-	case loop.EventSignal:
-		out.Kind = journal.EventSignal
-	case loop.EventWarning:
-		out.Kind = journal.EventWarning
-	case loop.EventCommits:
-		out.Kind, out.Commits = journal.EventCommits, e.New
-	case loop.EventEnded:
-		if e.Result == nil {
-			return
-		}
-		usage := e.Result.Usage
-		out.Kind, out.Usage, out.Elapsed = journal.EventUsage, &usage, e.Result.Duration.Seconds()
-	case loop.EventSetup, loop.EventGate:
-		out.Kind = journal.EventGate
-		if e.Kind == loop.EventSetup {
-			out.Kind = journal.EventSetup
-		}
-	case loop.EventAgent:
-		if e.Agent == nil || !x.chatter.show(&out, e) {
-			return
-		}
-	default:
-		return
+	if out, ok := x.shows.Event(e); ok {
+		out.Place = at
+		x.emit(out)
 	}
-	x.emit(out)
-}
-
-// chatterLimit is how many things that the agent says or does in one iteration become events.
-const chatterLimit = 2000
-
-// chatter counts them. It belongs to the loop's observer.
-type chatter struct {
-	iteration, said int
-}
-
-// show fills in the event of something the agent says or does; false leaves it out.
-func (c *chatter) show(out *journal.Event, e loop.Event) bool {
-	out.Kind, out.Source, out.Text = journal.EventAgent, string(e.Agent.Kind), e.Agent.Text
-	if e.Agent.Name != "" {
-		out.Text = fmt.Sprintf("%s %s", e.Agent.Name, e.Agent.Detail)
-	}
-	if out.Text == "" {
-		return false
-	}
-	if e.Iteration != c.iteration {
-		*c = chatter{iteration: e.Iteration}
-	}
-	c.said++
-	if c.said == chatterLimit+1 {
-		out.Source, out.Text = "notice", "the agent says more than is shown here; the raw stream has it"
-	}
-	return c.said <= chatterLimit+1
 }

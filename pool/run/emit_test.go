@@ -11,32 +11,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 )
 
-// An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
-func TestTalkIsBounded(t *testing.T) {
-	t.Parallel()
-	var c chatter
-	shown, notices := 0, 0
-	for range 3 * chatterLimit {
-		out := journal.Event{}
-		if c.show(&out, loop.Event{Iteration: 1, Agent: &agents.Event{Text: "x"}}) {
-			shown++
-			if out.Source == "notice" {
-				notices++
-			}
-		}
-	}
-	if shown != chatterLimit+1 || notices != 1 {
-		t.Errorf("%d shown, %d notices", shown, notices)
-	}
-	out := journal.Event{}
-	if !c.show(&out, loop.Event{Iteration: 2, Agent: &agents.Event{Text: "x"}}) || out.Text != "x" {
-		t.Error("the next iteration does not start anew")
-	}
-	if c.show(&out, loop.Event{Iteration: 3, Agent: &agents.Event{}}) {
-		t.Error("an event without text is shown")
-	}
-}
-
 // What the agent uses to log in is redacted.
 func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()

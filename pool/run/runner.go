@@ -250,7 +250,7 @@ type execution struct {
 	made      *workspace.Made // by the user's host commands
 	unmerge   func()          // frees the lock on merges; nil: it is not held
 	invisible int             // characters removed from the text
-	chatter   chatter
+	shows     report.Loops
 	result    Result
 }
 

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
+)
+
+// RedactedEvent returns a copy of the event in which no text carries a secret.
+func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
+	e.Text, e.Title = s.Clean(e.Text), s.Clean(e.Title)
+	if e.Reason != nil {
+		reason := *e.Reason
+		reason.Detail = s.Clean(reason.Detail)
+		e.Reason = &reason
+	}
+	if e.Skip != nil {
+		skip := *e.Skip
+		skip.Detail = s.Clean(skip.Detail)
+		e.Skip = &skip
+	}
+	if e.Check != nil {
+		check := *e.Check
+		check.Tail, check.Command = s.Clean(check.Tail), s.Clean(check.Command)
+		e.Check = &check
+	}
+	return e
+}
+
+// chatterLimit is how many things that the agent says or does in one iteration become events.
+const chatterLimit = 2000
+
+// Loops turns the events of one run's loops into those of the run. It belongs to one goroutine.
+type Loops struct {
+	iteration, said int
+}
+
+// Event is what people see of the loop's event; false: nothing.
+func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
+	out := journal.Event{Iteration: e.Iteration, Text: e.Text, Check: e.Check}
+	switch e.Kind {
+	case loop.EventIteration:
+		out.Kind = journal.EventIteration
+	case loop.EventSignal:
+		out.Kind = journal.EventSignal
+	case loop.EventWarning:
+		out.Kind = journal.EventWarning
+	case loop.EventCommits:
+		out.Kind, out.Commits = journal.EventCommits, e.New
+	case loop.EventEnded:
+		if e.Result == nil {
+			return out, false
+		}
+		usage := e.Result.Usage
+		out.Kind, out.Usage, out.Elapsed = journal.EventUsage, &usage, e.Result.Duration.Seconds()
+	case loop.EventSetup:
+		out.Kind = journal.EventSetup
+	case loop.EventGate:
+		out.Kind = journal.EventGate
+	case loop.EventAgent:
+		return out, e.Agent != nil && l.agent(&out, e)
+	default:
+		return out, false
+	}
+	return out, true
+}
+
+// agent fills in the event of something the agent says or does; false leaves it out.
+func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
+	out.Kind, out.Source, out.Text = journal.EventAgent, string(e.Agent.Kind), e.Agent.Text
+	if e.Agent.Name != "" {
+		out.Text = fmt.Sprintf("%s %s", e.Agent.Name, e.Agent.Detail)
+	}
+	if out.Text == "" {
+		return false
+	}
+	if e.Iteration != l.iteration {
+		*l = Loops{iteration: e.Iteration}
+	}
+	l.said++
+	if l.said == chatterLimit+1 {
+		out.Source, out.Text = "notice", "the agent says more than is shown here; the raw stream has it"
+	}
+	return l.said <= chatterLimit+1
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
+func TestTalkIsBounded(t *testing.T) {
+	t.Parallel()
+	var l Loops
+	say := func(iteration int, text string) loop.Event {
+		return loop.Event{Kind: loop.EventAgent, Iteration: iteration, Agent: &agents.Event{Text: text}}
+	}
+	shown, notices := 0, 0
+	for range 3 * chatterLimit {
+		if e, ok := l.Event(say(1, "x")); ok {
+			shown++
+			if e.Source == "notice" {
+				notices++
+			}
+		}
+	}
+	if shown != chatterLimit+1 || notices != 1 {
+		t.Errorf("%d shown, %d notices", shown, notices)
+	}
+	if e, ok := l.Event(say(2, "x")); !ok || e.Text != "x" {
+		t.Error("the next iteration does not start anew")
+	}
+	if _, ok := l.Event(say(3, "")); ok {
+		t.Error("an event without text is shown")
+	}
+}
