@@ -47,8 +47,8 @@ func StateDir(ctx context.Context, root string, p Place) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
-// oldestGit has `merge-tree --write-tree`, the newest of what is used.
-const oldestGit = "2.38"
+// oldestGit has `merge-tree --stdin`, the newest of what is used.
+const oldestGit = "2.39"
 
 // staleLock is the age from which a lock file on one of ralph's refs is left over from a killed git. A lease is over by
 // then, too.

@@ -254,22 +254,61 @@ func (g Runner) Absorbed(ctx context.Context, ours string, theirs []string) (map
 		return nil, err
 	}
 	lines := strings.Split(out, "\n") // of a missing one: its name, and that it is missing
-	here := slices.DeleteFunc(slices.Clone(theirs), func(id string) bool { return !slices.Contains(lines, id) })
+	known := make(map[string]bool, len(lines))
+	for _, line := range lines[1:] {
+		known[line] = true
+	}
+	here := slices.DeleteFunc(slices.Clone(theirs), func(id string) bool { return !known[id] })
 	if out, err = g.Run(ctx, strings.Join(append(here, "^"+ours), "\n")+"\n", "rev-list", "--stdin"); err != nil {
 		return nil, err
 	}
-	absorbed, beyond := map[string]bool{}, strings.Split(out, "\n")
+	absorbed := map[string]bool{}
 	for _, id := range here {
-		if absorbed[id] = !slices.Contains(beyond, id); absorbed[id] {
-			continue
+		absorbed[id] = true
+	}
+	var open []string
+	for id := range strings.SplitSeq(out, "\n") {
+		if absorbed[id] {
+			absorbed[id], open = false, append(open, id)
 		}
-		merged, conflicts, err := g.MergeTree(ctx, ours, id)
-		if err != nil && !Failed(err) {
+	}
+	for len(open) > 0 {
+		trees, err := g.mergedTrees(ctx, ours, open)
+		if err != nil {
 			return nil, err
 		}
-		absorbed[id] = err == nil && conflicts == "" && merged == lines[0] // a diff may leave out submodules
+		for i, tree := range trees {
+			absorbed[open[i]] = tree == lines[0] // a diff may leave out submodules
+		}
+		open = open[min(len(trees)+1, len(open)):] // git ends at one that cannot be merged
 	}
 	return absorbed, nil
+}
+
+// mergedTrees merges each commit with ours in one process, until one cannot be merged. The tree is empty where files conflict.
+func (g Runner) mergedTrees(ctx context.Context, ours string, theirs []string) ([]string, error) {
+	var pairs strings.Builder
+	for _, id := range theirs {
+		fmt.Fprintf(&pairs, "%s %s\n", ours, id)
+	}
+	out, err := g.Run(ctx, pairs.String(), "merge-tree", "--stdin", "--name-only", "--no-messages")
+	if err != nil && !Failed(err) {
+		return nil, err
+	}
+	// Of each: whether it is clean, its tree, the names of files that conflict, and nothing.
+	var trees []string
+	for fields := strings.Split(out, "\x00"); len(fields) > 2; {
+		end := 2 + slices.Index(fields[2:], "")
+		if end < 2 {
+			break
+		}
+		tree := ""
+		if fields[0] == "1" {
+			tree = fields[1]
+		}
+		trees, fields = append(trees, tree), fields[end+1:]
+	}
+	return trees, nil
 }
 
 // CommitTree makes a commit of a tree.
