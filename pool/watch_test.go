@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,6 +230,14 @@ func (f *fixture) judge(c trick) {
 	}
 	if r.Verdict.Outcome != outcome || r.Verdict.Reason.Code != c.want && !c.fails {
 		f.t.Errorf("%+v, watch %+v, gate %+v", r.Verdict, r.Facts.Watch, r.Facts.Gate)
+	}
+	said := func(what string) bool {
+		return slices.ContainsFunc(f.events, func(e journal.Event) bool {
+			return e.Kind == journal.EventNote && strings.Contains(e.Text, what)
+		})
+	}
+	if w := r.Facts.Watch; w != nil && (said("the checks as they were") != (w.Base != nil) || len(w.Canaries) > 0 && !said("a test that must fail")) {
+		f.t.Errorf("what runs once more is not said: %+v", w)
 	}
 	merged := f.git(f.repo, "rev-parse", "main") != before
 	if merged != (c.want == "" && !c.fails) {

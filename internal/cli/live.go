@@ -103,7 +103,7 @@ func (l *live) event(e journal.Event) {
 		} else {
 			r.last = ""
 		}
-	case journal.EventAgent:
+	case journal.EventAgent, journal.EventNote:
 		r.last = e.Text
 	case journal.EventUsage:
 		if e.Usage != nil {

@@ -91,6 +91,8 @@ func (v *workView) event(e journal.Event) {
 	switch e.Kind {
 	case journal.EventSweep:
 		v.ui.note("%s", v.ui.paint(dim, cleanLine(e.Text)))
+	case journal.EventNote:
+		v.line(e, v.ui.paint(dim, "note"), e.Text)
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:

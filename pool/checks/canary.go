@@ -26,6 +26,7 @@ type planting struct {
 	green    bool   // fork is known to pass
 	checkout workspace.Checkout
 	own      []ecosystem.Canary
+	say      func(string)
 	near     []string        // paths that the commits changed
 	again    workspace.Again // where the commits have passed; nil: a sandbox is opened for each test
 }
@@ -68,6 +69,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 
 // hears reports that the commits fail with the test.
 func (p planting) hears(ctx context.Context, c ecosystem.Canary) (bool, error) {
+	p.say("the gate runs once more, with a test that must fail: " + c.Path)
 	if p.again == nil {
 		v, err := p.with(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
 		return err == nil && !v.Passed(), err
@@ -79,6 +81,7 @@ func (p planting) hears(ctx context.Context, c ecosystem.Canary) (bool, error) {
 // heardBefore reports that the fork fails because of the test: any failure is, where the fork is known to pass. Else the
 // output has to name the test, and the lines of the gate after one that does not are tried as well.
 func (p planting) heardBefore(ctx context.Context, c ecosystem.Canary) (bool, error) {
+	p.say("the gate passes over it; it runs on the base with that test")
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
 		v, err := p.with(ctx, p.fork, c, gate, named)

@@ -45,6 +45,13 @@ type Look struct {
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
 	Own      []ecosystem.Canary // such tests of the user's
+	Says     func(string)       // told when the gate runs once more, and with what; nil: nobody is
+}
+
+func (l Look) say(text string) {
+	if l.Says != nil {
+		l.Says(text)
+	}
 }
 
 // Read says what commits did to the checks since the base, as far as their text tells. Nothing runs.
@@ -113,7 +120,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, checkout: l.Checkout, own: l.Own}
+	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, checkout: l.Checkout, own: l.Own, say: l.say}
 	for _, f := range files {
 		p.near = append(p.near, f.Path)
 	}
@@ -136,6 +143,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 		if err != nil {
 			return got, nil, err
 		}
+		l.say("the gate runs once more, with the checks as they were")
 		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
 			return got, nil, err
 		}

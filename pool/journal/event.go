@@ -16,6 +16,7 @@ const (
 	EventSkipped   EventKind = "skipped"   // an issue that was selected, and turned out not to qualify
 	EventStarted   EventKind = "started"   // setup and gate have run on the base, and the rest of the run starts
 	EventStage     EventKind = "stage"     // the run's next stage is stored and about to begin
+	EventNote      EventKind = "note"      // ralph says what a stage is about to do besides the usual
 	EventIteration EventKind = "iteration" // an iteration starts
 	EventAgent     EventKind = "agent"     // the agent says or does something; Text is hostile
 	EventSignal    EventKind = "signal"    // the completion signal was seen

@@ -387,7 +387,7 @@ func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Chec
 	must, base := x.run.Settings.Checks, x.base
 	base.Commit = s.Tip
 	look := checks.Look{
-		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries,
+		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries, Says: func(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) },
 		Checkout: workspace.Checkout{
 			Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: must, Made: x.made, Facts: x.environment(),
 			Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
