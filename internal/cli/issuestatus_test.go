@@ -52,3 +52,15 @@ func TestNextSteps(t *testing.T) {
 		}
 	}
 }
+
+// A merge by hand that did not come to its end is finished by the same command.
+func TestNextStepOfLeftMerge(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{"died": "ralph merge a", "unfinished": "ralph merge a", "running": "ralph logs -f a"} {
+		s := runState{journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}}, state}
+		s.Settings.Attended = true
+		if got := nextSteps(s, worktree.Branch{}); len(got) == 0 || got[0] != want {
+			t.Errorf("%s: got %q, want %q first", state, got, want)
+		}
+	}
+}

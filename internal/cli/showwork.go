@@ -131,6 +131,8 @@ func nextSteps(s runState, b worktree.Branch) []string {
 	switch {
 	case s.State == "running":
 		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
+	case s.leftMerge():
+		return append(next, "ralph merge "+s.Key)
 	case s.State == "unfinished":
 		return append(next, "ralph work") // goes on from there
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:

@@ -133,10 +133,23 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 
 // sayLeft says what becomes of runs that have not come to their end.
 func (a *app) sayLeft(states []runState) {
-	if slices.ContainsFunc(states, func(s runState) bool { return s.State == "died" || s.State == "unfinished" }) {
+	some := false
+	for _, s := range states {
+		switch {
+		case s.leftMerge():
+			a.ui.printf("`ralph merge %s` finishes its merge.\n", s.Key)
+		case s.left():
+			some = true
+		}
+	}
+	if some {
 		a.ui.printf("The next `ralph work` brings what died or is not finished to its end.\n")
 	}
 }
+
+// left reports that the run has not come to its end, and nobody works on it. leftMerge says that it is a merge by hand.
+func (s runState) left() bool      { return s.State == "died" || s.State == "unfinished" }
+func (s runState) leftMerge() bool { return s.left() && s.Settings.Attended }
 
 func (s runState) row() []string {
 	took := age(time.Since(s.Started))
