@@ -2,7 +2,6 @@ package container_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -48,12 +47,12 @@ func asUser(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(scratch, "tests-"+strings.ReplaceAll(t.Name(), "/", "-"))
-	copyProgram(t, binary)
+	sandboxtest.CopyProgram(t, binary)
 	var out bytes.Buffer
 	exit, err := proc.Run(t.Context(), proc.Spec{
 		Argv: []string{
 			"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--init-groups",
-			binary, "-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v", "-test.timeout=400s",
+			binary, "-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$", "-test.v", "-test.timeout=900s",
 		},
 		Dir: "/",
 		Env: []string{
@@ -64,29 +63,5 @@ func asUser(t *testing.T, name string) {
 	})
 	if err != nil || exit.Code != 0 || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
 		t.Fatalf("as %s: %+v, %v\n%s", name, exit, err, &out)
-	}
-}
-
-// copyProgram copies this test binary to where other users may run it.
-func copyProgram(t *testing.T, to string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := os.Open(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = from.Close() }()
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(file, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	attacks "github.com/ralph-pool/ralph/internal/attack"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/escape"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // TestNothingEscapes makes every attack of the suite on each engine. Where files are copied it leaves out those that do not meet
@@ -77,7 +78,7 @@ func TestTracedCommand(t *testing.T) {
 	c := r.config(t)
 	c.Args = []string{"--security-opt", "seccomp=unconfined"}
 	program := filepath.Join(scratch, "traced")
-	copyProgram(t, program)
+	sandboxtest.CopyProgram(t, program)
 	box := enter(t, r.provider(c), sandboxes.Spec{
 		Worktree: folder(t), Mounts: []sandboxes.Mount{{Host: program, Inside: "/srv/traced", ReadOnly: true}},
 	})

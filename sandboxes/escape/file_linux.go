@@ -74,15 +74,27 @@ func attackMetadata(a *attempt, args []string) {
 	a.try("chmod", os.Chmod(path, 0o640))
 	a.try("chown", os.Lchown(path, os.Getuid(), os.Getgid()))
 	a.try("set the times", os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
-	notify, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err == nil {
-		_, err = unix.InotifyAddWatch(notify, path, unix.IN_ALL_EVENTS)
-	}
-	a.try("watch", err)
+	a.try("watch", watch(path))
 	a.try("set an attribute", unix.Setxattr(path, "user.planted", []byte("x"), 0))
 	a.try("link", os.Link(path, "stolen"))
 	a.try("rename", os.Rename(path, path+".moved"))
 	a.try("truncate", os.Truncate(path, 0))
+}
+
+// watch asks for the events of a file. Another attack, of the same user, may hold all instances or watches that there are: it
+// waits for one then.
+func watch(path string) error {
+	for limit := time.Now().Add(time.Minute); ; {
+		notify, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err == nil {
+			_, err = unix.InotifyAddWatch(notify, path, unix.IN_ALL_EVENTS)
+			_ = unix.Close(notify)
+		}
+		if err != unix.EMFILE && err != unix.ENOSPC || time.Now().After(limit) {
+			return err
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 // lower is all that can be seen of the shared checkout.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,11 +33,19 @@ func secretAttacks() []Attack {
 		}},
 		{Name: "secrets/processes of the host, their environment and arguments", Brief: true, Make: func(s *Suite) {
 			token := rand.Text()
+			cat, err := exec.LookPath("cat")
+			if err != nil {
+				s.Fatal(err)
+			}
+			named := filepath.Join(s.TempDir(), token[:nameLength]) // anybody may see the name of a process that is seen at all
+			if err := os.Symlink(cat, named); err != nil {
+				s.Fatal(err)
+			}
 			in, alive := io.Pipe()
 			var ended sync.WaitGroup
 			ended.Go(func() {
 				_, _ = proc.Run(s.Bounded(), proc.Spec{
-					Argv: []string{"cat", "/dev/stdin", "/" + token}, Stdin: in,
+					Argv: []string{named, "/dev/stdin", "/" + token}, Stdin: in,
 					Env: []string{"PATH=" + os.Getenv("PATH"), "ESCAPETEST_TOKEN=" + token},
 				})
 			})
@@ -77,6 +86,9 @@ func attackFiles(a *attempt, paths []string) {
 	}
 }
 
+// nameLength is what the kernel keeps of a program's name.
+const nameLength = 15
+
 func attackProcesses(a *attempt, args []string) {
 	token := []byte(strings.Join(args, ""))
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -84,9 +96,9 @@ func attackProcesses(a *attempt, args []string) {
 		a.report("no processes at all:", err)
 	}
 	for _, dir := range dirs {
-		for _, name := range []string{"cmdline", "environ"} {
-			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Contains(text, token) {
-				a.report("see", dir, name)
+		for _, file := range []string{"cmdline", "environ", "comm"} {
+			if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil && bytes.Contains(text, token[:nameLength]) {
+				a.report("see", dir, file)
 			}
 		}
 	}
@@ -94,7 +106,4 @@ func attackProcesses(a *attempt, args []string) {
 		a.readable("/proc/1/" + name)
 	}
 	a.writable("/proc/1/mem")
-	if len(dirs) > 20 {
-		a.report("there are", len(dirs), "processes")
-	}
 }

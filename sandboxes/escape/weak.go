@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,7 +81,7 @@ func rules() map[string][]string {
 		"exhaust/processes": {"count "},
 		// What the kernel counts is the user's, and the sandbox's user is nobody else.
 		"exhaust/watchers of files":                                      {"inotify instances", "inotify watches"},
-		"secrets/processes of the host, their environment and arguments": {" cmdline"},
+		"secrets/processes of the host, their environment and arguments": {" cmdline", " comm"},
 		"privileges/having or gaining any":                               {gitFile},
 		"privileges/settings of the machine":                             {gitFile},
 		// The rules judge neither permissions nor times nor watching, and a port of all addresses.
@@ -101,9 +100,6 @@ func rules() map[string][]string {
 		if readable(file) {
 			also("privileges/settings of the machine", "read "+file)
 		}
-	}
-	if all, err := filepath.Glob("/proc/[0-9]*"); err == nil && len(all) > 20 { // which is many, to the suite
-		also("secrets/processes of the host, their environment and arguments", "processes: there are ")
 	}
 	if interfaces, err := net.Interfaces(); err == nil && slices.ContainsFunc(interfaces, func(i net.Interface) bool {
 		return i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // asUser is set in the environment of the test program that runs as an ordinary user.
@@ -45,8 +46,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "landlock.test")
-	copyProgram(t, program)
-	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=300s", "-test.shuffle=on", "-test.run="+wanted)
+	sandboxtest.CopyProgram(t, program)
+	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=600s", "-test.shuffle=on", "-test.run="+wanted)
 	if testing.Short() {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
@@ -55,21 +56,5 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as user %d: %v\n%s", ordinary, err, out)
-	}
-}
-
-// copyProgram copies this program to where others may read it. Another process writes it: while this one has it open for
-// writing, so has whatever it forks, and then nobody can start it.
-func copyProgram(t *testing.T, to string) {
-	t.Helper()
-	from, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("cp: %v\n%s", err, out)
-	}
-	if err := os.Chmod(to, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // asUser is set in the environment of the test program that runs as an ordinary user.
@@ -31,8 +33,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "native.test")
-	copyProgram(t, program)
-	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=100s", "-test.shuffle=on")
+	sandboxtest.CopyProgram(t, program)
+	cmd := exec.CommandContext(t.Context(), program, "-test.timeout=600s", "-test.shuffle=on")
 	if testing.Short() {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
@@ -41,21 +43,5 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as user %d: %v\n%s", ordinary, err, out)
-	}
-}
-
-// copyProgram copies this program to where others may read it. Another process writes it: while this one has it open for
-// writing, so has whatever it forks, and then nobody can start it.
-func copyProgram(t *testing.T, to string) {
-	t.Helper()
-	from, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("cp: %v\n%s", err, out)
-	}
-	if err := os.Chmod(to, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
