@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/note"
 )
 
 // useRemote sets up talking to the remote. It runs in the checkout, because a remote's relative path starts there.
 func (r *Repo) useRemote(ctx context.Context) error {
 	remote := r.opts.Remote
-	ok, err := r.HasRemote(ctx, remote)
+	ok, err := r.git.HasRemote(ctx, remote)
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (r *Repo) useRemote(ctx context.Context) error {
 	if r.opts.Credentials == nil {
 		return nil
 	}
-	url, err := r.RemoteURL(ctx, remote)
+	url, err := r.git.RemoteURL(ctx, remote)
 	if err != nil {
 		return err
 	}
@@ -38,14 +39,9 @@ func (r *Repo) useRemote(ctx context.Context) error {
 // Remote is the name of the remote that holds claims and gets branches; empty when there is none.
 func (r *Repo) Remote() string { return r.opts.Remote }
 
-// HasRemote reports whether the repository has a remote of that name.
-func (r *Repo) HasRemote(ctx context.Context, name string) (bool, error) {
-	return r.git.HasRemote(ctx, name)
-}
-
-// RemoteURL is the address of a remote as git uses it; empty when there is no remote of that name.
-func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
-	return r.git.RemoteURL(ctx, name)
+// Notes are the notes on commits, which the remote shares.
+func (r *Repo) Notes() note.Store {
+	return note.Store{Git: r.git, Objects: r.objects, Talk: r.remote, Remote: r.opts.Remote}
 }
 
 // RemoteURL is the address of a remote of the checkout at top; empty when there is none. It opens no repository.

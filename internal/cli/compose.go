@@ -113,7 +113,7 @@ func (p *parts) useRemote(ctx context.Context) error {
 		return nil
 	case "auto":
 		options.Remote = "origin"
-		has, err := p.repo.HasRemote(ctx, options.Remote)
+		has, err := p.repo.Git().HasRemote(ctx, options.Remote)
 		if err != nil || !has {
 			return err
 		}

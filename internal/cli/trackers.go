@@ -117,7 +117,7 @@ func (p *parts) project(ctx context.Context) (string, error) {
 	case "auto":
 		name = "origin"
 	}
-	return p.repo.RemoteURL(ctx, name)
+	return p.repo.Git().RemoteURL(ctx, name)
 }
 
 // login is the token's source, or the app, by which ralph logs in to a tracker.
@@ -202,7 +202,7 @@ func (a *app) authorize(ctx context.Context, p *parts) error {
 	if !ok || remote == "" {
 		return nil
 	}
-	url, err := p.repo.RemoteURL(ctx, remote)
+	url, err := p.repo.Git().RemoteURL(ctx, remote)
 	if err != nil || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://127.0.0.1") {
 		return err
 	}

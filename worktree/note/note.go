@@ -1,0 +1,319 @@
+// Package note keeps lines of text about commits as git notes, and shares them with a remote.
+//
+// Concurrent writers lose nothing: the ref moves by compare-and-swap, here and on the remote, and notes that were written
+// apart from each other are joined line by line. What a note says is data, which anybody who may push can have written.
+// Everything here is safe for concurrent use, by several processes too.
+package note
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Ref is where the notes are. git shows them with: git notes --ref=ralph show COMMIT.
+const Ref = "refs/notes/ralph"
+
+// MaxSize is the largest note that is read or written, in bytes.
+const MaxSize = 1 << 20
+
+const (
+	maxTries  = 100  // of a compare-and-swap: each that fails has seen somebody else's succeed
+	maxJoined = 5000 // notes that one join may bring together
+)
+
+// ErrSize means that a note is too large to be read or written.
+var ErrSize = fmt.Errorf("the note is larger than %d KiB", MaxSize>>10)
+
+// Store is the notes of one repository.
+type Store struct {
+	Git     git.Runner // pinned to the repository
+	Objects git.Store  // of the repository
+	Talk    git.Runner // may talk to the remote
+	Remote  string     // its name; empty: there is none
+}
+
+// Here is the state of this repository's notes, for [Store.Read]; empty when there are none.
+func (s Store) Here(ctx context.Context) (string, error) {
+	refs, err := s.Git.Refs(ctx, Ref)
+	return refs[Ref], err
+}
+
+// There is the state of the remote's notes, and where these other refs are there; both may be empty. The notes are fetched,
+// and no ref moves.
+func (s Store) There(ctx context.Context, others ...string) (notes string, at map[string]string, err error) {
+	if s.Remote == "" {
+		return "", nil, nil
+	}
+	for range maxTries {
+		at, err := s.Talk.RemoteRefs(ctx, s.Remote, append([]string{Ref}, others...)...)
+		if err != nil || at[Ref] == "" {
+			return "", at, err
+		}
+		err = s.bring(ctx, at[Ref])
+		if err == nil {
+			return at[Ref], at, nil
+		}
+		again, readErr := s.Talk.RemoteRefs(ctx, s.Remote, Ref)
+		if readErr != nil || again[Ref] == at[Ref] { // else it has moved on, and its old state may be gone
+			return "", nil, errors.Join(err, readErr)
+		}
+	}
+	return "", nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, Ref)
+}
+
+func (s Store) bring(ctx context.Context, commit string) error {
+	here, err := s.Git.Yes(ctx, "cat-file", "-e", commit+"^{commit}")
+	if here || err != nil && !git.Failed(err) {
+		return err
+	}
+	return s.Talk.Fetch(ctx, s.Remote, commit)
+}
+
+// Read returns the lines of a commit's note in one state of the notes: none when there is no note. It fails with ErrSize.
+func (s Store) Read(ctx context.Context, at, commit string) ([]string, error) {
+	if at == "" {
+		return nil, nil
+	}
+	if !git.IsObject(commit) || !git.IsObject(at) {
+		return nil, fmt.Errorf("%q and %q have to be full names of objects", at, commit)
+	}
+	var names []string
+	for fan := 0; fan <= 3; fan++ { // git spreads many notes over folders
+		names = append(names, at+":"+fanned(commit, fan))
+	}
+	var text []string
+	left := int64(MaxSize)
+	err := s.Git.EachObject(ctx, names, func(o git.Object, content io.Reader) error {
+		if o.Kind != "blob" {
+			return nil
+		}
+		if left -= o.Size; left < 0 {
+			return ErrSize
+		}
+		all, err := io.ReadAll(content)
+		text = union(text, lines(string(all)))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("note on %s: %w", git.Short(commit), err)
+	}
+	return text, nil
+}
+
+// Add adds a line to the commit's note, unless it is there.
+func (s Store) Add(ctx context.Context, commit, line string) error {
+	for range maxTries {
+		old, err := s.Here(ctx)
+		if err != nil {
+			return err
+		}
+		tree, err := s.put(ctx, old, commit, []string{line})
+		if err != nil || tree == "" {
+			return err
+		}
+		var parents []string
+		if old != "" {
+			parents = []string{old}
+		}
+		commit, err := s.Objects.Commit(tree, parents, "note on "+commit, time.Now())
+		if err != nil {
+			return err
+		}
+		if err = s.move(ctx, old, commit); !errors.Is(err, git.ErrMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s changes faster than a note can be added", git.ErrMoved, Ref)
+}
+
+func (s Store) move(ctx context.Context, old, new string) error {
+	return s.Git.MoveRefs(ctx, "notes", git.Edit{Ref: Ref, Old: old, New: new})
+}
+
+// Share brings the notes of this repository and of the remote together, and pushes them. It fails with git.ErrDeclined when
+// the remote does not take them, and wraps git.ErrRemote when it cannot be reached. Without a remote it does nothing.
+func (s Store) Share(ctx context.Context) error {
+	for range maxTries {
+		here, err := s.Here(ctx)
+		if err != nil || here == "" || s.Remote == "" {
+			return err
+		}
+		there, _, err := s.There(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := s.join(ctx, here, there)
+		if err == nil && all != here {
+			err = s.move(ctx, here, all)
+		}
+		if errors.Is(err, git.ErrMoved) {
+			continue
+		}
+		if err != nil || all == there {
+			return err
+		}
+		err = s.Talk.Push(ctx, git.TransferTime, s.Remote, Ref, there, all)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		now, readErr := s.Talk.RemoteRefs(ctx, s.Remote, Ref)
+		switch {
+		case readErr != nil:
+			return readErr
+		case now[Ref] == all: // it did arrive
+			return nil
+		case now[Ref] == there && !errors.Is(err, git.ErrStale):
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)
+}
+
+// join is a state that has all notes of both.
+func (s Store) join(ctx context.Context, here, there string) (string, error) {
+	if there == "" || here == there {
+		return here, nil
+	}
+	if newer, err := s.Git.Contains(ctx, here, there); newer || err != nil {
+		return here, err
+	}
+	if older, err := s.Git.Contains(ctx, there, here); older || err != nil {
+		return there, err
+	}
+	out, err := s.Git.Out(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AM", "--end-of-options", there, here)
+	if err != nil {
+		return "", err
+	}
+	paths := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	if len(paths) > maxJoined {
+		return "", fmt.Errorf("%s here and on %s differ in %d notes; join them with git notes merge", Ref, s.Remote, len(paths))
+	}
+	at := there
+	for _, path := range paths {
+		commit := strings.ReplaceAll(path, "/", "")
+		if !git.IsObject(commit) { // no note
+			continue
+		}
+		text, err := s.Read(ctx, here, commit)
+		if err != nil {
+			return "", err
+		}
+		tree, err := s.put(ctx, at, commit, text)
+		if err != nil {
+			return "", err
+		}
+		if tree != "" {
+			at = tree
+		}
+	}
+	tree, err := s.Git.Out(ctx, "rev-parse", "--verify", "--end-of-options", at+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	return s.Objects.Commit(tree, []string{there, here}, "notes of two repositories", time.Now())
+}
+
+// put is the tree of a state with these lines in the commit's note, too; empty when the note has them all. The note gets the
+// place that it has among some hundred others, whatever place it had: git reads notes in all places.
+func (s Store) put(ctx context.Context, at, commit string, more []string) (string, error) {
+	old, err := s.Read(ctx, at, commit)
+	if err != nil {
+		return "", err
+	}
+	text := union(old, more)
+	if len(text) == len(old) {
+		return "", nil
+	}
+	whole := strings.Join(text, "\n") + "\n"
+	if len(whole) > MaxSize {
+		return "", fmt.Errorf("note on %s: %w", git.Short(commit), ErrSize)
+	}
+	blob, err := s.Objects.Write("blob", []byte(whole))
+	if err != nil {
+		return "", err
+	}
+	folder, name := commit[:2], commit[2:]
+	top, err := s.list(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	var inside entries
+	if i := slices.IndexFunc(top, func(e entry) bool { return e.name == folder && e.kind == "tree" }); i >= 0 {
+		if inside, err = s.list(ctx, top[i].object); err != nil {
+			return "", err
+		}
+	}
+	tree, err := s.write(ctx, inside.with(entry{"100644", "blob", blob, name}))
+	if err != nil {
+		return "", err
+	}
+	return s.write(ctx, top.without(commit).with(entry{"040000", "tree", tree, folder}))
+}
+
+// entry is one of a tree.
+type entry struct{ mode, kind, object, name string }
+
+type entries []entry
+
+func (all entries) without(name string) entries {
+	return slices.DeleteFunc(all, func(e entry) bool { return e.name == name })
+}
+
+func (all entries) with(e entry) entries { return append(all.without(e.name), e) }
+
+func (s Store) list(ctx context.Context, tree string) (all entries, err error) {
+	if tree == "" {
+		return nil, nil
+	}
+	out, err := s.Git.Out(ctx, "ls-tree", "-z", "--end-of-options", tree)
+	for line := range strings.SplitSeq(out, "\x00") {
+		head, name, ok := strings.Cut(line, "\t")
+		if fields := strings.Fields(head); ok && len(fields) == 3 {
+			all = append(all, entry{fields[0], fields[1], fields[2], name})
+		}
+	}
+	return all, err
+}
+
+func (s Store) write(ctx context.Context, all entries) (string, error) {
+	var in bytes.Buffer
+	for _, e := range all {
+		fmt.Fprintf(&in, "%s %s %s\t%s\x00", e.mode, e.kind, e.object, e.name)
+	}
+	out, err := s.Git.Run(ctx, in.String(), "mktree", "-z")
+	return strings.TrimSpace(out), err
+}
+
+// fanned is the path of a commit's note below so many folders.
+func fanned(commit string, fan int) string {
+	var path strings.Builder
+	for range fan {
+		path.WriteString(commit[:2] + "/")
+		commit = commit[2:]
+	}
+	return path.String() + commit
+}
+
+// lines are the lines that say something.
+func lines(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+}
+
+// union is a and what else b has.
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, line := range b {
+		if !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
