@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed" // for the default template
 	"fmt"
 	"maps"
@@ -79,6 +80,7 @@ func (r *runner) invocation(ctx context.Context, n int, feedback string) (agents
 	if r.c.Output != nil && !strings.Contains(prompt, "<"+r.c.Output.Tag+">") {
 		return agents.Invocation{}, fmt.Errorf("the prompt does not name the output tag <%s>", r.c.Output.Tag)
 	}
+	r.prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(prompt)))
 	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Vars: r.facts(vars)})
 }
 

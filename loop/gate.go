@@ -22,10 +22,13 @@ func RunGate(ctx context.Context, c Config) ([]Check, error) {
 	return newRunner(ctx, c).gate(ctx, 0)
 }
 
+// GateLog is the name of the log of a gate's line, 0 the first, in an iteration; iteration 0 is that of RunGate.
+func GateLog(iteration, line int) string { return fmt.Sprintf("gate-%d-%d.log", iteration, line+1) }
+
 func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
 	checks := make([]Check, 0, len(r.c.Gate))
 	for i, cmd := range r.c.Gate {
-		check, err := r.check(ctx, EventGate, n, fmt.Sprintf("gate-%d-%d.log", n, i+1), cmd)
+		check, err := r.check(ctx, EventGate, n, GateLog(n, i), cmd)
 		if err != nil {
 			return checks, fmt.Errorf("gate `%s`: %w", oneLine(cmd.Line, 100), err)
 		}

@@ -66,7 +66,8 @@ type Iteration struct {
 	Commits  int             `json:"commits"` // new ones
 	Duration time.Duration   `json:"duration_ns"`
 	Session  string          `json:"session,omitempty"`
-	Stderr   string          `json:"-"` // of an agent that failed: the last 50 lines of its standard error; hostile
+	Prompt   string          `json:"prompt,omitempty"` // SHA-256 of what the agent was told
+	Stderr   string          `json:"-"`                // of an agent that failed: the last 50 lines of its standard error; hostile
 }
 
 // Check is one gate or setup command's result.

@@ -59,6 +59,7 @@ type runner struct {
 	pending     bool   // something ran in the sandbox since the last import
 	failed      string // the kind of failure of the last iteration; empty: none
 	gatedInTurn bool
+	prompt      string       // SHA-256 of the latest
 	counted     agents.Usage // by the meter, in iterations that have ended
 
 	mu  sync.Mutex
@@ -152,6 +153,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 	}
 	r.pending = true
 	t := r.iterate(ctx, n, inv)
+	t.Prompt = r.prompt
 	err = r.importWork(ctx, n)
 	if err == nil {
 		t.Commits = r.res.Work.New
