@@ -146,6 +146,7 @@ type State struct {
 	Verified  Verified `json:"verified,omitzero"`   // what the gate passed for on a clean checkout
 	Published string   `json:"published,omitempty"` // what publishing did, for people
 	Request   Request  `json:"request,omitzero"`    // the pull or merge request, if there is one
+	Proof     Proof    `json:"proof,omitzero"`      // that was made of the tip
 
 	Facts    Facts    `json:"facts"`
 	Verdict  Verdict  `json:"verdict"` // Decide(Facts), from StageVerify on
@@ -179,6 +180,12 @@ type Verified struct {
 	Base       string    `json:"base"`
 	Conditions string    `json:"conditions,omitempty"` // hash of what else the result depends on
 	At         time.Time `json:"at,omitzero"`
+}
+
+// Proof is a signed statement about a commit, which stands in its note.
+type Proof struct {
+	Tip string `json:"tip"`
+	Key string `json:"key"` // fingerprint of the key that signed
 }
 
 // Request is a pull or merge request.

@@ -57,7 +57,7 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 		if err != nil || at[Ref] == "" {
 			return "", at, err
 		}
-		err = s.bring(ctx, at[Ref])
+		err = s.Bring(ctx, at[Ref])
 		if err == nil {
 			return at[Ref], at, nil
 		}
@@ -69,7 +69,8 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 	return "", nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, Ref)
 }
 
-func (s Store) bring(ctx context.Context, commit string) error {
+// Bring fetches a commit that a ref of the remote is at, unless it is here. No ref moves.
+func (s Store) Bring(ctx context.Context, commit string) error {
 	here, err := s.Git.Yes(ctx, "cat-file", "-e", commit+"^{commit}")
 	if here || err != nil && !git.Failed(err) {
 		return err
