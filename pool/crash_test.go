@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -214,6 +215,7 @@ func mortalFixture(t *testing.T, publish journal.Publish) (f *fixture, host *for
 func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	t.Helper()
 	f, host, claims := mortalFixture(t, publish)
+	key := f.withProof()
 	m, died := f.dieAt(save, stored)
 	if !died {
 		t.Fatal("ralph did not die")
@@ -227,6 +229,7 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	if publish != journal.PublishMerge {
 		next.Run.Repo = f.open("origin")
 	}
+	next.Run.Proof = &proof.Prover{Repo: next.Run.Repo, Key: key, Version: "v1"}
 	f.Config = next
 	for range 2 {
 		if s := f.sweep(t.Context()); len(s.Broken) > 0 || s.Unavailable != nil {
@@ -242,6 +245,9 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	end := runs[len(runs)-1]
 	if end.Verdict.Outcome != journal.Succeeded || end.Published == "" && stage != journal.StageEnd {
 		fail("the last run: %+v", end)
+	}
+	if lines := f.proofs(claims, end.Tip); len(lines) != 1 || end.Proof.Tip != end.Tip {
+		fail("the proofs of %s are %q; %+v", end.Tip, lines, end.Proof)
 	}
 	text := f.text("a")
 	if n := strings.Count(text, "**ralph: succeeded**"); n != 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/note"
 )
 
 // How much of hostile text a report shows, in bytes.
@@ -66,6 +67,7 @@ func Final(in Input) string {
 	did(&b, in, r)
 	gate(&b, f, in.GateOff)
 	said(&b, in, f, "The agent's last words:")
+	proof(&b, r)
 	remarks(&b, in, r)
 	fmt.Fprintf(&b, "Next: %s\n", next(in, r))
 	history(&b, in)
@@ -89,6 +91,18 @@ func said(b *strings.Builder, in Input, f journal.Facts, intro string) {
 	if text = tracker.Quote(strings.TrimSpace(text), words); text != "" {
 		fmt.Fprintf(b, "%s\n\n%s\n\n", intro, text)
 	}
+}
+
+// proof says where the proof of the commits is.
+func proof(b *strings.Builder, r journal.Record) {
+	p, what := r.Proof, r.Branch
+	if p.Tip == "" || p.Tip != r.Tip {
+		return
+	}
+	if r.Settings.Publish == journal.PublishMerge { // the branch goes
+		what = p.Tip[:12]
+	}
+	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how it came about, signed by `%s`; check it with `ralph verify %s`.\n\n", p.Tip, note.Ref, p.Key, what)
 }
 
 // remarks are what people may want to know besides.

@@ -54,6 +54,7 @@ func change(in Request) string {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
 	fmt.Fprintf(&b, ": %s, %s%s; run `%s`.\n\n", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second), spent(f), r.ID)
+	proof(&b, r)
 	if r.Anew != "" {
 		fmt.Fprintf(&b, "Begun anew from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
 	}

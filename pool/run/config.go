@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -42,6 +43,7 @@ type Config struct {
 	Publish   journal.Publish // default PublishRequest where the tracker can do that, else PublishBranch
 	Requests  publish.Requests
 	Identity  worktree.Identity // of commits; without an author, a tracker.Committer's
+	Proof     *proof.Prover     // of issues' commits that succeed; nil: none are made
 	Protected []string          // paths that commits which leave the repository may not touch; default publish.ProtectedPaths()
 
 	Prompt        loop.Prompt // default loop.DefaultTemplate

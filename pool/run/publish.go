@@ -54,10 +54,13 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		if x.killed || out && !x.fence(ctx) || !x.wanted(ctx) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
-		if !out {
+		err := x.prove(ctx, &s, out)
+		if err == nil && !out {
 			return s, nil
 		}
-		err := x.out(ctx, &s)
+		if err == nil {
+			err = x.out(ctx, &s)
+		}
 		switch {
 		case err == nil:
 			s.Tries, s.Facts.Done = 0, true
@@ -82,6 +85,22 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 			return x.fault(s, err)
 		}
 	}
+}
+
+// prove makes the proof of what is about to be published. Only a remote that is away is worth another try.
+func (x *execution) prove(ctx context.Context, s *journal.State, out bool) error {
+	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+		return nil
+	}
+	record := report.Redacted(journal.Record{Run: x.run, State: *s}, x.c.Secrets)
+	made, err := x.c.Proof.Prove(ctx, record, x.base.Commit, out && x.run.Settings.Publish != journal.PublishMerge)
+	if err != nil && (Unreachable(err) || ctx.Err() != nil) {
+		return err
+	}
+	if s.Proof = made; err != nil {
+		*s = x.warn(*s, err)
+	}
+	return nil
 }
 
 // wanted looks at the issue once more before anything is published for it.

@@ -1,0 +1,160 @@
+package pool_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/proof"
+)
+
+// proofKey is a new key.
+func (f *fixture) proofKey() *proof.Key {
+	f.t.Helper()
+	path := filepath.Join(f.t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path).CombinedOutput(); err != nil {
+		f.t.Fatalf("%v: %s", err, out)
+	}
+	key, err := proof.ReadKey(path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return key
+}
+
+// withProof has a key sign what succeeds.
+func (f *fixture) withProof() *proof.Key {
+	key := f.proofKey()
+	f.Config.Run.Proof = &proof.Prover{Repo: f.Config.Run.Repo, Key: key, Version: "v1"}
+	return key
+}
+
+// proofs are the lines of the commit's note in a repository.
+func (f *fixture) proofs(dir, commit string) []string {
+	f.t.Helper()
+	if f.git(dir, "for-each-ref", "refs/notes/ralph") == "" || !strings.Contains(f.git(dir, "notes", "--ref=ralph", "list"), commit) {
+		return nil
+	}
+	return strings.Split(f.git(dir, "notes", "--ref=ralph", "show", commit), "\n")
+}
+
+// proved is the statement about the run's tip that the remote, or the repository, has.
+func (f *fixture) proved(dir string, r journal.Record, key *proof.Key) proof.Statement {
+	f.t.Helper()
+	lines := f.proofs(dir, r.Tip)
+	found, ignored := proof.Find(f.t.Context(), r.Tip, lines, []proof.PublicKey{key.Public()})
+	if found == nil || len(lines) != 1 || r.Proof.Tip != r.Tip || r.Proof.Key != key.String() {
+		f.t.Fatalf("proof %+v; lines %q; ignored %q", r.Proof, lines, ignored)
+	}
+	return found.Statement
+}
+
+func TestProofOfWhatIsPushed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	key := f.withProof()
+	f.issue("a")
+	f.Config.Run.Gate = []loop.Command{{Line: "echo seen; test -f README"}}
+	r := f.one()
+	s := f.proved(bare, r, key)
+	p := s.Predicate
+	if s.Tree() != f.git(bare, "rev-parse", "ralph/a^{tree}") || p.Base.Commit != f.git(bare, "rev-parse", "main") || p.Issue.Hash != r.Hash ||
+		p.Branch != "ralph/a" || p.Run != r.ID || p.Sandbox.Name != "none" || p.Sandbox.Weakness == "" || p.Agent == nil || len(p.Agent.Prompts[0]) != 64 {
+		t.Errorf("%+v", s)
+	}
+	if g := p.Gate; !g.Checkout || len(g.Lines) != 1 || g.Lines[0].Log == nil || g.Lines[0].Command != f.Config.Run.Gate[0].Line {
+		t.Fatalf("gate %+v", g)
+	}
+	log := filepath.Join(r.Dir, p.Gate.Lines[0].Log.Name)
+	if out, err := exec.Command("sha256sum", log).Output(); err != nil || !strings.HasPrefix(string(out), p.Gate.Lines[0].Log.SHA256) {
+		t.Errorf("%s: %s, %v, want %s", log, out, err, p.Gate.Lines[0].Log.SHA256)
+	}
+	if text := f.text("a"); !strings.Contains(text, "check it with `ralph verify ralph/a`") {
+		t.Errorf("the report:\n%s", text)
+	}
+	f.clean()
+}
+
+// TestProofStaysHere: without a remote, and where publishing moves only branches of this repository.
+func TestProofStaysHere(t *testing.T) {
+	t.Parallel()
+	for _, publish := range []journal.Publish{journal.PublishNone, journal.PublishBranch, journal.PublishMerge} {
+		t.Run(string(publish), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			key := f.withProof()
+			f.Config.Run.Publish = publish
+			f.issue("a")
+			f.proved(f.repo, f.one(), key)
+		})
+	}
+}
+
+// TestNoProofOfAFailure: a draft has none.
+func TestNoProofOfAFailure(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	f.withProof()
+	f.issue("a")
+	f.Config.Run.Gate = []loop.Command{{Line: "false"}}
+	r := f.one()
+	if r.Verdict.Outcome != journal.GateFailed || r.Proof.Tip != "" || f.git(bare, "for-each-ref", "refs/notes") != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestProofThatIsDeclined: a remote that takes branches and no notes costs no run its end.
+func TestProofThatIsDeclined(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	key := f.withProof()
+	f.issue("a")
+	hook := "#!/bin/sh\ncase $1 in refs/notes/*) echo no notes >&2; exit 1;; esac\n"
+	if err := os.WriteFile(filepath.Join(bare, "hooks", "update"), []byte(hook), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := f.one()
+	f.proved(f.repo, r, key)
+	if r.Verdict.Outcome != journal.Succeeded || f.git(bare, "rev-parse", "ralph/a") != r.Tip ||
+		!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "proof of "+r.Tip[:12]+": push to origin: declined") }) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestProofsOfClones: clones that publish at the same time keep each other's proofs.
+func TestProofsOfClones(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	key := f.withProof()
+	f.issue("a")
+	clones := []*fixture{f, f.clone(bare, commits, "b"), f.clone(bare, commits, "c")}
+	runs := make([]journal.Record, len(clones))
+	var wait sync.WaitGroup
+	for i, c := range clones {
+		c.Config.Run.Proof = &proof.Prover{Repo: c.Config.Run.Repo, Key: key, Version: "v1"}
+		wait.Go(func() {
+			if s, err := c.pool().Sweep(t.Context()); err != nil || len(s.Runs) != 1 {
+				t.Errorf("%+v, %v", s, err)
+			} else {
+				runs[i] = s.Runs[0]
+			}
+		})
+	}
+	wait.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, r := range runs {
+		f.proved(bare, r, key)
+	}
+}
