@@ -193,10 +193,14 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
+	prover, err := a.prover(p, provider, mounts)
+	if err != nil {
+		return pool.Config{}, err
+	}
 	return pool.Config{
 		Run: run.Config{
 			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
-			Options: options, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests,
+			Options: options, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests, Proof: prover,
 			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
 			NoCanary: !p.GateCanary, Canaries: own, Signals: p.CompletionSignal,

@@ -100,7 +100,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	check("shown-run", reflect.TypeFor[shownRun]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"issue-status": issueStatus{}, "cost": costData{},
+		"issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
 		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": problem{},
 	} {

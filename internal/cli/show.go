@@ -116,6 +116,9 @@ func (a *app) showRun(s runState, name string) {
 		line("usage", "%s", used(f.Usage))
 	}
 	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, s.soFar())
+	if s.Proof.Tip != "" {
+		line("proof", "of %.12s, signed by %s", s.Proof.Tip, s.Proof.Key)
+	}
 	if s.Published != "" {
 		line("published", "%s", s.Published)
 	}

@@ -44,7 +44,7 @@ func mergeKeys() []string {
 	return append(trackerKeys(),
 		"sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-*",
 		"before", "copy", "setup", "setup-inputs", "gate", "gate-on", "gate-canary", "gate-timeout", "setup-timeout", "stop-grace",
-		"base", "branch-prefix", "protected-paths", "commit-author", "committer", "sign-off", "co-authors", "sign", "claim-ttl", "review-label",
+		"base", "branch-prefix", "protected-paths", "commit-author", "committer", "sign-off", "co-authors", "sign", "proof-key", "claim-ttl", "review-label",
 		"needs-human-label", "needs-info-label", "claimed-label", "failed-label", "layer-max-mb", "min-free-mb", "keep-runs",
 	)
 }

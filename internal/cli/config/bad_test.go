@@ -47,6 +47,7 @@ func TestBadFile(t *testing.T) {
 		{"mount", "mounts: ['hots=/a']\n", `F:1: mounts: "hots=/a" is no mount: "hots" is none of host=PATH, inside=PATH and readonly`},
 		{"mount of nothing", "mounts: [readonly]\n", `F:1: mounts: "readonly" is no mount: host=PATH is missing`},
 		{"folder to show", "sandbox-show: [~/bin]\n", `F:1: sandbox-show: "~/bin" is no absolute path`},
+		{"a key that is the user's alone", "proof-key: mine\n", `F:1: proof-key: a repository may not set it; set it in your own file, by a variable or by a flag`},
 		{"app without its key", "github-app-id: 5\n", `F:1: github-app-id needs github-app-key; give --github-app-key FILE`},
 		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not a text; put it in quotes`},
 		{"one for a group", "local: issues\n", `F:1: local must hold "key: value" lines`},

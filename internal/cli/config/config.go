@@ -91,6 +91,7 @@ type Config struct {
 	SignOff          bool     `mapstructure:"sign-off"`
 	CoAuthors        []string `mapstructure:"co-authors"`
 	Sign             string   `mapstructure:"sign"`
+	ProofKey         string   `mapstructure:"proof-key"`
 	RequestTemplate  string   `mapstructure:"request-template"`
 	RequestTarget    string   `mapstructure:"request-target"`
 	RequestLabels    []string `mapstructure:"request-labels"`

@@ -32,6 +32,9 @@ func Example() string {
 		if note := k.note(); note != "" {
 			help += " [" + note + "]"
 		}
+		if k.Guard == Own {
+			name = "# " + name
+		}
 		fmt.Fprintf(&b, "%-32s # %s\n", indent+name+": "+YAML(k.Default), help)
 	}
 	return b.String()
@@ -46,7 +49,7 @@ const exampleHead = `# Every key of ralph's configuration, with its default. Cop
 #
 # [guarded]: such a value acts outside the sandbox. In a repository's file it counts once you have accepted it (ralph trust);
 # in your own file, in variables and in flags it always counts. [guarded above your own]: the repository needs your consent
-# only for more than your own file says.
+# only for more than your own file says. [yours alone]: a repository's file may not have the key.
 `
 
 // YAML writes a value of Config as it stands in a file.

@@ -25,6 +25,7 @@ const (
 	Fewer    Guard = "fewer"    // a list without one of the default's items
 	Outside  Guard = "outside"  // a path out of the repository, or into its git directory
 	Weaker   Guard = "weaker"   // one that is weaker than the default; see Key.Levels
+	Own      Guard = "own"      // none: a repository may not set it at all
 )
 
 // The guards of limits. They compare with the user's own file, and where it does not set the key every value is ordinary.
@@ -82,7 +83,7 @@ func (k Key) guarded(v, own any, repo string) bool {
 		return slices.ContainsFunc(items, func(path string) bool { return !inside(resolve(path, repo, ""), repo) })
 	case Weaker:
 		return k.level(v) > min(k.level(k.Default), k.level(own))
-	case Changed:
+	case Changed, Own:
 	}
 	return YAML(v) != YAML(k.Default) || YAML(v) != YAML(own)
 }
@@ -142,6 +143,8 @@ func (k Key) note() string {
 		return "guarded where it is not your own"
 	case Looser:
 		return "guarded where it is looser than your own"
+	case Own:
+		return "yours alone"
 	case Changed, Listed:
 	}
 	return "guarded"

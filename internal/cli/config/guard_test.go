@@ -18,7 +18,7 @@ func nobody() (trust.Values, error) { return nil, nil }
 // TestEveryKeyIsJudged: a new key says whether a repository may set it.
 func TestEveryKeyIsJudged(t *testing.T) {
 	t.Parallel()
-	guards := []Guard{Ordinary, Changed, Listed, Fewer, Outside, Weaker, Above, Below, Lacking, Beyond, Other, Looser}
+	guards := []Guard{Ordinary, Changed, Listed, Fewer, Outside, Weaker, Own, Above, Below, Lacking, Beyond, Other, Looser}
 	for _, k := range Keys() {
 		if !slices.Contains(guards, k.Guard) {
 			t.Errorf("%s: nobody has judged whether a repository may set it; give it a Guard (%q)", k.Name, guards)

@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/pool/proof"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+const verifyLong = `Check the proof of a commit that ralph has published: the signature, by the public keys of --key or your own proof-key, and
+what it says against the repository and the backlog. It prints what the proof says, and what it leaves open. The exit status is 0
+only when nothing that could be checked fails. Nothing of the commits is run.`
+
+// verifyData is what `ralph verify --json` prints. Fields are only ever added.
+type verifyData struct {
+	Commit    string          `json:"commit"`
+	Proved    bool            `json:"proved"`
+	Key       string          `json:"key,omitempty"`
+	Checks    []proof.Result  `json:"checks"`
+	Ignored   []string        `json:"ignored,omitempty"`
+	Says      []string        `json:"says,omitempty"`
+	Leaves    []string        `json:"leaves_open,omitempty"`
+	Statement json.RawMessage `json:"statement,omitempty"`
+}
+
+func newVerifyCommand(a *app) *cobra.Command {
+	var keys string
+	cmd := &cobra.Command{
+		Use: "verify BRANCH|COMMIT|KEY", Short: "Check the proof of what ralph has published", Long: verifyLong,
+		Example: "  ralph verify ralph/fix-login\n  ralph verify 1f3c9a2 --key ralph.pub --json\n  ralph verify 42",
+		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%s takes one branch, commit, KEY or number of a request", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd, a, args[0], keys) },
+	}
+	cmd.Flags().StringVar(&keys, "key", "", "`file` with the public keys to trust (default: that of proof-key)")
+	_ = cmd.MarkFlagFilename("key")
+	a.addJSON(cmd)
+	a.bind(cmd, append(trackerKeys(), "branch-prefix", "proof-key")...)
+	return cmd
+}
+
+func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
+	ctx := cmd.Context()
+	p, err := a.openRepo(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.useRemote(ctx); err != nil {
+		return err
+	}
+	untracked := error(nil)
+	if p.tracker, untracked = a.tracker(ctx, p); untracked == nil {
+		if err := a.authorize(ctx, p); err != nil {
+			return err
+		}
+	}
+	keys, err := a.trusted(p, file)
+	if err != nil {
+		return err
+	}
+	v := verification{parts: p, untracked: untracked}
+	if err = v.find(ctx, typed); err != nil {
+		return away(err)
+	}
+	data, err := v.check(ctx, keys)
+	if err != nil {
+		return away(err)
+	}
+	if a.json {
+		err = a.ui.json(data)
+	} else {
+		a.showProof(data)
+	}
+	if !data.Proved {
+		err = errors.Join(err, &exitError{status: exitFailed, err: fmt.Errorf("%s is not proved", typed)})
+	}
+	return err
+}
+
+// away says of a remote that cannot be used that nothing could be done.
+func away(err error) error {
+	if isAway(err) {
+		return &exitError{status: exitParked, err: err, hint: remoteHint}
+	}
+	return err
+}
+
+// trusted are the public keys that count.
+func (a *app) trusted(p *parts, file string) ([]proof.PublicKey, error) {
+	if file != "" {
+		keys, err := proof.ReadPublicKeys(a.expand(a.host.Dir, file))
+		if err != nil {
+			return nil, usagef("--key: %w", err)
+		}
+		return keys, nil
+	}
+	if p.ProofKey == "" {
+		return nil, usagef("no key to trust; give the public key of whoever ran ralph: --key FILE")
+	}
+	key, err := proof.ReadKey(p.ProofKey)
+	if err != nil {
+		return nil, p.wrong("proof-key", err)
+	}
+	return []proof.PublicKey{key.Public()}, nil
+}
+
+// verification is one commit that is checked.
+type verification struct {
+	*parts
+	untracked error // why there is no tracker
+	commit    string
+	named     bool // by its branch
+}
+
+// find resolves what a person typed: a branch, an issue's branch, a request's head, or a commit.
+func (v *verification) find(ctx context.Context, typed string) error {
+	branches := []string{typed}
+	switch {
+	case git.IsObject(typed): // whatever branches somebody has called like that
+		branches = nil
+	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is no issue
+		branches = append(branches, v.BranchPrefix+known(typed))
+		if v.tracker != nil {
+			branches = append(branches, v.BranchPrefix+v.key(ctx, typed))
+		}
+	}
+	for _, branch := range slices.Compact(branches) {
+		if !git.ValidRef(git.Heads + branch) {
+			continue
+		}
+		places, err := v.places(ctx, branch)
+		if err != nil {
+			return err
+		}
+		for _, at := range places {
+			v.commit, v.named = at, true
+			return v.repo.Notes().Bring(ctx, at)
+		}
+	}
+	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.repo.Remote() != "" {
+		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
+		_, at, err := v.repo.Notes().There(ctx, heads...)
+		if err != nil {
+			return err
+		}
+		for _, head := range heads {
+			if v.commit = at[head]; v.commit != "" {
+				return v.repo.Notes().Bring(ctx, v.commit)
+			}
+		}
+	}
+	out, err := v.repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
+	if git.Failed(err) {
+		return usagef("%s is no branch, commit, issue or request that is known here", typed)
+	}
+	v.commit = out
+	return err
+}
+
+// places are where a branch is, by where that was seen.
+func (v *verification) places(ctx context.Context, branch string) (map[string]string, error) {
+	places, ref := map[string]string{}, git.Heads+branch
+	here, err := v.repo.Git().Refs(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if at := here[ref]; at != "" {
+		places["the branch here"] = at
+	}
+	_, there, err := v.repo.Notes().There(ctx, ref)
+	if at := there[ref]; at != "" {
+		places["the branch on "+v.repo.Remote()] = at
+	}
+	return places, err
+}
+
+// check compares the commit's proof with the repository and the backlog.
+func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (verifyData, error) {
+	data := verifyData{Commit: v.commit, Checks: []proof.Result{}}
+	lines, err := v.lines(ctx)
+	if err != nil {
+		return data, err
+	}
+	found, ignored := proof.Find(ctx, v.commit, lines, keys)
+	data.Ignored = ignored
+	if found == nil {
+		why := "there is no note on the commit; has the branch moved since?"
+		if len(lines) > 0 {
+			why = "no line of its note counts"
+		}
+		data.Checks = append(data.Checks, proof.Result{State: proof.Fails, What: fmt.Sprintf("there is a proof of %.12s by a trusted key", v.commit), Why: why})
+		return data, nil
+	}
+	facts, err := v.facts(ctx, found.Statement.Predicate)
+	if err != nil {
+		return data, err
+	}
+	data.Checks = proof.Judge(*found, facts)
+	data.Proved, data.Key = proof.Hold(data.Checks), found.Key
+	data.Says, data.Leaves = found.Statement.Says(), found.Statement.Leaves()
+	data.Statement, err = json.Marshal(found.Statement)
+	return data, err
+}
+
+// lines are the lines of the commit's note, here and on the remote.
+func (v *verification) lines(ctx context.Context) ([]string, error) {
+	notes := v.repo.Notes()
+	here, err := notes.Here(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there, _, err := notes.There(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := notes.Read(ctx, here, v.commit)
+	if err != nil || there == here {
+		return lines, err
+	}
+	more, err := notes.Read(ctx, there, v.commit)
+	return append(lines, more...), err
+}
+
+func (v *verification) facts(ctx context.Context, p proof.Predicate) (f proof.Facts, err error) {
+	g := v.repo.Git()
+	if f.Tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", v.commit+"^{tree}"); err != nil {
+		return f, err
+	}
+	if f.Base, err = g.Holds(ctx, v.commit, p.Base.Commit); err != nil {
+		return f, err
+	}
+	f.Named = v.named
+	if git.ValidRef(git.Heads + p.Branch) {
+		if f.Branches, err = v.places(ctx, p.Branch); err != nil {
+			return f, err
+		}
+	}
+	f.Text, f.Unread = v.text(ctx, p.Issue.Key)
+	return f, nil
+}
+
+// text is the fingerprint of an issue's title and body, or why it cannot be read.
+func (v *verification) text(ctx context.Context, key string) (hash, unread string) {
+	if v.untracked != nil {
+		return "", v.untracked.Error()
+	}
+	issue, err := v.tracker.Get(ctx, key)
+	if err != nil {
+		return "", err.Error()
+	}
+	return issue.TextHash(), ""
+}
+
+// showProof prints a verification.
+func (a *app) showProof(d verifyData) {
+	line := func(lead, text string) {
+		a.ui.printf("%s\n", a.ui.wrapped(lead+cleanLine(text), 10))
+	}
+	how := a.ui.paint(green, "proved")
+	if !d.Proved {
+		how = a.ui.paint(red, "not proved")
+	}
+	a.ui.printf("%s: commit %s\n", how, d.Commit)
+	for _, c := range d.Checks {
+		text := c.What
+		if c.Why != "" {
+			text += ": " + c.Why
+		}
+		colour := map[proof.State]style{proof.Holds: green, proof.Fails: red, proof.Unknown: yellow}[c.State]
+		line("  "+a.ui.paint(colour, fmt.Sprintf("%-8s", c.State)), text)
+	}
+	for _, why := range d.Ignored {
+		line("  ignored ", "a line of the note: "+why)
+	}
+	if len(d.Says) > 0 {
+		a.ui.printf("\nWhoever has the key says:\n")
+		for _, s := range d.Says {
+			line("  ", s)
+		}
+		a.ui.printf("\nThis does not prove:\n")
+		for _, s := range d.Leaves {
+			line("  ", s)
+		}
+	}
+}
