@@ -36,6 +36,8 @@ type Network struct {
 	Upstream string
 	// Prices are the user's own, which replace and add to the built-in ones.
 	Prices ledger.Prices
+	// Account is what all runs may spend together; nil: there are no caps.
+	Account *ledger.Account
 }
 
 // AgentError says that the agent cannot be used as things are, whatever it is to do. Its text names what is missing.
@@ -162,7 +164,7 @@ func (c Config) endpoint(service agents.Service) egress.Endpoint {
 		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
 	}
 	if c.Meter != nil {
-		e.Count, e.Admit = c.Meter.answer, c.Meter.admit
+		e.Admit = c.Meter.admit
 	}
 	for _, r := range service.Routes {
 		e.Routes = append(e.Routes, egress.Route{Method: r.Method, Path: r.Path})

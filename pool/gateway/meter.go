@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -12,30 +15,46 @@ import (
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// Meter counts what one run uses of its model service, from the answers that pass ralph. It may be used from several
-// goroutines.
+// Meter counts what one run uses of its model service, from the answers that pass ralph, and lets no request pass that
+// nothing is left for. It may be used from several goroutines.
 type Meter struct {
 	prices  ledger.Prices
+	account *ledger.Account
+	run     string
 	changed chan struct{}
 
 	mu       sync.Mutex
 	budget   loop.Budget     // guarded by mu
 	used     agents.Usage    // guarded by mu
+	model    string          // guarded by mu; that answered last
 	unpriced map[string]bool // guarded by mu; models whose price is not known
 }
 
-// NewMeter makes a meter that has counted nothing. own are prices that replace and add to the built-in ones.
-func NewMeter(own ledger.Prices) *Meter {
-	return &Meter{prices: ledger.Builtin().With(own), changed: make(chan struct{}, 1), unpriced: map[string]bool{}}
+// NewMeter makes the meter of a run, which has counted nothing. It takes prices and account of the network.
+func NewMeter(n Network, run string) *Meter {
+	return &Meter{
+		prices: ledger.Builtin().With(n.Prices), account: n.Account, run: run, changed: make(chan struct{}, 1), unpriced: map[string]bool{},
+	}
 }
 
-// Limit lets the service be asked no more once the budget is spent.
+// Limit lets the service be asked no more once Used has reached the budget.
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.budget = b
+}
+
+// Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
+func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
+	m.account.Count(m.run, used, agents.Usage{})
+	_, err := m.account.Left(ctx, agents.Usage{})
+	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
+		return err
+	}
+	return nil // what cannot be read lets no request pass, and ends nothing
 }
 
 // Used is what the answers so far say was used, at the known prices.
@@ -61,8 +80,22 @@ func (m *Meter) Warnings() (lines []string) {
 	return lines
 }
 
-// admit refuses a request that nothing is left for.
-func (m *Meter) admit(_, _ string) error {
+// admit refuses a request that nothing is left for. One that uses no tokens is not followed.
+func (m *Meter) admit(ctx context.Context, method, path string) (egress.Exchange, error) {
+	if err := m.spent(); err != nil || method != http.MethodPost || meter.Free(path) {
+		return nil, err // what is fetched again was counted before
+	}
+	if err := m.account.Admit(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.spent(); err != nil { // while it waited
+		m.account.End()
+		return nil, err
+	}
+	return &exchange{of: m, path: path}, nil
+}
+
+func (m *Meter) spent() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.budget.Spent(m.used) {
@@ -71,39 +104,69 @@ func (m *Meter) admit(_, _ string) error {
 	return nil
 }
 
-// answer counts one answer.
-func (m *Meter) answer(contentType, path string) io.Writer {
-	return &answer{of: m, read: meter.New(contentType, path)}
+// exchange is one request to the service, with its answer.
+type exchange struct {
+	of     *Meter
+	path   string
+	answer *meter.Answer // nil: there is none yet
+	failed bool          // the service has refused the request
+	used   agents.Usage  // so far
 }
 
-// answer is one answer of the service. It belongs to one goroutine.
-type answer struct {
-	of   *Meter
-	read *meter.Answer
-	used agents.Usage // of it, so far
+// Answer counts one answer.
+func (x *exchange) Answer(status int, contentType string) io.Writer {
+	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
+	return x
 }
 
 // Write never fails.
-func (a *answer) Write(p []byte) (int, error) {
-	n, err := a.read.Write(p)
-	used, model, seen := a.read.Usage()
-	if !seen {
-		return n, err
-	}
-	cost, known := a.of.prices.Cost(model, used)
-	used.CostUSD = cost
-	if more := used.Less(a.used); more != (agents.Usage{}) {
-		a.used = used
-		a.of.add(more, model, known)
+func (x *exchange) Write(p []byte) (int, error) {
+	n, err := x.answer.Write(p)
+	if used, model, seen := x.answer.Usage(); seen {
+		x.count(used, model)
 	}
 	return n, err
 }
 
-func (m *Meter) add(more agents.Usage, model string, known bool) {
+// End counts what the service was asked for and has not stated: nobody spends unseen by hanging up.
+func (x *exchange) End(sent int64) {
+	defer x.of.account.End()
+	if x.failed {
+		return
+	}
+	if x.answer == nil {
+		x.answer = meter.New("", x.path)
+	}
+	if used, model := x.answer.Estimated(sent); used != (agents.Usage{}) {
+		x.count(used, cmp.Or(model, x.of.lastModel()))
+	}
+}
+
+func (x *exchange) count(used agents.Usage, model string) {
+	cost, known := x.of.prices.Cost(model, used)
+	used.CostUSD = cost
+	if more := used.Less(x.used); more != (agents.Usage{}) {
+		x.used = used
+		x.of.add(more, used, model, known)
+	}
+}
+
+func (m *Meter) lastModel() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.model
+}
+
+// add counts what an answer has used more than before.
+func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
-	if !known && model != "" { // its name may come behind what it used
-		m.unpriced[model] = true
+	m.account.Count(m.run, m.used, answer)
+	if model != "" { // its name may come behind what it used
+		m.model = model
+		if !known {
+			m.unpriced[model] = true
+		}
 	}
 	m.mu.Unlock()
 	select {

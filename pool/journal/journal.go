@@ -22,7 +22,16 @@ type Store interface {
 	Forget(ctx context.Context, run string) error
 	// Find lists records that match, oldest first.
 	Find(ctx context.Context, q Query) ([]Record, error)
+
+	// Spend notes at a time what a run of the pool has used until then: what it has more than is known was used on that
+	// day. Save does the same with the record's usage. It is durable when it returns.
+	Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error
+	// Spent is what the runs of the pool have used since a day began, in UTC. It is cheap: no record is read.
+	Spent(ctx context.Context, pool string, since time.Time) (agents.Usage, error)
 }
+
+// Day numbers the days of UTC. A store keeps what was used by day.
+func Day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // Query selects records. Its fields narrow the selection; the zero Query selects everything of the unnamed pool.
 type Query struct {

@@ -43,7 +43,7 @@ type Config struct {
 // New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its
 // environment; refused, which may be nil, is told of each connection that is refused. Nothing is open yet.
 func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused func(egress.Event)) *Workspace {
-	w := &Workspace{c: c, id: run, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network.Prices)}
+	w := &Workspace{c: c, id: run, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network, run)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.meters == nil {

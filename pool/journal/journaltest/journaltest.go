@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		"Isolated":   isolated,
 		"Concurrent": concurrent,
 		"Cancelled":  cancelled,
+		"Spend":      spend,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,6 +247,49 @@ func concurrent(t *testing.T, s journal.Store) {
 	if err != nil || len(list) != writers*runs || slices.ContainsFunc(list, func(r journal.Record) bool { return r.Ended.IsZero() }) {
 		t.Errorf("%d records, %v", len(list), err)
 	}
+}
+
+// spend counts what runs have used on the day on which it became known, once.
+func spend(t *testing.T, s journal.Store) {
+	day := time.Date(2026, 3, 4, 23, 59, 59, 0, time.UTC)
+	next := day.Add(time.Second)
+	for _, step := range []struct {
+		pool, run string
+		used      agents.Usage
+		at        time.Time
+	}{
+		{"", "a", agents.Usage{Input: 10, Output: 1, CacheRead: 5, CacheWrite: 2, CostUSD: 0.5}, day},
+		{"", "b", agents.Usage{Input: 100}, day},
+		{"", "a", agents.Usage{Input: 10, Output: 1, CacheRead: 5, CacheWrite: 2, CostUSD: 0.5}, day},  // known
+		{"", "a", agents.Usage{Input: 8, Output: 4, CacheRead: 5, CacheWrite: 2, CostUSD: 0.75}, next}, // less of one is no refund
+		{"other", "c", agents.Usage{Input: 1000}, next},
+	} {
+		if err := s.Spend(t.Context(), step.pool, step.run, step.used, step.at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(pool string, since time.Time, want agents.Usage) {
+		t.Helper()
+		if got, err := s.Spent(t.Context(), pool, since); err != nil || got != want {
+			t.Errorf("pool %q since %s: %+v, %v; want %+v", pool, since, got, err, want)
+		}
+	}
+	all := agents.Usage{Input: 110, Output: 4, CacheRead: 5, CacheWrite: 2, CostUSD: 0.75}
+	check("", day.AddDate(0, 0, -30), all)
+	check("", day.Add(-time.Hour), all)
+	check("", next, agents.Usage{Output: 3, CostUSD: 0.25})
+	check("", next.AddDate(0, 0, 1), agents.Usage{})
+	check("other", day, agents.Usage{Input: 1000})
+	check("none", day, agents.Usage{})
+
+	r := record("a", "", "k", journal.KindIssue, 0, false) // a record counts from now on
+	r.Facts.Usage = agents.Usage{Input: 30}
+	save(t, s, r, r)
+	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 20})
+	if err := s.Spend(t.Context(), "", "a", agents.Usage{Input: 31}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
 }
 
 func cancelled(t *testing.T, s journal.Store) {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -17,8 +19,12 @@ import (
 // zero value is empty. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
-	records map[string][]byte // guarded by mu; by run
+	records map[string][]byte                  // guarded by mu; by run
+	spend   map[spender]map[int64]agents.Usage // guarded by mu; by day
 }
+
+// spender is a run of a pool.
+type spender struct{ pool, run string }
 
 var _ journal.Store = (*Memory)(nil)
 
@@ -34,7 +40,47 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 		m.records = map[string][]byte{}
 	}
 	m.records[r.ID] = text
+	m.note(spender{r.Pool, r.ID}, r.Facts.Usage, time.Now())
 	return nil
+}
+
+// note adds what a run has used more than is known to a day. mu is held.
+func (m *Memory) note(by spender, used agents.Usage, at time.Time) {
+	var known agents.Usage
+	for _, u := range m.spend[by] {
+		known = known.Add(u)
+	}
+	if m.spend == nil {
+		m.spend = map[spender]map[int64]agents.Usage{}
+	}
+	if m.spend[by] == nil {
+		m.spend[by] = map[int64]agents.Usage{}
+	}
+	m.spend[by][journal.Day(at)] = m.spend[by][journal.Day(at)].Add(used.Less(known))
+}
+
+// Spend notes what a run has used until now.
+func (m *Memory) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() == nil {
+		m.note(spender{pool, run}, used, at)
+	}
+	return ctx.Err()
+}
+
+// Spent is what the runs of the pool have used since a day began.
+func (m *Memory) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for by, days := range m.spend {
+		for day, used := range days {
+			if by.pool == pool && day >= journal.Day(since) {
+				u = u.Add(used)
+			}
+		}
+	}
+	return u, ctx.Err()
 }
 
 // Forget deletes the record of a run.

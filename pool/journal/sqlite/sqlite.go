@@ -12,10 +12,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -35,10 +37,38 @@ CREATE TABLE IF NOT EXISTS runs (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS runs_by_key ON runs (pool, key, started);
 CREATE INDEX IF NOT EXISTS runs_open ON runs (pool) WHERE ended IS NULL;
+` + spendSchema
+
+// spendSchema came with version 3.
+const spendSchema = `
+CREATE TABLE IF NOT EXISTS spend (
+	run TEXT NOT NULL, day INTEGER NOT NULL, pool TEXT NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+	cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, cost_usd REAL NOT NULL, PRIMARY KEY (run, day)
+) STRICT;
+CREATE INDEX IF NOT EXISTS spend_by_day ON spend (pool, day);
+`
+
+// spendOfRuns takes what earlier versions have recorded: a run's usage counts on the day on which it began.
+const spendOfRuns = `
+INSERT INTO spend SELECT run, started / 86400000000000, pool,
+	coalesce(record ->> '$.facts.usage.input', 0), coalesce(record ->> '$.facts.usage.output', 0),
+	coalesce(record ->> '$.facts.usage.cache_read', 0), coalesce(record ->> '$.facts.usage.cache_write', 0),
+	coalesce(record ->> '$.facts.usage.cost_usd', 0)
+FROM runs WHERE json_valid(record) AND record -> '$.facts.usage' IS NOT NULL;
+`
+
+// spendMore adds what a run has used more than is known to a day.
+const spendMore = `
+INSERT INTO spend (run, day, pool, input, output, cache_read, cache_write, cost_usd)
+SELECT @run, @day, @pool, max(0, @input - coalesce(sum(input), 0)), max(0, @output - coalesce(sum(output), 0)),
+	max(0, @read - coalesce(sum(cache_read), 0)), max(0, @write - coalesce(sum(cache_write), 0)), max(0.0, @usd - coalesce(sum(cost_usd), 0))
+FROM spend WHERE run = @run
+ON CONFLICT (run, day) DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
+	cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cost_usd = cost_usd + excluded.cost_usd
 `
 
 // schemaVersion is raised with every change of schema; an older ralph refuses a newer file.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // Open opens or makes the journal at path. log gets what nobody has to act on; nil discards it.
 func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
@@ -96,14 +126,29 @@ func (s *Store) migrate(ctx context.Context) error {
 	case version > schemaVersion:
 		return fmt.Errorf("it was written by a newer ralph (version %d, this one knows %d); use that ralph, or move the file away",
 			version, schemaVersion)
+	case version == 2:
+		return s.upgrade(ctx, spendSchema+spendOfRuns)
 	case version > 0:
 		return fmt.Errorf("it was written by an older ralph (version %d, this one needs %d); move the file away", version, schemaVersion)
 	}
-	if _, err := s.db.ExecContext(ctx, schema); err != nil {
+	return s.upgrade(ctx, schema)
+}
+
+// upgrade takes the file to the present version. Another process may have done that meanwhile.
+func (s *Store) upgrade(ctx context.Context, steps string) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
 		return err
 	}
-	_, err := s.db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
-	return err
+	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
+	var version int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, steps+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // Close closes the file.
@@ -119,10 +164,57 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 	if !r.Ended.IsZero() {
 		ended = r.Ended.UnixNano()
 	}
-	if _, err := s.save.ExecContext(ctx, r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)); err != nil {
+	args := []any{r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)}
+	if r.Facts.Usage == (agents.Usage{}) {
+		_, err = s.save.ExecContext(ctx, args...)
+	} else {
+		err = s.saveSpent(ctx, r, args)
+	}
+	if err != nil {
 		return fmt.Errorf("journal run %s: %w", r.ID, err)
 	}
 	return nil
+}
+
+// saveSpent saves a record together with what its run has used.
+func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
+	if _, err := tx.StmtContext(ctx, s.save).ExecContext(ctx, args...); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Usage, time.Now())...); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func spending(pool, run string, u agents.Usage, at time.Time) []any {
+	return []any{
+		sql.Named("run", run), sql.Named("pool", pool), sql.Named("day", journal.Day(at)), sql.Named("input", u.Input), sql.Named("output", u.Output),
+		sql.Named("read", u.CacheRead), sql.Named("write", u.CacheWrite), sql.Named("usd", u.CostUSD),
+	}
+}
+
+// Spend notes what a run has used until now.
+func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
+	if _, err := s.db.ExecContext(ctx, spendMore, spending(pool, run, used, at)...); err != nil {
+		return fmt.Errorf("journal run %s: %w", run, err)
+	}
+	return nil
+}
+
+// Spent is what the runs of the pool have used since a day began.
+func (s *Store) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
+	row := s.db.QueryRowContext(ctx, `SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
+		coalesce(sum(cache_write), 0), coalesce(sum(cost_usd), 0.0) FROM spend WHERE pool = ? AND day >= ?`, pool, journal.Day(since))
+	if err := row.Scan(&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD); err != nil {
+		return agents.Usage{}, fmt.Errorf("read journal: %w", err)
+	}
+	return u, nil
 }
 
 // Forget deletes the record of a run.
