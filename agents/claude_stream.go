@@ -249,7 +249,9 @@ func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 		if err := dec.Decode(&v); err != nil {
 			return errShape
 		}
-		u, err := Usage{v.InputTokens, v.OutputTokens, v.CacheReadInputTokens, v.CacheCreationInputTokens, v.CostUSD}.sane()
+		u, err := Usage{
+			Input: v.InputTokens, Output: v.OutputTokens, CacheRead: v.CacheReadInputTokens, CacheWrite: v.CacheCreationInputTokens, CostUSD: v.CostUSD,
+		}.sane()
 		if err != nil {
 			return err
 		}

@@ -44,14 +44,19 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write"`
 	// CostUSD is the cost as the CLI reported it, or at the known prices; 0 when neither says it.
 	CostUSD float64 `json:"cost_usd,omitzero"`
+	// Estimated is how many of the tokens nobody has stated.
+	Estimated int64 `json:"estimated,omitempty"`
 }
+
+// Tokens is what budgets count: tokens read from the cache are left out.
+func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheWrite }
 
 // Add returns the sum.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output,
 		CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
-		CostUSD: u.CostUSD + v.CostUSD,
+		CostUSD: u.CostUSD + v.CostUSD, Estimated: u.Estimated + v.Estimated,
 	}
 }
 
@@ -60,7 +65,7 @@ func (u Usage) Larger(v Usage) Usage {
 	return Usage{
 		Input: max(u.Input, v.Input), Output: max(u.Output, v.Output),
 		CacheRead: max(u.CacheRead, v.CacheRead), CacheWrite: max(u.CacheWrite, v.CacheWrite),
-		CostUSD: max(u.CostUSD, v.CostUSD),
+		CostUSD: max(u.CostUSD, v.CostUSD), Estimated: max(u.Estimated, v.Estimated),
 	}
 }
 
@@ -69,7 +74,7 @@ func (u Usage) Less(before Usage) Usage {
 	return Usage{
 		Input: max(u.Input-before.Input, 0), Output: max(u.Output-before.Output, 0),
 		CacheRead: max(u.CacheRead-before.CacheRead, 0), CacheWrite: max(u.CacheWrite-before.CacheWrite, 0),
-		CostUSD: max(u.CostUSD-before.CostUSD, 0),
+		CostUSD: max(u.CostUSD-before.CostUSD, 0), Estimated: max(u.Estimated-before.Estimated, 0),
 	}
 }
 

@@ -15,7 +15,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 	if t.broken != nil {
 		return step{end: EndSandbox, err: fmt.Errorf("iteration %d: %w", t.Number, t.broken)}
 	}
-	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.c.Budget.Spent(r.res.Usage) {
+	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.spent(ctx, r.res.Usage) {
 		// Its failure may be that its service has refused it for the budget.
 		return step{end: EndBudget}
 	}
@@ -125,7 +125,7 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 // again starts another iteration, unless a limit is reached. Where commits exist, a limit ends the run only after the
 // gate has run on them.
 func (r *runner) again(ctx context.Context, t turn, missing Missing, feedback string) step {
-	end := r.limit(t.Number)
+	end := r.limit(ctx, t.Number)
 	if end == "" {
 		return step{feedback: feedback}
 	}
@@ -138,9 +138,20 @@ func (r *runner) again(ctx context.Context, t turn, missing Missing, feedback st
 	return step{end: end}
 }
 
-func (r *runner) limit(n int) End {
+// spent reports that the budget has nothing left, or a limit that the run shares with others, when it has used so much.
+func (r *runner) spent(ctx context.Context, used agents.Usage) bool {
+	if r.c.Budget.Spent(used) {
+		return true
+	}
+	if r.c.Meter != nil && r.res.Full == nil {
+		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used)
+	}
+	return r.res.Full != nil
+}
+
+func (r *runner) limit(ctx context.Context, n int) End {
 	switch {
-	case r.c.Budget.Spent(r.res.Usage):
+	case r.spent(ctx, r.res.Usage):
 		return EndBudget
 	case n >= r.c.MaxIterations:
 		return EndMaxed

@@ -47,13 +47,13 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn
 		})
 		ended <- execution{exit, err}
 	}()
-	e := r.watch(t, ended, kill)
+	e := r.watch(ctx, t, ended, kill)
 	return r.conclude(t, e, context.Cause(ctx), Iteration{Number: n, Duration: time.Since(start)})
 }
 
 // watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has
 // run out, the process wins.
-func (r *runner) watch(t *transcript, ended <-chan execution, kill context.CancelCauseFunc) execution {
+func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execution, kill context.CancelCauseFunc) execution {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var metered <-chan struct{}
@@ -66,7 +66,7 @@ func (r *runner) watch(t *transcript, ended <-chan execution, kill context.Cance
 			return e
 		case <-metered:
 			used := r.res.Usage.Add(r.metered())
-			spent := r.c.Budget.Spent(used)
+			spent := r.spent(ctx, used)
 			if spent {
 				kill(errBudget)
 			}

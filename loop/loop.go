@@ -39,20 +39,44 @@ type Command struct {
 
 // Budget limits what a run may spend; zero means no limit. It is checked after each iteration and, with a Meter, during it.
 type Budget struct {
-	Tokens  int64 // input + output + cache write
-	CostUSD float64
+	Tokens  int64   `json:"tokens,omitempty"` // input + output + cache write
+	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
 // Spent reports whether nothing is left.
 func (b Budget) Spent(u agents.Usage) bool {
-	return b.Tokens > 0 && u.Input+u.Output+u.CacheWrite >= b.Tokens || b.CostUSD > 0 && u.CostUSD >= b.CostUSD
+	return b.Tokens > 0 && u.Tokens() >= b.Tokens || b.CostUSD > 0 && u.CostUSD >= b.CostUSD
+}
+
+// After is what is left of the budget. Of one that is spent the smallest amount is: zero would be no limit.
+func (b Budget) After(u agents.Usage) Budget {
+	if b.Tokens > 0 {
+		b.Tokens = max(1, b.Tokens-u.Tokens())
+	}
+	if b.CostUSD > 0 {
+		b.CostUSD = max(0.000001, b.CostUSD-u.CostUSD)
+	}
+	return b
+}
+
+// Min is the smaller of two limits, in each unit.
+func (b Budget) Min(o Budget) Budget {
+	if b.Tokens == 0 || o.Tokens > 0 && o.Tokens < b.Tokens {
+		b.Tokens = o.Tokens
+	}
+	if b.CostUSD == 0 || o.CostUSD > 0 && o.CostUSD < b.CostUSD {
+		b.CostUSD = o.CostUSD
+	}
+	return b
 }
 
 // Meter counts what the agent uses, where ralph stands between it and its model.
 type Meter interface {
-	Limit(b Budget)           // what the service may be asked for; given once, before anything runs
+	Limit(b Budget)           // up to where Used may grow; given before each iteration, and after it
 	Used() agents.Usage       // since the meter was made
 	Changed() <-chan struct{} // gets a value after Used has grown, one for several times
+	// Full says why no run may spend more, when this one has used so much: a limit that they share. Nil: they may.
+	Full(ctx context.Context, used agents.Usage) error
 }
 
 // Config is one run's loop. Agent, Sandbox, Import and Prompt are required.

@@ -16,6 +16,13 @@ type counting struct {
 	mu    sync.Mutex
 	limit Budget
 	used  agents.Usage
+	full  error
+}
+
+func (c *counting) Full(context.Context, agents.Usage) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.full
 }
 
 func newCounting() *counting { return &counting{changed: make(chan struct{}, 1)} }

@@ -112,6 +112,7 @@ type Result struct {
 	Denied     []agents.Denial // in the last iteration
 	Output     *OutputValue
 	Limits     Limits
+	Full       error // EndBudget: of a limit that is shared with other runs; nil: it is the Budget
 	Warnings   []string
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -197,8 +198,11 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	return nil
 }
 
-// refused ends an attempt that could not claim.
+// refused ends an attempt that was not admitted, or could not claim.
 func (a *attempt) refused(ctx context.Context, err error) Result {
+	if capped := admission.Skip(err); capped != nil {
+		return a.skipped(*capped)
+	}
 	forgotten := a.w.cfg.Store.Forget(ctx, a.rec.ID)
 	if taken, ok := errors.AsType[*worktree.TakenError](err); ok && forgotten == nil {
 		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -118,13 +119,14 @@ type view struct {
 	here   map[string]bool            // of those: this host has reported it
 	last   map[string]journal.Record
 	tally  map[string]journal.Tally // of the runs on all machines
+	capped *journal.Skip            // a cap of the project is spent
 	now    time.Time
 }
 
 func (w *Worker) view(ctx context.Context, keys []string) (view, error) {
-	v := view{w: w, keys: keys, now: time.Now(), last: map[string]journal.Record{}, tally: map[string]journal.Tally{}, done: map[string]worktree.Record{}, here: map[string]bool{}}
-	var err error
-	if v.claims, err = w.c.Claims.Claims(ctx); err != nil {
+	claims, err := w.c.Claims.Claims(ctx)
+	v := view{w: w, keys: keys, claims: claims, capped: admission.Skip(w.runner.Admission().Full(ctx)), now: time.Now(), last: map[string]journal.Record{}, tally: map[string]journal.Tally{}, done: map[string]worktree.Record{}, here: map[string]bool{}}
+	if err != nil {
 		return v, err
 	}
 	runs, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Kind: journal.KindIssue, Latest: true})
@@ -184,7 +186,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		}
 	}
 	if len(v.keys) > 0 {
-		return nil
+		return v.capped
 	}
 	labels, last, t := v.w.cfg.Labels, v.last[issue.Key], v.tally[issue.Key]
 	edited := t.Hash != "" && t.Hash != issue.Hash()
@@ -201,7 +203,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.w.cfg.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
-	return nil
+	return v.capped
 }
 
 // isHeld reports that somebody works the issue, as far as can be told.

@@ -116,10 +116,7 @@ func Fits(files uint64) int {
 
 // Wake makes every sweep look at the backlog again, such as after a webhook.
 func (p *Pool) Wake() {
-	p.mu.Lock()
-	p.wakes++
-	p.mu.Unlock()
-	p.signal()
+	p.change(func() { p.wakes++ })
 }
 
 // woken counts the calls of Wake.
@@ -130,9 +127,13 @@ func (p *Pool) woken() int {
 }
 
 // signal tells every sweep that something has changed.
-func (p *Pool) signal() {
+func (p *Pool) signal() { p.change(func() {}) }
+
+// change makes a change under mu, and tells every sweep.
+func (p *Pool) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	do()
 	for wake := range p.sweeps {
 		select {
 		case wake <- struct{}{}:
@@ -143,18 +144,12 @@ func (p *Pool) signal() {
 
 // SetParallel changes how many issues are worked at the same time. Running issues are not stopped.
 func (p *Pool) SetParallel(n int) {
-	p.mu.Lock()
-	p.parallel = max(1, n)
-	p.mu.Unlock()
-	p.signal()
+	p.change(func() { p.parallel = max(1, n) })
 }
 
 // Drain makes every sweep start nothing more and return when its runs have ended. It cannot be undone.
 func (p *Pool) Drain() {
-	p.mu.Lock()
-	p.draining = true
-	p.mu.Unlock()
-	p.signal()
+	p.change(func() { p.draining = true })
 }
 
 // takeSlot reports whether another issue may be started, and counts it.
@@ -168,12 +163,7 @@ func (p *Pool) takeSlot() bool {
 	return true
 }
 
-func (p *Pool) freeSlot() {
-	p.mu.Lock()
-	p.busy--
-	p.mu.Unlock()
-	p.signal()
-}
+func (p *Pool) freeSlot() { p.change(func() { p.busy-- }) }
 
 // hasSlot reports whether takeSlot would succeed.
 func (p *Pool) hasSlot() bool {

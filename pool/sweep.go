@@ -52,10 +52,9 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	defer p.bus.Flush(ctx, hard)
-	s := &sweep{pool: p, keys: keys, hard: hard, tried: map[string]bool{}}
-	var leave func()
-	s.wake, leave = p.enlist()
+	wake, leave := p.enlist()
 	defer leave()
+	s := &sweep{pool: p, keys: keys, hard: hard, wake: wake, tried: map[string]bool{}}
 	defer s.watchDisk()()
 	before, err := p.recover(hard, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
@@ -93,6 +92,7 @@ type sweep struct {
 	started int             // guarded by mu: runs that count towards Limit
 	full    bool            // guarded by mu: people know that the disk has no room
 	stale   bool            // guarded by mu: a run has ended since the backlog was looked at
+	capped  bool            // guarded by mu: issues were left out for a cap
 	summary Summary         // guarded by mu
 }
 
@@ -149,7 +149,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		over := s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle := s.running == 0
 		empty, stale := len(s.queue) == 0, s.stale || s.listed.IsZero() || s.woken != s.pool.woken()
-		if !over && !empty && s.noRoom(idle) {
+		if !over && (!empty || s.capped) && s.noRoom(ctx, idle) {
 			over = idle
 			empty = true
 		}
@@ -236,6 +236,7 @@ func (s *sweep) list(ctx context.Context) error {
 		s.add(task{issue: i})
 	}
 	s.waiting, s.summary.Cycles = plan.Skipped, plan.Cycles
+	s.capped = slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = s.pool.runner.Spaces().Usable()
 	}
@@ -321,10 +322,13 @@ func (s *sweep) watchDisk() (stop func()) {
 	return func() { cancel(nil); <-done }
 }
 
-// noRoom reports that the disk has no room for another run. Runs that are on may give some back: that is waited for.
+// noRoom reports that disk or caps have no room for another run. Runs that are on may give some back: that is waited for.
 // When there are none the sweep is over, as when the agent is unavailable: only a person can make room. s.mu is held.
-func (s *sweep) noRoom(idle bool) bool {
-	short := s.pool.disk.Short()
+func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
+	short := s.pool.runner.Admission().Full(ctx)
+	if full := s.pool.disk.Short(); full != nil {
+		short = full
+	}
 	switch {
 	case short == nil:
 		s.full = false

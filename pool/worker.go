@@ -194,8 +194,8 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 		s.Publish, s.Attended, s.Checks.Files, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	if err := w.cfg.Store.Save(hard, a.rec); err != nil {
-		return a.broken(err)
+	if err := w.runner.Admission().Admit(hard, &a.rec); err != nil {
+		return a.refused(hard, err)
 	}
 	claim, err := w.claim(hard, a.rec)
 	if claim == nil {

@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"pool/workspace":           5,
 	"pool/feedback":            5,
 	"pool/review":              5,
+	"pool/admission":           4,
 	"pool/gateway":             4,
 	"pool/decide":              4,
 	"pool/halt":                4,

@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -205,7 +206,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
 			NoCanary: !p.GateCanary, Canaries: own, Signals: p.CompletionSignal,
 			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Timers: timers(p.Config),
-			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Env: env, Network: network, Mounts: mounts,
+			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config), Env: env, Network: network, Mounts: mounts,
 			Limits: limits(p.Config), Homes: layerBytes(p.Config), SetupInputs: p.SetupInputs, Secrets: p.secrets, Count: p.count,
 			Retry:  journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
 			Labels: p.labels(), ClaimTTL: p.ClaimTTL, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
@@ -213,6 +214,14 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 		Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
 		MinFree: minFree(p.Config),
 	}, nil
+}
+
+// caps are what all runs may spend together.
+func caps(c config.Config) ledger.Caps {
+	return ledger.Caps{
+		Day:   loop.Budget{Tokens: c.BudgetTokensDay, CostUSD: c.BudgetUSDDay},
+		Month: loop.Budget{Tokens: c.BudgetTokensMonth, CostUSD: c.BudgetUSDMonth},
+	}
 }
 
 // labels are those that show an issue's state.

@@ -78,7 +78,8 @@ func newRunCommand(a *app) *cobra.Command {
 		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
 		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
-		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd", "prices", "state-dir", "log-level", "log-format")
+		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
+		"budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "state-dir", "log-level", "log-format")
 	return cmd
 }
 
@@ -131,7 +132,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	}
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
 	c.Signals, c.MaxIterations = p.CompletionSignal, f.iterations
-	c.Timers, c.Budget = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}
+	c.Timers, c.Budget, c.Caps = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
 	p.secrets.Add(a.secrets(env, c.Network.User)...)
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	job := pool.Job{

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -128,6 +131,37 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.sayLeft(states)
+	return a.sayCaps(cmd.Context(), p)
+}
+
+// sayCaps says what is spent of what all runs may spend together.
+func (a *app) sayCaps(ctx context.Context, p *parts) error {
+	c, now := caps(p.Config), time.Now()
+	for _, of := range []struct {
+		period string
+		limit  loop.Budget
+		since  time.Time
+	}{{"today", c.Day, ledger.DayOf(now)}, {"this month", c.Month, ledger.MonthOf(now)}} {
+		if of.limit == (loop.Budget{}) {
+			continue
+		}
+		spent, err := p.journal.Spent(ctx, "", of.since)
+		if err != nil {
+			return err
+		}
+		var parts []string
+		if of.limit.CostUSD > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s", usd(spent.CostUSD), usd(of.limit.CostUSD)))
+		}
+		if of.limit.Tokens > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s tokens", short(spent.Tokens()), short(of.limit.Tokens)))
+		}
+		full := ""
+		if of.limit.Spent(spent) {
+			full = "; nothing new is started"
+		}
+		a.ui.printf("Spent %s (UTC): %s%s.\n", of.period, strings.Join(parts, ", "), full)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -57,7 +58,7 @@ func workKeys() []string {
 		"prompt-file", "gate-files", "max-iterations", "no-progress", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
-		"prices",
+		"budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
 	)
 }
 
@@ -203,6 +204,9 @@ func verdict(s pool.Summary) error {
 		}
 		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
 			hint = "no agent was started; what the checks need comes from setup, --allow HOST, a longer --gate-timeout or the sandbox's image"
+		}
+		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
+			hint = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
 		}
 		if !s.ParkedUntil.IsZero() {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)

@@ -8,6 +8,7 @@ package meter
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"strings"
 
@@ -20,7 +21,9 @@ const maxPart = 8 << 20
 // Answer counts the tokens of one response.
 type Answer struct {
 	decode  func(p []byte) // nil until the first byte that is not white space
+	begun   stated         // by an event that begins an answer: the output is still to come
 	stated  stated
+	size    int64  // bytes so far
 	model   string // as the request's path names it
 	binary  bool
 	skipped bool
@@ -45,6 +48,7 @@ func New(contentType, path string) *Answer {
 // Write gets the body piece by piece, in any cuts. It never fails, never blocks, and holds bounded memory.
 func (a *Answer) Write(p []byte) (int, error) {
 	n := len(p)
+	a.size += int64(n)
 	if a.decode == nil {
 		if p = bytes.TrimLeft(p, " \t\r\n"); len(p) == 0 {
 			return n, nil
@@ -71,10 +75,34 @@ func (a *Answer) decoder(first byte) func([]byte) {
 // false when it stated none. A count that was stated more than once is the largest. Usage reads nothing: it is cheap.
 func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
 	u, seen = a.stated.usage()
-	if model = string(a.stated.Model); model == "" {
-		model = a.model
+	begun, first := a.begun.usage()
+	return u.Larger(begun), cmp.Or(string(a.begun.Model), string(a.stated.Model), a.model), seen || first
+}
+
+// BytesPerToken is what an estimate takes for a token. English text and code have about four bytes in each, and the frame
+// of an event around a few of them only makes the estimate larger.
+const BytesPerToken = 4
+
+// Estimated is the usage of an answer that is over, where request is the size of its request in bytes: what it has not
+// stated, as when it was cut off, is estimated.
+func (a *Answer) Estimated(request int64) (u agents.Usage, model string) {
+	u, model, seen := a.Usage()
+	if _, final := a.stated.usage(); final {
+		return u, model
 	}
-	return u, model, seen
+	if !seen {
+		u.Input = request / BytesPerToken
+		u.Estimated = u.Input
+	}
+	if output := a.size / BytesPerToken; output > u.Output {
+		u.Output, u.Estimated = output, u.Estimated+output
+	}
+	return u, model
+}
+
+// Free reports a request that uses no tokens: it only counts them.
+func Free(path string) bool {
+	return strings.HasSuffix(path, "/count_tokens") || strings.HasSuffix(path, ":countTokens")
 }
 
 // Skipped reports whether a part of the answer was too long, or not of its format, so that usage may have been missed.

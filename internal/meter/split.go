@@ -60,7 +60,7 @@ func (a *Answer) state(event []byte) {
 		case !found:
 			return
 		case !bytes.HasPrefix(after, []byte(`":null`)):
-			a.stated.read(event)
+			a.stated.read(event, &a.begun)
 			return
 		}
 		rest = after
@@ -113,9 +113,9 @@ func (a *Answer) member(last []byte) {
 	case a.part.over:
 		a.skipped = true
 	case len(whole) > 0 && a.object:
-		a.stated.read(append(append([]byte{'{'}, whole...), '}'))
+		a.stated.read(append(append([]byte{'{'}, whole...), '}'), &a.begun)
 	case len(whole) > 0:
-		a.stated.read(whole)
+		a.stated.read(whole, &a.begun)
 	}
 	a.part.reset()
 }

@@ -52,8 +52,9 @@ type gemini struct {
 	Thoughts   count `json:"thoughtsTokenCount"`
 }
 
-// read adds what a JSON text says. What it has of another type than expected counts as absent.
-func (s *stated) read(text []byte) {
+// read adds what a JSON text says, to begun where that is the beginning of an answer. What it has of another type than
+// expected counts as absent.
+func (s *stated) read(text []byte, begun *stated) {
 	// Gemini names its model otherwise; a message_start of Anthropic and the final event of OpenAI's responses, as Gemini's
 	// answers by way of Code Assist, are one level deeper.
 	type named struct {
@@ -61,7 +62,7 @@ func (s *stated) read(text []byte) {
 		Version *name `json:"modelVersion"`
 	}
 	here := named{s, &s.Model}
-	message, response := here, here
+	message, response := named{begun, &begun.Model}, here
 	_ = json.Unmarshal(text, &struct {
 		named
 		Message  *named `json:"message"`

@@ -28,7 +28,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 	v.Counted = v.Outcome.UsesAttempt() && counts(f)
 	switch v.Outcome {
 	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
-		v.Final = true
+		v.Final = v.Reason.Code != journal.ReasonCap // which is not the fault
 	case journal.AgentUnavailable:
 		if f.Failure != nil {
 			v.RetryAt = f.Failure.ResetAt
@@ -128,6 +128,9 @@ func worked(f journal.Facts) journal.Verdict {
 	case loop.EndNeedsInfo:
 		return verdict(journal.NeedsInfo, journal.ReasonAgentSaid, f.Question)
 	case loop.EndBudget:
+		if f.Capped {
+			return verdict(journal.OverBudget, journal.ReasonCap, f.EndDetail)
+		}
 		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
 	case loop.EndUnavailable:
 		return verdict(journal.AgentUnavailable, journal.ReasonLoop, f.EndDetail)

@@ -67,6 +67,7 @@ func decideCases() []decideCase {
 		{"done without a gate", journal.Facts{End: loop.EndDone, Commits: 1}, succeeded},
 		{"no change", journal.Facts{End: loop.EndNoChange, NoChange: "it is there"}, final(want(journal.NoChange, journal.ReasonAgentSaid, "it is there"))},
 		{"question", journal.Facts{End: loop.EndNeedsInfo, Question: "which?"}, final(want(journal.NeedsInfo, journal.ReasonAgentSaid, "which?"))},
+		{"cap", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Capped: true, Commits: 1}, want(journal.OverBudget, journal.ReasonCap, "100 tokens")},
 		{"budget", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Commits: 1}, final(want(journal.OverBudget, journal.ReasonLoop, "100 tokens"))},
 		{"permission denied", journal.Facts{End: loop.EndDenied, EndDetail: "d"}, final(counted(want(journal.Failed, journal.ReasonLoop, "d")))},
 		{"interrupted loop", journal.Facts{End: loop.EndInterrupted, EndDetail: "d"}, want(journal.Interrupted, journal.ReasonShutdown, "d")},

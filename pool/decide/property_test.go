@@ -83,7 +83,7 @@ func TestDecideProperties(t *testing.T) {
 		uses := v.Outcome == journal.Failed || v.Outcome == journal.GateFailed
 		always := slices.Contains([]journal.Outcome{
 			journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked,
-		}, v.Outcome) || v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
+		}, v.Outcome) && v.Reason.Code != journal.ReasonCap || v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 		switch {
 		case v.Counted && !uses:
 			t.Fatalf("%s uses up an attempt", v.Outcome)

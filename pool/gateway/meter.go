@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/meter"
@@ -111,6 +112,29 @@ type exchange struct {
 	answer *meter.Answer // nil: there is none yet
 	failed bool          // the service has refused the request
 	used   agents.Usage  // so far
+	sent   atomic.Int64  // bytes, once the service has the whole request
+}
+
+// Request counts the request.
+func (x *exchange) Request(body io.ReadCloser) io.ReadCloser {
+	return &request{ReadCloser: body, whole: &x.sent}
+}
+
+// request is the body of a request, on its way to the service.
+type request struct {
+	io.ReadCloser
+	read  int64
+	whole *atomic.Int64
+}
+
+// Read reads on.
+func (r *request) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	r.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		r.whole.Store(r.read)
+	}
+	return n, err
 }
 
 // Answer counts one answer.
@@ -129,7 +153,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 }
 
 // End counts what the service was asked for and has not stated: nobody spends unseen by hanging up.
-func (x *exchange) End(sent int64) {
+func (x *exchange) End() {
 	defer x.of.account.End()
 	if x.failed {
 		return
@@ -137,7 +161,7 @@ func (x *exchange) End(sent int64) {
 	if x.answer == nil {
 		x.answer = meter.New("", x.path)
 	}
-	if used, model := x.answer.Estimated(sent); used != (agents.Usage{}) {
+	if used, model := x.answer.Estimated(x.sent.Load()); used != (agents.Usage{}) {
 		x.count(used, cmp.Or(model, x.of.lastModel()))
 	}
 }

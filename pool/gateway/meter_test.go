@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
 // said is an answer of a service.
@@ -20,15 +21,27 @@ func said(model string, in, out int) string {
 // pass sends an answer through the meter.
 func pass(t *testing.T, m *Meter, body string) {
 	t.Helper()
-	if _, err := io.Copy(m.answer("application/json", "/v1/messages"), strings.NewReader(body)); err != nil {
+	x := ask(t, m)
+	if _, err := io.WriteString(x.Answer(200, "application/json"), body); err != nil {
 		t.Error(err)
 	}
+	x.End()
+}
+
+// ask is a request that the meter lets pass.
+func ask(t *testing.T, m *Meter) egress.Exchange {
+	t.Helper()
+	x, err := m.admit(t.Context(), "POST", "/v1/messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 // Answers that pass at once add up, and the service is asked nothing more once the budget is spent.
 func TestMeter(t *testing.T) {
 	t.Parallel()
-	m := NewMeter(ledger.Prices{})
+	m := NewMeter(Network{}, "r")
 	m.Limit(loop.Budget{Tokens: 100})
 	var passing sync.WaitGroup
 	for range 9 {
@@ -43,11 +56,8 @@ func TestMeter(t *testing.T) {
 	default:
 		t.Error("nobody was told")
 	}
-	if err := m.admit("POST", "/v1/messages"); err != nil {
-		t.Errorf("refused with something left: %v", err)
-	}
 	pass(t, m, said("no-such-model", 1, 0))
-	if err := m.admit("POST", "/v1/messages"); err == nil {
+	if _, err := m.admit(t.Context(), "POST", "/v1/messages"); err == nil {
 		t.Error("nothing is left, and a request is let through")
 	}
 	if got := m.Warnings(); len(got) != 0 {
@@ -62,8 +72,8 @@ func TestMeterPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMeter(own)
-	m.Limit(loop.Budget{CostUSD: 5})
+	m := NewMeter(Network{Prices: own}, "r")
+	m.Limit(loop.Budget{CostUSD: 50})
 	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
 	cost := m.Used().CostUSD
 	if cost <= 0 || len(m.Warnings()) != 0 {

@@ -132,6 +132,10 @@ type Run struct {
 	Without string `json:"without,omitempty"`
 	Anew    string `json:"anew,omitempty"`
 	Fresh   bool   `json:"fresh,omitempty"` // it begins at the base, whatever earlier work there is
+	// Granted is what the project's caps left for the run when it began, and Reserved what other runs have to leave it; zero:
+	// nothing is capped, and nothing is reserved.
+	Granted  loop.Budget  `json:"granted,omitzero"`
+	Reserved agents.Usage `json:"reserved,omitzero"`
 	// HandedOver says that the issue had the label for people when the run began, which a caller overruled.
 	HandedOver bool `json:"handed_over,omitempty"`
 	// Keep is set for a worktree that stays for the next run on the branch, and Scratch for a branch that goes once its
@@ -231,7 +235,8 @@ type Facts struct {
 	Question   string           `json:"question,omitempty"`
 	NoChange   string           `json:"no_change,omitempty"` // why the agent says that nothing needs doing
 	Usage      agents.Usage     `json:"usage,omitzero"`
-	Exit       *int             `json:"exit,omitempty"` // KindCommand: the command's exit status
+	Capped     bool             `json:"capped,omitempty"` // it was ended for a cap of the project, and not for the issue's budget
+	Exit       *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status
 
 	Baseline *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
 	Verify   *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip

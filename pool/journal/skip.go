@@ -32,5 +32,6 @@ const (
 	SkipUnapproved SkipCode = "unapproved"  // Detail: why nobody who may has approved it
 	SkipEdited     SkipCode = "edited"      // a request's issue is not what was approved; Detail: the pick-up label
 	SkipStopped    SkipCode = "stopped"     // ralph was stopped
+	SkipCap        SkipCode = "cap"         // a cap of the project is spent until Until; Detail: which, and what is spent
 	SkipBroken     SkipCode = "broken"      // something is wrong with this host or the repository; Detail: what
 )

@@ -86,7 +86,7 @@ func (r Record) Tally() Tally {
 	if v.Outcome.UsesAttempt() || v.Reason.Code == ReasonCrash {
 		t.Failures++
 	}
-	free := v.Outcome == Interrupted || v.Outcome.Unavailable()
+	free := v.Blameless()
 	if a := t.Asked; a != nil && !free && (v.Final || a.Fresh) {
 		t.Asked = nil
 	}

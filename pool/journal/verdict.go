@@ -35,7 +35,8 @@ const (
 	// PolicyBlocked: the commits touch protected paths or carry a secret, or their merge would run a filter of the user's;
 	// nothing of them left the repository.
 	PolicyBlocked Outcome = "policy-blocked"
-	// OverBudget: tokens, cost or disk space are spent; the work is kept.
+	// OverBudget: tokens, cost or disk space are spent; the work is kept. For ReasonCap the issue is worked again when the cap
+	// has room.
 	OverBudget Outcome = "over-budget"
 	// AgentUnavailable: rate limit, overload; a missing login or program. No attempt is used.
 	AgentUnavailable Outcome = "agent-unavailable"
@@ -77,6 +78,7 @@ const (
 	ReasonDisk         ReasonCode = "disk-full"      // Detail: what the run wrote
 	ReasonOpen         ReasonCode = "not-started"    // Detail: why worktree or sandbox could not be made, or the gate not run on the base
 	ReasonLoop         ReasonCode = "loop-ended"     // Detail: why the loop ended
+	ReasonCap          ReasonCode = "cap-spent"      // Detail: the cap of the project that ended the run
 	ReasonVerify       ReasonCode = "verify-failed"  // Detail: the check that failed on the clean checkout
 	ReasonRebasedGate  ReasonCode = "rebased-gate"   // Detail: the check that failed after the rebase
 	ReasonCanary       ReasonCode = "gate-disabled"  // Detail: the path of a failing test that the gate passed over
@@ -92,6 +94,11 @@ const (
 
 // Unavailable reports that the run met what every other run would meet: the next sweep tries again.
 func (o Outcome) Unavailable() bool { return o == AgentUnavailable || o == EnvironmentUnavailable }
+
+// Blameless reports an end that says nothing about the issue: it is worked again as if this run had not been.
+func (v Verdict) Blameless() bool {
+	return v.Outcome == Interrupted || v.Outcome.Unavailable() || v.Reason.Code == ReasonCap
+}
 
 // UsesAttempt reports whether the outcome is a failed try of the agent's.
 func (o Outcome) UsesAttempt() bool { return o == GateFailed || o == Failed }

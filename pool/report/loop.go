@@ -9,8 +9,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Loop puts a loop's result into one line for people; empty where nothing went wrong.
-func Loop(agent string, r loop.Result) string {
+// Loop puts a loop's result into one line for people; empty where nothing went wrong. whole is the issue's budget, of which
+// earlier runs have used some.
+func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) string {
 	switch r.End {
 	case loop.EndDone, loop.EndNoChange:
 		return ""
@@ -32,7 +33,7 @@ func Loop(agent string, r loop.Result) string {
 		c := r.Setup[len(r.Setup)-1]
 		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
-		return explainLimit(r) + explainLast(agent, r)
+		return explainLimit(r, whole, earlier) + explainLast(agent, r)
 	}
 	if r.Err != nil {
 		return r.Err.Error()
@@ -40,18 +41,31 @@ func Loop(agent string, r loop.Result) string {
 	return string(r.End)
 }
 
-func explainLimit(r loop.Result) string {
-	b, used := r.Limits.Budget, r.Usage
-	tokens := used.Input + used.Output + used.CacheWrite
+func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string {
+	used := r.Usage.Add(earlier)
 	switch {
 	case r.End == loop.EndMaxed:
 		return fmt.Sprintf("not done after %d of %d iterations; raise max-iterations to go on", len(r.Iterations), r.Limits.MaxIterations)
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
-	case b.Tokens > 0 && tokens >= b.Tokens:
-		return fmt.Sprintf("%d tokens spent of %d; raise the token budget to go on", tokens, b.Tokens)
+	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
+		return fmt.Sprintf("%d tokens spent of %d%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()))
+	case whole.Spent(used):
+		return fmt.Sprintf("$%.2f spent of $%.2f%s; raise the cost budget to go on", used.CostUSD, whole.CostUSD, ofEarlier(earlier.CostUSD > 0, "$%.2f", earlier.CostUSD))
+	case r.Full != nil:
+		return r.Full.Error()
+	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):
+		return fmt.Sprintf("%d tokens are spent, which is all that the cap for all runs had left for this one", r.Usage.Tokens())
 	}
-	return fmt.Sprintf("$%.2f spent of $%.2f; raise the cost budget to go on", used.CostUSD, b.CostUSD)
+	return fmt.Sprintf("$%.2f are spent, which is all that the cap for all runs had left for this one", r.Usage.CostUSD)
+}
+
+// ofEarlier says how much of what is spent earlier runs have used.
+func ofEarlier(some bool, format string, amount any) string {
+	if !some {
+		return ""
+	}
+	return fmt.Sprintf(", "+format+" of them by earlier runs", amount)
 }
 
 // explainLast is why the last iteration before a limit was not the one that finished.

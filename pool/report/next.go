@@ -54,6 +54,9 @@ func nextHere(r journal.Record) string {
 		if v.Reason.Code == journal.ReasonDisk {
 			return fmt.Sprintf("see what it wrote, and make room or lower min-free-mb if that is right; then %s. The work so far is kept.", again)
 		}
+		if v.Reason.Code == journal.ReasonCap {
+			return fmt.Sprintf("nothing; a sweep continues when the cap has room again. At once: raise the cap, then %s.", again)
+		}
 		return fmt.Sprintf("raise the budget, then %s; the work so far is kept.", again)
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted:
 		if v.Reason.Code == journal.ReasonClaimLost {
@@ -136,6 +139,8 @@ func nextByItself(r journal.Record) string {
 	switch {
 	case v.Outcome == journal.Superseded:
 		return "nothing" + revive(r) + "."
+	case v.Reason.Code == journal.ReasonCap:
+		return "nothing; a sweep continues when the cap has room again."
 	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
 		return "nothing; the next sweep continues."
 	}

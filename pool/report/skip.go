@@ -35,6 +35,8 @@ func Skip(key string, s journal.Skip) string {
 		return "is gone from the backlog"
 	case journal.SkipEdited:
 		return fmt.Sprintf("its text is not what was approved; read it and put the label %s on again", s.Detail)
+	case journal.SkipCap:
+		return s.Detail
 	case journal.SkipStopped:
 		return "the sweep was stopped"
 	}

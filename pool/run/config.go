@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -61,6 +62,7 @@ type Config struct {
 	NoProgress    int
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
+	Caps          ledger.Caps       // for all runs of this namespace of the store together
 	Env           []string          // for everything that runs in the sandbox
 	Network       gateway.Network   // what isolated runs may reach
 	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,10 +14,12 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -38,6 +38,7 @@ type Runner struct {
 	seq     atomic.Uint64
 	retries int // merges that a moving base may cost
 
+	admission *admission.Desk
 	spaces    *workspace.Config
 	baselines *workspace.Baselines
 	watcher   *checks.Watcher
@@ -60,6 +61,7 @@ func New(c Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	spaces := &workspace.Config{
 		Repo: c.Repo, Agent: c.Agent, Options: c.Options, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
@@ -72,7 +74,8 @@ func New(c Config) (*Runner, error) {
 		}
 	}
 	return &Runner{
-		c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
+		admission: &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget},
+		c:         c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces},
 		policy:  publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}, nil
@@ -164,25 +167,11 @@ func (r *Runner) checks() journal.Checks {
 	}
 }
 
+// Admission lets the runs begin, under the caps of their project.
+func (r *Runner) Admission() *admission.Desk { return r.admission }
+
 // Spaces opens and ends what a run needs around its tree.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
-
-// Folder is the folder of a run.
-func (r *Runner) Folder(key, id string) string { return filepath.Join(r.c.StateDir, "runs", key, id) }
-
-// Host is the name of this machine in records.
-func (r *Runner) Host() string { return r.host }
-
-// Place tells this state folder from the others of the host.
-func (r *Runner) Place() string {
-	sum := sha256.Sum256([]byte(r.c.StateDir))
-	return hex.EncodeToString(sum[:8])
-}
-
-// Dead reports that no process works on the run: it was left for a later sweep, or its process on this host is gone.
-func (r *Runner) Dead(rec journal.Record) bool {
-	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
-}
 
 // Do takes the run to its end, from the stage that its record stands at. Ending ctx ends everything at once; the commits
 // are still imported. Ending task.Soft asks the agent to end. The record says what happened: whatever goes wrong with a

@@ -32,7 +32,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f := &s.Facts
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
-	f.EndDetail = report.Loop(x.run.Agent, res)
+	f.EndDetail = report.Loop(x.run.Agent, res, x.c.Budget, x.earlierSpent())
+	f.Capped = res.End == loop.EndBudget && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
 		s.Warnings = note(s.Warnings, w)
@@ -97,7 +98,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.budget(), Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Timers: timers, Budget: x.c.Budget.After(x.earlierSpent()).Min(x.run.Granted), Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
@@ -194,21 +195,12 @@ func (x *execution) learn() {
 	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// budget is what the issue's earlier attempts have left of its budget.
-func (x *execution) budget() loop.Budget {
-	left := x.c.Budget
-	earlier := x.run.Earlier
-	if left == (loop.Budget{}) || x.run.Kind != journal.KindIssue || earlier.Final {
-		return left
+// earlierSpent is what the issue's earlier attempts have spent of its budget.
+func (x *execution) earlierSpent() agents.Usage {
+	if x.run.Kind != journal.KindIssue || x.run.Earlier.Final {
+		return agents.Usage{}
 	}
-	spent := earlier.Spent
-	if left.Tokens > 0 {
-		left.Tokens = max(1, left.Tokens-spent.Input-spent.Output-spent.CacheWrite)
-	}
-	if left.CostUSD > 0 {
-		left.CostUSD = max(0.000001, left.CostUSD-spent.CostUSD)
-	}
-	return left
+	return x.run.Earlier.Spent
 }
 
 // spent stores what the run has used, after an iteration on the claim as well: a crash, or another machine, finds it spent.

@@ -41,16 +41,26 @@ type Endpoint struct {
 	Routes []Route
 	// Strip are headers of the sandbox's requests to drop, in addition to those that usually carry credentials.
 	Strip []string
-	// Admit may refuse a request, such as when a budget is spent. The error's text is shown to the sandbox. Nil admits.
-	Admit func(method, path string) error
-	// Count, when set, returns what gets a copy of an answer's body as it comes. It is asked for each POST: what is
-	// fetched again was counted before.
-	Count func(contentType, path string) io.Writer
+	// Admit may refuse a request, such as when a budget is spent, or let it wait. The error's text is shown to the sandbox.
+	// The Exchange, which may be nil, follows a request that was admitted. A nil Admit admits all.
+	Admit func(ctx context.Context, method, path string) (Exchange, error)
 	// Model says that the service is a model's: requests are JSON, and tools with which the service itself would reach
 	// the internet are kept out of them; see package servertools.
 	Model bool
 	// AllowPrivate lets the service be on this host or a private network.
 	AllowPrivate bool
+}
+
+// Exchange follows one request that an endpoint has admitted.
+type Exchange interface {
+	// Request returns the body that the service gets in place of the request's. It is called at most once, and read while
+	// other methods are called.
+	Request(body io.ReadCloser) io.ReadCloser
+	// Answer returns what gets a copy of the answer's body as it comes. It is called at most once, and not for an answer
+	// that the sandbox does not get.
+	Answer(status int, contentType string) io.Writer
+	// End is called once, when all is over.
+	End()
 }
 
 // Route is a method and path that an endpoint offers.
@@ -132,7 +142,10 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 
 // serveEndpoint sends a request on to the endpoint's service.
 func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	out, secret, err := e.outgoing(r)
+	out, secret, exchange, err := e.outgoing(r)
+	if exchange != nil {
+		defer exchange.End()
+	}
 	if err != nil {
 		p.httpRefuse(w, e.Name, 0, err)
 		return
@@ -143,6 +156,9 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 			out.Body = servertools.Filter(out.Body, func(tool string) {
 				p.record.add(refusal{ServerTool, e.Name, 0}, "the definition of "+clip(printable(tool))+" was taken out of a request")
 			})
+		}
+		if exchange != nil {
+			out.Body = exchange.Request(out.Body)
 		}
 	}
 	in, err := e.transport.RoundTrip(out)
@@ -171,8 +187,8 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		p.httpRefuse(w, e.Name, 0, err)
 		return
 	}
-	if e.Count != nil && r.Method == http.MethodPost {
-		in.Body = counted{io.TeeReader(in.Body, e.Count(in.Header.Get("Content-Type"), r.URL.Path)), in.Body}
+	if exchange != nil {
+		in.Body = copied{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
 	}
 	in.Header.Del("Set-Cookie") // a session of the credential's owner
 	in.Header.Del("Alt-Svc")
@@ -180,29 +196,29 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	answer(w, in, func(to io.Writer) io.WriteCloser { return leak.Mask(to, secret) })
 }
 
-// counted is a body of which something else gets a copy.
-type counted struct {
+// copied is a body of which something else gets a copy.
+type copied struct {
 	io.Reader
 	io.Closer
 }
 
-// outgoing is the request to the service, and the secret to mask in its response.
-func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, err error) {
+// outgoing is the request to the service, the secret to mask in its response, and what follows it, if anything does.
+func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, exchange Exchange, err error) {
 	if !e.offers(r) {
-		return nil, "", deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
+		return nil, "", nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
 	}
 	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
-		return nil, "", deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
+		return nil, "", nil, deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
 	}
 	if e.Admit != nil {
-		if err := e.Admit(r.Method, r.URL.Path); err != nil {
-			return nil, "", deny(Budget, "%s", clip(err.Error()))
+		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path); err != nil {
+			return nil, "", nil, deny(Budget, "%s", clip(err.Error()))
 		}
 	}
 	secret, err = e.Secret(r.Context())
 	secret = strings.TrimSpace(secret)
 	if err != nil || secret == "" || strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return nil, "", deny(NoCredential, "ralph has no usable credential for %s", e.Name)
+		return nil, "", exchange, deny(NoCredential, "ralph has no usable credential for %s", e.Name)
 	}
 	out = r.Clone(r.Context())
 	out.RequestURI, out.Close, out.Trailer = "", false, nil
@@ -222,7 +238,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, 
 	out.Header.Del("Range")
 	out.Header.Del("If-Range")
 	out.Header.Set(e.Header, strings.Replace(e.Format, "%s", secret, 1))
-	return out, secret, nil
+	return out, secret, exchange, nil
 }
 
 // overrides are headers that have some services take a request for one of another method or path.

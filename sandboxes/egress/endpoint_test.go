@@ -165,20 +165,47 @@ func TestEndpointStreams(t *testing.T) {
 	}
 }
 
-// A service that sends back what it got does not hand the secret over.
 // told sends every piece that is written to it.
 type told chan string
 
 func (c told) Write(p []byte) (int, error) { c <- string(p); return len(p), nil }
 
-// What counts gets every piece of the answer before the sandbox does, and nothing of the request.
-func TestEndpointCounts(t *testing.T) {
+// exchange follows one request.
+type exchange struct {
+	told
+	answer func(status int, contentType string)
+	sent   *bytes.Buffer // to the service
+	end    chan bool
+}
+
+func (x exchange) Request(body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(body, x.sent), body}
+}
+
+func (x exchange) Answer(status int, contentType string) io.Writer {
+	x.answer(status, contentType)
+	return x.told
+}
+
+func (x exchange) End() { x.end <- true }
+
+// follow makes an endpoint follow its requests.
+func follow(x exchange) func(*egress.Endpoint) {
+	return func(e *egress.Endpoint) {
+		e.Admit = func(context.Context, string, string) (egress.Exchange, error) { return x, nil }
+	}
+}
+
+// What follows a request gets every piece of the answer before the sandbox does, and the size of the request.
+func TestEndpointIsFollowed(t *testing.T) {
 	t.Parallel()
-	var kind, at string
-	pieces, next := make(told, 10), make(chan struct{})
-	r, _ := api(t, func(e *egress.Endpoint) {
-		e.Count = func(contentType, path string) io.Writer { kind, at = contentType, path; return pieces }
-	}, egress.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
+	var kind string
+	var status int
+	pieces, next, sent, end := make(told, 10), make(chan struct{}), &bytes.Buffer{}, make(chan bool, 1)
+	r, _ := api(t, follow(exchange{pieces, func(s int, contentType string) { status, kind = s, contentType }, sent, end}), egress.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range 2 {
 			fmt.Fprintf(w, "piece %d\n", i)
@@ -194,10 +221,45 @@ func TestEndpointCounts(t *testing.T) {
 		}
 		next <- struct{}{}
 	}
-	if kind != "text/event-stream" || at != "/v1/messages" {
-		t.Errorf("asked for %q, %q", kind, at)
+	<-end
+	if kind != "text/event-stream" || status != 200 || sent.String() != "the prompt" {
+		t.Errorf("%d %q after %q", status, kind, sent)
 	}
 }
+
+// Who hangs up before there is an answer has sent a request all the same, unless nobody took it.
+func TestEndpointIsFollowedToNoAnswer(t *testing.T) {
+	t.Parallel()
+	sent, end := &bytes.Buffer{}, make(chan bool, 1)
+	x := exchange{make(told, 10), func(int, string) { t.Error("there is an answer") }, sent, end}
+	ctx, hangUp := context.WithCancelCause(t.Context())
+	r, _ := api(t, follow(x), egress.Limits{}, func(_ http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		hangUp(nil)
+		<-q.Context().Done()
+	})
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:15381/v1/messages", strings.NewReader("the prompt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := r.client(t, "endpoint 0", nil).Do(q); err == nil {
+		_ = res.Body.Close()
+		t.Error("it was answered")
+	}
+	if <-end; sent.String() != "the prompt" {
+		t.Errorf("%q was sent", sent)
+	}
+	sent.Reset()
+	r, _ = api(t, func(e *egress.Endpoint) { follow(x)(e); e.Upstream = "https://example.com:444" }, egress.Limits{}, nil)
+	if res := ask(t, r, nil); res.status != http.StatusBadGateway {
+		t.Errorf("status %d", res.status)
+	}
+	if <-end; sent.Len() != 0 {
+		t.Errorf("%q was sent to nobody", sent)
+	}
+}
+
+// A service that sends back what it got does not hand the secret over.
 
 func TestEndpointMasksTheSecret(t *testing.T) {
 	t.Parallel()
@@ -292,8 +354,10 @@ func TestEndpointRefuses(t *testing.T) {
 			status:  403, body: "not offered", event: "endpoint-path api:0",
 		},
 		"a spent budget": {
-			endpoint: func(e *egress.Endpoint) { e.Admit = func(string, string) error { return spent } },
-			status:   402, body: spent.Error(), event: "budget api:0",
+			endpoint: func(e *egress.Endpoint) {
+				e.Admit = func(context.Context, string, string) (egress.Exchange, error) { return nil, spent }
+			},
+			status: 402, body: spent.Error(), event: "budget api:0",
 		},
 		"no credential": {
 			endpoint: func(e *egress.Endpoint) {

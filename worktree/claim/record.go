@@ -61,6 +61,7 @@ type Spend struct {
 	CacheRead  int64   `json:"cache_read,omitempty"`
 	CacheWrite int64   `json:"cache_write,omitempty"`
 	CostUSD    float64 `json:"cost_usd,omitempty"`
+	Estimated  int64   `json:"estimated,omitempty"` // of the tokens
 }
 
 // document is the message of a claim's commit. The nonce makes every commit unique: two pushes of one commit would both

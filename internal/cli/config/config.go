@@ -115,7 +115,13 @@ type Config struct {
 	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`
 	BudgetTokens    int64         `mapstructure:"budget-tokens"`
 	BudgetUSD       float64       `mapstructure:"budget-usd"`
-	Prices          []string      `mapstructure:"prices"`
+
+	BudgetTokensDay   int64   `mapstructure:"budget-tokens-day"`
+	BudgetTokensMonth int64   `mapstructure:"budget-tokens-month"`
+	BudgetUSDDay      float64 `mapstructure:"budget-usd-day"`
+	BudgetUSDMonth    float64 `mapstructure:"budget-usd-month"`
+
+	Prices []string `mapstructure:"prices"`
 
 	ReviewLabel     string `mapstructure:"review-label"`
 	NeedsHumanLabel string `mapstructure:"needs-human-label"`

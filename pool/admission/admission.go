@@ -1,0 +1,73 @@
+// Package admission lets runs begin while the caps of their project have room.
+//
+// What a run may spend at most is reserved before it begins, so that runs at the same time do not each count on all that is
+// left. Packages pool and pool/run ask it; the requests of a run's agent are admitted by package pool/ledger.
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
+)
+
+// Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
+type Desk struct {
+	Store   journal.Store
+	Pool    string          // namespace of the store's records
+	Account *ledger.Account // nil: there are no caps
+	Budget  loop.Budget     // of one issue
+
+	mu sync.Mutex // held from a look at the caps until the run is on record
+}
+
+// Admit stores the record of a run that begins, with what the caps leave for it; Skip explains the error. A run without an
+// agent spends nothing.
+func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if rec.Agent != "" && d.Account != nil {
+		left, err := d.left(ctx)
+		if err != nil {
+			return err
+		}
+		rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
+	}
+	return d.Store.Save(ctx, *rec)
+}
+
+// Full says why no run can begin now; nil: one can.
+func (d *Desk) Full(ctx context.Context) error {
+	_, err := d.left(ctx)
+	return err
+}
+
+// left is what the caps leave, next to what runs that are on may still spend of theirs, in whichever process.
+func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
+	if d.Account == nil {
+		return loop.Budget{}, nil
+	}
+	open, err := d.Store.Find(ctx, journal.Query{Pool: d.Pool, Open: true})
+	if err != nil {
+		return loop.Budget{}, err
+	}
+	var reserved agents.Usage
+	for _, r := range open {
+		if r.Stage.Before(journal.StageVerify) {
+			reserved = reserved.Add(ledger.Unspent(r.Reserved, r.Facts.Usage))
+		}
+	}
+	return d.Account.Left(ctx, reserved)
+}
+
+// Skip is why an issue is not worked after an error of Admit or Full; nil for other errors than a spent cap.
+func Skip(err error) *journal.Skip {
+	if spent, ok := errors.AsType[*ledger.SpentError](err); ok {
+		return &journal.Skip{Code: journal.SkipCap, Detail: spent.Error(), Until: spent.Until}
+	}
+	return nil
+}

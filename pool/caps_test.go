@@ -1,0 +1,185 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// tokensOfAnswer is what each answer of the model says that it took.
+const tokensOfAnswer = 7
+
+// serveModel serves a model that counts its answers.
+func serveModel(t *testing.T) (url string, answers *atomic.Int64) {
+	t.Helper()
+	answers = &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		<-time.After(20 * time.Millisecond) // as long as a model takes, requests of other runs are on their way
+		answers.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"model":"m","usage":{"input_tokens":%d,"output_tokens":1}}`, tokensOfAnswer-1)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, answers
+}
+
+// greedy is an agent that asks its model again and again, until it is refused.
+type greedy struct{ keyed }
+
+func newGreedy() greedy { return greedy{keyed{login: func() error { return nil }}} }
+
+func (g greedy) Describe() agents.Description {
+	d := g.keyed.Describe()
+	d.Login = agents.Login{Keys: []agents.Key{{Env: "GREEDY_KEY"}}}
+	return d
+}
+
+// metering is a provider with ralph's egress proxy, in which a greedy agent runs.
+type metering struct{ proxied }
+
+func (p metering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	socket := spec.Egress
+	spec.Egress = ""
+	box, err := p.Provider.Open(ctx, spec)
+	return metered{box, socket}, err
+}
+
+type metered struct {
+	sandboxes.Sandbox
+	socket string
+}
+
+func (m metered) Exec(ctx context.Context, c sandboxes.Command) (sandboxes.Exit, error) {
+	if c.Argv[0] != "greedy" {
+		return m.Sandbox.Exec(ctx, c)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", m.socket)
+		if err == nil {
+			_, err = io.WriteString(conn, "ralph-egress/1 endpoint 0\n")
+		}
+		if err == nil {
+			_, err = io.ReadFull(conn, make([]byte, len("ok\n")))
+		}
+		return conn, err
+	}}}
+	for {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/v1/messages", strings.NewReader("{}"))
+		if err != nil {
+			return sandboxes.Exit{}, err
+		}
+		res, err := client.Do(q)
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return sandboxes.Exit{}, context.Cause(ctx)
+		case err != nil || res.StatusCode != http.StatusOK:
+			_, _ = fmt.Fprintln(c.Stdout, "refused", err)
+			return sandboxes.Exit{Code: 1}, nil
+		}
+	}
+}
+
+// withGreedy makes the fixture's agent a greedy one, under caps.
+func (f *fixture) withGreedy(caps ledger.Caps) (answers *atomic.Int64) {
+	f.t.Helper()
+	url, answers := serveModel(f.t)
+	c := &f.Config.Run
+	c.Agent, c.Options = newGreedy(), agents.Options{Command: []string{"greedy"}}
+	c.Sandboxes, c.Caps = metering{proxied{c.Sandboxes}}, caps
+	c.Network.Upstream, c.Network.User = url, agents.User{Env: []string{"GREEDY_KEY=x"}}
+	return answers
+}
+
+// Four workers never spend more than a cap of the day and one answer. The runs that it ends are nobody's fault: the issues
+// are worked again as soon as the cap has room.
+func TestDayCapOfSeveralWorkers(t *testing.T) {
+	t.Parallel()
+	const most = 100
+	f := newFixture(t, "")
+	answers := f.withGreedy(ledger.Caps{Day: loop.Budget{Tokens: most}})
+	f.Config.Parallel = 4
+	keys := []string{"a", "b", "c", "d", "e"}
+	for _, key := range keys {
+		f.issue(key)
+	}
+	s := f.sweep(t.Context())
+	if n := answers.Load() * tokensOfAnswer; n < most || n >= most+tokensOfAnswer {
+		t.Errorf("%d tokens are spent of %d", n, most)
+	}
+	spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable)
+	if !ok || spent.Period != "day" || len(s.Runs) == 0 || len(s.Runs) == len(keys) || len(s.Skipped) == 0 {
+		t.Fatalf("unavailable: %v; %d runs, skipped %+v", s.Unavailable, len(s.Runs), s.Skipped)
+	}
+	for _, r := range s.Runs {
+		v := r.Verdict
+		if v.Outcome != journal.OverBudget || v.Reason.Code != journal.ReasonCap || v.Final || v.Counted {
+			t.Errorf("%s: %+v", r.Key, v)
+		}
+		if text := f.text(r.Key); strings.Contains(text, "needs-human") || !strings.Contains(text, "when the cap has room") {
+			t.Errorf("the issue says:\n%s", text)
+		}
+	}
+	plan, err := f.pool().Plan(t.Context())
+	if err != nil || len(plan.Work) > 0 || len(plan.Skipped) != len(keys) {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	for _, k := range plan.Skipped {
+		if k.Skip.Code != journal.SkipCap || !k.Skip.Until.Equal(ledger.DayOf(time.Now()).AddDate(0, 0, 1)) {
+			t.Errorf("%+v", k.Skip)
+		}
+	}
+	before := answers.Load()
+	if s := f.sweep(t.Context(), "a"); len(s.Runs) > 0 || s.Unavailable == nil || answers.Load() != before {
+		t.Errorf("a named issue breaks the cap: %+v", s)
+	}
+	f.Config.Run.Caps.Day.Tokens = 2 * most
+	if s := f.sweep(t.Context()); len(s.Runs) == 0 {
+		t.Errorf("nothing is worked although the cap has room: %+v", s)
+	}
+	if n := answers.Load() * tokensOfAnswer; n < 2*most || n >= 2*most+tokensOfAnswer {
+		t.Errorf("%d tokens are spent of %d", n, 2*most)
+	}
+}
+
+// Runs with a budget of their own reserve it: no more are started than can spend it, and theirs is what the issue's budget
+// says, which a person has to raise.
+func TestBudgetsAreReserved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.withGreedy(ledger.Caps{Month: loop.Budget{Tokens: 100}})
+	f.Config.Run.Budget = loop.Budget{Tokens: 28}
+	f.Config.Parallel = 4
+	for _, key := range []string{"a", "b", "c", "d"} {
+		f.issue(key)
+	}
+	for _, r := range f.sweep(t.Context()).Runs {
+		reserved := int64(28)
+		if r.Verdict.Reason.Code == journal.ReasonCap {
+			reserved = 16
+		} else if !r.Verdict.Final {
+			t.Errorf("%s: %+v", r.Key, r.Verdict)
+		}
+		if r.Reserved.Tokens() != reserved || r.Granted.Tokens != reserved {
+			t.Errorf("%s: reserved %+v, granted %+v, want %d", r.Key, r.Reserved, r.Granted, reserved)
+		}
+	}
+}

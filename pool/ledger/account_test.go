@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// sums is a store of one day.
+type sums struct {
+	mu   sync.Mutex
+	runs map[string]agents.Usage
+	err  error
+}
+
+func (s *sums) Spend(_ context.Context, _, run string, used agents.Usage, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[run] = s.runs[run].Larger(used)
+	return s.err
+}
+
+func (s *sums) Spent(context.Context, string, time.Time) (u agents.Usage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, used := range s.runs {
+		u = u.Add(used)
+	}
+	return u, s.err
+}
+
+// However many workers ask at the same time, what the last answer brings is all that a cap is exceeded by.
+func TestAdmitExceedsByOneAnswer(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			const limit, workers = 100, 8
+			one := agents.Usage{Input: 6, Output: 1}
+			s := &sums{runs: map[string]agents.Usage{"earlier": {Input: 40}}}
+			a := NewAccount(Caps{Day: loop.Budget{Tokens: limit}}, s, "")
+			var g sync.WaitGroup
+			for n := range workers {
+				g.Go(func() {
+					used := agents.Usage{}
+					for a.Admit(t.Context()) == nil {
+						time.Sleep(time.Duration(n+1) * time.Second) // of the test's clock
+						used = used.Add(one)
+						a.Count(string(rune('a'+n)), used, one)
+						a.End()
+					}
+				})
+			}
+			g.Wait()
+			spent, _ := s.Spent(t.Context(), "", time.Time{})
+			if spent.Tokens() < limit || spent.Tokens() >= limit+one.Tokens() {
+				t.Errorf("%d tokens are spent of %d", spent.Tokens(), limit)
+			}
+		})
+	}
+}
+
+// Nobody knows what the first request costs: it passes alone. One that waits and is given up is not counted.
+func TestFirstRequestPassesAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAccount(Caps{Month: loop.Budget{CostUSD: 1}}, &sums{runs: map[string]agents.Usage{}}, "")
+		if err := a.Admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, giveUp := context.WithCancelCause(t.Context())
+		gone, second := make(chan error, 1), make(chan error, 1)
+		go func() { gone <- a.Admit(ctx) }()
+		go func() { second <- a.Admit(t.Context()) }()
+		synctest.Wait()
+		giveUp(errors.New("hung up"))
+		if err := <-gone; err == nil {
+			t.Error("it was admitted")
+		}
+		select {
+		case <-second:
+			t.Error("the second passes with the first")
+		default:
+		}
+		a.Count("r", agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 0.1}) // its beginning is enough
+		if err := <-second; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Where nobody can read what is spent, no request passes, and no run begins.
+func TestUnreadableStore(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	a := NewAccount(Caps{Day: loop.Budget{Tokens: 1}}, &sums{err: broken}, "")
+	if err := a.Admit(t.Context()); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if _, err := a.Left(t.Context(), agents.Usage{}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+func TestNoCaps(t *testing.T) {
+	t.Parallel()
+	a := NewAccount(Caps{}, nil, "")
+	left, err := a.Left(t.Context(), agents.Usage{})
+	if err = errors.Join(err, a.Admit(t.Context())); err != nil || left != (loop.Budget{}) {
+		t.Errorf("%+v, %v", left, err)
+	}
+	a.Count("r", agents.Usage{Input: 1}, agents.Usage{})
+	a.End()
+}

@@ -1,0 +1,27 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Folder is the folder of a run.
+func (r *Runner) Folder(key, id string) string { return filepath.Join(r.c.StateDir, "runs", key, id) }
+
+// Host is the name of this machine in records.
+func (r *Runner) Host() string { return r.host }
+
+// Place tells this state folder from the others of the host.
+func (r *Runner) Place() string {
+	sum := sha256.Sum256([]byte(r.c.StateDir))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Dead reports that no process works on the run: it was left for a later sweep, or its process on this host is gone.
+func (r *Runner) Dead(rec journal.Record) bool {
+	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
+}
