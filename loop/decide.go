@@ -19,6 +19,10 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 		// Its failure may be that its service has refused it for the budget.
 		return step{end: EndBudget}
 	}
+	if t.Ending == EndingShare && t.Signal == "" || t.Failure != nil && r.c.Iteration.Spent(t.Usage) {
+		r.failed = ""
+		return r.again(ctx, t, MissingShare, feedbackShare())
+	}
 	if t.Failure != nil {
 		return r.judgeFailure(ctx, t)
 	}

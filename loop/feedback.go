@@ -20,6 +20,11 @@ func feedbackNoCommits() string {
 		"changes do not count. If nothing needs to be changed, say why between <no-change> and </no-change>.\n"
 }
 
+func feedbackShare() string {
+	return "The last iteration was ended because it had spent the budget of one iteration. What it committed is kept: go on from there, " +
+		"in smaller steps, and commit each.\n"
+}
+
 func feedbackFailure(f *agents.Failure) string {
 	return "The last iteration did not end well. What it committed is kept. The reason, as data:\n\n" +
 		fence(cut(clean(f.Error()), tailKept))

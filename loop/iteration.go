@@ -38,6 +38,10 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn
 	ctx, kill := context.WithCancelCause(limited)
 	defer kill(nil)
 
+	if r.c.Meter != nil {
+		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Plus(r.counted)))
+		defer func() { r.c.Meter.Limit(r.c.Budget) }()
+	}
 	ended := make(chan execution, 1)
 	go func() {
 		exit, err := r.c.Sandbox.Exec(ctx, sandboxes.Command{
@@ -65,10 +69,13 @@ func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan executio
 		case e := <-ended:
 			return e
 		case <-metered:
-			used := r.res.Usage.Add(r.metered())
+			own := r.metered()
+			used := r.res.Usage.Add(own)
 			spent := r.spent(ctx, used)
 			if spent {
 				kill(errBudget)
+			} else if spent = r.c.Iteration.Spent(own); spent {
+				kill(errShare)
 			}
 			r.observe.emit(Event{Kind: EventSpent, Iteration: t.iteration, Used: used})
 			if spent {
@@ -156,7 +163,7 @@ func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents
 			r.warn(fmt.Sprintf("iteration %d: the agent hung after its completion signal and was killed (%s)", it.Number, it.Ending))
 			return reported
 		}
-	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget:
+	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingShare:
 		return nil // not the agent's doing
 	}
 	if reported != nil {
@@ -185,6 +192,8 @@ func endingOf(cause error) Ending {
 		return EndingIteration
 	case errors.Is(cause, errBudget):
 		return EndingBudget
+	case errors.Is(cause, errShare):
+		return EndingShare
 	case errors.Is(cause, errRun):
 		return EndingRun
 	}

@@ -59,6 +59,17 @@ func (b Budget) After(u agents.Usage) Budget {
 	return b
 }
 
+// Plus is the budget of what comes after u has been used.
+func (b Budget) Plus(u agents.Usage) Budget {
+	if b.Tokens > 0 {
+		b.Tokens += u.Tokens()
+	}
+	if b.CostUSD > 0 {
+		b.CostUSD += u.CostUSD
+	}
+	return b
+}
+
 // Min is the smaller of two limits, in each unit.
 func (b Budget) Min(o Budget) Budget {
 	if b.Tokens == 0 || o.Tokens > 0 && o.Tokens < b.Tokens {
@@ -97,6 +108,7 @@ type Config struct {
 	NoProgress    int       // iterations in a row without a new commit that end the run; default 3; negative: never
 	Timers        Timers
 	Budget        Budget
+	Iteration     Budget  // of each agent process: with a Meter it is ended there, and the next iteration begins
 	Meter         Meter   // nil: only what the agent reports is counted
 	Output        *Output // structured output; nil: none
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.

@@ -147,3 +147,29 @@ func TestGateIsCounted(t *testing.T) {
 		t.Errorf("usage %+v, want %+v", r.Usage, want)
 	}
 }
+
+// An iteration that has spent its share is ended, the next one is told so, and the service is asked within each share.
+func TestIterationBudget(t *testing.T) {
+	t.Parallel()
+	d, m := &diary{}, newCounting()
+	c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		m.mu.Lock()
+		limit, used := m.limit, m.used
+		m.mu.Unlock()
+		if want := (Budget{Tokens: used.Tokens() + 25}); limit != want {
+			t.Errorf("the service may be asked up to %+v, want %+v", limit, want)
+		}
+		m.count(agents.Usage{Input: 30})
+		<-ctx.Done()
+		return sandboxes.Exit{}, context.Cause(ctx)
+	}}, d)
+	c.Meter, c.Iteration, c.MaxIterations, c.NoProgress = m, Budget{Tokens: 25}, 2, -1
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndMaxed)
+	if len(r.Iterations) != 2 || r.Iterations[0].Ending != EndingShare || r.Missing != MissingShare || r.Usage.Tokens() != 60 {
+		t.Errorf("%+v, %s", r.Iterations, r.Missing)
+	}
+	if m.limit != (Budget{}) {
+		t.Errorf("after the iterations the limit is %+v", m.limit)
+	}
+}

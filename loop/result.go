@@ -32,11 +32,12 @@ const (
 type Missing string
 
 const (
-	MissingSignal  Missing = "signal"  // the agent did not say that it is done
-	MissingCommits Missing = "commits" // it did, without a commit
-	MissingAccept  Missing = "accept"  // Config.Accept refused the work; see Refusal
-	MissingVerify  Missing = "verify"  // Config.Verify refused the work; see Refusal
-	MissingGate    Missing = "gate"    // a gate command failed; see Gate
+	MissingSignal  Missing = "signal"           // the agent did not say that it is done
+	MissingCommits Missing = "commits"          // it did, without a commit
+	MissingAccept  Missing = "accept"           // Config.Accept refused the work; see Refusal
+	MissingVerify  Missing = "verify"           // Config.Verify refused the work; see Refusal
+	MissingGate    Missing = "gate"             // a gate command failed; see Gate
+	MissingShare   Missing = "iteration-budget" // the agent was ended when the budget of one iteration was spent
 )
 
 // Ending says how an iteration's process ended.
@@ -48,6 +49,7 @@ const (
 	EndingIdle        Ending = "idle-timeout"      // killed: it was silent
 	EndingIteration   Ending = "iteration-timeout" // killed: it took too long
 	EndingBudget      Ending = "budget"            // killed: the budget was spent
+	EndingShare       Ending = "iteration-budget"  // killed: the budget of one iteration was spent
 	EndingRun         Ending = "run-timeout"       // killed: the whole run took too long
 	EndingInterrupted Ending = "interrupted"       // asked to end, or killed, because the run was stopped
 	EndingNotStarted  Ending = "not-started"

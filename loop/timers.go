@@ -26,6 +26,7 @@ var (
 	errIteration = errors.New("iteration timeout")
 	errRun       = errors.New("run timeout")
 	errBudget    = errors.New("budget spent")
+	errShare     = errors.New("budget of the iteration spent")
 	errCommand   = errors.New("command timeout")
 )
 

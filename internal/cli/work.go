@@ -58,7 +58,7 @@ func workKeys() []string {
 		"prompt-file", "gate-files", "max-iterations", "no-progress", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
-		"budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
+		"budget-tokens-iteration", "budget-usd-iteration", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
 	)
 }
 

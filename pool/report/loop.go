@@ -79,6 +79,8 @@ func explainLast(agent string, r loop.Result) string {
 		last = fmt.Sprintf("gate `%s` %s", shorten(failing.Command, 100), explainCheck(failing))
 	case r.Missing == loop.MissingSignal:
 		last = "the agent did not give the completion signal"
+	case r.Missing == loop.MissingShare:
+		last = "the agent spent the budget of one iteration"
 	case r.Missing == loop.MissingCommits:
 		last = "the agent said that it is done, but made no commits"
 	case r.Missing == loop.MissingAccept, r.Missing == loop.MissingVerify:

@@ -62,6 +62,7 @@ type Config struct {
 	NoProgress    int
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
+	Iteration     loop.Budget       // for one iteration
 	Caps          ledger.Caps       // for all runs of this namespace of the store together
 	Env           []string          // for everything that runs in the sandbox
 	Network       gateway.Network   // what isolated runs may reach

@@ -116,6 +116,9 @@ type Config struct {
 	BudgetTokens    int64         `mapstructure:"budget-tokens"`
 	BudgetUSD       float64       `mapstructure:"budget-usd"`
 
+	BudgetTokensIteration int64   `mapstructure:"budget-tokens-iteration"`
+	BudgetUSDIteration    float64 `mapstructure:"budget-usd-iteration"`
+
 	BudgetTokensDay   int64   `mapstructure:"budget-tokens-day"`
 	BudgetTokensMonth int64   `mapstructure:"budget-tokens-month"`
 	BudgetUSDDay      float64 `mapstructure:"budget-usd-day"`
