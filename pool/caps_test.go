@@ -65,7 +65,8 @@ type metered struct {
 }
 
 func (m metered) Exec(ctx context.Context, c sandboxes.Command) (sandboxes.Exit, error) {
-	if c.Argv[0] != "greedy" {
+	once := c.Argv[len(c.Argv)-1] == "ask the model"
+	if c.Argv[0] != "greedy" && !once {
 		return m.Sandbox.Exec(ctx, c)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -94,6 +95,8 @@ func (m metered) Exec(ctx context.Context, c sandboxes.Command) (sandboxes.Exit,
 		case err != nil || res.StatusCode != http.StatusOK:
 			_, _ = fmt.Fprintln(c.Stdout, "refused", err)
 			return sandboxes.Exit{Code: 1}, nil
+		case once:
+			return sandboxes.Exit{}, nil
 		}
 	}
 }
@@ -181,5 +184,31 @@ func TestBudgetsAreReserved(t *testing.T) {
 		if r.Reserved.Tokens() != reserved || r.Granted.Tokens != reserved {
 			t.Errorf("%s: reserved %+v, granted %+v, want %d", r.Key, r.Reserved, r.Granted, reserved)
 		}
+	}
+}
+
+// What the gate asks of the model after a rebase is in the run's sum, too.
+func TestUsageAfterTheWork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	answers := f.withGreedy(ledger.Caps{})
+	f.Config.Run.Options = agents.Options{Command: []string{"sh", "-c", commits}}
+	f.Config.Run.Gate, f.Config.Run.Publish = lines("ask the model"), journal.PublishMerge
+	f.issue("a")
+	var moved, before atomic.Int64
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		if moved.Add(1) == 1 {
+			before.Store(answers.Load())
+			f.write("other", "text\n")
+			f.commit("move the base")
+		}
+	})
+	r := f.one()
+	if answers.Load() == before.Load() || r.Verdict.Outcome != journal.Succeeded {
+		t.Fatalf("the gate ran %d times before the rebase, and %d in all; %+v", before.Load(), answers.Load(), r.Verdict)
+	}
+	baseline := int64(1) // is of no run's
+	if got, want := r.Facts.Usage.Tokens(), (answers.Load()-baseline)*tokensOfAnswer; got != want {
+		t.Errorf("%d tokens are counted, want %d", got, want)
 	}
 }

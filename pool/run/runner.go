@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/admission"
@@ -238,6 +239,7 @@ type execution struct {
 	ending    workspace.Ending
 	made      *workspace.Made // by the user's host commands
 	unmerge   func()          // frees the lock on merges; nil: it is not held
+	counted   agents.Usage    // by the run's meter, as far as it is in the facts
 	invisible int             // characters removed from the text
 	shows     report.Loops
 	result    Result
@@ -288,7 +290,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		x.save(ctx, s)
 		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name})
 		next, err := stage.do(x, ctx, s)
-		next.Facts.At = time.Now()
+		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
 		if !stage.name.Before(journal.StageVerify) { // until then a run that is on has none
 			next.Verdict = decide.Verdict(next.Facts)
 		}

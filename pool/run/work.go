@@ -203,6 +203,18 @@ func (x *execution) earlierSpent() agents.Usage {
 	return x.run.Earlier.Spent
 }
 
+// used is the run's usage with what a stage has used after the work, such as the gate after a rebase.
+func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
+	if x.space == nil {
+		return u
+	}
+	before := x.counted
+	if x.counted = x.space.Meter.Used(); !journal.StageWork.Before(stage) { // the loop has counted it
+		return u
+	}
+	return u.Add(x.counted.Less(before))
+}
+
 // spent stores what the run has used, after an iteration on the claim as well: a crash, or another machine, finds it spent.
 func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	s.Facts.Usage = e.Used
