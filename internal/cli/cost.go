@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
@@ -36,9 +38,9 @@ type costGroup struct {
 	agents.Usage
 }
 
-func (g *costGroup) add(r journal.Record) {
+func (g *costGroup) add(r journal.Record, own ledger.Prices) {
 	g.Runs++
-	if r.Facts.Usage.CostUSD == 0 && agentWorked(r) {
+	if _, known := own.Cost(r.Model, r.Facts.Usage); r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !known {
 		g.Unknown++
 	}
 	g.Usage = g.Usage.Add(r.Facts.Usage)
@@ -143,7 +145,11 @@ func runCost(cmd *cobra.Command, a *app, by string, since time.Time, asCSV bool)
 	if err != nil {
 		return err
 	}
-	sums := addUp(runs, by)
+	own, err := ledger.ParseOwn(p.Prices)
+	if err != nil {
+		return err
+	}
+	sums := addUp(runs, by, own)
 	sums.Since = since
 	switch {
 	case a.json:
@@ -164,8 +170,9 @@ func runCost(cmd *cobra.Command, a *app, by string, since time.Time, asCSV bool)
 	return nil
 }
 
-// addUp sums runs by group: days in their order, others with the most expensive first.
-func addUp(runs []journal.Record, by string) costData {
+// addUp sums runs by group: days in their order, others with the most expensive first. A model may cost nothing by the
+// user's own prices.
+func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
 	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
 	at := map[string]int{}
 	for _, r := range runs {
@@ -176,8 +183,8 @@ func addUp(runs []journal.Record, by string) costData {
 			at[group] = i
 			sums.Groups = append(sums.Groups, costGroup{Group: group})
 		}
-		sums.Groups[i].add(r)
-		sums.Total.add(r)
+		sums.Groups[i].add(r, own)
+		sums.Total.add(r, own)
 	}
 	slices.SortFunc(sums.Groups, func(x, y costGroup) int {
 		if by == "day" {
@@ -197,7 +204,7 @@ func (p *printer) costCSV(groups []costGroup) error {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		usd := "" // not known
-		if g.CostUSD > 0 {
+		if g.CostUSD > 0 || g.Unknown == 0 && tokens(g.Usage) > 0 {
 			usd = strconv.FormatFloat(g.CostUSD, 'f', 6, 64)
 		}
 		rows = append(rows, append(row, usd))
@@ -219,6 +226,9 @@ func (p *printer) costTable(sums costData) {
 	p.table(rows)
 	if n := sums.Total.Unknown; n > 0 {
 		p.printf("The cost of %s is unknown: neither the agent nor a price says it.\n", plural(n, "run"))
+	}
+	if n := sums.Total.Estimated; n > 0 {
+		p.printf("%s tokens of these are an estimate, at %d bytes each: their answers were cut off, or did not say what they used.\n", short(n), meter.BytesPerToken)
 	}
 }
 

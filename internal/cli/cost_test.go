@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 // A cost that is not known is never an amount, and one below a cent is not nothing.
@@ -91,8 +92,48 @@ func TestRunsWithoutCost(t *testing.T) {
 	} {
 		r := costRun("k", 1, agents.Usage{})
 		c.change(&r)
-		if got := addUp([]journal.Record{r}, "day").Total.Unknown; got != c.want {
+		if got := addUp([]journal.Record{r}, "day", ledger.Prices{}).Total.Unknown; got != c.want {
 			t.Errorf("%s: %d runs without cost, want %d", name, got, c.want)
+		}
+	}
+}
+
+// A model that costs nothing by the user's own prices has a cost that is known.
+func TestFreeModel(t *testing.T) {
+	t.Parallel()
+	own, err := ledger.ParseOwn([]string{"local=0/0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, other := costRun("k", 1, agents.Usage{Input: 1}), costRun("k", 1, agents.Usage{Input: 1})
+	free.Model, other.Model = "local", "unheard-of"
+	if got := addUp([]journal.Record{free, other}, "model", own); got.Total.Unknown != 1 || got.Groups[0].Unknown+got.Groups[1].Unknown != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestForecast(t *testing.T) {
+	t.Parallel()
+	var runs []journal.Record
+	for _, usd := range []float64{9, 0.5, 1} {
+		runs = append(runs, costRun("k", 1, agents.Usage{Input: 10, CostUSD: usd}))
+	}
+	tokens := costRun("k", 1, agents.Usage{Input: 3000})
+	tokens.Model = "m"
+	nothing := costRun("k", 1, agents.Usage{})
+	nothing.Model = "n"
+	runs = append(runs, tokens, nothing)
+	for _, c := range []struct {
+		agent, model string
+		issues       int
+		want         string
+	}{
+		{"a", "", 4, "Expected cost: $4.00 for 4 issues, at $1.00 each, the median of 3 runs with a."},
+		{"a", "m", 1, "Expected cost: 3.0k tok for 1 issue, at 3.0k tok each, the median of 1 run with a, m."},
+		{"a", "n", 1, ""}, {"b", "", 1, ""}, {"a", "", 0, ""},
+	} {
+		if got := forecast(runs, c.agent, c.model, c.issues); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
@@ -244,7 +285,7 @@ func TestCostChart(t *testing.T) {
 		{80, runs[2:], []string{"", strings.Repeat("█", 30), ""}},
 		{80, []journal.Record{costRun("one", 1, agents.Usage{})}, nil},
 	} {
-		sums := addUp(c.runs, "day")
+		sums := addUp(c.runs, "day", ledger.Prices{})
 		rows := [][]string{{"DAY"}}
 		for _, g := range append(sums.Groups, sums.Total) {
 			rows = append(rows, []string{g.Group})

@@ -122,7 +122,7 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		if missing != nil {
 			a.ui.note("%s", missing)
 		}
-		return a.plan(cmd.Context(), workers, view, args)
+		return a.plan(cmd.Context(), workers, c.Run, view, args)
 	}
 	if missing != nil {
 		return missing
@@ -267,7 +267,7 @@ func unfinished(s pool.Summary) int {
 }
 
 // plan prints what a sweep would do.
-func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys []string) error {
+func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return asUsage(err)
@@ -305,7 +305,7 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, view *workView, keys
 		a.ui.warn(pr.Error())
 	}
 	a.warnCycles(plan.Cycles, view)
-	return nil
+	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.FollowUp))
 }
 
 // warnCycles names issues that wait for each other.

@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
@@ -207,7 +208,7 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 			took = age(r.Ended.Sub(r.Started))
 		}
 		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
-		sum.add(r)
+		sum.add(r, ledger.Prices{})
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())

@@ -89,3 +89,37 @@ func TestMeterPrices(t *testing.T) {
 		t.Errorf("twice the same and a model of one's own cost %v, want twice %v and 3", got, cost)
 	}
 }
+
+// Who hangs up pays all the same: what was sent and what had come counts, at the price of the model that answered before.
+func TestMeterEstimates(t *testing.T) {
+	t.Parallel()
+	own, err := ledger.ParseOwn([]string{"m=1/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMeter(Network{Prices: own}, "r")
+	pass(t, m, said("m", 10, 1))
+	send := func(size, status int, body string) {
+		t.Helper()
+		x := ask(t, m)
+		if _, err := io.ReadAll(x.Request(io.NopCloser(strings.NewReader(strings.Repeat("x", size))))); err != nil {
+			t.Fatal(err)
+		}
+		if status > 0 {
+			_, _ = io.WriteString(x.Answer(status, "text/event-stream"), body)
+		}
+		x.End()
+	}
+	send(400, 0, "")
+	send(400, 200, strings.Repeat("data: x\n", 10))
+	send(400, 529, "overloaded")
+	ask(t, m).End() // the service got nothing
+	got, want := m.Used(), agents.Usage{Input: 10 + 100 + 100, Output: 1 + 20, Estimated: 220}
+	want.CostUSD = got.CostUSD
+	if got != want || got.CostUSD < 230e-6 || got.CostUSD > 232e-6 {
+		t.Errorf("used %+v, want %+v", got, want)
+	}
+	if x, err := m.admit(t.Context(), "POST", "/v1/messages/count_tokens"); x != nil || err != nil {
+		t.Errorf("what costs nothing is followed: %v, %v", x, err)
+	}
+}
