@@ -140,6 +140,26 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	}
 }
 
+// metering says who counts what the agent uses: without a count no budget ends it.
+func (d *doctor) metering(ctx context.Context, p *parts) {
+	provider, err := d.app.sandbox(ctx, p)
+	if err != nil {
+		return // its own line says what is wrong
+	}
+	agent, _, _, err := d.app.agent(p.Config, provider)
+	if err != nil {
+		return
+	}
+	switch about := agent.Describe(); {
+	case provider.Capabilities().Egress && about.Endpoint != nil:
+		d.ok("metering", "ralph reads what the agent uses in the answers of its model's service")
+	case about.Program == "": // a command of the user's own
+		d.warn("metering", "nothing counts what the agent command uses: no budget ends it", "an agent that ralph knows, in a sandbox with ralph's proxy, such as native")
+	default:
+		d.warn("metering", "only what the agent itself reports is counted, when an iteration has ended", "--sandbox native, docker or podman: ralph's proxy counts there")
+	}
+}
+
 // worktrees says how the files of a run are made.
 func (d *doctor) worktrees(ctx context.Context, p *parts, provider sandboxes.Provider) {
 	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
