@@ -73,3 +73,52 @@ func TestBudgetEndsARunawayAgent(t *testing.T) {
 		}
 	}
 }
+
+// A cap of the day holds for all workers, and for the ralph that comes after one that was killed. Its runs are nobody's fault:
+// no issue goes to a person, and a sweep continues once the cap is raised.
+func TestDayCapOutlivesRalph(t *testing.T) {
+	t.Parallel()
+	model, url := serveModel(t, mockmodel.Options{Scenario: "runaway", Scenarios: runaway})
+	answers := func() (n int) {
+		for _, q := range model.Requests() {
+			if strings.HasSuffix(q.Path, "/messages") {
+				n++
+			}
+		}
+		return n
+	}
+	s, r := newScene(t, doIt), newRepository(t)
+	keys := r.backlog(t, 2)
+	env := []string{
+		"PATH=" + filepath.Dir(agentProgram(t, "claude")) + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + secret,
+		"RALPH_AGENT=claude-code", "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=native", "RALPH_BUDGET_TOKENS_DAY=8000",
+	}
+	args := []string{"work", "--parallel", "2", "--model", "sonnet", "--agent-upstream", url}
+	most := 8000/tokensOfAnswer + 1
+	p := s.start(t, r, env, args...)
+	await(t, "the third answer", func() bool { return answers() >= 4 })
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+	if got := s.start(t, r, env, args...).end(t); got != 3 && got != 4 {
+		t.Errorf("status %d, want 3 or 4", got)
+	}
+	// The answers that were on their way to a ralph that died, one for each worker, came to nobody.
+	if n := answers(); n < most || n > most+2 {
+		t.Errorf("the model has answered %d times, %d are within the cap", n, most)
+	}
+	before := answers()
+	if got := s.start(t, r, env, args...).end(t); got != 4 || answers() != before {
+		t.Errorf("status %d, want 4; %d more answers", got, answers()-before)
+	}
+	for _, key := range keys {
+		if text := r.issue(t, key); strings.Contains(text, "needs-human") {
+			t.Errorf("the issue says:\n%s", text)
+		}
+	}
+	env[len(env)-1] = "RALPH_BUDGET_TOKENS_DAY=12000"
+	if got := s.start(t, r, env, args...).end(t); got != 3 || answers() == before {
+		t.Errorf("status %d, want 3, and more answers than %d", got, before)
+	}
+}
