@@ -139,4 +139,16 @@ type Failure struct {
 	ResetAt time.Time `json:"reset_at,omitzero"`
 }
 
+// unavailableFor is how long an agent that does not say when it is back is left alone.
+const unavailableFor = 5 * time.Minute
+
+// Back is when an agent that failed at the time given is expected back. It is zero where waiting does not help: a missing
+// login or program counts as soon as a person has provided it.
+func (f *Failure) Back(failed time.Time) time.Time {
+	if f.Class != RateLimit && f.Class != Overload || f.ResetAt.After(failed) {
+		return f.ResetAt
+	}
+	return failed.Add(unavailableFor)
+}
+
 func (f *Failure) Error() string { return string(f.Class) + ": " + f.Message }

@@ -37,7 +37,7 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 	class := t.Failure.Class
 	switch {
 	case class.Unavailable() || class == agents.NotStarted && r.untouched(t):
-		return step{end: EndUnavailable}
+		return r.another(t)
 	case class.Fatal():
 		return step{end: EndAgent}
 	case r.denied(t):
@@ -52,9 +52,36 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 	return r.again(ctx, t, "", feedbackFailure(t.Failure))
 }
 
-// untouched reports that no agent has changed anything yet: a program that cannot be started then can be started for no
-// issue. Later the run itself may be the reason.
-func (r *runner) untouched(t turn) bool { return t.Number == 1 && r.res.Work.Commits == 0 }
+// untouched reports that the agent has not changed anything yet: a program that cannot be started then can be started for
+// no issue. Later the run itself may be the reason.
+func (r *runner) untouched(t turn) bool {
+	return t.Number == r.began && (t.Number > 1 || r.res.Work.Commits == 0)
+}
+
+// another lets the next agent go on where this one had to stop. What an agent could not do counts towards no limit.
+func (r *runner) another(t turn) step {
+	if r.c.Next == nil {
+		return step{end: EndUnavailable}
+	}
+	next, ok := r.c.Next(t.Iteration)
+	if !ok {
+		return step{end: EndUnavailable}
+	}
+	r.warn(fmt.Sprintf("agent %s is unavailable (%s); %s goes on", r.choice(), t.Failure.Class, next.Choice()))
+	r.c.Agent, r.c.Options = next.Agent, next.Options
+	r.began, r.failed = t.Number+1, ""
+	r.c.MaxIterations++
+	r.res.Limits.MaxIterations++
+	if t.Commits == 0 {
+		r.res.Fruitless--
+	}
+	return step{feedback: feedbackNext(r.told)}
+}
+
+// choice is the present agent and its model.
+func (r *runner) choice() agents.Choice {
+	return agents.Link{Agent: r.c.Agent, Options: r.c.Options}.Choice()
+}
 
 // denied reports that the agent may not do what it has to: another iteration would meet the same permissions.
 func (r *runner) denied(t turn) bool { return len(t.Denied) > 0 && r.res.Work.Commits == 0 }

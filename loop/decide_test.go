@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -406,5 +408,63 @@ func TestMissingPartsAreRefused(t *testing.T) {
 	var joined interface{ Unwrap() []error }
 	if err := bad.Validate(); !errors.As(err, &joined) || len(joined.Unwrap()) != 6 {
 		t.Errorf("errors %v, want six", err)
+	}
+}
+
+// TestNextAgent: the next agent goes on where one that is unavailable had to stop, with what that one had been told. What
+// the first could not do counts towards no limit.
+func TestNextAgent(t *testing.T) {
+	t.Parallel()
+	turns := 0
+	said := [][]any{{"say 1 not yet"}, {"fail rate-limit"}, {"fail not-started"}, {done}}
+	box := stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		turns++
+		return act(false, said[turns-1]...)(ctx, cmd)
+	}}
+	d := &diary{}
+	c := staged(box, d)
+	var prompts []string
+	c.Agent = scripted{prompts: &prompts}
+	c.Prompt = Prompt{Template: "{{feedback}}"}
+	c.WithoutCommits, c.Import, c.MaxIterations, c.NoProgress = true, commits(0), 2, 2
+	var met []agents.Class
+	c.Next = func(it Iteration) (agents.Link, bool) {
+		met = append(met, it.Failure.Class)
+		return agents.Link{Agent: scripted{prompts: &prompts}, Options: agents.Options{Model: "m" + strconv.Itoa(len(met))}}, true
+	}
+	c.Options.Model = "m0"
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if !slices.Equal(met, []agents.Class{agents.RateLimit, agents.NotStarted}) {
+		t.Errorf("met %q", met)
+	}
+	var models []string
+	for _, it := range r.Iterations {
+		models = append(models, it.Agent+" "+it.Model)
+		if it.Ended.IsZero() {
+			t.Errorf("iteration %d has no end", it.Number)
+		}
+	}
+	if want := []string{"scripted m0", "scripted m0", "scripted m1", "scripted m2"}; !slices.Equal(models, want) {
+		t.Errorf("iterations by %q, not %q", models, want)
+	}
+	if last := prompts[3]; !strings.Contains(last, "Another agent was at work") || strings.Count(last, "Another agent") != 1 || !strings.Contains(last, "without the completion signal") {
+		t.Errorf("the last agent is told %q", last)
+	}
+}
+
+// A run ends as unavailable once no agent is left.
+func TestNoNextAgent(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: act(false, "fail overload")}, &diary{})
+	left := 2
+	c.Next = func(Iteration) (agents.Link, bool) {
+		left--
+		return agents.Link{Agent: c.Agent}, left >= 0
+	}
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndUnavailable)
+	if len(r.Iterations) != 3 || len(r.Warnings) != 2 {
+		t.Errorf("%d iterations, warnings %q", len(r.Iterations), r.Warnings)
 	}
 }

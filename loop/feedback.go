@@ -30,6 +30,15 @@ func feedbackFailure(f *agents.Failure) string {
 		fence(cut(clean(f.Error()), tailKept))
 }
 
+func feedbackNext(told string) string {
+	next := "Another agent was at work on this and had to stop before it was done. What it committed is on the branch, and what " +
+		"it did not commit is in the worktree: look at both before you go on.\n"
+	if told != "" {
+		next += "\nThis is what it had been told:\n\n" + told
+	}
+	return next
+}
+
 func feedbackGate(checks []Check) string {
 	c := checks[len(checks)-1]
 	return fmt.Sprintf("The last iteration gave the completion signal, but a check that ralph runs itself has failed: "+

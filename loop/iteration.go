@@ -52,7 +52,8 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn
 		ended <- execution{exit, err}
 	}()
 	e := r.watch(ctx, t, ended, kill)
-	return r.conclude(t, e, context.Cause(ctx), Iteration{Number: n, Duration: time.Since(start)})
+	who := r.choice()
+	return r.conclude(t, e, context.Cause(ctx), Iteration{Number: n, Agent: who.Agent, Model: who.Model, Ended: time.Now(), Duration: time.Since(start)})
 }
 
 // watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has

@@ -108,9 +108,12 @@ type Config struct {
 	NoProgress    int       // iterations in a row without a new commit that end the run; default 3; negative: never
 	Timers        Timers
 	Budget        Budget
-	Iteration     Budget  // of each agent process: with a Meter it is ended there, and the next iteration begins
-	Meter         Meter   // nil: only what the agent reports is counted
-	Output        *Output // structured output; nil: none
+	Iteration     Budget // of each agent process: with a Meter it is ended there, and the next iteration begins
+	Meter         Meter  // nil: only what the agent reports is counted
+	// Next returns the agent that goes on after one that is unavailable; false: none does. Its iterations count anew, so it
+	// has to return false at some time. Nil: none ever does.
+	Next   func(unavailable Iteration) (agents.Link, bool)
+	Output *Output // structured output; nil: none
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
 	WithoutCommits bool
 	// Accept checks the work before the gate; its error is feedback for the agent, as a failing gate is. Nil accepts

@@ -28,7 +28,7 @@ type scripted struct {
 }
 
 func (scripted) Name() string                 { return "scripted" }
-func (scripted) Describe() agents.Description { return agents.Description{Program: "sh"} }
+func (scripted) Describe() agents.Description { return agents.Description{Program: "sh", Models: true} }
 
 func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 	n := 1

@@ -59,6 +59,9 @@ const (
 // Iteration is what one agent process did.
 type Iteration struct {
 	Number   int             `json:"number"`
+	Agent    string          `json:"agent,omitempty"` // which agent it was
+	Model    string          `json:"model,omitempty"` // empty: the agent's own
+	Ended    time.Time       `json:"ended,omitzero"`
 	Signal   string          `json:"signal,omitempty"` // the completion signal that counted; empty: none
 	Ending   Ending          `json:"ending"`
 	ExitCode int             `json:"exit_code"`

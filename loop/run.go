@@ -60,6 +60,8 @@ type runner struct {
 	failed      string // the kind of failure of the last iteration; empty: none
 	gatedInTurn bool
 	prompt      string       // SHA-256 of the latest
+	told        string       // to the present agent when it began, or to the one before
+	began       int          // the first iteration of the present agent
 	counted     agents.Usage // by the meter, in iterations that have ended
 
 	mu  sync.Mutex
@@ -69,7 +71,7 @@ type runner struct {
 func newRunner(ctx context.Context, c Config) *runner {
 	c = c.withDefaults()
 	return &runner{
-		c:       c,
+		c: c, began: 1,
 		observe: &observer{fn: c.Observe},
 		res: Result{Work: c.Before, Limits: Limits{
 			MaxIterations: c.MaxIterations, NoProgress: c.NoProgress, Budget: c.Budget, Timers: c.Timers,
@@ -143,7 +145,14 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 		return s
 	}
 	r.gatedInTurn = false
-	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)})
+	if n == 1 || n != r.began {
+		r.told = feedback
+	}
+	text := fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)
+	if r.began > 1 {
+		text += ", " + r.choice().String()
+	}
+	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: text})
 	inv, err := r.invocation(ctx, n, feedback)
 	if err != nil {
 		if s := r.stopped(ctx); s.end != "" {
