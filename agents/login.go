@@ -160,14 +160,15 @@ func (u User) value(name string) string {
 	return ""
 }
 
-// Conceal returns the environment without the credentials of the agents that ralph knows and of the one given (which may
-// be nil), and without the addresses that Point sets.
-func Conceal(env []string, a Agent) []string {
+// Conceal returns the environment without the credentials of the agents that ralph knows and of those given, and without
+// the addresses that Point sets.
+func Conceal(env []string, c Chain) []string {
+	all := Builtin()
+	for _, l := range c {
+		all = append(all, l.Agent)
+	}
 	var hidden []string
-	for _, a := range append(Builtin(), a) {
-		if a == nil {
-			continue
-		}
+	for _, a := range all {
 		d := a.Describe()
 		hidden = append(hidden, d.Login.variables()...)
 		if d.Endpoint != nil {

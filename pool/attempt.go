@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -129,7 +130,7 @@ func (a *attempt) unlabel(ctx context.Context) error {
 	asked := *t.Asked
 	asked.Labelled = false
 	t.Asked = &asked
-	return a.claim.SetRecord(ctx, run.RecordOf(t))
+	return a.claim.SetRecord(ctx, tally.Record(t))
 }
 
 // outdated says why the request is not followed up any more: it may have waited long since it was listed.
@@ -179,6 +180,9 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 	rec.Earlier = newest(last, known)
 	next := journal.Record{Run: rec.Run}.Tally() // a final run before this one is over
 	rec.Attempt, rec.Facts.Failures = next.Attempts+1, next.Failures
+	if rec.Agent != "" {
+		w.runner.Lot().Assign(w.cfg.Chain(rec.Attempt), &rec.Run, time.Now())
+	}
 	return runs, err
 }
 

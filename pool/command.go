@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -221,7 +222,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 		if c.Verb != tracker.Fix {
 			t.Asked.Text = ""
 		}
-		if err := claim.SetRecord(ctx, run.RecordOf(t)); err != nil {
+		if err := claim.SetRecord(ctx, tally.Record(t)); err != nil {
 			return nil, err
 		}
 	}

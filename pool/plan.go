@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/review"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -164,7 +164,8 @@ func (v view) needsText(issue tracker.Issue) bool {
 
 // waits reports that it is too early for a run of the issue by this agent.
 func (v view) waits(key string) bool {
-	return v.tally[key].Waits(v.now, v.w.cfg.Agent.Name(), v.w.cfg.Options.Model)
+	t := v.tally[key]
+	return t.Waits(v.now, v.w.cfg.Chain(t.Attempts+1).Choices())
 }
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
@@ -285,7 +286,7 @@ func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 
 // newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
 func newest(last journal.Record, known worktree.Record) journal.Tally {
-	here, shared := last.Tally(), run.TallyOf(known)
+	here, shared := last.Tally(), tally.Of(known)
 	if here.Run != shared.Run && shared.At.Before(here.At) {
 		return here.With(shared)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -86,8 +85,6 @@ type Pool struct {
 	*Worker
 
 	mu       sync.Mutex
-	parallel int                    // guarded by mu
-	busy     int                    // guarded by mu; slots in use, of all sweeps
 	draining bool                   // guarded by mu
 	wakes    int                    // guarded by mu; calls of Wake
 	sweeps   map[chan struct{}]bool // guarded by mu; where each sweep is woken
@@ -99,19 +96,8 @@ func New(c Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pool configuration: %w", err)
 	}
-	return &Pool{Worker: w, parallel: w.c.Parallel, sweeps: map[chan struct{}]bool{}}, nil
-}
-
-// Open files that a process needs: for itself, and for each run with the connections of its agent.
-const ownFiles, runFiles = 64, 32
-
-// Files is how many open files a process needs to work this many issues at the same time. Without them it can start no
-// process and open no connection.
-func Files(parallel int) int { return ownFiles + runFiles*parallel }
-
-// Fits is how many issues can be worked at the same time with this many open files; at least 1.
-func Fits(files uint64) int {
-	return max(1, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
+	w.runner.Lot().SetMost(w.c.Parallel)
+	return &Pool{Worker: w, sweeps: map[chan struct{}]bool{}}, nil
 }
 
 // Wake makes every sweep look at the backlog again, such as after a webhook.
@@ -144,7 +130,8 @@ func (p *Pool) change(do func()) {
 
 // SetParallel changes how many issues are worked at the same time. Running issues are not stopped.
 func (p *Pool) SetParallel(n int) {
-	p.change(func() { p.parallel = max(1, n) })
+	p.runner.Lot().SetMost(n)
+	p.signal()
 }
 
 // Drain makes every sweep start nothing more and return when its runs have ended. It cannot be undone.
@@ -154,23 +141,16 @@ func (p *Pool) Drain() {
 
 // takeSlot reports whether another issue may be started, and counts it.
 func (p *Pool) takeSlot() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.draining || p.busy >= p.parallel {
-		return false
-	}
-	p.busy++
-	return true
+	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-func (p *Pool) freeSlot() { p.change(func() { p.busy-- }) }
+func (p *Pool) freeSlot() {
+	p.runner.Lot().Leave()
+	p.signal()
+}
 
 // hasSlot reports whether takeSlot would succeed.
-func (p *Pool) hasSlot() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.draining && p.busy < p.parallel
-}
+func (p *Pool) hasSlot() bool { return !p.isDraining() && p.runner.Lot().Free(p.choices, time.Now()) }
 
 func (p *Pool) isDraining() bool {
 	p.mu.Lock()

@@ -29,8 +29,11 @@ type Summary struct {
 	// Unavailable says why nothing more could be worked: the agent, the sandbox, the tracker, the remote or the disk; nil if
 	// nothing was wrong.
 	Unavailable error
-	ParkedUntil time.Time // when the agent is expected back; zero if it is available or does not say
-	Interrupted bool      // the sweep was stopped
+	ParkedUntil time.Time        // when the first agent is expected back, if none is available; zero if one is, or none says
+	Parked      []journal.Parked // agents that were unavailable when the sweep ended
+	// Parallel of Most issues could be worked at once when the sweep ended: fewer after refusals of a model service.
+	Parallel, Most int
+	Interrupted    bool // the sweep was stopped
 }
 
 // Count returns how many runs had one of the outcomes.
@@ -62,12 +65,12 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 		return s.summary, err
 	}
 	p.carryOutAll(ctx, keys)
-	if len(keys) == 0 { // a person who names a key wants it tried now
-		if err := s.parked(ctx); err != nil || s.summary.Unavailable != nil {
-			return s.summary, err
-		}
+	if err := s.park(ctx); err != nil || s.summary.Unavailable != nil {
+		return s.summary, err
 	}
 	err = s.run(ctx)
+	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
+	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
 	s.summary.Interrupted = ctx.Err() != nil || hard.Err() != nil
 	p.emit(journal.Event{Kind: journal.EventSwept})
 	return s.summary, err
@@ -122,20 +125,26 @@ func (s *sweep) run(ctx context.Context) error {
 	return err
 }
 
-// parked looks whether an earlier sweep met an agent that is still unavailable.
-func (s *sweep) parked(ctx context.Context) error {
+// park notes which agents earlier runs on this host found unavailable. Where none is left nothing can be worked. A person
+// who names a key wants it tried now.
+func (s *sweep) park(ctx context.Context) error {
 	w := s.pool.Worker
-	last, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Kind: journal.KindIssue, Latest: true})
-	if err != nil {
-		return err
-	}
-	for _, r := range last {
-		until := r.Verdict.RetryAt
-		waits := r.Tally().Waits(time.Now(), w.cfg.Agent.Name(), w.cfg.Options.Model)
-		if waits && r.Verdict.Outcome == journal.AgentUnavailable && until.After(s.summary.ParkedUntil) {
-			s.summary.Unavailable = &run.UnavailableError{Agent: r.Agent, Key: r.Key, Reason: r.Verdict.Reason, Until: until}
-			s.summary.ParkedUntil = until
+	var list []journal.Parked
+	if len(s.keys) == 0 {
+		var err error
+		if list, err = w.Parked(ctx); err != nil {
+			return err
 		}
+	}
+	w.runner.Lot().Load(list, w.runner.Spaces().Missing())
+	waiting := w.runner.Lot().Waiting(w.choices, time.Now())
+	if len(waiting) < len(w.choices) || waiting[0].Until.IsZero() {
+		return nil
+	}
+	first := waiting[0]
+	s.summary.Parked, s.summary.ParkedUntil = waiting, first.Until
+	s.summary.Unavailable = &run.UnavailableError{
+		Agents: w.choices, Key: first.Key, Until: first.Until, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)},
 	}
 	return nil
 }

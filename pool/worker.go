@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
@@ -23,6 +25,7 @@ type Worker struct {
 	c       Config
 	cfg     run.Config // with its defaults
 	runner  *run.Runner
+	choices []agents.Choice // all agents
 	secrets *redact.Secrets
 	disk    *disk.Guard
 	bus     *journal.Bus
@@ -67,6 +70,7 @@ func NewWorker(c Config) (*Worker, error) {
 		return nil, err
 	}
 	w.cfg = w.runner.Config()
+	w.choices = w.cfg.Agents().Choices()
 	w.secrets = w.cfg.Secrets
 	return w, nil
 }
@@ -103,6 +107,11 @@ func (w *Worker) Running() []Running {
 		out = append(out, r.Running)
 	}
 	return out
+}
+
+// Parked lists the agents that earlier runs on this host found unavailable, and that are not expected back yet.
+func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
+	return parking.Load(ctx, w.cfg.Store, w.cfg.Name, w.runner.Host(), time.Now())
 }
 
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.

@@ -45,6 +45,8 @@ var floors = map[string]int{
 	"pool/review":              5,
 	"pool/admission":           4,
 	"pool/gateway":             4,
+	"pool/parking":             4,
+	"pool/tally":               4,
 	"pool/decide":              4,
 	"pool/halt":                4,
 	"pool/proof":               4,

@@ -23,7 +23,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
@@ -169,7 +168,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
-	agent, options, env, err := a.agent(p.Config, provider)
+	all, env, err := a.chain(p.Config, provider)
 	if err != nil {
 		return pool.Config{}, err
 	}
@@ -200,8 +199,9 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	}
 	return pool.Config{
 		Run: run.Config{
-			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: agent, Sandboxes: provider, StateDir: p.state,
-			Options: options, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests, Proof: prover,
+			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: all.Agent, Sandboxes: provider, StateDir: p.state,
+			Options: all.Options, Next: all.next, Attempts: all.attempts, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests,
+			Proof:  prover,
 			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
 			NoCanary: !p.GateCanary, Canaries: own, Signals: p.CompletionSignal,
@@ -285,32 +285,6 @@ func minFree(c config.Config) int64 {
 		return -1
 	}
 	return int64(min(c.MinFreeMB, 1<<40)) << 20
-}
-
-// agent is the agent that the configuration names, its options, and the environment for the sandbox.
-func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
-	agent, err := a.agents().Lookup(c.Agent)
-	if err != nil {
-		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
-	}
-	if err := a.checkUpstream(c, agent, provider); err != nil {
-		return nil, agents.Options{}, nil, err
-	}
-	env, err := a.passed(c.AgentEnv)
-	isolated := provider.Capabilities().Isolated()
-	sandboxEnv := env
-	if showsHost(provider) {
-		sandboxEnv = append([]string{"PATH=" + a.sandboxPath(c)}, env...)
-	}
-	options := agents.Options{
-		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,
-		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || isolated),
-		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
-	}
-	if provider.Name() == "sbx" {
-		options.Env = append(agents.Conceal(env, agent), sbxPlaceholders(agent)...)
-	}
-	return agent, options, sandboxEnv, err
 }
 
 // passed resolves agent-env: a bare NAME passes the host's variable on.

@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
@@ -83,6 +84,29 @@ func groupOf(r journal.Record, by string) string {
 		return cmp.Or(r.Model, "agent's own")
 	}
 	return r.Agent
+}
+
+// split is the run as one run of each agent that worked in it. What no iteration used, such as the gate, is the last one's.
+func split(r journal.Record, by string) []journal.Record {
+	if by != "agent" && by != "model" || len(report.Workers(r)) < 2 {
+		return []journal.Record{r}
+	}
+	var parts []journal.Record
+	rest := r.Facts.Usage
+	for _, it := range r.Facts.Iterations {
+		rest = rest.Less(it.Usage)
+		i := slices.IndexFunc(parts, func(p journal.Record) bool { return p.Agent == it.Agent && (by == "agent" || p.Model == it.Model) })
+		if i < 0 {
+			i = len(parts)
+			part := r
+			part.Agent, part.Model, part.Facts.Usage = it.Agent, it.Model, agents.Usage{}
+			parts = append(parts, part)
+		}
+		parts[i].Facts.Usage = parts[i].Facts.Usage.Add(it.Usage)
+	}
+	last := &parts[len(parts)-1].Facts
+	last.Usage = last.Usage.Add(rest)
+	return parts
 }
 
 func newCostCommand(a *app) *cobra.Command {
@@ -176,14 +200,16 @@ func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
 	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
 	at := map[string]int{}
 	for _, r := range runs {
-		group := cleanLine(groupOf(r, by))
-		i, ok := at[group]
-		if !ok {
-			i = len(sums.Groups)
-			at[group] = i
-			sums.Groups = append(sums.Groups, costGroup{Group: group})
+		for _, part := range split(r, by) {
+			group := cleanLine(groupOf(part, by))
+			i, ok := at[group]
+			if !ok {
+				i = len(sums.Groups)
+				at[group] = i
+				sums.Groups = append(sums.Groups, costGroup{Group: group})
+			}
+			sums.Groups[i].add(part, own)
 		}
-		sums.Groups[i].add(r, own)
 		sums.Total.add(r, own)
 	}
 	slices.SortFunc(sums.Groups, func(x, y costGroup) int {

@@ -26,7 +26,7 @@ type issueStatus struct {
 	Reason   string       `json:"reason,omitempty"`
 	Attempts int          `json:"attempts"` // used up
 	Spent    agents.Usage `json:"spent"`
-	RetryAt  time.Time    `json:"retry_at,omitzero"`
+	RetryAt  time.Time    `json:"retry_at,omitzero"` // while it waits
 	Branch   string       `json:"branch,omitempty"`
 	Request  string       `json:"request,omitempty"`
 	Runs     []runState   `json:"runs"` // the last of them, oldest first
@@ -56,7 +56,10 @@ func runIssueStatus(cmd *cobra.Command, a *app, key string) (err error) {
 		last := s.Runs[n-1]
 		t := last.Tally()
 		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row()[1], report.Reason(last.Verdict.Reason)
-		s.Attempts, s.Spent, s.RetryAt, s.Branch, s.Request = t.Attempts, spent(runs), t.RetryAt, last.Branch, last.Request.URL
+		s.Attempts, s.Spent, s.Branch, s.Request = t.Attempts, spent(runs), last.Branch, last.Request.URL
+		if t.Waits(time.Now(), choices(p.Config, t.Attempts+1)) {
+			s.RetryAt = t.RetryAt
+		}
 	}
 	issue, err := p.tracker.Get(ctx, s.Issue)
 	switch {

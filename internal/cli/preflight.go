@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,19 +88,31 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	}
 }
 
-// noAgent is the error that every run would end with because this host lacks the agent's program; nil when it is there, may
-// be in the sandbox only or in a PATH of the run's own, or may come with the setup.
-func (a *app) noAgent(c run.Config) error {
-	program := c.Agent.Describe().Program
-	if program == "" && len(c.Options.Command) > 0 {
-		program = c.Options.Command[0]
+// noAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there.
+func (a *app) noAgent(c run.Config) (first error) {
+	for _, l := range c.Agents() {
+		err := a.noProgram(c, l)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// noProgram is the error of a program that this host lacks; nil when it is there, may be in the sandbox only or in a PATH of
+// the run's own, or may come with the setup.
+func (a *app) noProgram(c run.Config, l agents.Link) error {
+	program := l.Agent.Describe().Program
+	if program == "" && len(l.Options.Command) > 0 {
+		program = l.Options.Command[0]
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || showsHost(c.Sandboxes)
-	path := slices.ContainsFunc(c.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
+	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
 	if !ofHost || path || len(c.Setup)+len(c.Before) > 0 || program == "" || strings.Contains(program, "/") || a.lookPath(program) != "" {
 		return nil
 	}
-	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", c.Agent.Name(), agents.NotFound(program), agentFix)}
+	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), agentFix)}
 }
 
 // noSandbox ends a sweep in which no run could open a sandbox.

@@ -74,7 +74,7 @@ func newRunCommand(a *app) *cobra.Command {
 	flags.IntVar(&f.iterations, "max-iterations", 1, "agent processes at most")
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.addJSON(cmd)
-	a.bind(cmd, "agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
+	a.bind(cmd, "agent", "model", "fallback", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
 		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
 		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
@@ -111,7 +111,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	agent, options, env, err := a.agent(p.Config, c.Sandboxes)
+	all, env, err := a.chain(p.Config, c.Sandboxes)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 			return err
 		}
 	}
-	c.Agent, c.Options, c.Env, c.Prompt = agent, options, env, prompt
+	c.Agent, c.Options, c.Next, c.Env, c.Prompt = all.Agent, all.Options, all.next, env, prompt
 	c.Copy, c.Setup, c.Gate = given(cmd, "copy", p.Copy), lines(p.Setup, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
 	if c.Canaries, err = p.canaries(); err != nil {
 		return err

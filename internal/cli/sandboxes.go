@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -163,9 +164,18 @@ func limits(c config.Config) sandboxes.Limits {
 // showsHost reports whether a sandbox shows programs of this host, and so has its PATH.
 func showsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
-// agentPlaces are the folders that the agent's program needs and that a native sandbox does not show by itself.
-func (a *app) agentPlaces(c config.Config) []string {
-	program := a.about(c.Agent).Program
+// agentPlaces are the folders that the agents' programs need and that a native sandbox does not show by itself.
+func (a *app) agentPlaces(c config.Config) (places []string) {
+	for _, text := range append([]string{c.Agent}, slices.Concat(c.Fallback, c.Attempts)...) {
+		choice, _ := agents.ParseChoice(text) // the configuration has been checked
+		places = append(places, a.programPlaces(choice.Agent, c)...)
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+func (a *app) programPlaces(agent string, c config.Config) []string {
+	program := a.about(agent).Program
 	if program == "" && len(c.AgentCommand) > 0 {
 		program = c.AgentCommand[0]
 	}

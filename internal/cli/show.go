@@ -95,9 +95,14 @@ func (a *app) showRun(s runState, name string) {
 		took = s.Ended.Sub(s.Started)
 	}
 	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), ago(s.Started, time.Now()), age(took))
-	line("agent", "%s, sandbox %s", cmp.Or(strings.TrimSpace(s.Agent+" "+s.Model), "none"), s.Sandbox)
+	by := report.Workers(s.Record)
+	line("agent", "%s, sandbox %s", cmp.Or(strings.Join(by, ", then "), "none"), s.Sandbox)
 	for _, it := range f.Iterations {
-		line(fmt.Sprintf("iteration %d", it.Number), "%s, %s, %s%s", it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure(it.Failure))
+		who := ""
+		if len(by) > 1 {
+			who = agents.Choice{Agent: it.Agent, Model: it.Model}.String() + ", "
+		}
+		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", who, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure(it.Failure))
 	}
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {

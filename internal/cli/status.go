@@ -115,6 +115,10 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		}
 		return cmp.Or(y.Started.Compare(x.Started), cmp.Compare(x.Key, y.Key))
 	})
+	parked, err := p.parked(cmd.Context())
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return a.ui.json(states)
 	}
@@ -131,6 +135,7 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.sayLeft(states)
+	a.sayParked(parked)
 	return a.sayCaps(cmd.Context(), p)
 }
 

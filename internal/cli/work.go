@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -54,7 +55,7 @@ func mergeKeys() []string {
 func workKeys() []string {
 	return append(mergeKeys(),
 		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
-		"agent", "model", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
+		"agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
 		"prompt-file", "gate-files", "max-iterations", "no-progress", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
@@ -170,11 +171,11 @@ func leftOut(s pool.Summary) error {
 // enoughFiles refuses a number of workers that would run out of open files.
 func enoughFiles(parallel int) error {
 	limit, err := proc.OpenFiles()
-	if err != nil || parallel <= pool.Fits(limit) {
+	if err != nil || parallel <= parking.Fits(limit) {
 		return err
 	}
 	return usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
-		parallel, pool.Files(parallel), limit, pool.Fits(limit), pool.Files(parallel)+1)
+		parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
 }
 
 // asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
@@ -239,7 +240,7 @@ func verdict(s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("agent %s is unavailable: %s; `ralph work %s` tries it at once", agent.Agent, report.Reason(agent.Reason), agent.Key)
+		return fmt.Sprintf("%s: %s; `ralph work %s` tries it at once", report.Unavailable(agent.Agents), report.Reason(agent.Reason), agent.Key)
 	}
 	return err.Error()
 }
@@ -272,8 +273,12 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	if err != nil {
 		return asUsage(err)
 	}
+	parked, err := workers.Parked(ctx)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.ui.json(planJSON(plan))
+		return a.ui.json(planJSON(plan, parked))
 	}
 	if len(plan.Work) == 0 {
 		a.ui.printf("Nothing to work.\n")
@@ -305,6 +310,7 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 		a.ui.warn(pr.Error())
 	}
 	a.warnCycles(plan.Cycles, view)
+	a.sayParked(parked)
 	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.FollowUp))
 }
 

@@ -20,11 +20,12 @@ type skipData struct {
 }
 
 type planData struct {
-	Work     []issueData     `json:"work"`
-	Skipped  []skipData      `json:"skipped"`
-	Merged   []issueData     `json:"merged"` // closed first
-	Problems []string        `json:"problems"`
-	Cycles   []tracker.Cycle `json:"cycles,omitempty"` // each issue waits for the next, the last for the first
+	Work     []issueData      `json:"work"`
+	Skipped  []skipData       `json:"skipped"`
+	Merged   []issueData      `json:"merged"` // closed first
+	Problems []string         `json:"problems"`
+	Parked   []journal.Parked `json:"parked,omitempty"` // agents that are unavailable, until when and why
+	Cycles   []tracker.Cycle  `json:"cycles,omitempty"` // each issue waits for the next, the last for the first
 }
 
 type issueData struct {
@@ -42,12 +43,14 @@ type summaryData struct {
 	Broken      []skipData       `json:"broken"`
 	Unavailable string           `json:"unavailable,omitempty"`
 	ParkedUntil time.Time        `json:"parked_until,omitzero"`
+	Parked      []journal.Parked `json:"parked,omitempty"`   // agents that were unavailable at the end
+	Parallel    int              `json:"parallel,omitempty"` // issues that could be worked at once at the end
 	Interrupted bool             `json:"interrupted"`
 	Spent       agents.Usage     `json:"spent"` // by all of Runs
 }
 
-func planJSON(p pool.Plan) planData {
-	return planData{Work: issues(p.Work), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+func planJSON(p pool.Plan, parked []journal.Parked) planData {
+	return planData{Parked: parked, Work: issues(p.Work), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
 }
 
 func issues(list []tracker.Issue) []issueData {
@@ -61,7 +64,7 @@ func issues(list []tracker.Issue) []issueData {
 func summaryJSON(s pool.Summary) summaryData {
 	d := summaryData{
 		Runs: s.Runs, Skipped: skips(s.Skipped), Problems: problems(s.Problems), Broken: skips(s.Broken),
-		Cycles: s.Cycles, ParkedUntil: s.ParkedUntil,
+		Cycles: s.Cycles, ParkedUntil: s.ParkedUntil, Parked: s.Parked, Parallel: s.Parallel,
 		Interrupted: s.Interrupted,
 	}
 	for _, r := range s.Runs {

@@ -193,12 +193,18 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 		}
 		s.Skipped = nil
 	}
+	if !a.quiet && s.Unavailable == nil {
+		defer a.sayParked(s.Parked)
+	}
 	if len(s.Runs) == 0 {
 		if a.quiet { // cron sends a mail for each line
 			return nil
 		}
 		a.ui.printf("Nothing was worked%s.\n", because(s))
 		return nil
+	}
+	if s.Parallel > 0 && s.Parallel < s.Most {
+		defer a.ui.printf("Model services refused requests, so %d of %d issues were worked at once in the end.\n", s.Parallel, s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum costGroup

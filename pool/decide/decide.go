@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// unavailableFor is how long an agent that does not say when it is back is left alone.
-	unavailableFor = 5 * time.Minute
 	// MaxTries is how often one stage may fail for a reason that may pass, in as many sweeps, before a person has to look.
 	MaxTries = 3
 	// MaxFailures is how many failed runs in a row, counted as attempts or not, make an issue a person's. A run in which ralph
@@ -30,11 +28,9 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
 		v.Final = v.Reason.Code != journal.ReasonCap // which is not the issue's fault
 	case journal.AgentUnavailable:
-		if f.Failure != nil {
-			v.RetryAt = f.Failure.ResetAt
-			if passes(f.Failure.Class) && !v.RetryAt.After(f.At) {
-				v.RetryAt = f.At.Add(unavailableFor)
-			}
+		v.RetryAt = f.Back
+		if f.Back.IsZero() && f.Failure != nil {
+			v.RetryAt = f.Failure.Back(f.At)
 		}
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
@@ -214,10 +210,6 @@ func counts(f journal.Facts) bool {
 	}
 	return f.Failure == nil || f.Failure.Class != agents.NotStarted
 }
-
-// passes reports that an agent which is unavailable comes back by itself. A missing login or program waits for a person,
-// and counts as soon as it is there.
-func passes(c agents.Class) bool { return c == agents.RateLimit || c == agents.Overload }
 
 // delay is the time to wait after n failures before the present one.
 func delay(l journal.Limits, n int) time.Duration {

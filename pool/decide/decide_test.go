@@ -82,11 +82,16 @@ func decideCases() []decideCase {
 		},
 		{
 			"rate limit whose time has passed", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(-time.Hour)}},
-			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), unavailableFor),
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), 5*time.Minute),
 		},
 		{
 			"overload without a time", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.Overload}},
-			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), unavailableFor),
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), 5*time.Minute),
+		},
+		{
+			"several agents, of which one is back sooner",
+			journal.Facts{End: loop.EndUnavailable, Back: now.Add(time.Minute), Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: now.Add(time.Hour)}},
+			after(want(journal.AgentUnavailable, journal.ReasonLoop, ""), time.Minute),
 		},
 		{
 			"login that a person has to renew", journal.Facts{End: loop.EndUnavailable, Failure: &agents.Failure{Class: agents.Auth}},

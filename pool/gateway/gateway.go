@@ -6,10 +6,12 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,12 +50,14 @@ func (e *AgentError) Error() string { return e.Err.Error() }
 // Unwrap gives the cause.
 func (e *AgentError) Unwrap() error { return e.Err }
 
-// Gateway is one sandbox's egress proxy, and what points the agent at it.
+// Gateway is one sandbox's egress proxy, and what points the agents at it.
 type Gateway struct {
 	// Socket is the proxy's, for sandboxes.Spec.Egress; empty where the provider has no egress of ralph's.
 	Socket string
-	// Options are the agent's, with what points it at the proxy.
-	Options agents.Options
+	// Agents are those that can be used, with what points them at the proxy.
+	Agents agents.Chain
+	// Missing says why the others cannot be used; each is an *AgentError. There is at least one that can.
+	Missing []error
 
 	proxy *egress.Proxy
 	dir   string
@@ -64,12 +68,12 @@ type Config struct {
 	Run      string // id, which names the temporary folder
 	Provider sandboxes.Provider
 	Network  Network
-	Agent    agents.Agent // nil for commands
-	Options  agents.Options
+	Agents   agents.Chain    // empty for commands
 	Secrets  *redact.Secrets // gets credentials as they are used
 	Log      *slog.Logger
 	Observe  func(egress.Event) // gets refused connections; may be nil
-	Meter    *Meter             // counts what the agent's service says was used; nil: nobody does
+	Meter    *Meter             // counts what the agents' services say was used; nil: nobody does
+	Limited  func(agent string) // is told when a service refuses a request as one too many, or for overload; may be nil
 }
 
 // placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
@@ -77,17 +81,28 @@ func placeholder() string { return "ralph-placeholder-" + strings.ToLower(rand.T
 
 // Open makes the egress proxy of a sandbox that needs one.
 func (c Config) Open() (*Gateway, error) {
-	g := &Gateway{Options: c.Options}
+	g := &Gateway{}
 	if !c.Provider.Capabilities().Egress {
 		return g, c.direct(g)
 	}
 	config := egress.Config{Allow: c.Network.Allow, Log: c.Log, Observe: c.Observe}
-	point, service, err := c.service()
-	if err != nil {
-		return nil, err
+	services := map[string]agents.Service{} // by the agent's name; of those with an endpoint
+	var err error
+	for _, l := range c.Agents {
+		name := l.Agent.Name()
+		service, err := c.service(l.Agent)
+		if err != nil {
+			g.Missing = append(g.Missing, err)
+			continue
+		}
+		g.Agents = append(g.Agents, l)
+		if _, known := services[name]; !known && service.Name != "" {
+			services[name] = service
+			config.Endpoints = append(config.Endpoints, c.endpoint(name, service))
+		}
 	}
-	if point != nil {
-		config.Endpoints = []egress.Endpoint{c.endpoint(service)}
+	if len(g.Agents) == 0 && len(g.Missing) > 0 {
+		return nil, g.Missing[0]
 	}
 	if g.proxy, err = egress.New(config); err != nil {
 		return nil, err
@@ -98,64 +113,75 @@ func (c Config) Open() (*Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	if point != nil {
-		env, args := point(service, g.proxy.URL(service.Name), placeholder())
-		g.Options.Env = append(agents.Conceal(c.Options.Env, c.Agent), env...)
-		g.Options.Args = append(slices.Clone(c.Options.Args), args...)
+	for i, l := range g.Agents {
+		o := &g.Agents[i].Options
+		o.Env = agents.Conceal(o.Env, c.Agents)
+		if service, ok := services[l.Agent.Name()]; ok {
+			point(o, l.Agent, service, g.proxy.URL(service.Name), placeholder())
+		}
 	}
 	return g, nil
 }
 
-// direct points the agent itself at the upstream that replaces its service, with the user's own credential, where there
-// is no proxy between the two. Without an upstream it changes nothing.
+// point adds what makes the agent use its service at the address.
+func point(o *agents.Options, a agents.Agent, s agents.Service, url, secret string) {
+	env, args := a.Describe().Endpoint.Point(s, url, secret)
+	o.Env, o.Args = slices.Concat(o.Env, env), slices.Concat(o.Args, args)
+}
+
+// direct points the agents themselves at the upstream that replaces their service, with the user's own credential, where
+// there is no proxy between the two. Without an upstream it changes nothing.
 func (c Config) direct(g *Gateway) error {
-	if c.Network.Upstream == "" || c.Agent == nil {
+	g.Agents = slices.Clone(c.Agents)
+	if c.Network.Upstream == "" {
 		return nil
 	}
-	endpoint := c.Agent.Describe().Endpoint
-	if endpoint == nil || c.Provider.Capabilities().OwnEgress {
-		return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", c.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
+	for i, l := range g.Agents {
+		if l.Agent.Describe().Endpoint == nil || c.Provider.Capabilities().OwnEgress {
+			return fmt.Errorf("agent %s in sandbox %s cannot be pointed at %s", l.Agent.Name(), c.Provider.Name(), c.Network.Upstream)
+		}
+		user := c.Network.User
+		user.Env = slices.Concat(user.Env, l.Options.Env) // without isolation the agent has both
+		service, err := agents.FindService(l.Agent, user)
+		if err != nil {
+			return fmt.Errorf("agent %s: %w", l.Agent.Name(), err)
+		}
+		secret, err := learning(service, c.Secrets)(context.Background())
+		if err != nil {
+			return fmt.Errorf("agent %s: %w", l.Agent.Name(), err)
+		}
+		point(&g.Agents[i].Options, l.Agent, service, c.Network.Upstream, secret)
 	}
-	user := c.Network.User
-	user.Env = slices.Concat(user.Env, c.Options.Env) // without isolation the agent has both
-	service, err := agents.FindService(c.Agent, user)
-	if err != nil {
-		return fmt.Errorf("agent %s: %w", c.Agent.Name(), err)
-	}
-	secret, err := learning(service, c.Secrets)(context.Background())
-	if err != nil {
-		return fmt.Errorf("agent %s: %w", c.Agent.Name(), err)
-	}
-	env, args := endpoint.Point(service, c.Network.Upstream, secret)
-	g.Options.Env = slices.Concat(c.Options.Env, env)
-	g.Options.Args = slices.Concat(c.Options.Args, args)
 	return nil
 }
 
-// pointer points an agent at a model service, as its Endpoint says.
-type pointer func(s agents.Service, url, placeholder string) (env, args []string)
-
-// Check reports a login that every run would miss. The error is an *AgentError.
-func (c Config) Check() error {
-	_, _, err := c.service()
-	return err
+// Check reports a login that every run would miss; nil when one of the agents can be used. The error is an *AgentError.
+func (c Config) Check() (first error) {
+	for _, l := range c.Agents {
+		_, err := c.service(l.Agent)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
 }
 
-// service is the agent's model service, and the function that points the agent at it. Both are zero where the agent
-// reaches its service by itself. The error is an *AgentError: there is no login that could be used.
-func (c Config) service() (pointer, agents.Service, error) {
-	if c.Agent == nil || c.Agent.Describe().Endpoint == nil || !c.Provider.Capabilities().Egress {
-		return nil, agents.Service{}, nil
+// service is the agent's model service. It is zero where the agent reaches its service by itself. The error is an
+// *AgentError: there is no login that could be used.
+func (c Config) service(a agents.Agent) (agents.Service, error) {
+	if a.Describe().Endpoint == nil || !c.Provider.Capabilities().Egress {
+		return agents.Service{}, nil
 	}
-	service, err := agents.FindService(c.Agent, c.Network.User)
+	service, err := agents.FindService(a, c.Network.User)
 	if err != nil {
-		return nil, service, &AgentError{fmt.Errorf("sandbox %s: %w", c.Provider.Name(), err)}
+		return service, &AgentError{fmt.Errorf("sandbox %s: %w", c.Provider.Name(), err)}
 	}
-	return c.Agent.Describe().Endpoint.Point, service, nil
+	return service, nil
 }
 
 // endpoint is the agent's service as the proxy serves it inside.
-func (c Config) endpoint(service agents.Service) egress.Endpoint {
+func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 	e := egress.Endpoint{
 		Name: service.Name, Upstream: service.Upstream, Header: service.Header, Format: service.Format,
 		Secret: learning(service, c.Secrets), Model: true, AllowPrivate: service.Named,
@@ -166,11 +192,21 @@ func (c Config) endpoint(service agents.Service) egress.Endpoint {
 	if c.Meter != nil {
 		e.Admit = c.Meter.admit
 	}
+	if c.Limited != nil {
+		e.Answered = func(status int) {
+			if status == http.StatusTooManyRequests || status == overloaded {
+				c.Limited(agent)
+			}
+		}
+	}
 	for _, r := range service.Routes {
 		e.Routes = append(e.Routes, egress.Route{Method: r.Method, Path: r.Path})
 	}
 	return e
 }
+
+// overloaded is the status of a model service that is overloaded for everybody.
+const overloaded = 529
 
 // learning gives the service's credential, which is redacted from then on.
 func learning(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {

@@ -22,8 +22,8 @@ func TestRenewedCredentials(t *testing.T) {
 // A sandbox without egress of ralph's gets no proxy, and a closed or missing gateway can be asked and closed.
 func TestNoEgress(t *testing.T) {
 	t.Parallel()
-	g, err := Config{Run: "run", Provider: sandboxes.NewNone(sandboxes.NoneConfig{}), Options: agents.Options{Model: "m"}}.Open()
-	if err != nil || g.Socket != "" || g.Options.Model != "m" {
+	g, err := Config{Run: "run", Provider: sandboxes.NewNone(sandboxes.NoneConfig{}), Agents: agents.Chain{{Agent: agents.Codex{}, Options: agents.Options{Model: "m"}}}}.Open()
+	if err != nil || g.Socket != "" || g.Agents[0].Options.Model != "m" {
 		t.Fatalf("%+v, %v", g, err)
 	}
 	for _, g := range []*Gateway{g, nil} {

@@ -226,6 +226,7 @@ type Facts struct {
 	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not asked for
 	Iterations []loop.Iteration `json:"iterations,omitempty"`
 	Failure    *agents.Failure  `json:"failure,omitempty"` // of the last iteration
+	Back       time.Time        `json:"back,omitzero"`     // when the first of several unavailable agents is expected back
 	Commits    int              `json:"commits,omitempty"`
 	Unchanged  bool             `json:"unchanged,omitempty"` // the commits leave every file of the issue's base as it was
 	Tip        string           `json:"tip,omitempty"`       // what the loop ended on, with its messages as they are now

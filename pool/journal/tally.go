@@ -14,8 +14,6 @@ type Tally struct {
 	// Of the latest run that ended; empty: there was none.
 	Run     string    `json:"run,omitempty"`
 	Host    string    `json:"host,omitempty"`
-	Agent   string    `json:"agent,omitempty"` // empty: it had none
-	Model   string    `json:"model,omitempty"` // empty: the agent's own
 	Outcome Outcome   `json:"outcome,omitempty"`
 	Hash    string    `json:"hash,omitempty"` // of the text that was worked
 	Tip     string    `json:"tip,omitempty"`
@@ -27,6 +25,8 @@ type Tally struct {
 	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
 	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the issue was last worked on its own account
 	Spent    agents.Usage `json:"spent,omitzero"`     // by runs that are on, too
+
+	Parked []Parked `json:"parked,omitempty"` // agents that were unavailable when the latest run ended; each has its own wait
 
 	Asked    *Asked   `json:"asked,omitempty"`    // what a person has asked the next run for; nil: nothing
 	Commands []string `json:"commands,omitempty"` // ids of the last commands that were carried out
@@ -63,9 +63,15 @@ func (t Tally) Restart(a Asked) Tally {
 	return t
 }
 
-// Waits reports that it is too early for a run. Only the agent and the model that are unavailable wait for themselves.
-func (t Tally) Waits(now time.Time, agent, model string) bool {
-	return t.RetryAt.After(now) && (t.Outcome != AgentUnavailable || t.Agent == agent && t.Model == model)
+// Waits reports that it is too early for a run by the first of these agents that can: an agent that was unavailable keeps
+// only itself waiting.
+func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
+	if !t.RetryAt.After(now) || t.Outcome != AgentUnavailable {
+		return t.RetryAt.After(now)
+	}
+	return !slices.ContainsFunc(chain, func(c agents.Choice) bool {
+		return !slices.ContainsFunc(t.Parked, func(p Parked) bool { return p.Choice() == c && p.Until.After(now) })
+	})
 }
 
 // Tally is what the issue's runs come to with this one. Of a run that has not ended only what it has spent counts.
@@ -74,11 +80,11 @@ func (r Record) Tally() Tally {
 	if t.Final { // a person has started the issue again
 		t.Attempts, t.Failures, t.Spent = 0, 0, agents.Usage{}
 	}
-	t.Spent = t.Spent.Add(r.Facts.Usage)
+	t.Spent, t.Parked = t.Spent.Add(r.Facts.Usage), r.parked()
 	if v.Outcome == "" {
 		return t
 	}
-	t.Run, t.Host, t.Agent, t.Model, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, r.Agent, r.Model, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
+	t.Run, t.Host, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
 	t.At, t.RetryAt, t.Final = r.Facts.At, v.RetryAt, v.Final
 	if v.Counted {
 		t.Attempts++

@@ -14,9 +14,9 @@ import (
 // othersShown is how many people a warning names.
 const othersShown = 5
 
-// NameOthers adds a warning where commits name people besides the run's own identity and the agent with this mail address:
+// NameOthers adds a warning where commits name people besides the run's own identity and the agents with these mail addresses:
 // as author or committer, or in a trailer such as Reviewed-by. Whatever an agent commits may claim that.
-func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agent, base, tip string, warnings []string) ([]string, error) {
+func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string, warnings []string) ([]string, error) {
 	user, err := repo.User(ctx)
 	if err != nil && !errors.Is(err, worktree.ErrNoIdentity) {
 		return warnings, err
@@ -43,7 +43,9 @@ func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity,
 		for _, trailer := range parts[2:] {
 			key, name, _ := strings.Cut(trailer, ":")
 			k, name := strings.ToLower(key), strings.TrimSpace(name)
-			self := agent != "" && strings.HasSuffix(strings.ToLower(name), "<"+agent+">")
+			self := slices.ContainsFunc(agents, func(mail string) bool {
+				return mail != "" && strings.HasSuffix(strings.ToLower(name), "<"+mail+">")
+			})
 			if strings.HasSuffix(k, "-by") && k != "generated-by" && !self {
 				add(key+":", name)
 			}

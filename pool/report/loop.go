@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 // Loop puts a loop's result into one line for people; empty where nothing went wrong. whole is the budget, of which
 // earlier runs have used some.
 func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) string {
+	if n := len(r.Iterations); n > 0 {
+		agent = cmp.Or(r.Iterations[n-1].Agent, agent)
+	}
 	switch r.End {
 	case loop.EndDone, loop.EndNoChange:
 		return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -55,6 +56,18 @@ func issueIs(what string) string {
 		}
 	}
 	return "the issue is " + what
+}
+
+// Unavailable says which agents are unavailable.
+func Unavailable(list []agents.Choice) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.String())
+	}
+	if len(names) == 1 {
+		return "agent " + names[0] + " is unavailable"
+	}
+	return "agents " + strings.Join(names, ", ") + " are unavailable"
 }
 
 func count(n int, what string) string {

@@ -5,10 +5,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
@@ -36,13 +39,36 @@ type Input struct {
 }
 
 func agent(r journal.Record) string {
-	switch {
-	case r.Agent == "":
-		return "no agent"
-	case r.Model == "":
-		return r.Agent
+	var names []string
+	for _, c := range workers(r) {
+		name := c.Agent
+		if c.Model != "" {
+			name = fmt.Sprintf("%s (%s)", c.Agent, tracker.QuoteLine(c.Model, line))
+		}
+		names = append(names, name)
 	}
-	return fmt.Sprintf("%s (%s)", r.Agent, tracker.QuoteLine(r.Model, line))
+	return cmp.Or(strings.Join(names, ", then "), "no agent")
+}
+
+// workers are the agents of the run, each once, in the order in which they began.
+func workers(r journal.Record) (list []agents.Choice) {
+	for _, it := range r.Facts.Iterations {
+		if c := (agents.Choice{Agent: it.Agent, Model: it.Model}); it.Agent != "" && !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 && r.Agent != "" {
+		return []agents.Choice{{Agent: r.Agent, Model: r.Model}}
+	}
+	return list
+}
+
+// Workers names the agents of the run and their models, each once, in the order in which they began.
+func Workers(r journal.Record) (names []string) {
+	for _, c := range workers(r) {
+		names = append(names, strings.TrimSpace(c.Agent+" "+c.Model))
+	}
+	return names
 }
 
 // Final is the report of a run that has come to its end.

@@ -40,6 +40,8 @@ type Config struct {
 	Name      string // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
+	Next      agents.Chain    // go on, in this order, when Agent is unavailable; default: none does
+	Attempts  agents.Chain    // the nth takes the place of Agent in an issue's nth attempt, the last in all later ones
 	Base      string          // what runs start from; default: the branch checked out
 	Publish   journal.Publish // default PublishRequest where the tracker can do that, else PublishBranch
 	Requests  publish.Requests
@@ -163,7 +165,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, publish.CheckPatterns(c.Protected), c.Requests.Body.Check(report.RequestKeys()))
 	if c.Agent != nil {
-		errs = append(errs, agents.Check(c.Agent, c.Options), c.Prompt.Check(feedback.PromptKeys()))
+		errs = append(errs, c.Agents().Check(), c.Prompt.Check(feedback.PromptKeys()))
 	}
 	return errors.Join(errs...)
 }

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// UnavailableError says that the agent, its sandbox or the gate cannot be used for now.
+// UnavailableError says that the agents, their sandbox or the gate cannot be used for now.
 type UnavailableError struct {
-	Agent  string
+	Agents []agents.Choice
 	Key    string // an issue whose run met it earlier; may be empty
 	Reason journal.Reason
 	Until  time.Time // when it is expected back; zero when unknown
@@ -23,7 +25,7 @@ func (e *UnavailableError) Error() string {
 	if e.Reason.Code == journal.ReasonOpen {
 		return e.Reason.Detail
 	}
-	return fmt.Sprintf("agent %s is unavailable: %s", e.Agent, e.Reason.Detail)
+	return fmt.Sprintf("%s: %s", report.Unavailable(e.Agents), e.Reason.Detail)
 }
 
 // deferral is an error that leaves a stage to the next sweep.

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -249,5 +250,5 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 
 // record is what stays in the claim when the run is over.
 func (x *execution) record(s journal.State) worktree.Record {
-	return RecordOf(journal.Record{Run: x.run, State: s}.Tally().With(TallyOf(x.claim.Record())))
+	return tally.Record(journal.Record{Run: x.run, State: s}.Tally().With(tally.Of(x.claim.Record())))
 }

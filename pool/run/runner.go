@@ -21,6 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -40,6 +41,7 @@ type Runner struct {
 	retries int // merges that a moving base may cost
 
 	admission *admission.Desk
+	lot       *parking.Lot
 	spaces    *workspace.Config
 	baselines *workspace.Baselines
 	watcher   *checks.Watcher
@@ -64,7 +66,7 @@ func New(c Config) (*Runner, error) {
 	}
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agent: c.Agent, Options: c.Options, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
+		Repo: c.Repo, Agents: c.Agents(), Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
 	}
 	if c.Homes > 0 && c.Sandboxes.Capabilities().Home {
@@ -74,9 +76,11 @@ func New(c Config) (*Runner, error) {
 			For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
 		}
 	}
+	lot := &parking.Lot{}
+	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	return &Runner{
 		admission: &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget},
-		c:         c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
+		lot:       lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces},
 		policy:  publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}, nil
@@ -146,7 +150,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	rec := journal.Record{
 		Run: journal.Run{
 			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,
-			Model: r.c.Options.Model, Sandbox: r.c.Sandboxes.Name(), Started: now,
+			Sandbox: r.c.Sandboxes.Name(), Started: now,
 			Dir: r.Folder(key, id),
 			Settings: journal.Settings{
 				Publish: r.c.Publish, Weaker: r.c.Sandboxes.Capabilities().Weakness(), Limits: r.c.Retry,
@@ -155,9 +159,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 		},
 		State: journal.State{Stage: journal.StageClaim, PID: os.Getpid(), Process: r.process},
 	}
-	if r.c.Agent != nil {
-		rec.Agent = r.c.Agent.Name()
-	}
+	r.lot.Assign(r.c.Chain(1), &rec.Run, now)
 	return rec
 }
 
@@ -382,7 +384,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
 	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() {
-		x.result.Unavailable = &UnavailableError{Agent: x.run.Agent, Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt}
+		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt}
 	}
 	return s
 }

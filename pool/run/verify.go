@@ -207,12 +207,8 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	if s, err = x.finish(ctx, s); err != nil {
 		return s, err
 	}
-	agent := ""
-	if x.c.Agent != nil {
-		agent = x.c.Agent.Describe().Mail
-	}
 	who := x.space.Tree.Spec().Identity
-	if s.Warnings, err = publish.NameOthers(ctx, x.c.Repo, who, agent, x.base.Commit, s.Tip, s.Warnings); err != nil {
+	if s.Warnings, err = publish.NameOthers(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip, s.Warnings); err != nil {
 		return s, err
 	}
 	x.learn()

@@ -7,6 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -34,6 +35,9 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
 	f.EndDetail = report.Loop(x.run.Agent, res, x.c.Budget, x.earlierSpent())
 	f.Capped = res.End == loop.EndBudget && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
+	if res.End == loop.EndUnavailable {
+		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
+	}
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
 		s.Warnings = note(s.Warnings, w)
@@ -81,20 +85,16 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	}
 	prompt := x.c.Prompt
 	prompt.Builtin, x.invisible = x.builtins()
-	options := x.space.Gateway.Options
-	if !x.r.spaces.Private() { // its git is the user's own
-		who, err := x.r.identity(ctx)
-		if err != nil {
-			return loop.Result{End: loop.EndImport, Err: err}
-		}
-		options.Env = append(who.Env(), options.Env...)
+	turns, err := x.turns(ctx, s)
+	if err != nil {
+		return loop.Result{End: loop.EndImport, Err: err}
 	}
-	timers := x.c.Timers
+	agent, timers := turns.First(time.Now()), x.c.Timers
 	timers.Interrupt = x.c.StopGrace
 	x.learn()
 	defer x.learn() // an agent on the host renews its own login
 	return loop.Run(ctx, loop.Config{
-		Agent: x.c.Agent, Options: options, Sandbox: x.space.Box, Prompt: prompt, Before: before,
+		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
@@ -189,8 +189,8 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 // learn adds the secrets of the agents' logins as they are now: their owner renews them.
 func (x *execution) learn() {
 	all := agents.Builtin()
-	if x.c.Agent != nil {
-		all = append(all, x.c.Agent)
+	for _, l := range x.c.Agents() {
+		all = append(all, l.Agent)
 	}
 	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
 }
@@ -218,6 +218,9 @@ func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 // spent stores what the run has used, after an iteration on the claim as well: a crash, or another machine, finds it spent.
 func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	s.Facts.Usage = e.Used
+	if e.Result != nil {
+		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
+	}
 	x.save(ctx, *s)
 	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return

@@ -22,8 +22,7 @@ import (
 // safe for concurrent use then.
 type Config struct {
 	Repo      *worktree.Repo
-	Agent     agents.Agent // nil: none is started
-	Options   agents.Options
+	Agents    agents.Chain // empty: none is started
 	Sandboxes sandboxes.Provider
 	Env       []string // for everything that runs in the sandbox
 	Network   gateway.Network
@@ -33,7 +32,8 @@ type Config struct {
 	Homes     *Homes   // nil: every home is empty
 	Timers    loop.Timers
 	Secrets   *redact.Secrets
-	Disk      *disk.Guard // nil: nobody looks after the disk
+	Limited   func(agent string) // see gateway.Config; may be nil
+	Disk      *disk.Guard        // nil: nobody looks after the disk
 	Log       *slog.Logger
 
 	mu     sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -38,7 +39,21 @@ func (c *Config) Reap(ctx context.Context, run string) error {
 
 // Usable reports what every run would meet: a login that is missing.
 func (c *Config) Usable() error {
-	return gateway.Config{Provider: c.Sandboxes, Agent: c.Agent, Network: c.Network}.Check()
+	return gateway.Config{Provider: c.Sandboxes, Agents: c.Agents, Network: c.Network}.Check()
+}
+
+// Missing are those of several agents whose login is missing; see Usable for a single one.
+func (c *Config) Missing() []agents.Choice {
+	var out []agents.Choice
+	if len(c.Agents) < 2 {
+		return nil
+	}
+	for _, l := range c.Agents {
+		if (gateway.Config{Provider: c.Sandboxes, Agents: agents.Chain{l}, Network: c.Network}).Check() != nil {
+			out = append(out, l.Choice())
+		}
+	}
+	return out
 }
 
 // Abandon ends what is left of a run that no record knows, imports its work and removes its worktree.

@@ -50,7 +50,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	c := w.c
 	spec := sandboxes.Spec{
-		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, c.Agent)...), Mounts: c.Mounts, Limits: c.Limits,
+		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, c.Agents)...), Mounts: c.Mounts, Limits: c.Limits,
 	}
 	if !c.Sandboxes.Capabilities().Isolated() {
 		spec.Env = append(slices.Clone(w.facts), c.Env...)
@@ -67,8 +67,8 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	var err error
 	w.Gateway, err = gateway.Config{
-		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agent: c.Agent, Options: c.Options,
-		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter,
+		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: c.Agents,
+		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter, Limited: c.Limited,
 	}.Open()
 	if err != nil {
 		return err

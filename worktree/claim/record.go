@@ -30,8 +30,6 @@ type Holder struct {
 type Record struct {
 	Run      string    `json:"run,omitempty"`     // the latest
 	Host     string    `json:"host,omitempty"`    // of that run, as people know it
-	Agent    string    `json:"agent,omitempty"`   // of that run; empty: it had none
-	Model    string    `json:"model,omitempty"`   // of that run; empty: the agent's own
 	Outcome  string    `json:"outcome,omitempty"` // of that run
 	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
 	Tip      string    `json:"tip,omitempty"`
@@ -41,6 +39,8 @@ type Record struct {
 	Rounds   int       `json:"rounds,omitempty"`   // follow-up rounds
 	Spend    Spend     `json:"spend,omitzero"`     // since a person last took over, by the present run, too
 	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Parked are the agents that were unavailable, in the caller's format.
+	Parked json.RawMessage `json:"parked,omitempty"`
 	// Asked is what a person has asked the next run for, in the caller's format, and Commands are the ids of the last commands
 	// that were carried out.
 	Asked    json.RawMessage `json:"asked,omitempty"`

@@ -13,7 +13,7 @@ import (
 // done is the record of a finished run.
 func done(run string) Record {
 	return Record{
-		Run: run, Host: "here", Agent: "a", Model: "m", Outcome: "succeeded", Hash: "h", Tip: "t", At: time.Unix(5, 0).UTC(), Attempts: 2, Rounds: 1,
+		Run: run, Host: "here", Outcome: "succeeded", Hash: "h", Tip: "t", At: time.Unix(5, 0).UTC(), Attempts: 2, Rounds: 1,
 		Spend: Spend{Input: 1, Output: 2, CostUSD: 0.5}, RetryAt: time.Unix(6, 0).UTC(), Finished: true,
 	}
 }

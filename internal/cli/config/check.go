@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
@@ -64,6 +65,12 @@ func checkBranchPrefix(s string) error {
 		return errors.New("cannot begin a branch name; write something like ralph/ (A to Z, a to z, 0 to 9, . _ - /)")
 	}
 	return nil
+}
+
+// checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
+func checkChoice(s string) error {
+	_, err := agents.ParseChoice(s)
+	return err
 }
 
 // checkName holds a variable's name.
@@ -173,7 +180,11 @@ func (l *Loaded) conflicts() []Problem {
 	if c.PermissionMode != "" && c.SkipPermissions {
 		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
 	}
-	switch commanded := slices.Contains(l.commanded, c.Agent); {
+	commands := func(agent string) bool {
+		name, _, _ := strings.Cut(agent, ":")
+		return slices.Contains(l.commanded, name)
+	}
+	switch commanded := slices.ContainsFunc(append(slices.Concat(c.Fallback, c.Attempts), c.Agent), commands); {
 	case !commanded && len(c.AgentCommand) > 0:
 		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
 	case commanded && len(c.AgentCommand) == 0:

@@ -38,6 +38,8 @@ type Config struct {
 
 	Agent           string   `mapstructure:"agent"`
 	Model           string   `mapstructure:"model"`
+	Fallback        []string `mapstructure:"fallback"`
+	Attempts        []string `mapstructure:"attempts"`
 	Effort          string   `mapstructure:"effort"`
 	PermissionMode  string   `mapstructure:"permission-mode"`
 	SkipPermissions bool     `mapstructure:"skip-permissions"`

@@ -60,8 +60,9 @@ func Full() journal.Record {
 			},
 			FollowUp: "checks", After: "before", AfterOutcome: journal.Failed, Keep: true, Scratch: true, HandedOver: true,
 			Earlier: journal.Tally{
-				Run: "20260303-040506-xyz", Host: "g", Agent: "b", Model: "n", Outcome: journal.Failed, Hash: "00fe", Tip: "9999", At: start(), RetryAt: start(), Final: true,
+				Run: "20260303-040506-xyz", Host: "g", Outcome: journal.Failed, Hash: "00fe", Tip: "9999", At: start(), RetryAt: start(), Final: true,
 				Attempts: 1, Failures: 2, Rounds: 1, Spent: agents.Usage{Input: 3, CostUSD: 0.25},
+				Parked: []journal.Parked{{Agent: "b", Model: "n", Class: agents.Overload, Host: "g", At: start(), Until: start(), Key: "k"}},
 			},
 		},
 		State: journal.State{
@@ -70,8 +71,8 @@ func Full() journal.Record {
 			Facts: journal.Facts{
 				Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1, Stop: journal.StopDisk, StopBy: "1 GB", Cut: journal.StageWork,
 				Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Optional: true,
-				Iterations: []loop.Iteration{{Number: 1, Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit}}},
-				Failure:    &agents.Failure{Class: agents.RateLimit}, Tip: "aaaa", Edited: true,
+				Iterations: []loop.Iteration{{Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit}}},
+				Failure:    &agents.Failure{Class: agents.RateLimit}, Back: start(), Tip: "aaaa", Edited: true,
 				Commits: 2, Gate: []loop.Check{check}, GateRan: true, Message: "m", Question: "q", NoChange: "n", Exit: &exit,
 				Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
 				Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true}, Verify: verified,

@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// Parked is an agent with a model that is unavailable for a time: each has its own wait.
+type Parked struct {
+	Agent string       `json:"agent"`
+	Model string       `json:"model,omitempty"` // empty: the agent's own
+	Class agents.Class `json:"class"`
+	Host  string       `json:"host,omitempty"` // where that was met: another may have another account
+	At    time.Time    `json:"at,omitzero"`    // when that was met
+	Until time.Time    `json:"until,omitzero"` // zero: until a person has done something, such as log in
+	Key   string       `json:"issue,omitempty"`
+}
+
+// Choice is the agent and the model.
+func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Model: p.Model} }
+
+// parked is the issue's list after the run's iterations. What is over when the run's facts are complete is left out.
+func (r Record) parked() []Parked {
+	list := slices.Clone(r.Earlier.Parked)
+	for _, it := range r.Facts.Iterations {
+		if p, ok := park(it); ok || worked(it) {
+			list = slices.DeleteFunc(list, func(old Parked) bool { return old.Choice() == choice(it) && !old.At.After(it.Ended) })
+			if ok && !p.Until.IsZero() {
+				p.Host = r.Host
+				list = append(list, p)
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(p Parked) bool { return !p.Until.After(r.Facts.At) })
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// park is what the end of an iteration says of its agent; false: it is available, as far as that shows.
+func park(it loop.Iteration) (Parked, bool) {
+	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
+		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.Back(it.Ended)}, true
+	}
+	return Parked{}, false
+}
+
+// worked reports that the agent was available to the end.
+func worked(it loop.Iteration) bool {
+	return it.Failure == nil && (it.Ending == loop.EndingExit || it.Ending == loop.EndingGrace)
+}
+
+func choice(it loop.Iteration) agents.Choice {
+	return agents.Choice{Agent: it.Agent, Model: it.Model}
+}
+
+// ParkedIn lists the agents that are unavailable now, by what the records of any number of issues on this host say. Of each
+// agent and model the latest word counts.
+func ParkedIn(records []Record, host string, now time.Time) []Parked {
+	latest := map[agents.Choice]Parked{}
+	note := func(p Parked) {
+		if old, ok := latest[p.Choice()]; !ok || p.At.After(old.At) {
+			latest[p.Choice()] = p
+		}
+	}
+	for _, r := range records {
+		for _, p := range r.Tally().Parked {
+			if p.Host == host {
+				p.Key = r.Key
+				note(p)
+			}
+		}
+		for _, it := range r.Facts.Iterations {
+			if worked(it) {
+				note(Parked{Agent: it.Agent, Model: it.Model, At: it.Ended})
+			}
+		}
+	}
+	var list []Parked
+	for _, p := range latest {
+		if p.Until.After(now) {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b Parked) int {
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Choice().String(), b.Choice().String()))
+	})
+	return list
+}

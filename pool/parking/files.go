@@ -1,0 +1,15 @@
+package parking
+
+import "math"
+
+// Open files that a process needs: for itself, and for each run with the connections of its agent.
+const ownFiles, runFiles = 64, 32
+
+// Files is how many open files a process needs to work this many issues at the same time. Without them it can start no
+// process and open no connection.
+func Files(parallel int) int { return ownFiles + runFiles*parallel }
+
+// Fits is how many issues can be worked at the same time with this many open files; at least 1.
+func Fits(files uint64) int {
+	return max(1, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
+}

@@ -1,0 +1,92 @@
+package parking
+
+import (
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+const (
+	// burst is the time in which several refusals count as one: runs that are on meet the same limit together.
+	burst = 20 * time.Second
+	// grow is the time without a refusal after which one more run is allowed.
+	grow = time.Minute
+)
+
+// Pace is how many runs one agent may do at once: half as many after its model service has refused a request, one more for
+// each minute without a refusal. The zero Pace sets no limit.
+type Pace struct {
+	limit int       // 0: none was set
+	since time.Time // when it was set
+}
+
+// Limited returns the pace after a refusal, where at most so many runs are allowed anyway.
+func (p Pace) Limited(now time.Time, most int) Pace {
+	if p.limit > 0 && now.Before(p.since.Add(burst)) {
+		return p
+	}
+	return Pace{limit: max(1, p.Allowed(now, most)/2), since: now}
+}
+
+// Allowed is how many runs may be on: at least 1, and at most the number given.
+func (p Pace) Allowed(now time.Time, most int) int {
+	if p.limit == 0 {
+		return most
+	}
+	return min(most, p.limit+int(max(0, now.Sub(p.since))/grow))
+}
+
+// SetMost sets how many runs may be on as long as no service refuses requests; at least 1.
+func (l *Lot) SetMost(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.most = max(1, n)
+}
+
+// Limited notes that the model service of the agent has refused a request, as one too many or for overload.
+func (l *Lot) Limited(agent string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paces == nil {
+		l.paces = map[string]Pace{}
+	}
+	l.paces[agent] = l.paces[agent].Limited(now, max(1, l.most))
+}
+
+// Allowed is how many runs may be on now, when the first available agent of the list does the next one, and how many there
+// may be without any refusal.
+func (l *Lot) Allowed(list []agents.Choice, now time.Time) (allowed, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.allowed(list, now), l.most
+}
+
+// allowed needs l.mu.
+func (l *Lot) allowed(list []agents.Choice, now time.Time) int {
+	return l.paces[list[max(0, l.first(list, nil, now))].Agent].Allowed(now, l.most)
+}
+
+// Free reports that another run may begin.
+func (l *Lot) Free(list []agents.Choice, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.busy < l.allowed(list, now)
+}
+
+// Enter counts another run, if it may begin. Leave has to follow.
+func (l *Lot) Enter(list []agents.Choice, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy >= l.allowed(list, now) {
+		return false
+	}
+	l.busy++
+	return true
+}
+
+// Leave counts the end of a run.
+func (l *Lot) Leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy--
+}

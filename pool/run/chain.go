@@ -1,0 +1,39 @@
+package run
+
+import (
+	"context"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
+)
+
+// Chain is the agents of an issue's nth attempt, in the order in which they are tried; none for commands.
+func (c Config) Chain(attempt int) agents.Chain {
+	if c.Agent == nil {
+		return nil
+	}
+	return append(agents.Chain{{Agent: c.Agent, Options: c.Options}}, c.Next...).Attempt(attempt, c.Attempts)
+}
+
+// Agents are those of all attempts.
+func (c Config) Agents() agents.Chain { return c.Chain(1).All(c.Attempts) }
+
+// Lot is which agents are unavailable, for all runs of the runner.
+func (r *Runner) Lot() *parking.Lot { return r.lot }
+
+// turns is the run's way through the agents that can be used.
+func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns, error) {
+	for _, err := range x.space.Gateway.Missing {
+		*s = x.warn(*s, err)
+	}
+	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
+	if !x.r.spaces.Private() { // its git is the user's own
+		who, err := x.r.identity(ctx)
+		if err != nil {
+			return nil, err
+		}
+		chain = chain.WithEnv(who.Env())
+	}
+	return x.r.lot.Turns(chain), nil
+}

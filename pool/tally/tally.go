@@ -1,0 +1,41 @@
+// Package tally translates between what the journal knows of an issue's runs and what a claim tells other machines of them.
+package tally
+
+import (
+	"encoding/json"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Record is a tally for other machines.
+func Record(t journal.Tally) worktree.Record {
+	r := worktree.Record{
+		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At,
+		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Spend: worktree.Spend(t.Spent), Commands: t.Commands,
+	}
+	if t.Asked != nil {
+		r.Asked, _ = json.Marshal(t.Asked) // it has texts, times and truth values only, like what is parked
+	}
+	if len(t.Parked) > 0 {
+		r.Parked, _ = json.Marshal(t.Parked)
+	}
+	return r
+}
+
+// Of is what a claim knows of an issue's runs.
+func Of(r worktree.Record) journal.Tally {
+	t := journal.Tally{
+		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At,
+		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands,
+	}
+	if json.Unmarshal(r.Parked, &t.Parked) != nil {
+		t.Parked = nil
+	}
+	var asked journal.Asked
+	if json.Unmarshal(r.Asked, &asked) == nil {
+		t.Asked = &asked
+	}
+	return t
+}
