@@ -95,6 +95,9 @@ func split(r journal.Record, by string) []journal.Record {
 	rest := r.Facts.Usage
 	for _, it := range r.Facts.Iterations {
 		rest = rest.Less(it.Usage)
+		if f := it.Failure; f != nil && f.Class.Unavailable() && it.Usage == (agents.Usage{}) {
+			continue // it did nothing
+		}
 		i := slices.IndexFunc(parts, func(p journal.Record) bool { return p.Agent == it.Agent && (by == "agent" || p.Model == it.Model) })
 		if i < 0 {
 			i = len(parts)
@@ -103,6 +106,9 @@ func split(r journal.Record, by string) []journal.Record {
 			parts = append(parts, part)
 		}
 		parts[i].Facts.Usage = parts[i].Facts.Usage.Add(it.Usage)
+	}
+	if len(parts) == 0 {
+		return []journal.Record{r}
 	}
 	last := &parts[len(parts)-1].Facts
 	last.Usage = last.Usage.Add(rest)

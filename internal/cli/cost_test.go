@@ -45,6 +45,33 @@ func TestCostCell(t *testing.T) {
 	}
 }
 
+// What each agent of a run has used is its own, and what no iteration used the last one's.
+func TestCostOfAChain(t *testing.T) {
+	t.Parallel()
+	usage := func(usd float64) agents.Usage { return agents.Usage{Input: int64(usd * 100), CostUSD: usd} }
+	limit := &agents.Failure{Class: agents.RateLimit}
+	r := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "a", Model: "big"}, State: journal.State{Facts: journal.Facts{
+		Usage: usage(8), Iterations: []loop.Iteration{
+			{Agent: "a", Model: "big", Usage: usage(1)}, {Agent: "a", Model: "big", Usage: usage(2), Failure: limit},
+			{Agent: "c", Failure: limit}, {Agent: "a", Model: "small", Usage: usage(1)}, {Agent: "b", Usage: usage(3)},
+		},
+	}}}
+	one := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "b"}, State: journal.State{Facts: journal.Facts{Usage: usage(2)}}}
+	for by, want := range map[string]string{
+		"agent": "b 2 runs $6.00, a 1 runs $4.00; 2 runs $10.00", "model": "agent's own 2 runs $6.00, big 1 runs $3.00, small 1 runs $1.00; 2 runs $10.00",
+	} {
+		sums := addUp([]journal.Record{r, one}, by)
+		var list []string
+		for _, g := range sums.Groups {
+			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, cost(g.Usage)))
+		}
+		got := fmt.Sprintf("%s; %d runs %s", strings.Join(list, ", "), sums.Total.Runs, cost(sums.Total.Usage))
+		if got != want || sums.Total.Unknown > 0 {
+			t.Errorf("by %s: %s", by, got)
+		}
+	}
+}
+
 func TestSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 1, 0, 0, 0, time.Local)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -44,4 +45,50 @@ func TestRefusals(t *testing.T) {
 	if len(lines) != maxRefusals+1 || lines[0] != "network: host:443 was refused (not allowed), 2 times" || lines[maxRefusals] != "network: 5 more refusals" {
 		t.Errorf("%q", lines)
 	}
+}
+
+// Of a chain those agents are left out whose login is missing; with none left that is an error. The refusals of a service are
+// told with the agent's name.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	chain := agents.Chain{{Agent: agents.Claude{}}, {Agent: agents.Codex{}}, {Agent: agents.Codex{}, Options: agents.Options{Model: "m", Env: []string{"OPENAI_API_KEY=inside"}}}}
+	var refused []string
+	c := Config{
+		Run: "chain-test", Provider: proxied{sandboxes.NewNone(sandboxes.NoneConfig{})}, Agents: chain, Secrets: redact.New(),
+		Network: Network{User: agents.User{Env: []string{"OPENAI_API_KEY=key"}, Home: t.TempDir()}},
+		Limited: func(agent string) { refused = append(refused, agent) },
+	}
+	g, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.Close() }()
+	if len(g.Agents) != 2 || len(g.Missing) != 1 || c.Check() != nil {
+		t.Errorf("%d agents, missing %q, check: %v", len(g.Agents), g.Missing, c.Check())
+	}
+	for _, l := range g.Agents {
+		if env := strings.Join(l.Options.Env, " "); strings.Contains(env, "=key") || strings.Contains(env, "=inside") || !strings.Contains(env, "ralph-placeholder-") {
+			t.Errorf("%s has %s", l.Choice(), env)
+		}
+	}
+	e := c.endpoint("codex", agents.Service{Name: "openai"})
+	for _, status := range []int{200, 429, 500, 529} {
+		e.Answered(status)
+	}
+	if strings.Join(refused, " ") != "codex codex" {
+		t.Errorf("told of refusals by %q", refused)
+	}
+	c.Network.User.Env = nil
+	if _, err := c.Open(); err == nil || c.Check() == nil {
+		t.Errorf("no login is enough: %v, %v", err, c.Check())
+	}
+}
+
+// proxied is a sandbox that needs ralph's proxy.
+type proxied struct{ sandboxes.Provider }
+
+func (p proxied) Capabilities() sandboxes.Capabilities {
+	c := p.Provider.Capabilities()
+	c.Egress = true
+	return c
 }
