@@ -17,11 +17,14 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 	if all.Agent, all.Options, env, err = a.agent(c, provider); err != nil {
 		return all, nil, err
 	}
-	read := func(list []string, own bool) (chain agents.Chain, err error) {
+	read := func(key string, list []string, own bool) (chain agents.Chain, err error) {
 		for _, text := range list {
 			choice, err := agents.ParseChoice(text)
 			if err != nil {
-				return nil, usagef("%w", err)
+				return nil, usagef("%s: %w", key, err)
+			}
+			if _, err := a.agents().Lookup(choice.Agent); err != nil {
+				return nil, usagef("%s: %w", key, err)
 			}
 			of := c
 			of.Agent, of.Model = choice.Agent, choice.Model
@@ -36,10 +39,10 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 		}
 		return chain, nil
 	}
-	if all.next, err = read(c.Fallback, false); err != nil {
+	if all.next, err = read("fallback", c.Fallback, false); err != nil {
 		return all, nil, err
 	}
-	all.attempts, err = read(c.Attempts, true)
+	all.attempts, err = read("attempts", c.Attempts, true)
 	return all, env, err
 }
 

@@ -95,7 +95,7 @@ func split(r journal.Record, by string) []journal.Record {
 	rest := r.Facts.Usage
 	for _, it := range r.Facts.Iterations {
 		rest = rest.Less(it.Usage)
-		if f := it.Failure; f != nil && f.Class.Unavailable() && it.Usage == (agents.Usage{}) {
+		if f := it.Failure; f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted) && it.Usage == (agents.Usage{}) {
 			continue // it did nothing
 		}
 		i := slices.IndexFunc(parts, func(p journal.Record) bool { return p.Agent == it.Agent && (by == "agent" || p.Model == it.Model) })

@@ -69,8 +69,10 @@ func checkBranchPrefix(s string) error {
 
 // checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
 func checkChoice(s string) error {
-	_, err := agents.ParseChoice(s)
-	return err
+	if _, err := agents.ParseChoice(s); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), strconv.Quote(s)+" "))
+	}
+	return nil
 }
 
 // checkName holds a variable's name.
@@ -188,7 +190,7 @@ func (l *Loaded) conflicts() []Problem {
 	case !commanded && len(c.AgentCommand) > 0:
 		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
 	case commanded && len(c.AgentCommand) == 0:
-		add("agent", "agent %q needs its program: agent-command: PROGRAM ARG…", c.Agent)
+		add("agent", "agent %s needs its program: agent-command: PROGRAM ARG…", quoteAll(l.commanded))
 	}
 	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {
 		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")
