@@ -166,3 +166,17 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("attempts by %q, not %q", got, want)
 	}
 }
+
+// After a refusal fewer runs are worked at once, also by another model of the same agent.
+func TestFewerRunsAfterARefusal(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.Config.Run.Agent, f.Config.Run.Options = limited{name: "x"}, agents.Options{Model: "large"}
+	f.Config.Run.Next = agents.Chain{{Agent: newQuota("x", 9, time.Time{})}}
+	f.Config.Run.MaxIterations = 4
+	f.issue("a")
+	s := f.sweep(t.Context())
+	if s.Count(journal.Succeeded) != 1 || s.Parallel >= s.Most || s.Most != 4 {
+		t.Errorf("%d of %d at once: %+v", s.Parallel, s.Most, s.Runs)
+	}
+}
