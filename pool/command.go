@@ -91,7 +91,7 @@ func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tr
 		return nil, state.Err
 	}
 	last, _ := runs.Last()
-	switch t := newest(last, state.Record); c.Verb {
+	switch t := tally.Newest(last, state.Record); c.Verb {
 	case tracker.Explain:
 		holder := ""
 		if isHeld(state) {
@@ -210,7 +210,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 		return nil, nil // the end of a run is still to be reported
 	}
 	last, _ := runs.Last()
-	t := newest(last, claim.Record())
+	t := tally.Newest(last, claim.Record())
 	request := review.Request.Number != 0
 	// What a command labelled is approved by nobody, however often it is commanded.
 	labelled := !request && (!w.works(issue) || t.Asked != nil && t.Asked.Labelled)
@@ -300,14 +300,6 @@ func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowU
 		}
 	}
 	return list, nil
-}
-
-// withAsked is the issue with what a person has asked for as its last comment: later iterations are told no feedback.
-func withAsked(issue tracker.Issue, a *journal.Asked) tracker.Issue {
-	if a != nil && a.Text != "" {
-		issue.Comments = append(slices.Clone(issue.Comments), tracker.Comment{Author: a.By, Body: a.Text, Created: a.At, Trusted: true})
-	}
-	return issue
 }
 
 // afresh reports that a person has asked for work, and not only for another try.

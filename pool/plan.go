@@ -132,11 +132,11 @@ func (w *Worker) view(ctx context.Context, keys []string) (view, error) {
 	runs, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		v.last[r.Key] = r
-		v.tally[r.Key] = newest(r, worktree.Record{})
+		v.tally[r.Key] = tally.Newest(r, worktree.Record{})
 	}
 	for key, c := range v.claims {
 		if c.Err == nil {
-			v.tally[key] = newest(v.last[key], c.Record)
+			v.tally[key] = tally.Newest(v.last[key], c.Record)
 		}
 		if c.Finished != nil {
 			err = errors.Join(err, v.note(ctx, key, *c.Finished))
@@ -282,15 +282,6 @@ func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	return w.runner.Prompt(ctx, issue, rec.Run)
-}
-
-// newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
-func newest(last journal.Record, known worktree.Record) journal.Tally {
-	here, shared := last.Tally(), tally.Of(known)
-	if here.Run != shared.Run && shared.At.Before(here.At) {
-		return here.With(shared)
-	}
-	return shared.With(here)
 }
 
 func (w *Worker) history(ctx context.Context, key string) (journal.History, error) {

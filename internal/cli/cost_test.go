@@ -60,7 +60,7 @@ func TestCostOfAChain(t *testing.T) {
 	for by, want := range map[string]string{
 		"agent": "b 2 runs $6.00, a 1 runs $4.00; 2 runs $10.00", "model": "agent's own 2 runs $6.00, big 1 runs $3.00, small 1 runs $1.00; 2 runs $10.00",
 	} {
-		sums := addUp([]journal.Record{r, one}, by)
+		sums := addUp([]journal.Record{r, one}, by, ledger.Prices{})
 		var list []string
 		for _, g := range sums.Groups {
 			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, cost(g.Usage)))

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -38,4 +39,12 @@ func PromptKeys() []string {
 		keys = append(keys, k)
 	}
 	return keys
+}
+
+// WithAsked is the issue with what a person has asked for as its last comment: later iterations are told no feedback.
+func WithAsked(issue tracker.Issue, a *journal.Asked) tracker.Issue {
+	if a != nil && a.Text != "" {
+		issue.Comments = append(slices.Clone(issue.Comments), tracker.Comment{Author: a.By, Body: a.Text, Created: a.At, Trusted: true})
+	}
+	return issue
 }

@@ -39,3 +39,12 @@ func Of(r worktree.Record) journal.Tally {
 	}
 	return t
 }
+
+// Newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
+func Newest(last journal.Record, known worktree.Record) journal.Tally {
+	here, shared := last.Tally(), Of(known)
+	if here.Run != shared.Run && shared.At.Before(here.At) {
+		return here.With(shared)
+	}
+	return shared.With(here)
+}
