@@ -143,6 +143,7 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 		return step{end: end}
 	}
 	err := r.c.Verify(ctx)
+	r.aside()
 	if s := r.stopped(ctx); s.end != "" {
 		return s
 	}

@@ -106,6 +106,12 @@ func (r *runner) metered() agents.Usage {
 	return r.c.Meter.Used().Less(r.counted)
 }
 
+// aside counts what was used outside of iterations, such as by the gate or by whoever verified the work.
+func (r *runner) aside() {
+	used := r.metered()
+	r.counted, r.res.Usage = r.counted.Add(used), r.res.Usage.Add(used)
+}
+
 // conclude reports how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
 // why the process's context ended, if it did.
 func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration) turn {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -171,5 +172,32 @@ func TestIterationBudget(t *testing.T) {
 	}
 	if m.limit != (Budget{}) {
 		t.Errorf("after the iterations the limit is %+v", m.limit)
+	}
+}
+
+// What verifying uses is added to what the agent reports, and the budget knows of it before the next iteration.
+func TestVerifyIsCounted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		budget Budget
+		end    End
+		input  int64
+	}{{Budget{}, EndDone, 10 + 4 + 10 + 4}, {Budget{Tokens: 14}, EndBudget, 10 + 4}} {
+		d, m := &diary{}, newCounting()
+		c := staged(stage{agent: act(false, "use 10", done)}, d)
+		tries := 0
+		c.Meter, c.Budget = m, test.budget
+		c.Verify = func(context.Context) error {
+			m.count(agents.Usage{Input: 4})
+			if tries++; tries == 1 {
+				return errors.New("once more")
+			}
+			return nil
+		}
+		r := Run(t.Context(), c)
+		wantEnd(t, r, test.end)
+		if want := (agents.Usage{Input: test.input}); r.Usage != want {
+			t.Errorf("usage %+v, want %+v", r.Usage, want)
+		}
 	}
 }

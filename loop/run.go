@@ -29,7 +29,7 @@ func Run(ctx context.Context, c Config) Result {
 			s = step{end: EndImport, err: errors.Join(err, s.err)}
 		}
 	}
-	r.res.Usage = r.res.Usage.Add(r.metered()) // by the gate
+	r.aside()
 	r.res.End = s.end
 	if s.err != nil {
 		r.res.Err = flat{s.err}
@@ -148,6 +148,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 	if n == 1 || n != r.began {
 		r.told = feedback
 	}
+	r.aside()
 	text := fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)
 	if r.began > 1 {
 		text += ", " + r.choice().String()

@@ -181,6 +181,9 @@ func (m *Meter) lastModel() string {
 	return m.model
 }
 
+// Add counts what was used for the run elsewhere, such as by whoever reviews its work.
+func (m *Meter) Add(used agents.Usage) { m.add(used, used, "", true) }
+
 // add counts what an answer has used more than before.
 func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
 	m.mu.Lock()
