@@ -85,6 +85,8 @@ type Spec struct {
 
 	// The other fields are for providers that isolate; those with InPlace files ignore them.
 
+	// ReadOnly shows the worktree read-only. With Copy files it is a copy, of which nothing comes back, and stays writable.
+	ReadOnly bool
 	// Objects are absolute host paths of object folders that the private repository borrows from. They are shown
 	// read-only at the same paths. With Copy files the repository gets a copy of the objects instead.
 	Objects []string

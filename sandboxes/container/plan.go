@@ -307,7 +307,7 @@ func (pl *plan) shown() []sandboxes.Mount {
 	c := pl.provider.config
 	all := []sandboxes.Mount{
 		{Host: c.Helper.Path, Inside: helperPath, ReadOnly: true},
-		{Host: pl.spec.Worktree, Inside: pl.spec.Worktree},
+		{Host: pl.spec.Worktree, Inside: pl.spec.Worktree, ReadOnly: pl.spec.ReadOnly},
 	}
 	switch {
 	case pl.spec.FillHome:

@@ -92,7 +92,11 @@ func (p *plan) identify() error {
 
 // addSpec adds what the spec shows, and refuses what would open the sandbox or cannot be done.
 func (p *plan) addSpec(spec sandboxes.Spec) error {
-	if err := p.addFolder("worktree", spec.Worktree, &p.Write); err != nil {
+	to := &p.Write
+	if spec.ReadOnly {
+		to = &p.Read
+	}
+	if err := p.addFolder("worktree", spec.Worktree, to); err != nil {
 		return err
 	}
 	if spec.GitDir != "" {

@@ -76,7 +76,7 @@ func (p *plan) ownTree(who identity) error {
 }
 
 // layTree mounts the worktree over its lower folder.
-func (p *plan) layTree() error {
+func (p *plan) layTree(write bool) error {
 	if err := makePlace(p.Worktree, false); err != nil {
 		return err
 	}
@@ -91,6 +91,11 @@ func (p *plan) layTree() error {
 	upper, work := filepath.Join(upperPlace, filepath.Base(p.Worktree)), filepath.Join(upperPlace, workName)
 	if err := overlay(p.Worktree, lowerPlace, upper, work); err != nil {
 		return fmt.Errorf("mount it over its lower folder: %w", err)
+	}
+	if !write {
+		if err := unix.MountSetattr(unix.AT_FDCWD, p.Worktree, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return fmt.Errorf("make it read-only: %w", err)
+		}
 	}
 	return errors.Join(removeMount(lowerPlace), removeMount(upperPlace))
 }

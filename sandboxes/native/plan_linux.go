@@ -81,7 +81,7 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 	if err := p.addLower(spec); err != nil {
 		return err
 	}
-	if err := p.addFolder("worktree", spec.Worktree, true); err != nil {
+	if err := p.addFolder("worktree", spec.Worktree, !spec.ReadOnly); err != nil {
 		return err
 	}
 	if spec.GitDir != "" {

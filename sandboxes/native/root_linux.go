@@ -44,7 +44,7 @@ func makeRoot(p *plan, given []*os.File) error {
 	for i, s := range p.Shown {
 		put := func() error { return place(int(mounts[i].Fd()), s) }
 		if p.isOver(s) {
-			put = p.layTree
+			put = func() error { return p.layTree(s.Write) }
 		}
 		if err := put(); err != nil {
 			return fmt.Errorf("show %s: %w", s.Inside, err)

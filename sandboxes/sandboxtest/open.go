@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -58,6 +59,31 @@ var openCases = map[string]func(*suite){
 		}
 		if !errors.Is(err, errStop) {
 			s.Fatalf("Open gives %v, want the context's cause", err)
+		}
+	},
+	"files/a worktree that may only be read": func(s *suite) {
+		p := s.provider(s.T)
+		if c := p.Capabilities(); !c.Isolated() || c.Files != sandboxes.Bind {
+			s.Skip("the provider shows no folder of the host")
+		}
+		dir := s.options.Worktree(s.T)
+		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("host\n"), 0o644); err != nil {
+			s.Fatal(err)
+		}
+		box, err := p.Open(s.bounded(), sandboxes.Spec{Run: runID(s.T), Worktree: dir, ReadOnly: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer closeNow(s.T, box)
+		var out bytes.Buffer
+		_, err = box.Exec(s.bounded(), sandboxes.Command{
+			Argv: []string{"sh", "-c", "cat file; (echo more >>file) 2>&- || echo kept; (echo new >new) 2>&- || echo none; rm -f file 2>&-"}, Stdout: &out,
+		})
+		if err != nil || out.String() != "host\nkept\nnone\n" {
+			s.Errorf("%q, %v", out.String(), err)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "file")); string(text) != "host\n" {
+			s.Errorf("the file is %q, %v", text, err)
 		}
 	},
 	"files/both sides see them": func(s *suite) {
