@@ -25,6 +25,7 @@ type Meter struct {
 	prices  ledger.Prices
 	account *ledger.Account
 	run     string
+	beside  *Meter // counts the rest of the run; nil: this one counts all of it
 	changed chan struct{}
 
 	mu       sync.Mutex
@@ -41,6 +42,20 @@ func NewMeter(n Network, run string) *Meter {
 	}
 }
 
+// Beside makes the account know that another meter, which may be nil, counts the rest of the run. It returns m.
+func (m *Meter) Beside(other *Meter) *Meter {
+	m.beside = other
+	return m
+}
+
+// whole is what the run has used when this meter's part of it is so much.
+func (m *Meter) whole(used agents.Usage) agents.Usage {
+	if m.beside == nil {
+		return used
+	}
+	return used.Add(m.beside.Used())
+}
+
 // Limit lets the service be asked no more once Used has reached the budget.
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
@@ -50,7 +65,7 @@ func (m *Meter) Limit(b loop.Budget) {
 
 // Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
 func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
-	m.account.Count(m.run, used, agents.Usage{})
+	m.account.Count(m.run, m.whole(used), agents.Usage{})
 	_, err := m.account.Left(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
@@ -182,13 +197,13 @@ func (m *Meter) lastModel() string {
 }
 
 // Add counts what was used for the run elsewhere, such as by whoever reviews its work.
-func (m *Meter) Add(used agents.Usage) { m.add(used, used, "", true) }
+func (m *Meter) Add(used agents.Usage) { m.add(used, agents.Usage{}, "", true) }
 
 // add counts what an answer has used more than before.
 func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
-	m.account.Count(m.run, m.used, answer)
+	m.account.Count(m.run, m.whole(m.used), answer)
 	if model != "" { // its name may come behind what it used
 		m.model = model
 		if !known {

@@ -23,6 +23,7 @@ import (
 type Config struct {
 	Repo      *worktree.Repo
 	Agents    agents.Chain // empty: none is started
+	Guest     agents.Link  // who looks at the work besides; without an Agent nobody does
 	Sandboxes sandboxes.Provider
 	Env       []string // for everything that runs in the sandbox
 	Network   gateway.Network
@@ -43,7 +44,7 @@ type Config struct {
 // New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its
 // environment; refused, which may be nil, is told of each connection that is refused. Nothing is open yet.
 func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused func(egress.Event)) *Workspace {
-	w := &Workspace{c: c, id: run, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network, run)}
+	w := &Workspace{c: c, id: run, agents: c.Agents, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network, run)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.meters == nil {

@@ -39,7 +39,11 @@ func (c *Config) Reap(ctx context.Context, run string) error {
 
 // Usable reports what every run would meet: a login that is missing.
 func (c *Config) Usable() error {
-	return gateway.Config{Provider: c.Sandboxes, Agents: c.Agents, Network: c.Network}.Check()
+	err := gateway.Config{Provider: c.Sandboxes, Agents: c.Agents, Network: c.Network}.Check()
+	if err == nil && c.Guest.Agent != nil {
+		err = gateway.Config{Provider: c.Sandboxes, Agents: agents.Chain{c.Guest}, Network: c.Network}.Check()
+	}
+	return err
 }
 
 // Missing are those of several agents whose login is missing; see Usable for a single one.

@@ -31,6 +31,8 @@ type Workspace struct {
 	Ending  Ending
 
 	c       *Config
+	agents  agents.Chain
+	look    bool     // nothing is written to the tree
 	id      string   // of the run, which marks every process
 	facts   []string // what every command finds in its environment
 	refused func(egress.Event)
@@ -50,7 +52,8 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	c := w.c
 	spec := sandboxes.Spec{
-		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, c.Agents)...), Mounts: c.Mounts, Limits: c.Limits,
+		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, w.agents)...), Mounts: c.Mounts, Limits: c.Limits,
+		ReadOnly: w.look,
 	}
 	if !c.Sandboxes.Capabilities().Isolated() {
 		spec.Env = append(slices.Clone(w.facts), c.Env...)
@@ -67,7 +70,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	var err error
 	w.Gateway, err = gateway.Config{
-		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: c.Agents,
+		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: w.agents,
 		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter, Limited: c.Limited,
 	}.Open()
 	if err != nil {
