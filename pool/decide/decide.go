@@ -144,6 +144,8 @@ func worked(f journal.Facts) journal.Verdict {
 			return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
 		case f.Commits > 0 && f.Verify != nil && verified(f).Outcome != journal.Succeeded:
 			return verified(f)
+		case f.Commits > 0 && f.Review.Refused() && f.Review.Tip == f.Tip:
+			return verified(f) // all but the review is done
 		}
 	}
 	return verdict(journal.Failed, journal.ReasonLoop, f.EndDetail)
@@ -165,6 +167,10 @@ func verified(f journal.Facts) journal.Verdict {
 		return verdict(journal.PolicyBlocked, journal.ReasonGateFiles, changedChecks(w))
 	case f.Files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
 		return verdict(journal.GateFailed, journal.ReasonBaseChecks, failed(w.Base))
+	case f.Review.Refused() && f.Review.Failed != "":
+		return verdict(journal.Succeeded, journal.ReasonUnreviewed, f.Review.Failed)
+	case f.Review.Refused():
+		return verdict(journal.Succeeded, journal.ReasonReview, refused(f.Review))
 	case w.Changed():
 		return verdict(journal.Succeeded, journal.ReasonChecks, changedChecks(w))
 	}
@@ -182,6 +188,33 @@ func failed(v *journal.Verification) string {
 		}
 	}
 	return ""
+}
+
+// refused is why a review did not accept the commits: the gravest of what it found.
+func refused(r *journal.Review) string {
+	for _, s := range journal.Severities() {
+		for _, f := range r.Findings {
+			if f.Severity == s {
+				return shorten(f.Text)
+			}
+		}
+	}
+	switch {
+	case !r.Solved:
+		return "the issue is not fully solved"
+	case !r.Tested:
+		return "the tests do not test it"
+	}
+	return "no reason was given"
+}
+
+// shorten is what fits into a reason.
+func shorten(text string) string {
+	const most = 300
+	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // changedChecks names what has changed in the checks, the first of it.

@@ -59,6 +59,11 @@ func watched(w journal.Watch, files journal.GateFiles) journal.Facts {
 	return journal.Facts{End: loop.EndDone, Commits: 1, Files: files, Verify: &journal.Verification{Checks: green}, Watch: &w}
 }
 
+// reviewed are the facts of commits that passed, and of their review.
+func reviewed(end loop.End, r journal.Review) journal.Facts {
+	return journal.Facts{End: end, EndDetail: "d", Commits: 1, Tip: "t", GateRan: true, Gate: green, Verify: &journal.Verification{Checks: green}, Review: &r}
+}
+
 func decideCases() []decideCase {
 	succeeded := final(want(journal.Succeeded, "", ""))
 	cases := []decideCase{
@@ -173,6 +178,30 @@ func decideCases() []decideCase {
 		{
 			"tests were only added, and nothing was tried",
 			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}}}, ""), succeeded,
+		},
+		{"a review accepts", reviewed(loop.EndDone, journal.Review{Accepted: true}), succeeded},
+		{
+			"a review accepts, and checks have changed",
+			journal.Facts{End: loop.EndDone, Commits: 1, Review: &journal.Review{Accepted: true}, Watch: &journal.Watch{Removed: 1, Findings: []string{"1"}}},
+			final(want(journal.Succeeded, journal.ReasonChecks, "1")),
+		},
+		{
+			"a review finds something: the gravest is the reason, also where checks have changed",
+			journal.Facts{End: loop.EndDone, Commits: 1, Watch: &journal.Watch{Removed: 1}, Review: &journal.Review{Findings: []journal.Finding{
+				{Severity: journal.SeverityMinor, Text: "a"}, {Severity: journal.SeverityMajor, Text: "b"}, {Severity: journal.SeverityMajor, Text: "c"},
+			}}},
+			final(want(journal.Succeeded, journal.ReasonReview, "b")),
+		},
+		{"a review says that the issue is not solved", reviewed(loop.EndDone, journal.Review{Tested: true}), final(want(journal.Succeeded, journal.ReasonReview, "the issue is not fully solved"))},
+		{"a review says that the tests test nothing", reviewed(loop.EndDone, journal.Review{Solved: true}), final(want(journal.Succeeded, journal.ReasonReview, "the tests do not test it"))},
+		{"a review refuses and gives no reason", reviewed(loop.EndDone, journal.Review{Solved: true, Tested: true}), final(want(journal.Succeeded, journal.ReasonReview, "no reason was given"))},
+		{"a review fails", reviewed(loop.EndDone, journal.Review{Failed: "it hung"}), final(want(journal.Succeeded, journal.ReasonUnreviewed, "it hung"))},
+		{"a review refuses, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "t", Failed: "it hung"}), final(want(journal.Succeeded, journal.ReasonUnreviewed, "it hung"))},
+		{"a review refused an earlier tip, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "old"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+		{"a review accepted, and no iteration is left", reviewed(loop.EndMaxed, journal.Review{Tip: "t", Accepted: true}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
+		{
+			"a review refuses, and the gate fails since", journal.Facts{End: loop.EndDone, Commits: 1, Review: &journal.Review{}, Verify: &journal.Verification{Checks: red}},
+			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
 		},
 		{"verified with nothing to check", journal.Facts{End: loop.EndDone, Verify: &journal.Verification{}}, succeeded},
 		{

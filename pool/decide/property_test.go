@@ -58,6 +58,9 @@ func drawFacts(t *rapid.T) journal.Facts {
 			f.Watch.Base = &journal.Verification{Checks: drawChecks(t, "base checks")}
 		}
 	}
+	if rapid.Bool().Draw(t, "review") {
+		f.Review = &journal.Review{Accepted: rapid.Bool().Draw(t, "accepted"), Failed: rapid.SampledFrom([]string{"", "hung"}).Draw(t, "review failed")}
+	}
 	return f
 }
 
@@ -76,6 +79,9 @@ func TestDecideProperties(t *testing.T) {
 		}
 		if v.Unattended() != (v.Outcome == journal.Succeeded && v.Reason.Code == "") || v.Outcome != journal.Succeeded && v.Reason.Code == "" {
 			t.Fatalf("%s for reason %q", v.Outcome, v.Reason.Code)
+		}
+		if v.Unattended() && f.Kind != journal.KindCommand && f.Review.Refused() {
+			t.Fatal("nobody has to look at what no review has accepted")
 		}
 		if v.Outcome == journal.Succeeded && f.Kind != journal.KindCommand && f.Watch.Disabled() != "" {
 			t.Fatalf("a success with a gate that is disabled")

@@ -8,12 +8,13 @@ import (
 
 // Settings is the settings snapshot of a run.
 type Settings struct {
-	Publish  Publish  `json:"publish"`
-	Attended bool     `json:"attended,omitempty"` // a person wants what is on the branch published; no agent works
-	Require  []string `json:"require,omitempty"`  // labels the issue was picked up by
-	Weaker   string   `json:"weaker,omitempty"`   // what people have to know of the sandbox
-	Limits   Limits   `json:"limits"`
-	Checks   Checks   `json:"checks"`
+	Publish  Publish   `json:"publish"`
+	Attended bool      `json:"attended,omitempty"` // a person wants what is on the branch published; no agent works
+	Require  []string  `json:"require,omitempty"`  // labels the issue was picked up by
+	Weaker   string    `json:"weaker,omitempty"`   // what people have to know of the sandbox
+	Limits   Limits    `json:"limits"`
+	Checks   Checks    `json:"checks"`
+	Review   Reviewing `json:"review,omitzero"`
 }
 
 // Checks are what commits have to pass.
@@ -46,7 +47,7 @@ const (
 	PublishBranch Publish = "branch"
 	// PublishMerge rebases them onto the base, verifies them there, moves the base branch, and closes the issue.
 	PublishMerge Publish = "merge"
-	// PublishRequest pushes the branch and opens or updates a pull or merge request; a draft when the gate did not pass.
+	// PublishRequest pushes the branch and opens or updates a pull or merge request; see Verdict.Draft.
 	PublishRequest Publish = "pr"
 	// PublishNone leaves them on the local branch.
 	PublishNone Publish = "none"

@@ -12,7 +12,14 @@ type Verdict struct {
 }
 
 // Unattended reports a success that needs nobody's look before it is merged.
-func (v Verdict) Unattended() bool { return v.Outcome == Succeeded && v.Reason.Code != ReasonChecks }
+func (v Verdict) Unattended() bool {
+	return v.Outcome == Succeeded && v.Reason.Code != ReasonChecks && !v.Draft()
+}
+
+// Draft reports that a request only shows the commits: the gate does not pass, or no review has accepted them.
+func (v Verdict) Draft() bool {
+	return v.Outcome != Succeeded || v.Reason.Code == ReasonReview || v.Reason.Code == ReasonUnreviewed
+}
 
 // Merges reports that a run which ends like this moves the base branch: nobody has to look first, or a person has.
 func (r Run) Merges(v Verdict) bool {
@@ -85,6 +92,8 @@ const (
 	ReasonBaseChecks   ReasonCode = "base-checks"    // Detail: the check that failed with the files of the base
 	ReasonGateFiles    ReasonCode = "gate-files"     // Detail: changed files that the checks depend on
 	ReasonChecks       ReasonCode = "checks-changed" // a success whose checks have changed; Detail: in what
+	ReasonReview       ReasonCode = "review-refused" // a success that its review did not accept; Detail: why
+	ReasonUnreviewed   ReasonCode = "not-reviewed"   // a success without the review that it should have; Detail: why
 	ReasonPolicy       ReasonCode = "policy"         // Detail: what the commits may not bring
 	ReasonConflict     ReasonCode = "conflict"       // Detail: what git said
 	ReasonPublish      ReasonCode = "publish-failed" // Detail: why

@@ -38,6 +38,10 @@ func Reason(r journal.Reason) string {
 		return "the commits change what the checks depend on: " + r.Detail
 	case journal.ReasonChecks:
 		return "the checks themselves have changed: " + r.Detail
+	case journal.ReasonReview:
+		return "the reviewer did not accept the commits: " + r.Detail
+	case journal.ReasonUnreviewed:
+		return "the commits were not reviewed: " + r.Detail
 	case journal.ReasonPublish:
 		return "publish: " + r.Detail
 	case journal.ReasonWorktreeLost:
