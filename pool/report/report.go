@@ -92,6 +92,7 @@ func Final(in Input) string {
 	}
 	did(&b, in, r)
 	gate(&b, f, in.GateOff)
+	review(&b, f.Review)
 	said(&b, in, f, "The agent's last words:")
 	proof(&b, r)
 	remarks(&b, in, r)
@@ -179,7 +180,8 @@ func did(b *strings.Builder, in Input, r journal.Record) {
 	}
 	fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"),
 		in.Now.Sub(r.Started).Round(time.Second))
-	b.WriteString(spent(r.Facts))
+	b.WriteString(spent(r.Facts.Usage))
+	b.WriteString(reviewSpent(r.Facts.Review))
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(b, " (%s)", r.Settings.Weaker)
@@ -197,9 +199,16 @@ func did(b *strings.Builder, in Input, r journal.Record) {
 	b.WriteString("\n\n")
 }
 
-// spent is what the run has used, after a comma; empty where nothing is known.
-func spent(f journal.Facts) string {
-	u := f.Usage
+// reviewSpent is what the reviews have used, as a line of its own.
+func reviewSpent(r *journal.Review) string {
+	if r == nil || spent(r.Usage) == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n- Of this for the review: %s", strings.TrimPrefix(spent(r.Usage), ", "))
+}
+
+// spent is what was used, after a comma; empty where nothing is known.
+func spent(u agents.Usage) string {
 	if u.Input+u.Output == 0 {
 		return ""
 	}

@@ -40,7 +40,7 @@ func change(in Request) string {
 	r := Redacted(in.Record, in.Secrets)
 	f, v := r.Facts, r.Verdict
 	var b strings.Builder
-	if v.Outcome != journal.Succeeded {
+	if v.Draft() {
 		fmt.Fprintf(&b, "This is a draft: %s, %s.\n\n", v.Outcome, tracker.QuoteLine(Reason(v.Reason), line))
 	}
 	edited(&b, f)
@@ -49,11 +49,15 @@ func change(in Request) string {
 	commits(&b, in)
 	files(&b, in, r.Changed)
 	gate(&b, f, in.GateOff)
+	review(&b, f.Review)
 	fmt.Fprintf(&b, "Made by %s in sandbox %s", agent(r), r.Sandbox)
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
-	fmt.Fprintf(&b, ": %s, %s%s; run `%s`.\n\n", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second), spent(f), r.ID)
+	fmt.Fprintf(&b, ": %s, %s%s; run `%s`.\n\n", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second), spent(f.Usage), r.ID)
+	if text := reviewSpent(f.Review); text != "" {
+		fmt.Fprintf(&b, "%s.\n\n", strings.TrimPrefix(text, "\n- "))
+	}
 	proof(&b, r)
 	if r.Anew != "" {
 		fmt.Fprintf(&b, "Begun anew from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
