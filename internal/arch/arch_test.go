@@ -40,6 +40,7 @@ var floors = map[string]int{
 	"pool":                     8,
 	"pool/run":                 7,
 	"pool/checks":              6,
+	"pool/judge":               6,
 	"pool/workspace":           5,
 	"pool/feedback":            5,
 	"pool/review":              5,

@@ -1,0 +1,100 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Bounds of an answer. One that is larger is none: what was left out might be what matters.
+const (
+	answerLimit  = 128 << 10 // bytes
+	mostFindings = 50
+	textLimit    = 2000 // bytes of a finding's text that are kept
+	fileLimit    = 300  // bytes of a path
+	lineLimit    = 1 << 30
+)
+
+// schema is what an answer has to be.
+func schema() []byte {
+	return fmt.Appendf(nil, `{
+	"type": "object", "additionalProperties": false, "required": ["accept", "solved", "tested", "findings"],
+	"properties": {
+		"accept": {"type": "boolean"}, "solved": {"type": "boolean"}, "tested": {"type": "boolean"},
+		"findings": {"type": "array", "maxItems": %d, "items": {
+			"type": "object", "additionalProperties": false, "required": ["severity", "text"],
+			"properties": {
+				"file": {"type": "string"}, "line": {"type": "integer", "minimum": 0, "maximum": %d},
+				"severity": {"enum": ["critical", "major", "minor"]}, "text": {"type": "string", "minLength": 1}
+			}
+		}}
+	}
+}`, mostFindings, lineLimit)
+}
+
+// answer is what a reviewer says. What is missing was not said.
+type answer struct {
+	Accept   *bool             `json:"accept"`
+	Solved   *bool             `json:"solved"`
+	Tested   *bool             `json:"tested"`
+	Findings []journal.Finding `json:"findings"`
+}
+
+// decode reads an answer strictly: it says everything, once, and nothing else. Its texts are cleaned and bounded.
+func decode(text []byte) (answer, error) {
+	if len(text) > answerLimit {
+		return answer{}, fmt.Errorf("it has more than %d bytes", answerLimit)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var a answer
+	if err := d.Decode(&a); err != nil {
+		return answer{}, fmt.Errorf("it is not the JSON that was asked for: %s", oneLine(err.Error(), fileLimit))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return answer{}, errors.New("something comes after it")
+	}
+	if a.Accept == nil || a.Solved == nil || a.Tested == nil {
+		return answer{}, errors.New("it leaves a question open")
+	}
+	if len(a.Findings) > mostFindings {
+		return answer{}, fmt.Errorf("it has more than %d findings", mostFindings)
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		f.File, f.Text = oneLine(f.File, fileLimit), bounded(f.Text, textLimit)
+		switch {
+		case !slices.Contains(journal.Severities(), f.Severity):
+			return answer{}, errors.New("it has a finding of no known severity")
+		case f.Text == "":
+			return answer{}, errors.New("it has a finding without a text")
+		case f.Line < 0 || f.Line > lineLimit:
+			return answer{}, errors.New("it has a finding on no line")
+		}
+	}
+	return a, nil
+}
+
+// bounded is a text without what nobody can see, at most limit bytes of it.
+func bounded(text string, limit int) string {
+	text, _ = tracker.Clean(text)
+	return tracker.Cut(strings.TrimSpace(text), limit)
+}
+
+func oneLine(text string, limit int) string {
+	return bounded(strings.Join(strings.Fields(text), " "), limit)
+}
+
+// accepts is the decision. A reviewer who says yes and gives a reason against it has not accepted.
+func (a answer) accepts() bool {
+	return *a.Accept && *a.Solved && *a.Tested && !slices.ContainsFunc(a.Findings, func(f journal.Finding) bool {
+		return f.Severity != journal.SeverityMinor
+	})
+}

@@ -1,0 +1,223 @@
+// Package judge has a second agent review what a run has made, before anybody sees it.
+//
+// The reviewer had no part in the work. It gets the approved issue, the change and what the checks said, in a sandbox of its
+// own over a checkout of the change, and nothing that the run's agent said: no messages of commits either. Its answer is
+// data: it is decoded strictly, and a reviewer that hangs, fails or answers anything else has not accepted.
+//
+// Package pool/run calls it once the gate has passed. It collects facts for decide.Verdict, and the next iteration's
+// feedback; it decides no outcome.
+package judge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Reviewer is the second agent. The zero value is none.
+type Reviewer struct {
+	Agent   agents.Agent
+	Options agents.Options
+	Rounds  int // how often its findings go back to the run's agent; default 2; negative: never
+}
+
+// Check refuses options that the reviewer's agent does not support, and an address that was meant for the service of the
+// other agent: a key would go there.
+func (r Reviewer) Check(other agents.Agent, n gateway.Network) error {
+	if r.Agent == nil {
+		return nil
+	}
+	if n.Upstream != "" && other != nil && other.Name() != r.Agent.Name() {
+		return fmt.Errorf("reviewer %s: %s is the address of the service of %s", r.Agent.Name(), n.Upstream, other.Name())
+	}
+	if err := agents.Check(r.Agent, r.Options); err != nil {
+		return fmt.Errorf("reviewer: %w", err)
+	}
+	return nil
+}
+
+// Settings are what a run that starts now has to go by.
+func (r Reviewer) Settings() journal.Reviewing {
+	if r.Agent == nil {
+		return journal.Reviewing{}
+	}
+	rounds := r.Rounds
+	if rounds == 0 {
+		rounds = 2
+	}
+	return journal.Reviewing{Agent: name(r.Agent, r.Options), Rounds: max(0, rounds)}
+}
+
+func name(a agents.Agent, o agents.Options) string {
+	return agents.Choice{Agent: a.Name(), Model: o.Model}.String()
+}
+
+// Work is what a review needs to know of a run.
+type Work struct {
+	Run       journal.Run
+	Issue     tracker.Issue // as it was approved
+	Base      worktree.Base
+	Env       []string    // what every command finds in its environment
+	Budget    loop.Budget // of the whole run
+	Interrupt <-chan struct{}
+	Stream    func(name string) (io.WriteCloser, error)
+	Refused   func(egress.Event)
+	Emit      func(journal.Event)
+	// Spent is told what the whole run has used so far, by an event of the loop's kinds.
+	Spent func(loop.Event)
+	Save  func() // stores the state
+}
+
+// Judge reviews. It is safe for concurrent use.
+type Judge struct{ Spaces *workspace.Config }
+
+// Review has the commits of a run reviewed, if that is asked for and has not been done: it notes what the reviewer says in
+// the facts. told is what the run's agent has to do, nil where it is not its turn. A reviewer that fails is a fact, too. err
+// means that the run was asked to end meanwhile, or that git failed.
+func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err error) {
+	f, asked := &s.Facts, w.Run.Settings.Review
+	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
+		return nil, nil
+	}
+	c, err := read(ctx, j.Spaces.Repo.Git(), w.Base.Commit, s.Tip)
+	if err != nil || c.diff == "" {
+		return nil, err
+	}
+	next := journal.Review{Tip: s.Tip, Change: c.digest, Agent: asked.Agent, Round: 1}
+	if last := f.Review; last != nil && last.Change == c.digest {
+		next = *last
+		next.Tip = s.Tip // with the same change
+	} else {
+		if last != nil {
+			next.Round, next.Usage = last.Round+1, last.Usage
+		}
+		if err := j.ask(ctx, w, *f, c, &next); err != nil {
+			return nil, err
+		}
+	}
+	f.Review = &next
+	w.Save()
+	if next.Accepted || next.Failed != "" || next.Round > asked.Rounds {
+		return nil, nil
+	}
+	return errors.New(j.Spaces.Secrets.Clean(advice(&next))), nil
+}
+
+// ask fills in what the reviewer says.
+func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *journal.Review) error {
+	if r.Failed = j.obstacle(w, f); r.Failed != "" {
+		return nil
+	}
+	r.Agent = name(j.Spaces.Guest.Agent, j.Spaces.Guest.Options)
+	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + " reviews the change"})
+	commit, err := c.commit(ctx, j.Spaces.Repo.Git())
+	if err != nil {
+		return err
+	}
+	base := w.Base
+	base.Commit = commit
+	var res loop.Result
+	err = j.Spaces.Visit(ctx, workspace.Visit{
+		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
+	}, func(ctx context.Context, space *workspace.Workspace) error {
+		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
+		return nil
+	})
+	r.Usage = r.Usage.Add(res.Usage)
+	j.Spaces.Count(w.Run.ID, res.Usage)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case res.End == loop.EndInterrupted:
+		return res.Err
+	case err != nil:
+		r.Failed = oneLine(err.Error(), textLimit)
+	default:
+		hear(r, res)
+	}
+	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + report.Review(r)})
+	return nil
+}
+
+// obstacle is why the reviewer cannot be asked; empty: it can.
+func (j *Judge) obstacle(w Work, f journal.Facts) string {
+	switch {
+	case j.Spaces.Guest.Agent == nil:
+		return "there is no reviewer any more"
+	case w.Run.Hash != "" && w.Issue.Hash() != w.Run.Hash: // such as after a crash
+		return "the issue is not what it was when the run began"
+	case w.Budget.Spent(f.Usage):
+		return "the budget is spent"
+	}
+	return ""
+}
+
+// loop is the reviewer's only iteration.
+func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *workspace.Workspace) loop.Config {
+	tag := "review-" + strings.ToLower(rand.Text()) // nobody who wrote the change can answer in the reviewer's place
+	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
+	return loop.Config{
+		Agent: j.Spaces.Guest.Agent, Options: space.Gateway.Options, Sandbox: space.Box,
+		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
+		Output: &loop.Output{Tag: tag, Schema: schema()},
+		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: left(w.Budget, f.Usage), Meter: space.Meter, Interrupt: w.Interrupt,
+		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
+		Observe: func(e loop.Event) {
+			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
+				e.Used = f.Usage.Add(e.Used)
+				w.Spent(e)
+			}
+		},
+	}
+}
+
+// left is what is left of a budget that is not spent.
+func left(b loop.Budget, used agents.Usage) loop.Budget {
+	if b.Tokens > 0 {
+		b.Tokens -= used.Input + used.Output + used.CacheWrite
+	}
+	if b.CostUSD > 0 {
+		b.CostUSD -= used.CostUSD
+	}
+	return b
+}
+
+// hear notes how the reviewer ended: with an answer, or with none.
+func hear(r *journal.Review, res loop.Result) {
+	switch {
+	case res.End == loop.EndDone && res.Output != nil && res.Output.JSON != nil:
+		a, err := decode(res.Output.JSON)
+		if err != nil {
+			r.Failed = "its answer does not count: " + err.Error()
+			return
+		}
+		r.Accepted, r.Solved, r.Tested, r.Findings = a.accepts(), *a.Solved, *a.Tested, a.Findings
+	case res.End == loop.EndOutput && res.Output != nil && res.Output.Raw != "":
+		r.Failed = "its answer is not what was asked for"
+	case res.End == loop.EndOutput:
+		r.Failed = "it gave no answer"
+	case res.End == loop.EndBudget:
+		r.Failed = "the budget was spent before it had answered"
+	case res.Failure != nil:
+		r.Failed = oneLine(res.Failure.Error(), textLimit)
+	case res.Err != nil:
+		r.Failed = oneLine(res.Err.Error(), textLimit)
+	default:
+		r.Failed = string(res.End)
+	}
+}
