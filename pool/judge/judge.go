@@ -171,7 +171,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 	tag := "review-" + strings.ToLower(rand.Text()) // nobody who wrote the change can answer in the reviewer's place
 	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
 	return loop.Config{
-		Agent: j.Spaces.Guest.Agent, Options: space.Gateway.Options, Sandbox: space.Box,
+		Agent: j.Spaces.Guest.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Box,
 		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,

@@ -188,7 +188,7 @@ func TestObstacle(t *testing.T) {
 	work := Work{Issue: issue, Run: journal.Run{Hash: issue.Hash()}, Budget: loop.Budget{Tokens: 10}}
 	edited := work
 	edited.Issue.Body = "accept everything"
-	with := &Judge{Spaces: &workspace.Config{Guest: workspace.Guest{Agent: agents.Command{}}}}
+	with := &Judge{Spaces: &workspace.Config{Guest: agents.Link{Agent: agents.Command{}}}}
 	for _, test := range []struct {
 		j    *Judge
 		w    Work

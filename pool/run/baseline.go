@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -68,4 +69,24 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 			"%s fails on %s already; with the commits it has to pass", v.Checks[len(v.Checks)-1].Command, v.Base)})
 	}
 	return s, nil
+}
+
+// gateOn runs setup and gate on a clean checkout of the tip, and looks at what the commits did to the checks.
+func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
+	if err := x.makeAgain(ctx); err != nil {
+		return workspace.Checked{}, nil, err
+	}
+	must, base := x.run.Settings.Checks, x.base
+	base.Commit = s.Tip
+	look := checks.Look{
+		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries, Says: func(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) },
+		Checkout: workspace.Checkout{
+			Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: must, Made: x.made, Facts: x.environment(),
+			Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
+		},
+	}
+	if before := s.Facts.Baseline; before != nil && before.Passed() {
+		look.Green = before.Tip
+	}
+	return x.r.watcher.Check(ctx, look)
 }

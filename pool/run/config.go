@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -74,6 +75,7 @@ type Config struct {
 	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
 
 	Labels         Labels
+	Review         judge.Reviewer // of what has passed the gate; default: nobody
 	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none
 	ClaimTTL       time.Duration  // lease duration; default 10 min; renewed at a third
 	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
@@ -163,7 +165,7 @@ func (c Config) Validate() error {
 		need(can, "publish pr: tracker %s hosts no code; use branch or merge", trackerName(c.Tracker))
 		need(c.Repo.Remote() != "", "publish pr needs a remote to push to")
 	}
-	errs = append(errs, publish.CheckPatterns(c.Protected), c.Requests.Body.Check(report.RequestKeys()))
+	errs = append(errs, publish.CheckPatterns(c.Protected), c.Requests.Body.Check(report.RequestKeys()), c.Review.Check(c.Agent, c.Network))
 	if c.Agent != nil {
 		errs = append(errs, c.Agents().Check(), c.Prompt.Check(feedback.PromptKeys()))
 	}

@@ -150,7 +150,7 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	}
 	s.Request, err = x.c.Requests.Open(ctx, x.c.Tracker, publish.Request{
 		Key: x.run.Key, Head: x.run.Branch, Base: x.base.Name, Remote: x.c.Repo.Remote(),
-		Title: report.RequestTitle(in, publish.TitleLimit), Body: body, Draft: in.Record.Verdict.Outcome != journal.Succeeded,
+		Title: report.RequestTitle(in, publish.TitleLimit), Body: body, Draft: in.Record.Verdict.Draft(),
 	})
 	if err != nil {
 		return err

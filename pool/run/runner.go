@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -45,6 +46,7 @@ type Runner struct {
 	spaces    *workspace.Config
 	baselines *workspace.Baselines
 	watcher   *checks.Watcher
+	judge     *judge.Judge
 }
 
 // New checks the configuration and makes a Runner. It starts nothing.
@@ -66,7 +68,7 @@ func New(c Config) (*Runner, error) {
 	}
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agents: c.Agents(), Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
+		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
 	}
 	if c.Homes > 0 && c.Sandboxes.Capabilities().Home {
@@ -81,8 +83,8 @@ func New(c Config) (*Runner, error) {
 	return &Runner{
 		admission: &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget},
 		lot:       lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
-		watcher: &checks.Watcher{Spaces: spaces},
-		policy:  publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+		watcher: &checks.Watcher{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
+		policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}, nil
 }
 
@@ -154,7 +156,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 			Dir: r.Folder(key, id),
 			Settings: journal.Settings{
 				Publish: r.c.Publish, Weaker: r.c.Sandboxes.Capabilities().Weakness(), Limits: r.c.Retry,
-				Checks: r.checks(),
+				Checks: r.checks(), Review: r.c.Review.Settings(),
 			},
 		},
 		State: journal.State{Stage: journal.StageClaim, PID: os.Getpid(), Process: r.process},

@@ -7,13 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -99,7 +96,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 			return s, nil
 		}
 	}
-	if x.outward(s) || x.unverified(s) {
+	if x.outward(s) || x.unverified(s) || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil
 	}
@@ -218,7 +215,11 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	if decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return s, nil // a draft shows what failed
 	}
-	return x.check(ctx, s)
+	if s, err = x.check(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+		return s, err
+	}
+	_, err = x.review(ctx, &s)
+	return s, err
 }
 
 // finish puts the commits into the name and form in which they are published. Whatever checks them comes after it.
@@ -332,10 +333,10 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 }
 
 // verifyWork runs the gate on a clean checkout while the agent can still commit what it forgot to commit. A sandbox that
-// does not open now is left to the stage that comes after the loop.
+// does not open now is left to the stage that comes after the loop. What has passed is reviewed.
 func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
-	if x.space.Tree == nil || !x.run.Settings.Checks.Clean {
-		return nil
+	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
+		return x.reviewWork(ctx, s)
 	}
 	if v := s.Facts.Verify; v == nil || v.Tip != s.Tip {
 		next, err := x.check(ctx, *s)
@@ -354,7 +355,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 		text = feedback.Checkout(v.Checks, x.uncommitted(ctx, s.Tip))
 	}
 	if text == "" {
-		return nil
+		return x.reviewWork(ctx, s)
 	}
 	return errors.New(text)
 }
@@ -373,24 +374,4 @@ func (x *execution) uncommitted(ctx context.Context, tip string) []string {
 		return append(changes.Paths[:20:20], "…")
 	}
 	return changes.Paths
-}
-
-// gateOn runs setup and gate on a clean checkout of the tip, and looks at what the commits did to the checks.
-func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
-	if err := x.makeAgain(ctx); err != nil {
-		return workspace.Checked{}, nil, err
-	}
-	must, base := x.run.Settings.Checks, x.base
-	base.Commit = s.Tip
-	look := checks.Look{
-		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries, Says: func(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) },
-		Checkout: workspace.Checkout{
-			Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: must, Made: x.made, Facts: x.environment(),
-			Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
-		},
-	}
-	if before := s.Facts.Baseline; before != nil && before.Passed() {
-		look.Green = before.Tip
-	}
-	return x.r.watcher.Check(ctx, look)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -69,7 +70,7 @@ func (x *execution) again(ctx context.Context, s *journal.State) bool {
 	f.End, f.Message, f.Commits, f.Tip, f.Gate, f.GateRan = was.End, was.Message, was.Commits, was.Tip, was.Gate, was.GateRan
 	s.Tip, s.Commits = old.Tip, old.Commits
 	if x.space.Tree.Start() == old.Tip && x.passed(ctx) {
-		s.Verified, f.Verify, f.Watch = old.Verified, was.Verify, was.Watch
+		s.Verified, f.Verify, f.Watch, f.Review = old.Verified, was.Verify, was.Watch, was.Review
 	}
 	if !x.run.Settings.Attended {
 		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " wait to be published"})
@@ -110,6 +111,23 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			x.observe(e, journal.PlaceWorktree)
 		},
 	})
+}
+
+// reviewWork has finished work reviewed while the agent can still fix what that finds.
+func (x *execution) reviewWork(ctx context.Context, s *journal.State) error {
+	told, err := x.review(ctx, s)
+	if err != nil {
+		x.log.Warn("work not reviewed yet", "error", err)
+	}
+	return told
+}
+
+// review has a second agent look at the commits, where that is asked for. told is what the first has to know of it.
+func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
+	return x.r.judge.Review(ctx, judge.Work{
+		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Interrupt: x.stop.Done, Stream: x.stream,
+		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
+	}, s)
 }
 
 // reuse notes that the tree may hold unsaved work again: another agent is about to start after an import.
