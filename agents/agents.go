@@ -37,6 +37,8 @@ type Description struct {
 	// Efforts and Modes are the values of Options.Effort and Options.PermissionMode. Empty: the agent has no such
 	// option.
 	Efforts, Modes []string
+	// Looking is the mode for an agent that only looks at files. Empty: the program's own.
+	Looking string
 	// Models reports that Options.Model can be chosen.
 	Models bool
 	// Mail is the address of the program's own name in trailers of commits. Empty: it adds none by itself.

@@ -41,7 +41,7 @@ func (Codex) Describe() Description {
 		Sbx:    Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
 		Mail:   "noreply@openai.com",
 		Models: true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
-		Modes: []string{"read-only", "workspace-write", "danger-full-access"},
+		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",
 		Owned: map[string]string{
 			"--json": "", "--skip-git-repo-check": "", "--last": "", "-": "",
 			"-m": "model", "--model": "model", "-s": "permission mode", "--sandbox": "permission mode",

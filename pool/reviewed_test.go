@@ -260,20 +260,20 @@ func TestReviewAfterARebase(t *testing.T) {
 	}
 }
 
-// metered is an agent that says what it has used.
-type metered struct {
+// telling is an agent that says what it has used.
+type telling struct {
 	agents.Command
 	used agents.Usage
 }
 
-func (m metered) NewDecoder() agents.Decoder { return meteredDecoder{m.Command.NewDecoder(), m.used} }
+func (m telling) NewDecoder() agents.Decoder { return tellingDecoder{m.Command.NewDecoder(), m.used} }
 
-type meteredDecoder struct {
+type tellingDecoder struct {
 	agents.Decoder
 	used agents.Usage
 }
 
-func (d meteredDecoder) Finish(e agents.Ending) agents.Report {
+func (d tellingDecoder) Finish(e agents.Ending) agents.Report {
 	r := d.Decoder.Finish(e)
 	r.Usage = d.used
 	return r
@@ -297,7 +297,7 @@ func TestReviewCosts(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, listens)
 			f.reviewed(`if [ $n = 1 ]; then `+no+` else `+yes+` fi`, 2)
-			f.Config.Run.Agent, f.Config.Run.Review.Agent = metered{used: agents.Usage{Input: 100}}, metered{used: agents.Usage{Input: 7}}
+			f.Config.Run.Agent, f.Config.Run.Review.Agent = telling{used: agents.Usage{Input: 100}}, telling{used: agents.Usage{Input: 7}}
 			f.Config.Run.Budget.Tokens = test.budget
 			r := f.one()
 			if r.Verdict.Outcome != test.outcome || r.Verdict.Reason.Code != test.code || r.Facts.Usage.Input != test.total || r.Facts.Review.Usage.Input != test.review {

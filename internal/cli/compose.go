@@ -172,6 +172,10 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
+	reviewer, err := a.reviewer(p.Config, provider)
+	if err != nil {
+		return pool.Config{}, err
+	}
 	network, err := a.network(p.Config)
 	if err != nil {
 		return pool.Config{}, err
@@ -204,7 +208,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Proof:  prover,
 			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
-			NoCanary: !p.GateCanary, Canaries: own, Signals: p.CompletionSignal,
+			NoCanary: !p.GateCanary, Canaries: own, Review: reviewer, Signals: p.CompletionSignal,
 			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Timers: timers(p.Config),
 			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config),
 			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Env: env, Network: network, Mounts: mounts,

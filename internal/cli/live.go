@@ -105,7 +105,10 @@ func (l *live) event(e journal.Event) {
 		}
 	case journal.EventAgent, journal.EventNote:
 		r.last = e.Text
-	case journal.EventUsage:
+	case journal.EventUsage, journal.EventReview:
+		if e.Kind == journal.EventReview {
+			r.last = e.Text
+		}
 		if e.Usage != nil {
 			r.used = r.used.Add(*e.Usage)
 		}

@@ -88,8 +88,14 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	}
 }
 
-// noAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there.
+// noAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
+// reviewer's.
 func (a *app) noAgent(c run.Config) (first error) {
+	if c.Review.Agent != nil {
+		if err := a.noProgram(c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
+			return err
+		}
+	}
 	for _, l := range c.Agents() {
 		err := a.noProgram(c, l)
 		if err == nil {

@@ -164,11 +164,14 @@ func limits(c config.Config) sandboxes.Limits {
 // showsHost reports whether a sandbox shows programs of this host, and so has its PATH.
 func showsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
-// agentPlaces are the folders that the agents' programs need and that a native sandbox does not show by itself.
+// agentPlaces are the folders that the programs of agents and reviewer need and that a native sandbox does not show by itself.
 func (a *app) agentPlaces(c config.Config) (places []string) {
 	for _, text := range append([]string{c.Agent}, slices.Concat(c.Fallback, c.Attempts)...) {
 		choice, _ := agents.ParseChoice(text) // the configuration has been checked
 		places = append(places, a.programPlaces(choice.Agent, c)...)
+	}
+	if reviewer, there := asReviewer(c); there {
+		places = append(places, a.programPlaces(reviewer.Agent, reviewer)...)
 	}
 	slices.Sort(places)
 	return slices.Compact(places)

@@ -117,6 +117,15 @@ func (a *app) showRun(s runState, name string) {
 	if f.Verify != nil {
 		gate("verify", f.Verify.Checks)
 	}
+	if v := f.Review; v != nil {
+		line("review", "%s, round %d: %s", v.Agent, v.Round, report.Review(v))
+		for _, finding := range v.Findings {
+			line("", "%s", report.Finding(finding))
+		}
+		if v.Usage != (agents.Usage{}) {
+			line("", "%s of the usage below", used(v.Usage))
+		}
+	}
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", used(f.Usage))
 	}

@@ -100,6 +100,8 @@ func (v *workView) event(e journal.Event) {
 		v.line(e, v.ui.paint(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
 	case journal.EventUsage:
 		v.line(e, v.ui.paint(dim, fmt.Sprintf("iteration %d", e.Iteration)), age(time.Duration(e.Elapsed*float64(time.Second))))
+	case journal.EventReview:
+		v.line(e, v.ui.paint(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
 		v.line(e, v.ui.paint(yellow, "warning"), e.Text)
 	case journal.EventSkipped:

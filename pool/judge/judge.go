@@ -149,7 +149,7 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	default:
 		hear(r, res)
 	}
-	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + report.Review(r)})
+	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + report.Review(r), Usage: &res.Usage})
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
-		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: left(w.Budget, f.Usage), Meter: space.Meter, Interrupt: w.Interrupt,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Meter: space.Meter, Interrupt: w.Interrupt,
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
@@ -184,17 +184,6 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 			}
 		},
 	}
-}
-
-// left is what is left of a budget that is not spent.
-func left(b loop.Budget, used agents.Usage) loop.Budget {
-	if b.Tokens > 0 {
-		b.Tokens -= used.Input + used.Output + used.CacheWrite
-	}
-	if b.CostUSD > 0 {
-		b.CostUSD -= used.CostUSD
-	}
-	return b
 }
 
 // hear notes how the reviewer ended: with an answer, or with none.

@@ -99,7 +99,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.c.Budget.After(x.earlierSpent()).Min(x.run.Granted), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
@@ -211,6 +211,11 @@ func (x *execution) learn() {
 		all = append(all, l.Agent)
 	}
 	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
+}
+
+// budget is what the run may use.
+func (x *execution) budget() loop.Budget {
+	return x.c.Budget.After(x.earlierSpent()).Min(x.run.Granted)
 }
 
 // earlierSpent is what the issue's earlier attempts have spent of its budget.

@@ -52,6 +52,14 @@ func checkPrice(s string) error {
 	return errors.Unwrap(err)
 }
 
+// checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
+func checkChoice(s string) error {
+	if _, err := agents.ParseChoice(s); err != nil {
+		return errors.New("is not AGENT or AGENT:MODEL")
+	}
+	return nil
+}
+
 // checkBranchPrefix holds what must be true of the beginning of a branch name; the whole name is checked where it is made.
 func checkBranchPrefix(s string) error {
 	switch {
@@ -63,14 +71,6 @@ func checkBranchPrefix(s string) error {
 			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-/", r)
 		}):
 		return errors.New("cannot begin a branch name; write something like ralph/ (A to Z, a to z, 0 to 9, . _ - /)")
-	}
-	return nil
-}
-
-// checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
-func checkChoice(s string) error {
-	if _, err := agents.ParseChoice(s); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), strconv.Quote(s)+" "))
 	}
 	return nil
 }
@@ -191,6 +191,13 @@ func (l *Loaded) conflicts() []Problem {
 		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
 	case commanded && len(c.AgentCommand) == 0:
 		add("agent", "agent %s needs its program: agent-command: PROGRAM ARG…", quoteAll(l.commanded))
+	}
+	reviewer, _, _ := strings.Cut(c.Review, ":")
+	switch commanded := slices.Contains(l.commanded, reviewer); {
+	case !commanded && len(c.ReviewCommand) > 0:
+		add("review-command", "review-command needs review %s, not %q (%s)", quoteAll(l.commanded), c.Review, l.origins["review"])
+	case commanded && len(c.ReviewCommand) == 0:
+		add("review", "review %q needs its program: review-command: PROGRAM ARG…", c.Review)
 	}
 	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {
 		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")

@@ -79,6 +79,9 @@ type Config struct {
 	GateFiles          string   `mapstructure:"gate-files"`
 	GateCanary         bool     `mapstructure:"gate-canary"`
 	Gate               []string `mapstructure:"gate"`
+	Review             string   `mapstructure:"review"`
+	ReviewRounds       int      `mapstructure:"review-rounds"`
+	ReviewCommand      []string `mapstructure:"review-command"`
 
 	MaxIterations    int      `mapstructure:"max-iterations"`
 	NoProgress       int      `mapstructure:"no-progress"`

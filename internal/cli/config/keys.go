@@ -156,6 +156,12 @@ func makeKeys() []Key {
 			Guard: Looser, Levels: [][]string{{"block"}, {"require"}, {"report"}}, Help: "changed tests and scripts: report them; require that the gate passes without them; block them"},
 		{Name: "gate-canary", Group: "Checks and sandbox", Kind: Bool, Default: true, Guard: Looser, Levels: [][]string{{"true"}, {"false"}},
 			Help: "make sure that the gate fails with a failing test, which ralph adds to a copy of the commits"},
+		{Name: "review", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkChoice, Guard: Other,
+			Help: "AGENT or AGENT:MODEL, best another model, that reviews what has passed the gate; empty: nobody"},
+		{Name: "review-rounds", Group: "Checks and sandbox", Kind: Int, Default: 2, Min: 0, Guard: Above,
+			Help: "how often its findings go back to the agent; then the request is a draft"},
+		{Name: "review-command", Group: "Checks and sandbox", Kind: Words, Default: []string{},
+			Guard: Changed, Help: "program that is the reviewer, with its arguments, like agent-command"},
 
 		{Name: "max-iterations", Group: "Loop", Kind: Int, Default: 10, Min: 1, Guard: Above,
 			Help: "agent processes in one run at most"},

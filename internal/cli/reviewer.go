@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool/judge"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// asReviewer is the configuration with the reviewer in the agent's place; false: there is none. What is set for the agent
+// does not hold for the reviewer: without isolation it may only do what its program allows unasked.
+func asReviewer(c config.Config) (config.Config, bool) {
+	choice, err := agents.ParseChoice(c.Review)
+	if err != nil { // nobody, or it was refused when the configuration was read
+		return c, false
+	}
+	c.Agent, c.Model, c.AgentCommand, c.Effort, c.AgentArgs = choice.Agent, choice.Model, c.ReviewCommand, "", nil
+	c.PermissionMode, c.SkipPermissions = "", false
+	return c, true
+}
+
+// reviewer is the second agent that the configuration names.
+func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (judge.Reviewer, error) {
+	c, there := asReviewer(c)
+	if !there {
+		return judge.Reviewer{}, nil
+	}
+	agent, options, _, err := a.agent(c, provider)
+	if err != nil {
+		return judge.Reviewer{}, fmt.Errorf("review: %w", err)
+	}
+	if !provider.Capabilities().Isolated() {
+		options.PermissionMode = agent.Describe().Looking
+	}
+	rounds := c.ReviewRounds
+	if rounds == 0 {
+		rounds = -1
+	}
+	return judge.Reviewer{Agent: agent, Options: options, Rounds: rounds}, nil
+}
