@@ -158,7 +158,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 		return loop.Work{}, err
 	}
 	work := x.space.Work()
-	if work.New > 0 {
+	if work.Commits > 0 && work.Tip != s.Tip { // an earlier run's, too
 		s.Tip, s.Commits = work.Tip, work.Commits
 		x.save(ctx, *s)
 	}
