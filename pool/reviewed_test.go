@@ -239,6 +239,7 @@ func TestReviewAfterARebase(t *testing.T) {
 			f.write("lines", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
 			f.commit("lines")
 			notes := f.reviewed(yes, 2)
+			f.Config.Run.Agent, f.Config.Run.Review.Agent = metered{used: agents.Usage{Input: 100}}, metered{used: agents.Usage{Input: 7}}
 			f.Config.Run.Publish = journal.PublishMerge
 			f.onStage(journal.StageVerify, func(journal.Record) {
 				if near {
@@ -251,6 +252,9 @@ func TestReviewAfterARebase(t *testing.T) {
 			rounds := map[bool]int{false: 1, true: 2}[near]
 			if v := r.Facts.Review; !v.Accepted || v.Round != rounds || v.Tip != r.Tip || r.Verdict.Reason.Code != "" || !strings.Contains(note(t, f.repo, "lines"), "five") {
 				t.Errorf("%+v, %+v", r.Verdict, v)
+			}
+			if r.Facts.Usage.Input != int64(100+7*rounds) {
+				t.Errorf("usage %+v", r.Facts.Usage)
 			}
 			if prompts, err := filepath.Glob(filepath.Join(notes, "prompt.*")); err != nil || len(prompts) != rounds {
 				t.Errorf("%d reviews, %v", len(prompts), err)

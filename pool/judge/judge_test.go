@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -179,6 +182,33 @@ func TestHear(t *testing.T) {
 		if r.Failed != test.want || r.Accepted != (test.want == "") || r.Refused() != (test.want != "") {
 			t.Errorf("%+v: %+v, want %q", test.res, r, test.want)
 		}
+	}
+}
+
+// The reviewer has what the run has left of its budget, and what it uses is told as the run's.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	j := &Judge{Spaces: &workspace.Config{Guest: workspace.Guest{Agent: agents.Command{}}, Timers: loop.Timers{Idle: time.Second}, Secrets: redact.New()}}
+	var told []int64
+	var name string
+	w := Work{
+		Issue: tracker.Issue{Title: "t"}, Run: journal.Run{Key: "k"}, Budget: loop.Budget{Tokens: 100, CostUSD: 3},
+		Spent:  func(e loop.Event) { told = append(told, e.Used.Input) },
+		Stream: func(n string) (io.WriteCloser, error) { name = n; return nil, errors.New("none") },
+	}
+	facts := journal.Facts{Usage: agents.Usage{Input: 40, Output: 2, CacheRead: 1000, CostUSD: 1}}
+	c := j.loop(w, facts, change{diff: "d"}, 3, &workspace.Workspace{Gateway: &gateway.Gateway{Options: agents.Options{Command: []string{"x"}}}})
+	if c.Budget != (loop.Budget{Tokens: 58, CostUSD: 2}) || c.Timers.Idle != time.Second || c.MaxIterations != 1 {
+		t.Errorf("%+v", c)
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, kind := range []loop.EventKind{loop.EventSpent, loop.EventAgent, loop.EventEnded} {
+		c.Observe(loop.Event{Kind: kind, Used: agents.Usage{Input: 5}})
+	}
+	if _, err := c.Stream("agent-1.jsonl"); err == nil || name != "review-3-agent-1.jsonl" || fmt.Sprint(told) != "[45 45]" {
+		t.Errorf("%v, %s, %v", err, name, told)
 	}
 }
 
