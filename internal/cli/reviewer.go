@@ -23,9 +23,13 @@ func asReviewer(c config.Config) (config.Config, bool) {
 
 // reviewer is the second agent that the configuration names.
 func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (judge.Reviewer, error) {
+	first := c.Agent
 	c, there := asReviewer(c)
-	if !there {
+	switch {
+	case !there:
 		return judge.Reviewer{}, nil
+	case c.AgentUpstream != "" && c.Agent != first:
+		return judge.Reviewer{}, usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
 	}
 	agent, options, _, err := a.agent(c, provider)
 	if err != nil {

@@ -86,7 +86,7 @@ func (v *workView) event(e journal.Event) {
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
 		v.check(e)
-	case journal.EventStarted, journal.EventStage, journal.EventIteration, journal.EventDeferred, journal.EventEnded:
+	case journal.EventStarted, journal.EventStage, journal.EventIteration, journal.EventReview, journal.EventDeferred, journal.EventEnded:
 		v.passed(e)
 	}
 	switch e.Kind {

@@ -57,6 +57,7 @@ func Full() journal.Record {
 					Gate: []loop.Command{{Line: "g", Timeout: time.Minute}}, Clean: true, Setup: []loop.Command{{Line: "s"}}, Copy: []string{"c"},
 					Files: journal.GateFilesRequire, Plant: true,
 				},
+				Review: journal.Reviewing{Agent: "a:m", Rounds: 2},
 			},
 			FollowUp: "checks", After: "before", AfterOutcome: journal.Failed, Keep: true, Scratch: true, HandedOver: true,
 			Earlier: journal.Tally{
@@ -80,6 +81,10 @@ func Full() journal.Record {
 					Files: []journal.Watched{{Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true}},
 					More:  1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
 					Canaries: []journal.Canary{{Path: "c_test.go", Heard: true}},
+				},
+				Review: &journal.Review{
+					Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
+					Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}}, Usage: agents.Usage{Output: 1},
 				},
 				Policy: []string{"p"}, Conflict: "c", Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
 			},
