@@ -37,7 +37,7 @@ type Description struct {
 	// Efforts and Modes are the values of Options.Effort and Options.PermissionMode. Empty: the agent has no such
 	// option.
 	Efforts, Modes []string
-	// Looking is the mode for an agent that only looks at files. Empty: the program's own.
+	// Looking is the one of Modes in which it looks at files and changes none unasked. Empty: it has none.
 	Looking string
 	// Models reports that Options.Model can be chosen.
 	Models bool

@@ -49,7 +49,8 @@ func (Claude) Describe() Description {
 		Sbx:    Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
 		Mail:   "noreply@anthropic.com",
 		Models: true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
-		Modes: []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
+		Modes:   []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
+		Looking: "default",
 		Owned: map[string]string{
 			"-p": "", "--print": "", "--verbose": "", "--output-format": "", "--input-format": "",
 			"-r": "", "--resume": "", "-c": "", "--continue": "", "--fork-session": "", "--session-id": "",

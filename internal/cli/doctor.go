@@ -53,6 +53,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d.leftovers(ctx, p)
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)
+	d.reviewer(ctx, p)
 	d.metering(ctx, p)
 	d.sandboxes(ctx, p)
 	d.prompt(ctx, p)

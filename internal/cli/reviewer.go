@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -43,4 +45,27 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (judge.Revi
 		rounds = -1
 	}
 	return judge.Reviewer{Agent: agent, Options: options, Rounds: rounds}, nil
+}
+
+// reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.
+func (d *doctor) reviewer(ctx context.Context, p *parts) {
+	provider, err := d.app.sandbox(ctx, p)
+	if err != nil || p.Review == "" {
+		return // its own line says what is wrong
+	}
+	r, err := d.app.reviewer(p.Config, provider)
+	if err != nil {
+		d.fail("reviewer", err.Error(), "")
+		return
+	}
+	program := r.Agent.Describe().Program
+	if program == "" {
+		program = r.Options.Command[0]
+	}
+	if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
+		d.fail("reviewer", agents.NotFound(program), agents.InstallHint+", or choose another with --review")
+		return
+	}
+	d.ok("reviewer", r.Settings().Agent)
+	d.login(r.Agent)
 }

@@ -1,0 +1,17 @@
+package agents
+
+import (
+	"slices"
+	"testing"
+)
+
+// Every agent with modes has one for looking, and none in which it acts without asking.
+func TestLooking(t *testing.T) {
+	t.Parallel()
+	for _, a := range Builtin() {
+		d := a.Describe()
+		if (d.Looking == "") != (len(d.Modes) == 0) || d.Looking != "" && !slices.Contains(d.Modes, d.Looking) {
+			t.Errorf("%s: %q of %q", a.Name(), d.Looking, d.Modes)
+		}
+	}
+}
