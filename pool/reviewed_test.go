@@ -239,7 +239,7 @@ func TestReviewAfterARebase(t *testing.T) {
 			f.write("lines", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
 			f.commit("lines")
 			notes := f.reviewed(yes, 2)
-			f.Config.Run.Agent, f.Config.Run.Review.Agent = metered{used: agents.Usage{Input: 100}}, metered{used: agents.Usage{Input: 7}}
+			f.Config.Run.Agent, f.Config.Run.Review.Agent = telling{used: agents.Usage{Input: 100}}, telling{used: agents.Usage{Input: 7}}
 			f.Config.Run.Publish = journal.PublishMerge
 			f.onStage(journal.StageVerify, func(journal.Record) {
 				if near {

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // Earlier tells the agent what became of the run before, so that it does not start from nothing; empty when there
@@ -104,6 +105,24 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 			"they were on %s this fails, as data:%s", base, failed(w.Base.Checks))
 	}
 	return ""
+}
+
+// Import tells the agent why its commits are no result, in the error: they only look complete or, with reword, their messages
+// would act on a forge.
+func Import(got worktree.Import, reword bool) error {
+	if reword && len(got.Acting) > 0 {
+		var list []string
+		for _, c := range got.Acting {
+			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
+		}
+		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, a mention or a directive such as [skip ci]; reword them: %s",
+			strings.Join(list, ", "))
+	}
+	if len(got.Gitlinks) > 0 {
+		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: remove its .git folder, `git rm --cached` it, and commit the files",
+			strings.Join(got.Gitlinks, ", "))
+	}
+	return nil
 }
 
 // failed is the last check, which failed, as data for the agent.

@@ -188,7 +188,7 @@ func TestHear(t *testing.T) {
 // The reviewer has what the run has left of its budget, and what it uses is told as the run's.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	j := &Judge{Spaces: &workspace.Config{Guest: workspace.Guest{Agent: agents.Command{}}, Timers: loop.Timers{Idle: time.Second}, Secrets: redact.New()}}
+	j := &Judge{Spaces: &workspace.Config{Guest: agents.Link{Agent: agents.Command{}}, Timers: loop.Timers{Idle: time.Second}, Secrets: redact.New()}}
 	var told []int64
 	var name string
 	w := Work{
@@ -197,7 +197,7 @@ func TestLoop(t *testing.T) {
 		Stream: func(n string) (io.WriteCloser, error) { name = n; return nil, errors.New("none") },
 	}
 	facts := journal.Facts{Usage: agents.Usage{Input: 40, Output: 2, CacheRead: 1000, CostUSD: 1}}
-	c := j.loop(w, facts, change{diff: "d"}, 3, &workspace.Workspace{Gateway: &gateway.Gateway{Options: agents.Options{Command: []string{"x"}}}})
+	c := j.loop(w, facts, change{diff: "d"}, 3, &workspace.Workspace{Gateway: &gateway.Gateway{Agents: agents.Chain{{Agent: agents.Command{}, Options: agents.Options{Command: []string{"x"}}}}}})
 	if c.Budget != (loop.Budget{Tokens: 58, CostUSD: 2}) || c.Timers.Idle != time.Second || c.MaxIterations != 1 {
 		t.Errorf("%+v", c)
 	}

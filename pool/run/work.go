@@ -3,10 +3,8 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"github.com/ralph-pool/ralph/worktree"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -165,22 +163,12 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	return work, nil
 }
 
-// accept refuses commits that only look complete and, once, messages that would act on a forge.
+// accept refuses commits that only look complete and, once, messages that would act on a forge: what is still there at the
+// end is rewritten.
 func (x *execution) accept(context.Context) error {
-	if acting := x.space.Last.Acting; len(acting) > 0 && !x.asked && x.run.Kind == journal.KindIssue {
-		x.asked = true // what is still there at the end is rewritten
-		var list []string
-		for _, c := range acting {
-			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
-		}
-		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, a mention or a directive such as [skip ci]; reword them: %s",
-			strings.Join(list, ", "))
-	}
-	if links := x.space.Last.Gitlinks; len(links) > 0 {
-		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: remove its .git folder, `git rm --cached` it, and commit the files",
-			strings.Join(links, ", "))
-	}
-	return nil
+	reword := !x.asked && x.run.Kind == journal.KindIssue
+	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
+	return feedback.Import(x.space.Last, reword)
 }
 
 // exec runs the command of a run without an agent.
