@@ -29,7 +29,7 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 	}
 	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
 	if !x.r.spaces.Private() { // its git is the user's own
-		who, err := x.r.identity(ctx)
+		who, err := IdentityOf(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return nil, err
 		}

@@ -18,14 +18,10 @@ func IdentityOf(ctx context.Context, who worktree.Identity, t tracker.Tracker) (
 	return who, err
 }
 
-func (r *Runner) identity(ctx context.Context) (worktree.Identity, error) {
-	return IdentityOf(ctx, r.c.Identity, r.c.Tracker)
-}
-
 // CheckIdentity makes sure that commits can be made in the name and form that is asked for. Callers do so before an agent
 // is paid. must: the agent's work is of no use without commits.
 func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
-	who, err := r.identity(ctx)
+	who, err := IdentityOf(ctx, r.c.Identity, r.c.Tracker)
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (x *execution) place(ctx context.Context) error {
 		return err
 	}
 	if tree == nil {
-		who, err := x.r.identity(ctx)
+		who, err := IdentityOf(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return err
 		}

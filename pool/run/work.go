@@ -122,6 +122,8 @@ func (x *execution) reviewWork(ctx context.Context, s *journal.State) error {
 
 // review has a second agent look at the commits, where that is asked for. told is what the first has to know of it.
 func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
+	counted := x.space.Meter.Used()
+	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // it is in the facts
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Interrupt: x.stop.Done, Stream: x.stream,
 		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
