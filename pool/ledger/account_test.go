@@ -49,7 +49,7 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 				g.Go(func() {
 					used := agents.Usage{}
 					for a.Admit(t.Context()) == nil {
-						time.Sleep(time.Duration(n+1) * time.Second) // of the test's clock
+						<-time.After(time.Duration(n+1) * time.Second) // of the test's clock
 						used = used.Add(one)
 						a.Count(string(rune('a'+n)), used, one)
 						a.End()
@@ -83,8 +83,8 @@ func TestFirstRequestPassesAlone(t *testing.T) {
 			t.Error("it was admitted")
 		}
 		select {
-		case <-second:
-			t.Error("the second passes with the first")
+		case err := <-second:
+			t.Errorf("the second passes with the first: %v", err)
 		default:
 		}
 		a.Count("r", agents.Usage{CostUSD: 0.1}, agents.Usage{CostUSD: 0.1}) // its beginning is enough

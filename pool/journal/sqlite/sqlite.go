@@ -183,7 +183,9 @@ func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) err
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
-	if _, err := tx.StmtContext(ctx, s.save).ExecContext(ctx, args...); err != nil {
+	save := tx.StmtContext(ctx, s.save)
+	defer save.Close()
+	if _, err := save.ExecContext(ctx, args...); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Usage, time.Now())...); err != nil {
