@@ -136,7 +136,7 @@ func TestCompletion(t *testing.T) {
 		{"config --publish ", "auto\nbranch\nmerge\npr\nnone\n"},
 		{"init --sandbox ", "auto\nnative\ndocker\npodman\nsbx\nlandlock\nnone\n"},
 		{"config paral", "parallel\n"},
-		{"help ver", "version\n"},
+		{"help ver", "verify\nversion\n"},
 		{"version --color ", "auto\nalways\nnever\n"},
 	} {
 		got := m.run(t, func(h *Host) { h.Agents = threeAgents() }, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)

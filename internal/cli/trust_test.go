@@ -87,7 +87,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 	args := map[string][]string{
 		"show": {"x"}, "stop": {"x"}, "logs": {"x"}, "prompt": {"x"}, "run": {"--prompt=x"}, "exec": {"--", "true"},
 		"build-image": {"--image=x"}, "remove-image": {"--image=x"},
-		"close": {"x"}, "diff": {"x"}, "edit": {"x"}, "merge": {"x"}, "open": {"x"}, "reopen": {"x"}, "retry": {"x"}, "tree": {"x"},
+		"verify": {"x"}, "close": {"x"}, "diff": {"x"}, "edit": {"x"}, "merge": {"x"}, "open": {"x"}, "reopen": {"x"}, "retry": {"x"}, "tree": {"x"},
 	}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
