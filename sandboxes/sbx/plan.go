@@ -129,7 +129,11 @@ func (pl *plan) create() []string {
 	if c.Template != "" {
 		args = append(args, "--template", c.Template)
 	}
-	args = append(args, c.Agent, pl.spec.Worktree)
+	worktree := pl.spec.Worktree
+	if pl.spec.ReadOnly {
+		worktree += ":ro"
+	}
+	args = append(args, c.Agent, worktree)
 	if pl.spec.GitDir != "" {
 		args = append(args, pl.spec.GitDir)
 	}

@@ -100,7 +100,13 @@ func (s shim) run(args []string) (int, error) {
 	case "diagnose":
 		fmt.Println(`{"checks":[{"name":"Virtualization","status":"pass"},{"name":"Login","status":"pass"}]}`)
 	case "create":
-		return 0, s.create(args[slices.Index(args, "--name")+1])
+		var shown []string
+		for _, a := range args {
+			if path, ok := strings.CutSuffix(a, ":ro"); ok {
+				shown = append(shown, path)
+			}
+		}
+		return 0, s.create(args[slices.Index(args, "--name")+1], shown)
 	case "ls":
 		return 0, s.list()
 	case "rm":

@@ -18,15 +18,19 @@ import (
 // inside can do, and have to do, what they do in a real one. It ends by itself if everybody forgets it.
 const machine = `
 mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run || exit
+for shown; do mount --bind "$shown" "$shown" && mount -o remount,bind,ro "$shown" || exit; done
 echo ready
 exec >/dev/null 2>&1
 sleep 1200 &
 wait
 `
 
-// create starts a microVM. Its file holds the PID of its first process.
-func (s shim) create(name string) error {
-	if err := os.MkdirAll(s.path("boxes"), 0o755); err != nil {
+// create starts a microVM with some files and folders shown read-only. Its file holds the PID of its first process.
+func (s shim) create(name string, shown []string) error {
+	if err := errors.Join(os.MkdirAll(s.path("boxes"), 0o755), os.MkdirAll(s.path("shown"), 0o755)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.path("shown", name), []byte(strings.Join(shown, "\n")), 0o644); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(s.path("boxes", name), os.O_CREATE|os.O_EXCL, 0o644)
@@ -41,7 +45,11 @@ func (s shim) create(name string) error {
 
 // boot starts a microVM that does not run.
 func (s shim) boot(name string) error {
-	cmd := exec.Command("sh", "-c", machine)
+	shown, err := os.ReadFile(s.path("shown", name))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sh", append([]string{"-c", machine, "sh"}, strings.FieldsFunc(string(shown), func(r rune) bool { return r == '\n' })...)...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	if os.Getuid() != 0 {
