@@ -19,8 +19,7 @@ import (
 // Config is a pool's set-up. Run, with a Tracker and an Agent, is required; the zero value of every other field means
 // the default its comment names.
 type Config struct {
-	// Run is how runs are done. Its Emit, when set, gets every event
-	// of a run as well, at once; it must not block.
+	// Run is how runs are done. Its Emit, when set, gets every event of a run as well, at once; it must not block.
 	Run run.Config
 	// Claims takes and lists claims; default: Run.Repo.
 	Claims Claims
@@ -128,10 +127,10 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel changes how many issues are worked at the same time. Running issues are not stopped.
-func (p *Pool) SetParallel(n int) {
-	p.runner.Lot().SetMost(n)
-	p.signal()
+// SetParallel changes how many issues are worked at the same time, and returns how many are. With 0 sweeps start nothing.
+func (p *Pool) SetParallel(n int) (busy int) {
+	defer p.signal()
+	return p.runner.Lot().SetMost(n)
 }
 
 // Drain makes every sweep start nothing more and return when its runs have ended. It cannot be undone.

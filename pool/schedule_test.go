@@ -57,9 +57,11 @@ func TestLimitOfAllSweeps(t *testing.T) {
 	if n := len(p.Running()); n != 2 {
 		t.Errorf("%d are running", n)
 	}
-	p.SetParallel(3)
+	if busy := p.SetParallel(3); busy != 2 {
+		t.Errorf("%d are busy", busy)
+	}
 	g.next(1)
-	p.SetParallel(0) // at least one; those that run go on
+	p.SetParallel(1) // those that run go on
 	g.goOn(keys...)
 	worked := map[string]int{}
 	for _, s := range []pool.Summary{first(), second()} {
@@ -87,6 +89,34 @@ func TestLimitOfAllSweeps(t *testing.T) {
 	}
 	if want := []int{1, 2, 3, 1, 1}; !slices.Equal(peaks, want) {
 		t.Errorf("running when each began: %v, want %v", peaks, want)
+	}
+}
+
+// A sweep without a slot waits for one, also before it has looked at the backlog.
+func TestNoSlotForNow(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.issue("fix")
+	p := g.pool()
+	if busy := p.SetParallel(0); busy != 0 {
+		t.Errorf("%d are busy", busy)
+	}
+	wait := g.begin(t.Context(), p)
+	p.Wake()
+	p.SetParallel(1)
+	g.next(1)
+	p.SetParallel(0)
+	g.issue("later")
+	p.Wake()
+	if n := len(p.Running()); n != 1 {
+		t.Errorf("%d are running", n)
+	}
+	g.goOn("fix")
+	p.SetParallel(1)
+	g.next(1)
+	g.goOn("later")
+	if s := wait(); s.Count(journal.Succeeded) != 2 {
+		t.Errorf("runs: %+v", s.Runs)
 	}
 }
 

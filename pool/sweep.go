@@ -180,7 +180,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 				return task{}, false, err
 			}
 			continue
-		case empty && idle:
+		case empty && idle && !stale:
 			return task{}, false, nil
 		}
 		select {

@@ -98,6 +98,12 @@ func RequestStop(r Record) error {
 // ReadEvents reads the events of a run's folder in order and calls each. It stops at the first error of each. A line
 // that is not an event, such as one that a crash cut, is skipped.
 func ReadEvents(dir string, each func(Event) error) error {
+	return ReadEventsFrom(dir, 0, func(e Event, _ int64) error { return each(e) })
+}
+
+// ReadEventsFrom is ReadEvents from an offset in bytes: 0, or the next of an earlier call, which is where the event ends. So
+// the events of a run that is on are read bit by bit.
+func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) error) error {
 	f, err := os.Open(filepath.Join(dir, eventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -106,12 +112,16 @@ func ReadEvents(dir string, each func(Event) error) error {
 		return fmt.Errorf("read events: %w", err)
 	}
 	defer f.Close()
+	if _, err := f.Seek(max(0, offset), io.SeekStart); err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
 	lines := bufio.NewReaderSize(f, 64<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
+		offset += int64(len(line))
 		var e Event
 		if len(line) > 1 && json.Unmarshal(line, &e) == nil && e.Kind != "" {
-			if err := each(e); err != nil {
+			if err := each(e, offset); err != nil {
 				return err
 			}
 		}

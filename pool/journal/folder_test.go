@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,5 +206,64 @@ func TestPrune(t *testing.T) {
 	}
 	if want := "0-file 20260103-1 20260103-2"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("left %v, %v", names, err)
+	}
+}
+
+// A reader goes on at the offset that it was given with the last event, and a line that is still being written is not lost.
+func TestReadEventsFrom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var at int64
+	read := func() (texts []string) {
+		t.Helper()
+		err := journal.ReadEventsFrom(dir, at, func(e journal.Event, next int64) error {
+			texts, at = append(texts, e.Text), next
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return texts
+	}
+	add := func(text string) {
+		t.Helper()
+		if err := f.Append(journal.Event{Kind: journal.EventAgent, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("one")
+	add("two")
+	if got := read(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("first: %q", got)
+	}
+	cut, err := f.Create("events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cut.Close()
+	if _, err := cut.Write([]byte(`{"kind":"agent","te`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); len(got) != 0 {
+		t.Errorf("half a line: %q", got)
+	}
+	if _, err := cut.Write([]byte("xt\":\"three\"}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); !slices.Equal(got, []string{"three"}) {
+		t.Errorf("after it: %q", got)
+	}
+	at = -5
+	if got := read(); len(got) != 3 {
+		t.Errorf("from before the beginning: %q", got)
+	}
+	at = 1 << 40
+	if got := read(); len(got) != 0 {
+		t.Errorf("from behind the end: %q", got)
 	}
 }

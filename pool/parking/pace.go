@@ -28,7 +28,7 @@ func (p Pace) Limited(now time.Time, most int) Pace {
 	return Pace{limit: max(1, p.Allowed(now, most)/2), since: now}
 }
 
-// Allowed is how many runs may be on: at least 1, and at most the number given.
+// Allowed is how many runs may be on: at least 1 and at most the number given, which may be 0.
 func (p Pace) Allowed(now time.Time, most int) int {
 	if p.limit == 0 {
 		return most
@@ -36,11 +36,12 @@ func (p Pace) Allowed(now time.Time, most int) int {
 	return min(most, p.limit+int(max(0, now.Sub(p.since))/grow))
 }
 
-// SetMost sets how many runs may be on as long as no service refuses requests; at least 1.
-func (l *Lot) SetMost(n int) {
+// SetMost sets how many runs may be on as long as no service refuses requests, and returns how many are.
+func (l *Lot) SetMost(n int) (busy int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.most = max(1, n)
+	l.most = max(0, n)
+	return l.busy
 }
 
 // Limited notes that the model service of the agent has refused a request, as one too many or for overload.
