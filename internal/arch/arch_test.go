@@ -17,7 +17,7 @@ import (
 const module = "github.com/ralph-pool/ralph"
 
 // composer is the floor from which on packages are the program ralph; what is below is a library.
-const composer = 9
+const composer = 11
 
 // reexec works in processes of its own, before the program does any work.
 const reexec = "sandboxes/reexec"
@@ -30,12 +30,17 @@ const house = "internal/cli"
 // forge's tracker what all forges share, GitHub's tracker its API, an isolating sandbox its egress proxy, and native and
 // landlock their supervisor.
 var floors = map[string]int{
-	"cmd/ralph": 10,
+	"cmd/ralph": 12,
 
 	"internal/cli":          composer,
 	"internal/cli/config":   composer,
 	"internal/cli/scaffold": composer,
 	"internal/cli/trust":    composer,
+
+	"internal/service": 9,
+	"internal/web":     10,
+
+	"internal/service/servicetest": 9,
 
 	"pool":                     8,
 	"pool/run":                 7,
@@ -126,6 +131,8 @@ var homes = map[string][]string{
 	"modernc.org/":                        {"pool/journal/sqlite"},
 	"github.com/go-git/":                  {"worktree/commits"},
 	"github.com/google/jsonschema-go":     {"loop"},
+	"github.com/danielgtaylor/huma/":      {"internal/web"},
+	"github.com/prometheus/":              {"internal/web"},
 	"github.com/aws/":                     {"internal/meter"},
 	"github.com/secure-systems-lab/":      {"pool/proof"},
 	"golang.org/x/crypto":                 {"pool/proof"},

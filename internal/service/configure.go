@@ -1,0 +1,91 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// configure reads the configuration, and opens the project when that has changed. A bad one is refused: what is open stays.
+func (p *project) configure(ctx context.Context) {
+	p.mu.Lock()
+	load, old, open := p.load, p.setup, p.parts != nil
+	p.mu.Unlock()
+	setup, err := load(ctx)
+	changed := difference(old.Values, setup.Values)
+	if err == nil && open && !slices.ContainsFunc(changed, func(key string) bool { return !slices.Contains(setup.Live, key) }) {
+		if len(changed) > 0 {
+			p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
+		}
+		p.mu.Lock()
+		p.setup, p.wrong = setup, ""
+		p.mu.Unlock()
+		return
+	}
+	var parts *Parts
+	if err == nil {
+		parts, err = setup.Open(ctx, p.observe)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tried = true
+	if err != nil {
+		line := OneLine(err)
+		if line != p.wrong {
+			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "goes on as it was", open)
+		}
+		p.wrong = line
+		return
+	}
+	if open {
+		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
+	}
+	_, err = os.Stat(p.pauseFile(parts))
+	p.setup, p.wrong, p.paused = setup, "", err == nil
+	if p.sweeping { // its runs end under the configuration that they began with
+		defer p.release(p.later)
+		p.later = parts
+		p.parts.Pool.Drain()
+		return
+	}
+	defer p.release(p.parts)
+	p.parts = parts
+}
+
+func (p *project) observe(e journal.Event) {
+	switch e.Kind {
+	case journal.EventStarted, journal.EventEnded, journal.EventMerged, journal.EventRecovered:
+		p.moved.Store(true)
+	}
+	p.s.c.Observe(p.name, e)
+}
+
+// difference lists the keys whose values are not the same.
+func difference(a, b map[string]string) (keys []string) {
+	for key, v := range b {
+		if was, ok := a[key]; !ok || was != v {
+			keys = append(keys, key)
+		}
+	}
+	for key := range maps.Keys(a) {
+		if _, ok := b[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// OneLine is an error on one line, with the number of lines that were left out.
+func OneLine(err error) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	if more {
+		first = fmt.Sprintf("%s (and %d more)", first, strings.Count(rest, "\n")+1)
+	}
+	return first
+}

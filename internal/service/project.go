@@ -1,0 +1,366 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+)
+
+// State is what a project is doing.
+type State string
+
+// The states of a project.
+const (
+	Starting State = "starting" // it is being opened for the first time
+	Broken   State = "broken"   // it could not be opened
+	Paused   State = "paused"   // nothing is started; runs that are on go on
+	Working  State = "working"  // a sweep is on
+	Waiting  State = "waiting"  // until the next sweep
+	Draining State = "draining" // nothing is started any more
+)
+
+// Status is a project as it is now.
+type Status struct {
+	Name, Repo string
+	State      State
+	Problem    string // what is wrong, in one line; the last sweep's, or of the configuration; empty: nothing
+	Parallel   int
+	Poll       time.Duration
+	Running    []pool.Running
+	Swept      time.Time // when the last sweep ended; zero: none has
+	Next       time.Time // when the next begins; zero: one is on
+}
+
+// project is one project of a service.
+type project struct {
+	s    *Service
+	name string
+	poke chan struct{} // look at the configuration and the backlog now
+
+	mu       sync.Mutex
+	load     func(context.Context) (Setup, error) // guarded by mu
+	setup    Setup                                // guarded by mu; the last good one
+	parts    *Parts                               // guarded by mu; nil: not open
+	later    *Parts                               // guarded by mu; take over when the sweep has ended
+	sweeping bool                                 // guarded by mu
+	leaving  bool                                 // guarded by mu; the configuration does not name it any more
+	ended    bool                                 // guarded by mu; its pool has been drained
+	paused   bool                                 // guarded by mu
+	tried    bool                                 // guarded by mu
+	slots    int                                  // guarded by mu; see share
+	wrong    string                               // guarded by mu; with the configuration
+	problem  string                               // guarded by mu; with the last sweep
+	failures int                                  // guarded by mu; sweeps in a row
+	swept    time.Time                            // guarded by mu
+	next     time.Time                            // guarded by mu
+
+	looking sync.Mutex  // held while the backlog is looked at; see Board
+	board   Board       // guarded by looking
+	moved   atomic.Bool // the board is not what it was
+}
+
+// run sweeps until ctx ends, the service drains, or the project is not wanted any more.
+func (p *project) run(ctx context.Context) {
+	for {
+		for p.goesOn(ctx) {
+			if p.isEnded() { // it was not wanted for a while
+				p.close()
+			}
+			p.configure(ctx)
+			p.sleep(ctx, p.turn(ctx))
+		}
+		p.close()
+		if p.s.Draining() || ctx.Err() != nil || p.s.remove(p) {
+			return
+		}
+	}
+}
+
+func (p *project) goesOn(ctx context.Context) bool {
+	return ctx.Err() == nil && !p.s.Draining() && !p.isLeaving()
+}
+
+func (p *project) isLeaving() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving
+}
+
+func (p *project) isEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+func (p *project) wasTried() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tried
+}
+
+func (p *project) opened() *Parts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.parts
+}
+
+// want has the project read its configuration with load from now on.
+func (p *project) want(load func(context.Context) (Setup, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.load, p.leaving = load, false
+}
+
+func (p *project) leave() {
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
+	p.drain()
+}
+
+// wake ends a wait for the next sweep, or has one that is on look at the backlog.
+func (p *project) wake() {
+	if parts := p.opened(); parts != nil {
+		parts.Pool.Wake()
+	}
+	select {
+	case p.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (p *project) drain() {
+	p.mu.Lock()
+	parts := p.parts
+	p.ended = true
+	p.mu.Unlock()
+	if parts != nil {
+		parts.Pool.Drain()
+	}
+	p.wake()
+}
+
+func (p *project) kill() {
+	if parts := p.opened(); parts != nil {
+		parts.Pool.Kill()
+	}
+}
+
+// close gives up the project's parts.
+func (p *project) close() {
+	p.mu.Lock()
+	old, later := p.parts, p.later
+	p.parts, p.later, p.setup, p.ended = nil, nil, Setup{}, false
+	p.mu.Unlock()
+	p.release(old)
+	p.release(later)
+}
+
+func (p *project) release(parts *Parts) {
+	if parts == nil {
+		return
+	}
+	if err := parts.Close(); err != nil {
+		p.s.c.Log.Warn("project not closed", "project", p.name, "error", err)
+	}
+}
+
+// turn sweeps, if that is possible now, and returns how long to wait for the next turn.
+func (p *project) turn(ctx context.Context) time.Duration {
+	p.mu.Lock()
+	parts := p.parts
+	if parts == nil || p.paused || p.ended {
+		defer p.mu.Unlock()
+		return pause(p.setup.Poll, 0, rand.Float64())
+	}
+	p.sweeping, p.slots, p.next = true, 0, time.Time{}
+	parts.Pool.SetParallel(0)
+	p.mu.Unlock()
+	type result struct {
+		summary pool.Summary
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		summary, err := parts.Pool.Sweep(ctx)
+		done <- result{summary, err}
+	}()
+	p.s.balance()
+	check := time.NewTicker(minute)
+	defer check.Stop()
+	for {
+		select {
+		case r := <-done:
+			wait := p.swap(r.summary, r.err)
+			p.s.balance()
+			return wait
+		case <-p.poke:
+			p.reconfigure(ctx)
+		case <-check.C:
+			p.reconfigure(ctx)
+		}
+	}
+}
+
+const minute = time.Minute
+
+// reconfigure is configure during a sweep.
+func (p *project) reconfigure(ctx context.Context) {
+	if p.goesOn(ctx) {
+		p.configure(ctx)
+		p.s.balance()
+	}
+}
+
+// swap notes how a sweep has ended, and lets other parts take over if they wait for that.
+func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweeping, p.swept, p.problem = false, time.Now(), ""
+	switch {
+	case err != nil:
+		p.problem = OneLine(err)
+	case summary.Unavailable != nil:
+		p.problem = OneLine(summary.Unavailable)
+	case len(summary.Broken) > 0:
+		b := summary.Broken[0]
+		p.problem = OneLine(fmt.Errorf("%s: %s", b.Issue.Key, b.Skip.Detail))
+	}
+	if p.failures++; p.problem == "" {
+		p.failures = 0
+	} else {
+		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
+	}
+	if p.later != nil {
+		defer p.release(p.parts)
+		p.parts, p.later = p.later, nil
+		return 0
+	}
+	return pause(p.setup.Poll, p.failures, rand.Float64())
+}
+
+// pauseMax bounds the time between sweeps of a project that fails again and again.
+const pauseMax = 15 * time.Minute
+
+// pause is the time until the next sweep: about poll, so that projects do not all sweep at once, doubled with each failure
+// after the first. r is random, from 0 to 1.
+func pause(poll time.Duration, failures int, r float64) time.Duration {
+	if poll <= 0 {
+		poll = minute
+	}
+	wait := poll
+	for range failures - 1 {
+		if wait *= 2; wait >= pauseMax {
+			wait = max(pauseMax, poll)
+			break
+		}
+	}
+	return time.Duration(float64(wait) * (0.8 + 0.4*r))
+}
+
+func (p *project) sleep(ctx context.Context, wait time.Duration) {
+	if !p.goesOn(ctx) {
+		return
+	}
+	p.mu.Lock()
+	p.next = time.Now().Add(wait)
+	p.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.poke:
+	case <-ctx.Done():
+	}
+}
+
+// hold says what the project could use. To count exactly what it works, it takes its slots away.
+func (p *project) hold(exact bool) demand {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts == nil || !p.sweeping {
+		return demand{}
+	}
+	d := demand{limit: p.setup.Parallel, had: p.slots}
+	if exact {
+		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
+	}
+	if p.paused || p.later != nil {
+		d.limit = 0
+	}
+	return d
+}
+
+// give gives the project slots.
+func (p *project) give(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts != nil && p.sweeping && p.slots != n {
+		p.slots = n
+		p.parts.Pool.SetParallel(n)
+	}
+}
+
+// pauseFile is there while the project is paused.
+func (p *project) pauseFile(parts *Parts) string { return filepath.Join(parts.Dir, "paused") }
+
+func (p *project) pause(paused bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts == nil {
+		return ErrNotOpen
+	}
+	file := p.pauseFile(p.parts)
+	var err error
+	if paused {
+		err = os.WriteFile(file, nil, 0o600)
+	} else if err = os.Remove(file); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		p.paused = paused
+	}
+	return err
+}
+
+func (p *project) status() Status {
+	draining := p.s.Draining()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{
+		Name: p.name, Repo: p.setup.Repo, Problem: p.wrong, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
+	}
+	if s.Problem == "" {
+		s.Problem = p.problem
+	}
+	switch {
+	case draining || p.leaving:
+		s.State = Draining
+	case p.parts == nil && p.wrong != "":
+		s.State = Broken
+	case p.parts == nil:
+		s.State = Starting
+	case p.paused:
+		s.State = Paused
+	case p.sweeping:
+		s.State = Working
+	default:
+		s.State = Waiting
+	}
+	if p.parts != nil {
+		s.Running = p.parts.Pool.Running()
+		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
+	}
+	return s
+}

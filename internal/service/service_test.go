@@ -1,0 +1,235 @@
+package service_test
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+func TestMain(m *testing.M) {
+	for k, v := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.invalid",
+		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.invalid",
+	} {
+		if err := os.Setenv(k, v); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// start makes a service that works the projects until the test ends.
+func start(t *testing.T, total int, list ...*servicetest.Project) (*service.Service, *servicetest.Watch) {
+	t.Helper()
+	w := servicetest.NewWatch()
+	s := service.New(service.Config{Observe: w.Observe})
+	s.Apply(t.Context(), projects(list), total)
+	t.Cleanup(func() { s.Kill(); s.Wait() })
+	return s, w
+}
+
+func projects(list []*servicetest.Project) (out []service.Project) {
+	for _, p := range list {
+		out = append(out, p.Project())
+	}
+	return out
+}
+
+// until waits until the project is as wanted: what it waits for sends no event.
+func until(t *testing.T, s *service.Service, name string, is func(service.Status) bool) service.Status {
+	t.Helper()
+	for {
+		status, err := s.Status(name)
+		if err == nil && is(status) {
+			return status
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("%s: %+v, %v", name, status, err)
+		}
+		runtime.Gosched()
+	}
+}
+
+func in(state service.State) func(service.Status) bool {
+	return func(s service.Status) bool { return s.State == state }
+}
+
+// A broken project is shown with its line, and the others are worked.
+func TestOneProjectIsBroken(t *testing.T) {
+	t.Parallel()
+	good, bad := servicetest.New(t, "good", 1), servicetest.New(t, "bad", 1)
+	bad.Break(errors.New("line 3: no such key\nand another"))
+	s, w := start(t, 0, good, bad)
+	w.Until(t, "good", journal.EventEnded, 1)
+	got := until(t, s, "bad", in(service.Broken))
+	if got.Problem != "line 3: no such key (and 1 more)" {
+		t.Errorf("problem %q", got.Problem)
+	}
+	if _, err := s.Board(t.Context(), "bad"); !errors.Is(err, service.ErrNotOpen) {
+		t.Errorf("board: %v", err)
+	}
+	bad.Break(nil)
+	s.Apply(t.Context(), projects([]*servicetest.Project{good, bad}), 0)
+	if e := w.Until(t, "bad", journal.EventEnded, 1); e.Outcome != journal.Succeeded {
+		t.Errorf("once it is right: %+v", e)
+	}
+	if !s.Ready() || !s.Alive() {
+		t.Errorf("ready %t, alive %t", s.Ready(), s.Alive())
+	}
+}
+
+// All projects together work no more issues than the total.
+func TestSlotsAreShared(t *testing.T) {
+	t.Parallel()
+	a, b := servicetest.New(t, "a", 4), servicetest.New(t, "b", 4)
+	_, w := start(t, 2, a, b)
+	for i := range 4 {
+		w.Until(t, "a", journal.EventEnded, i+1)
+		w.Until(t, "b", journal.EventEnded, i+1)
+	}
+	if peak := w.Peak(); peak > 2 {
+		t.Errorf("%d were on at the same time, want 2 at most", peak)
+	}
+}
+
+// A change is taken up when the runs that are on have ended; a bad one is refused.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Wait()
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventStarted, 1)
+	p.Break(errors.New("bad"))
+	again := func() { s.Apply(t.Context(), projects([]*servicetest.Project{p}), 0) }
+	again()
+	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || len(st.Running) != 1 {
+		t.Errorf("while the configuration is bad: %+v", st)
+	}
+	p.Break(nil)
+	p.Set("parallel", "7") // live
+	again()
+	until(t, s, "p", func(st service.Status) bool { return st.Parallel == 7 && st.Problem == "" })
+	if opened, _ := p.Opened(); opened != 1 {
+		t.Errorf("opened %d times", opened)
+	}
+	p.Set("agent", servicetest.Commits)
+	again()
+	for opened := 0; opened < 2; opened, _ = p.Opened() {
+		runtime.Gosched()
+	}
+	p.Issue("later", "Later")
+	p.Go() // the agent that began under the old configuration
+	if e := w.Until(t, "p", journal.EventEnded, 1); e.Key != "task-1" || e.Outcome != journal.Succeeded {
+		t.Errorf("the first: %+v", e)
+	}
+	if e := w.Until(t, "p", journal.EventEnded, 2); e.Key != "later" || e.Outcome != journal.Succeeded {
+		t.Errorf("under the new configuration: %+v", e)
+	}
+	until(t, s, "p", in(service.Waiting))
+	if opened, closed := p.Opened(); opened != 2 || closed != 1 {
+		t.Errorf("opened %d times, closed %d", opened, closed)
+	}
+}
+
+// A project that is not named any more ends what is on, and may come back.
+func TestRemovedProject(t *testing.T) {
+	t.Parallel()
+	p, other := servicetest.New(t, "p", 2), servicetest.New(t, "other", 0)
+	p.Wait()
+	p.Set("parallel", "1")
+	s, w := start(t, 0, p, other)
+	w.Until(t, "p", journal.EventStarted, 1)
+	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
+	until(t, s, "p", in(service.Draining))
+	p.Go()
+	for err := error(nil); !errors.Is(err, service.ErrNoProject); _, err = s.Status("p") {
+		runtime.Gosched()
+	}
+	w.Until(t, "p", journal.EventEnded, 1)
+	p.Set("agent", servicetest.Commits)
+	s.Apply(t.Context(), projects([]*servicetest.Project{other, p}), 0)
+	w.Until(t, "p", journal.EventEnded, 2)
+}
+
+// A stopped issue is left alone until somebody asks for it; a paused project starts nothing, also after a restart.
+func TestStopRetryPause(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Set("agent", `cat >/dev/null; exec sleep 1000`)
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventStarted, 1)
+	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, service.ErrNotOn) {
+		t.Errorf("stop of another: %v", err)
+	}
+	if err := s.Stop(t.Context(), "p", "task-1"); err != nil {
+		t.Fatal(err)
+	}
+	if e := w.Until(t, "p", journal.EventEnded, 1); e.Outcome != journal.Interrupted && e.Outcome != journal.Superseded {
+		t.Errorf("stopped: %+v", e)
+	}
+	until(t, s, "p", in(service.Waiting))
+	if err := s.Pause("p", true); err != nil {
+		t.Fatal(err)
+	}
+	p.Set("agent", servicetest.Commits)
+	s.Kill()
+	s.Wait()
+	s, w = start(t, 0, p)
+	until(t, s, "p", in(service.Paused))
+	if err := s.Retry(t.Context(), "p", "task-1", "Ada", false); err != nil {
+		t.Fatal(err)
+	}
+	board, err := s.Board(t.Context(), "p")
+	if err != nil || len(board.Work) != 1 {
+		t.Errorf("board: %+v, %v", board, err)
+	}
+	if st := until(t, s, "p", func(service.Status) bool { return true }); st.State != service.Paused || len(st.Running) > 0 {
+		t.Errorf("while it is paused: %+v", st)
+	}
+	if err := s.Pause("p", false); err != nil {
+		t.Fatal(err)
+	}
+	if e := w.Until(t, "p", journal.EventEnded, 1); e.Outcome != journal.Succeeded {
+		t.Errorf("worked again: %+v", e)
+	}
+}
+
+// Drain lets what is on come to its end and starts nothing more.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 3)
+	p.Wait()
+	p.Set("parallel", "1")
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventStarted, 1)
+	s.Drain()
+	if s.Ready() {
+		t.Error("a service that drains is ready")
+	}
+	p.Go()
+	s.Wait()
+	runs, err := p.Store.Find(t.Context(), journal.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := []string{}
+	for _, r := range runs {
+		outcomes = append(outcomes, string(r.Verdict.Outcome))
+	}
+	if !slices.Equal(outcomes, []string{"succeeded"}) {
+		t.Errorf("runs: %s", strings.Join(outcomes, ", "))
+	}
+	if opened, closed := p.Opened(); opened != closed {
+		t.Errorf("opened %d times, closed %d", opened, closed)
+	}
+}

@@ -1,0 +1,229 @@
+// Package servicetest has repositories with backlogs, and agents that wait to be told to go on, for tests of services.
+package servicetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Commits is an agent that commits one file and says that it is done.
+const Commits = `cat >/dev/null; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`
+
+// Project is a repository with a backlog.
+type Project struct {
+	t           *testing.T
+	Name        string
+	repo, state string
+	gate        string // a named pipe from which agents that wait read
+	Store       journaltest.Memory
+
+	mu       sync.Mutex
+	err      error             // guarded by mu; of the next Load
+	agent    string            // guarded by mu
+	values   map[string]string // guarded by mu
+	parallel int               // guarded by mu
+	opened   int               // guarded by mu
+	closed   int               // guarded by mu
+}
+
+// New makes a project with issues task-1 to task-n. Its agent commits.
+func New(t *testing.T, name string, issues int) *Project {
+	t.Helper()
+	dir := t.TempDir()
+	p := &Project{
+		t: t, Name: name, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state"), gate: filepath.Join(dir, "gate"),
+		agent: Commits, parallel: 4, values: map[string]string{},
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main", p.repo}, {"-C", p.repo, "commit", "-q", "--allow-empty", "-m", "init"}} {
+		if _, err := git.New(dir).Out(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(p.repo, ".ralph", "backlog"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range issues {
+		p.Issue("task-"+strconv.Itoa(i+1), "Task "+strconv.Itoa(i+1))
+	}
+	if err := unix.Mkfifo(p.gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Issue adds an issue.
+func (p *Project) Issue(key, title string) {
+	p.t.Helper()
+	text := "---\ntitle: " + strconv.Quote(title) + "\nlabels: [no-human]\n---\nDo it.\n"
+	if err := os.WriteFile(filepath.Join(p.repo, ".ralph", "backlog", key+".md"), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Wait has agents wait until Go, once for each.
+func (p *Project) Wait() { p.Set("agent", `read _ < "`+p.gate+`"; `+Commits) }
+
+// Go lets one agent that waits go on.
+func (p *Project) Go() {
+	p.t.Helper()
+	f, err := os.OpenFile(p.gate, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("go\n")
+		_ = f.Close()
+	}
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+// Set changes a setting: agent, parallel, or any other name.
+func (p *Project) Set(name, value string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.values[name] = value
+	switch name {
+	case "agent":
+		p.agent = value
+	case "parallel":
+		p.parallel, _ = strconv.Atoi(value)
+	}
+}
+
+// Break has the configuration fail with err; nil: it works again.
+func (p *Project) Break(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+// Opened returns how often the project was opened, and closed.
+func (p *Project) Opened() (opened, closed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.opened, p.closed
+}
+
+// Project is the project as a service takes it.
+func (p *Project) Project() service.Project {
+	return service.Project{Name: p.Name, Load: p.load}
+}
+
+func (p *Project) load(context.Context) (service.Setup, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	values := map[string]string{}
+	for k, v := range p.values {
+		values[k] = v
+	}
+	return service.Setup{
+		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: time.Hour, Open: p.open,
+	}, p.err
+}
+
+func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
+	repo, err := worktree.Open(ctx, p.repo, worktree.Options{StateDir: p.state})
+	if err != nil {
+		return nil, err
+	}
+	issues, err := local.New(local.Config{Dir: filepath.Join(p.repo, ".ralph", "backlog"), LockDir: p.state})
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	workers, err := pool.New(pool.Config{
+		Run: run.Config{
+			Repo: repo, Store: &p.Store, Tracker: issues, StateDir: p.state, Agent: agents.Command{},
+			Options: agents.Options{Command: []string{"sh", "-c", p.agent}}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
+		},
+		MinFree: -1, Observe: observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.opened++
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Close: func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.closed++
+		return nil
+	}}, nil
+}
+
+// Watch collects the events of a service.
+type Watch struct {
+	mu     sync.Mutex
+	events []journal.Event // guarded by mu
+	more   chan struct{}   // guarded by mu; closed with the next event
+}
+
+// NewWatch makes a watch that has seen nothing.
+func NewWatch() *Watch { return &Watch{more: make(chan struct{})} }
+
+// Observe is for service.Config.
+func (w *Watch) Observe(project string, e journal.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.Pool = project
+	w.events = append(w.events, e)
+	close(w.more)
+	w.more = make(chan struct{})
+}
+
+// Until waits for the nth event of a kind in a project, and returns it.
+func (w *Watch) Until(t *testing.T, project string, kind journal.EventKind, nth int) journal.Event {
+	t.Helper()
+	for {
+		w.mu.Lock()
+		n, more := 0, w.more
+		for _, e := range w.events {
+			if e.Pool == project && e.Kind == kind {
+				if n++; n == nth {
+					w.mu.Unlock()
+					return e
+				}
+			}
+		}
+		w.mu.Unlock()
+		select {
+		case <-more:
+		case <-t.Context().Done():
+			t.Fatalf("%s: no %s number %d", project, kind, nth)
+		}
+	}
+}
+
+// Peak is how many runs were on at the same time at most.
+func (w *Watch) Peak() (peak int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	on := 0
+	for _, e := range w.events {
+		switch e.Kind {
+		case journal.EventStarted:
+			on++
+			peak = max(peak, on)
+		case journal.EventEnded:
+			on--
+		}
+	}
+	return peak
+}
