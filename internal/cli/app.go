@@ -33,7 +33,8 @@ type app struct {
 	// Set by --json of the commands that have it.
 	json bool
 
-	choose map[string][]string // by choices
+	choose  map[string][]string // by choices
+	project *config.Project     // of a service; nil: there is none
 }
 
 func newApp(h Host) *app {
@@ -151,7 +152,7 @@ func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 // sources are the places that the configuration of the checkout at top is read from.
 func (a *app) sources(flags *pflag.FlagSet, top string) config.Sources {
 	return config.Sources{
-		Flags: flags, Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Choices: a.choices(), Commanded: a.commanded(),
+		Flags: flags, Environ: a.host.Env, Dir: a.host.Dir, Repo: top, Project: a.project, Choices: a.choices(), Commanded: a.commanded(),
 		Trusted: func() (trust.Values, error) {
 			store, err := a.trustStore()
 			if err != nil {

@@ -27,6 +27,8 @@ type Host struct {
 	Interactive    bool     // a person at a terminal can answer on Stdin what is asked on Stderr
 	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as nothing is lost.
 	Interrupt <-chan struct{}
+	// Hangup, once it is called, has SIGHUP no longer ask ralph to stop, but send to the channel. nil: there is no such signal.
+	Hangup func() <-chan struct{}
 	// Agents are the agents to choose from; nil means those that ralph knows.
 	Agents []agents.Agent
 	// Observe, when set, gets every event of a run at the very moment it happens. It must not block.
@@ -46,11 +48,11 @@ func Main(changes ...func(*Host)) int {
 		fmt.Fprintf(os.Stderr, "ralph: working directory: %v\n", err)
 		return exitFailed
 	}
-	ctx, interrupt, stop := watchSignals(context.Background())
+	ctx, interrupt, hangup, stop := watchSignals(context.Background())
 	defer stop()
 	host := Host{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Env: os.Environ(), Dir: dir, Interrupt: interrupt,
+		Env: os.Environ(), Dir: dir, Interrupt: interrupt, Hangup: hangup,
 		Interactive: isTerminal(os.Stdin) && isTerminal(os.Stderr),
 	}
 	for _, change := range changes {

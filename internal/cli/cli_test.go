@@ -220,7 +220,7 @@ func TestExitStatus(t *testing.T) {
 
 // TestSignals sends this process the two requests to stop.
 func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole process's
-	ctx, interrupt, stop := watchSignals(t.Context())
+	ctx, interrupt, _, stop := watchSignals(t.Context())
 	defer stop()
 	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -16,28 +17,45 @@ var errInterrupted = errors.New("interrupted")
 var errKilled = errors.New("interrupted twice")
 
 // watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
-// ends ctx. The third is left to the system, which ends ralph where it stands.
-func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, stop func()) {
+// ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Host.Hangup.
+func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, hangup func() <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	asked, done := make(chan struct{}), make(chan struct{})
+	reload := make(chan struct{}, 1)
+	var reloads atomic.Bool
+	next := func() bool { // waits for a request to stop
+		for {
+			select {
+			case s := <-signals:
+				if s != syscall.SIGHUP || !reloads.Load() {
+					return true
+				}
+				select {
+				case reload <- struct{}{}:
+				default: // one is waiting
+				}
+			case <-done:
+				return false
+			}
+		}
+	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer signal.Stop(signals)
-		select {
-		case <-signals:
+		if next() {
 			close(asked)
-		case <-done:
-			return
-		}
-		select {
-		case <-signals:
-			cancel(errKilled)
-		case <-done:
+			if next() {
+				cancel(errKilled)
+			}
 		}
 	})
-	return ctx, asked, func() {
+	hangup = func() <-chan struct{} {
+		reloads.Store(true)
+		return reload
+	}
+	return ctx, asked, hangup, func() {
 		close(done)
 		watching.Wait()
 		cancel(nil)

@@ -92,18 +92,8 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if both := p.passing(); both != "" {
 		a.ui.note("%s; %s", cleanLine(both), p.passingFix())
 	}
-	// What every run would stumble over is said once, before anything starts.
-	if c.Run.Publish == journal.PublishMerge {
-		if err := p.repo.Settled(cmd.Context()); err != nil {
-			return err
-		}
-	}
-	base, err := p.base(cmd.Context())
-	if err != nil {
+	if err := p.sweepable(cmd.Context(), c.Run.Publish); err != nil {
 		return err
-	}
-	if c.Run.Publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
 	if !dry && !a.json {
@@ -152,6 +142,23 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		return err
 	}
 	return leftOut(summary)
+}
+
+// sweepable finds what every run would stumble over, before anything starts.
+func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
+	if publish == journal.PublishMerge {
+		if err := p.repo.Settled(ctx); err != nil {
+			return err
+		}
+	}
+	base, err := p.base(ctx)
+	if err != nil {
+		return err
+	}
+	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
+		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+	}
+	return nil
 }
 
 // leftOut is the error of issues that were asked for by their keys, and were not worked.

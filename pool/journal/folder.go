@@ -112,7 +112,11 @@ func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) err
 		return fmt.Errorf("read events: %w", err)
 	}
 	defer f.Close()
-	if _, err := f.Seek(max(0, offset), io.SeekStart); err != nil {
+	offset, err = f.Seek(max(0, offset), io.SeekStart)
+	if info, serr := f.Stat(); err == nil && serr == nil && info.Size() <= offset {
+		return nil // nothing is new
+	}
+	if err != nil {
 		return fmt.Errorf("read events: %w", err)
 	}
 	lines := bufio.NewReaderSize(f, 64<<10)

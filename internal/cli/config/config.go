@@ -113,6 +113,7 @@ type Config struct {
 	GateTimeout       time.Duration `mapstructure:"gate-timeout"`
 	SetupTimeout      time.Duration `mapstructure:"setup-timeout"`
 	StopGrace         time.Duration `mapstructure:"stop-grace"`
+	Poll              time.Duration `mapstructure:"poll"`
 	ClaimTTL          time.Duration `mapstructure:"claim-ttl"`
 
 	MaxAttempts     int           `mapstructure:"max-attempts"`

@@ -9,6 +9,9 @@ import (
 
 const envPrefix = "RALPH_"
 
+// ListenTokenVariable is the variable with the token that a service asks its clients for.
+const ListenTokenVariable = envPrefix + "LISTEN_TOKEN"
+
 // forAgents reports the variables ralph sets for what it starts, which are no configuration: an agent may start ralph.
 func forAgents(name string) bool {
 	switch name {
@@ -37,7 +40,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	for name, v := range seen {
 		k, known := byName[name]
 		switch {
-		case !known && !forAgents(name) && name != TrustVariable:
+		case !known && !forAgents(name) && name != TrustVariable && name != ListenTokenVariable:
 			warnings = append(warnings, "unknown variable "+name+hintVariable(name, names))
 		case known && v != "":
 			l.setText(k, v, name, r)

@@ -77,7 +77,10 @@ type file struct {
 
 func (f *file) at(line int) string { return f.path + ":" + strconv.Itoa(line) }
 
-func (f *file) parse(data []byte) {
+func (f *file) parse(data []byte) { f.document(data, func(n ast.Node) { f.mapping(n, "") }) }
+
+// document calls body with the file's one document, if it has any.
+func (f *file) document(data []byte, body func(ast.Node)) {
 	if !utf8.Valid(data) {
 		f.layer.fail(f.path, "is not UTF-8 text")
 		return
@@ -101,7 +104,7 @@ func (f *file) parse(data []byte) {
 			f.layer.fail(f.at(line(d.Body)), "a second YAML document; one file is one document")
 			return
 		}
-		f.mapping(d.Body, "")
+		body(d.Body)
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *Loaded) named(key, path string) (origin Origin, users bool) {
 		origin = l.origins[key]
 	}
 	switch origin.Source {
-	case FromFlag, FromEnvironment, FromUser:
+	case FromFlag, FromEnvironment, FromUser, FromService:
 		return origin, true
 	case FromRepository, FromDefault:
 	}

@@ -222,6 +222,8 @@ func makeKeys() []Key {
 			Guard: Above, Help: "time for one setup or before line"},
 		{Name: "stop-grace", Group: "Time", Kind: Duration, Default: 30 * time.Second, Min: second,
 			Guard: Above, Help: "time agents get to end after Ctrl-C"},
+		{Name: "poll", Group: "Time", Kind: Duration, Default: time.Minute, Min: second, Guard: Below,
+			Help: "time between two sweeps of a service"},
 		{Name: "claim-ttl", Group: "Time", Kind: Duration, Default: 10 * time.Minute, Min: 10 * second,
 			Guard: Ordinary, Help: "how long a claim is valid without renewal"},
 

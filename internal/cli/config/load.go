@@ -17,6 +17,8 @@ type Sources struct {
 	Environ []string       // "K=V"
 	Dir     string         // the working directory, absolute
 	Repo    string         // the top of the user's checkout, absolute; empty: outside any
+	// Project is the project of a service whose keys are laid over those of the files; nil: none.
+	Project *Project
 	// Choices are the registered names of the keys that are so marked.
 	Choices map[string][]string
 	// Commanded are the agents whose program is agent-command. The first is meant when no agent is chosen.
@@ -72,7 +74,11 @@ func (s Sources) files() (r rules, user, repository *layer) {
 func Load(s Sources) (*Loaded, error) {
 	r, user, repository := s.files()
 	env, warnings := readEnv(s.Environ, r)
-	layers := []*layer{user, repository, env, readFlags(s.Flags, r)} // weakest first
+	over := newLayer(FromService)
+	if s.Project != nil {
+		over = s.Project.layer(r)
+	}
+	layers := []*layer{user, repository, env, over, readFlags(s.Flags, r)} // weakest first
 
 	loaded := &Loaded{
 		Warnings: warnings, origins: map[string]Origin{}, values: map[string]any{}, commanded: s.Commanded, repo: s.Repo,
@@ -146,6 +152,15 @@ func (l *Loaded) Origin(key string) Origin { return l.origins[key] }
 func (l *Loaded) Asked(key string) bool {
 	k, _ := Lookup(key)
 	return l.origins[key].Source != FromDefault && YAML(l.values[key]) != YAML(k.Default)
+}
+
+// Texts are all effective values as text, secrets too: for comparing, not for showing.
+func (l *Loaded) Texts() map[string]string {
+	texts := map[string]string{}
+	for name, v := range l.values {
+		texts[name] = YAML(v)
+	}
+	return texts
 }
 
 // Entry is one effective value, fit to be shown.

@@ -46,6 +46,7 @@ const (
 	FromUser        Source = "user file"
 	FromRepository  Source = "repository file"
 	FromEnvironment Source = "environment"
+	FromService     Source = "service file"
 	FromFlag        Source = "flag"
 )
 
@@ -53,7 +54,7 @@ func (o Origin) String() string {
 	switch o.Source {
 	case FromFlag:
 		return "flag " + o.Where
-	case FromEnvironment, FromRepository, FromUser:
+	case FromEnvironment, FromRepository, FromUser, FromService:
 		return o.Where
 	case FromDefault:
 	}
@@ -68,7 +69,7 @@ func (o Origin) Name(key string) string {
 	switch o.Source {
 	case FromFlag, FromEnvironment:
 		return o.Where
-	case FromRepository, FromUser:
+	case FromRepository, FromUser, FromService:
 		return o.Where + ": " + key
 	case FromDefault:
 	}

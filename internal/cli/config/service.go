@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Service is a user's file with the projects of a service.
+type Service struct {
+	Parallel int // issues worked at the same time in all projects; 0: no limit
+	Projects []Project
+}
+
+// Project is one project of a service. Its keys are stronger than everything but flags.
+type Project struct {
+	Name string // fit for addresses and unique
+	Repo string // absolute
+	path string
+	keys []*ast.MappingValueNode
+}
+
+// ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
+func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
+	l := newLayer(FromService)
+	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: getenv(environ, "HOME"), registered: choices}, layer: l}
+	data, err := load(path)
+	if err != nil {
+		return Service{}, Problems{{Where: path, Message: reason(err)}}
+	}
+	var s Service
+	f.document(data, func(n ast.Node) {
+		f.pairs(n, "the file", func(name string, v *ast.MappingValueNode) {
+			switch name {
+			case "parallel":
+				s.Parallel, err = strconv.Atoi(v.Value.String())
+				if err != nil || s.Parallel < 0 {
+					f.fail(v, "parallel: a whole number is wanted; 0: no limit")
+				}
+			case "projects":
+				s.Projects = f.projects(v)
+			default:
+				f.fail(v, fmt.Sprintf("unknown key %q%s", name, didYouMean(name, []string{"parallel", "projects"})))
+			}
+		})
+	})
+	if len(l.problems) == 0 && len(s.Projects) == 0 {
+		l.fail(path, "names no project; write: projects: [{repo: PATH}]")
+	}
+	if len(l.problems) > 0 {
+		return Service{}, l.problems
+	}
+	return s, nil
+}
+
+func (f *file) fail(n ast.Node, message string) { f.layer.fail(f.at(line(n)), message) }
+
+// pairs calls each with the keys of a mapping, each of which may stand there once.
+func (f *file) pairs(n ast.Node, what string, each func(name string, v *ast.MappingValueNode)) {
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = append(values, n)
+	default:
+		f.fail(n, what+" must hold \"key: value\" lines")
+	}
+	seen := map[string]bool{}
+	for _, v := range values {
+		name := v.Key.GetToken().Value
+		if seen[name] {
+			f.fail(v.Key, name+" is set twice")
+			continue
+		}
+		seen[name] = true
+		each(name, v)
+	}
+}
+
+func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
+	items, ok := v.Value.(*ast.SequenceNode)
+	if !ok {
+		f.fail(v, "projects: a list is wanted")
+		return nil
+	}
+	for _, item := range items.Values {
+		p := Project{path: f.path}
+		f.pairs(item, "a project", func(name string, v *ast.MappingValueNode) {
+			s, isText := text(v.Value)
+			switch {
+			case name != "repo" && name != "name":
+				p.keys = append(p.keys, v)
+			case !isText || s == "":
+				f.fail(v, name+": a text is wanted")
+			case name == "repo":
+				p.Repo = filepath.Clean(resolve(s, f.rules.dir, f.rules.home))
+			default:
+				p.Name = s
+			}
+		})
+		if p.Repo == "" {
+			f.fail(item, "a project without repo; write: repo: PATH")
+			continue
+		}
+		if p.Name == "" {
+			p.Name = filepath.Base(p.Repo)
+		}
+		f.layer.problems = append(f.layer.problems, p.layer(f.rules).problems...)
+		switch {
+		case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(p.Name):
+			f.fail(item, fmt.Sprintf("project %q needs a name: A to Z, a to z, 0 to 9, . _ - (name: NAME)", p.Name))
+		case slices.ContainsFunc(list, func(q Project) bool { return q.Name == p.Name }):
+			f.fail(item, fmt.Sprintf("two projects have the name %q; give one another (name: NAME)", p.Name))
+		case slices.ContainsFunc(list, func(q Project) bool { return q.Repo == p.Repo }):
+			f.fail(item, fmt.Sprintf("two projects have the repository %s; leave one", p.Repo))
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// layer reads the project's keys for a checkout; see rules.
+func (p Project) layer(r rules) *layer {
+	r.repo = p.Repo
+	f := &file{path: p.path, rules: r, layer: newLayer(FromService), seen: map[string]int{}}
+	for _, v := range p.keys {
+		f.entry(v, "")
+	}
+	return f.layer
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// notifier tells systemd how a service is. Without systemd it does nothing.
+type notifier struct {
+	socket   string
+	watchdog time.Duration // how often systemd wants to hear; 0: never
+}
+
+func newNotifier(h Host) notifier {
+	n := notifier{socket: h.getenv("NOTIFY_SOCKET")}
+	if strings.HasPrefix(n.socket, "@") { // of the abstract namespace
+		n.socket = "\x00" + n.socket[1:]
+	}
+	usec, err := strconv.ParseInt(h.getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := h.getenv("WATCHDOG_PID"); err == nil && usec > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		n.watchdog = time.Duration(usec) * time.Microsecond
+	}
+	return n
+}
+
+// send sends one message, such as "READY=1". That systemd does not get it is no reason to end.
+func (n notifier) send(message string) {
+	if n.socket == "" {
+		return
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(context.Background(), "unixgram", n.socket)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte(message))
+}
+
+// beat tells systemd, for as long as alive reports it, that the service is alive. It ends with ctx.
+func (n notifier) beat(ctx context.Context, alive func() bool) {
+	if n.socket == "" || n.watchdog == 0 {
+		return
+	}
+	ticker := time.NewTicker(n.watchdog / 3)
+	defer ticker.Stop()
+	for {
+		if alive() {
+			n.send("WATCHDOG=1")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

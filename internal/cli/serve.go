@@ -1,0 +1,371 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/web"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve a page, an HTTP API and metrics.
+
+CONFIG is a YAML file of yours with a list of projects: each a repository, optionally a name, and keys of the configuration
+that are stronger than those of its files. Without CONFIG the repository you are in is the only project.
+
+SIGINT and SIGTERM end it once the runs that are on have come to their end; a second one kills them. SIGHUP, and a change of
+CONFIG or of a project's files, has the configuration read again. A bad one is refused, and the last good one stays.`
+
+const serveExample = `  ralph serve
+  ralph serve ~/.config/ralph/serve.yaml
+  ralph serve --listen unix:/run/ralph/api.sock serve.yaml`
+
+func newServeCommand(a *app) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a page and an API", Long: serveLong, Example: serveExample,
+		GroupID: groupWork, Args: atMostOne("CONFIG"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := &serving{app: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
+			if len(args) > 0 {
+				s.file = a.expand(a.host.Dir, args[0])
+			}
+			return s.run()
+		},
+	}
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7420", "`address` of page and API: HOST:PORT, unix:PATH, or none")
+	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
+	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
+	a.bind(cmd, append(workKeys(), "poll")...)
+	return cmd
+}
+
+type serveOptions struct {
+	listen, tokenFile string
+	hosts             []string
+}
+
+// serving is one run of the command.
+type serving struct {
+	*app
+	serveOptions
+	cmd     *cobra.Command
+	file    string // absolute; empty: the repository one stands in is the project
+	log     *slog.Logger
+	service *service.Service
+	metrics *web.Metrics
+
+	mu    sync.Mutex
+	views map[string]*workView // guarded by mu; by project
+}
+
+func (s *serving) run() error {
+	if s.repo != "" && s.file != "" {
+		return usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
+	}
+	loaded, err := config.Load(s.sources(s.cmd.Flags(), ""))
+	if err != nil {
+		return err
+	}
+	if !loaded.Asked("log-level") {
+		loaded.Config.LogLevel = zerolog.LevelInfoValue
+	}
+	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, s.ui.err)))
+	list, total, err := s.projects()
+	if err != nil {
+		return err
+	}
+	if total > 0 {
+		if err := enoughFiles(total); err != nil {
+			return err
+		}
+	}
+	token, err := s.token()
+	if err != nil {
+		return err
+	}
+	s.metrics = web.NewMetrics()
+	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
+	systemd := newNotifier(s.host)
+	s.host.Env = withoutService(s.host.Env)
+	var hangup <-chan struct{}
+	if s.host.Hangup != nil {
+		hangup = s.host.Hangup()
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.cmd.Context()))
+	defer cancel(nil)
+	var beside sync.WaitGroup
+	if err := s.serve(ctx, &beside, token); err != nil {
+		return err
+	}
+	s.service.Apply(s.hard, list, total)
+	beside.Go(func() { systemd.beat(ctx, s.service.Alive) })
+	systemd.send("READY=1")
+	s.watch(hangup)
+	systemd.send("STOPPING=1")
+	s.ui.note("draining: %s to end; once more kills them", plural(s.running(), "run"))
+	stop := context.AfterFunc(s.hard, s.service.Kill)
+	defer stop()
+	s.service.Drain()
+	s.service.Wait()
+	cancel(nil)
+	beside.Wait()
+	if s.hard.Err() != nil {
+		return context.Cause(s.hard)
+	}
+	return nil
+}
+
+// token is what clients have to send; empty: nothing.
+func (s *serving) token() (string, error) {
+	if s.tokenFile == "" {
+		return s.host.getenv(config.ListenTokenVariable), nil
+	}
+	path := s.expand(s.host.Dir, s.tokenFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", usagef("--listen-token-file: %w", err)
+	}
+	s.warnOfOpen("listen-token-file", path)
+	token := strings.TrimSpace(string(text))
+	if len(token) < minToken {
+		return "", usagef("--listen-token-file: %s holds fewer than %d characters; make one with: openssl rand -hex 32", path, minToken)
+	}
+	return token, nil
+}
+
+// minToken is how long a token has to be.
+const minToken = 16
+
+// serve answers requests until ctx ends.
+func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token string) error {
+	if s.listen == "none" {
+		return nil
+	}
+	listener, err := web.Listen(ctx, s.listen, token)
+	if errors.Is(err, web.ErrNeedsToken) {
+		return usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH", err, config.ListenTokenVariable)
+	}
+	if err != nil {
+		return &exitError{status: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "choose another with --listen HOST:PORT, or --listen none"}
+	}
+	beside.Go(func() {
+		err := web.Serve(ctx, listener, web.Config{
+			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Version: buildVersion().Version,
+		})
+		if ctx.Err() == nil {
+			s.log.Error("page and API have ended", "error", err)
+		}
+	})
+	s.ui.note("listening on %s", s.address(listener))
+	return nil
+}
+
+// address is where people find the page.
+func (s *serving) address(l net.Listener) string {
+	if strings.HasPrefix(s.listen, "unix:") {
+		return s.listen
+	}
+	return "http://" + l.Addr().String() + "/"
+}
+
+// withoutService leaves out the variables that are for the service only, and not for what it starts.
+func withoutService(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", config.ListenTokenVariable}, name)
+	})
+}
+
+func (s *serving) running() (n int) {
+	for _, p := range s.service.Projects() {
+		n += len(p.Running)
+	}
+	return n
+}
+
+// fileCheck is how often the list of projects is looked at for a change.
+const fileCheck = 2 * time.Second
+
+// watch reloads the list of projects until ralph is asked to stop.
+func (s *serving) watch(hangup <-chan struct{}) {
+	ticker := time.NewTicker(fileCheck)
+	defer ticker.Stop()
+	known := stamp(s.file)
+	for {
+		select {
+		case <-s.cmd.Context().Done():
+			return
+		case <-hangup:
+			known = stamp(s.file)
+			s.reload()
+		case <-ticker.C:
+			if now := stamp(s.file); now != known {
+				known = now
+				s.reload()
+			}
+		}
+	}
+}
+
+func (s *serving) reload() {
+	list, total, err := s.projects()
+	if err != nil {
+		s.service.Refuse(service.OneLine(err))
+		s.log.Error("configuration refused; the last good one stays", "error", service.OneLine(err))
+		return
+	}
+	s.service.Refuse("")
+	s.log.Info("configuration read again", "projects", len(list))
+	s.service.Apply(s.hard, list, total)
+}
+
+// stamp changes when a file does; empty: there is none.
+func stamp(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())
+}
+
+// projects reads the list of projects.
+func (s *serving) projects() (list []service.Project, total int, err error) {
+	if s.file == "" {
+		top, err := s.top(s.cmd.Context())
+		if err != nil {
+			return nil, 0, err
+		}
+		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Repo: top})}}, 0, nil
+	}
+	file, err := config.ReadService(s.file, s.host.Env, s.choices())
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, p := range file.Projects {
+		list = append(list, service.Project{Name: p.Name, Load: s.loader(p)})
+	}
+	return list, file.Parallel, nil
+}
+
+// loader reads the configuration of a project.
+func (s *serving) loader(p config.Project) func(context.Context) (service.Setup, error) {
+	return func(ctx context.Context) (service.Setup, error) {
+		a := *s.app // a project's .env changes the environment
+		a.repo, a.project = p.Repo, &p
+		setup, err := s.read(ctx, &a)
+		return setup, s.explained(err)
+	}
+}
+
+func (s *serving) read(ctx context.Context, a *app) (service.Setup, error) {
+	if info, err := os.Stat(a.repo); err != nil || !info.IsDir() {
+		return service.Setup{}, fmt.Errorf("%s is not a folder", a.repo)
+	}
+	top, err := a.top(ctx)
+	if err != nil {
+		return service.Setup{}, err
+	}
+	loaded, err := config.Load(a.sources(s.cmd.Flags(), top))
+	if err != nil {
+		return service.Setup{}, err
+	}
+	c := loaded.Config
+	values := loaded.Texts()
+	values["repo"] = top
+	// Files that are read when the project is opened.
+	values[".ralph/.env"] = stamp(filepath.Join(top, dotEnvFile))
+	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, ".ralph", "prompt.md")))
+	values["request-template"] += stamp(c.RequestTemplate)
+	return service.Setup{
+		Repo: top, Values: values, Live: []string{"parallel", "poll"}, Parallel: c.Parallel, Poll: c.Poll,
+		Open: func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
+			parts, err := a.openProject(ctx, s.cmd, observe)
+			return parts, s.explained(err)
+		},
+	}, nil
+}
+
+// explained is an error on one line, with what to do about it.
+func (s *serving) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := asProblem(s.cmd.Context(), s.cmd.Root(), err)
+	line := service.OneLine(errors.New(p.Message))
+	if p.Hint != "" {
+		line += "; " + p.Hint
+	}
+	return errors.New(line)
+}
+
+// openProject opens a project as `ralph work` would.
+func (a *app) openProject(ctx context.Context, cmd *cobra.Command, observe func(journal.Event)) (_ *service.Parts, err error) {
+	p, err := a.open(cmd)
+	if p != nil {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, p.close())
+			}
+		}()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.poolConfig(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel)); err != nil {
+		return nil, err
+	}
+	if err := c.Run.Sandboxes.Check(ctx); err != nil {
+		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+	}
+	c.Observe, c.Run.Emit = observe, a.host.Observe
+	workers, err := pool.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return &service.Parts{
+		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Close: p.close,
+	}, nil
+}
+
+// observe prints what matters of the projects' events.
+func (s *serving) observe(project string, e journal.Event) {
+	s.metrics.Observe(project, e)
+	s.mu.Lock()
+	view := s.views[project]
+	if view == nil {
+		view = &workView{ui: s.ui, started: time.Now(), name: func(key string) string { return project + "/" + key }}
+		s.views[project] = view
+	}
+	s.mu.Unlock()
+	if e.Kind == journal.EventSweep {
+		if !strings.HasPrefix(e.Text, "0 to work") { // as at nearly every poll
+			s.ui.note("%s: %s", project, cleanLine(e.Text))
+		}
+		return
+	}
+	view.event(e)
+}

@@ -1,0 +1,353 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// What the API answers. Fields are only ever added.
+
+type projectBody struct {
+	Name        string     `json:"name"`
+	Repo        string     `json:"repo" doc:"Folder of the repository; empty while the project has never been opened."`
+	State       string     `json:"state" enum:"starting,broken,paused,working,waiting,draining"`
+	Problem     string     `json:"problem,omitempty" doc:"What is wrong, in one line."`
+	Parallel    int        `json:"parallel"`
+	PollSeconds float64    `json:"poll_seconds"`
+	Running     []runBody  `json:"running"`
+	Swept       *time.Time `json:"swept,omitempty" doc:"When the last sweep ended."`
+	Next        *time.Time `json:"next,omitempty" doc:"When the next one begins."`
+}
+
+type projectsBody struct {
+	Projects []projectBody `json:"projects"`
+	Problem  string        `json:"problem,omitempty" doc:"Why the latest configuration was refused."`
+	Draining bool          `json:"draining"`
+}
+
+type issueBody struct {
+	Key    string   `json:"key"`
+	Title  string   `json:"title"`
+	URL    string   `json:"url,omitempty"`
+	Labels []string `json:"labels"`
+	State  string   `json:"state" enum:"running,ready,waiting,needs-human,needs-info,left-out"`
+	Code   string   `json:"code,omitempty" doc:"The kind of reason; the set is open."`
+	Reason string   `json:"reason,omitempty"`
+	Run    string   `json:"run,omitempty" doc:"The run that is on, or that is the reason."`
+}
+
+type issuesBody struct {
+	Issues   []issueBody `json:"issues" doc:"Those that are on, then those that are ready in the order in which they are worked, then the rest."`
+	Problems []string    `json:"problems" doc:"What could not be read."`
+	At       time.Time   `json:"at" doc:"When the backlog was looked at."`
+}
+
+type usageBody struct {
+	Input      int64   `json:"input"`
+	Output     int64   `json:"output"`
+	CacheRead  int64   `json:"cache_read"`
+	CacheWrite int64   `json:"cache_write"`
+	CostUSD    float64 `json:"cost_usd"`
+}
+
+type runBody struct {
+	ID         string     `json:"run"`
+	Issue      string     `json:"issue"`
+	Title      string     `json:"title"`
+	URL        string     `json:"url,omitempty"`
+	State      string     `json:"state" doc:"running, died, unfinished, or the outcome."`
+	Reason     string     `json:"reason,omitempty"`
+	Stage      string     `json:"stage"`
+	Attempt    int        `json:"attempt"`
+	Agent      string     `json:"agent,omitempty"`
+	Model      string     `json:"model,omitempty"`
+	Sandbox    string     `json:"sandbox,omitempty"`
+	Branch     string     `json:"branch,omitempty"`
+	Base       string     `json:"base,omitempty"`
+	Commits    int        `json:"commits"`
+	Published  string     `json:"published,omitempty"`
+	RequestURL string     `json:"request_url,omitempty"`
+	Iterations int        `json:"iterations"`
+	Usage      usageBody  `json:"usage"`
+	Warnings   []string   `json:"warnings"`
+	Started    time.Time  `json:"started"`
+	Ended      *time.Time `json:"ended,omitempty"`
+	Seconds    float64    `json:"elapsed_seconds"`
+}
+
+type runsBody struct {
+	Runs []runBody `json:"runs" doc:"The latest first."`
+}
+
+// body is an answer with a body; huma wants a struct.
+type body[T any] struct{ Body T }
+
+type ofProject struct {
+	Project string `path:"project" maxLength:"64"`
+}
+
+type ofIssue struct {
+	Project string `path:"project" maxLength:"64"`
+	Issue   string `path:"issue" maxLength:"255"`
+}
+
+type ofRun struct {
+	Project string `path:"project" maxLength:"64"`
+	Run     string `path:"run" maxLength:"255"`
+}
+
+// api answers the requests below /v1.
+type api struct {
+	Config
+	slots chan struct{} // one for each stream
+}
+
+func newAPI(mux *http.ServeMux, c Config) {
+	config := huma.DefaultConfig("ralph", c.Version)
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // the page of huma loads scripts from elsewhere
+	config.OpenAPIPath = "/v1/openapi"
+	config.Servers = nil
+	h := humago.New(mux, config)
+	a := api{Config: c, slots: make(chan struct{}, c.Streams)}
+	huma.Get(h, "/v1/projects", a.projects, named("list-projects"))
+	huma.Get(h, "/v1/projects/{project}", a.project, named("get-project"))
+	huma.Post(h, "/v1/projects/{project}/pause", a.pause(true), named("pause-project"))
+	huma.Post(h, "/v1/projects/{project}/resume", a.pause(false), named("resume-project"))
+	huma.Get(h, "/v1/projects/{project}/issues", a.issues, named("list-issues"))
+	huma.Post(h, "/v1/projects/{project}/issues/{issue}/stop", a.stop, named("stop-issue"))
+	huma.Post(h, "/v1/projects/{project}/issues/{issue}/retry", a.retry, named("retry-issue"))
+	huma.Get(h, "/v1/projects/{project}/runs", a.runs, named("list-runs"))
+	huma.Get(h, "/v1/projects/{project}/runs/{run}", a.run, named("get-run"))
+	a.registerEvents(h)
+}
+
+func named(id string) func(*huma.Operation) {
+	return func(o *huma.Operation) { o.OperationID = id }
+}
+
+// failure is an error as the client sees it.
+func failure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound):
+		return huma.Error404NotFound(err.Error())
+	case errors.Is(err, service.ErrNotOpen):
+		return huma.Error503ServiceUnavailable(err.Error())
+	}
+	return huma.Error409Conflict(service.OneLine(err))
+}
+
+func (a api) projects(ctx context.Context, _ *struct{}) (*body[projectsBody], error) {
+	out := projectsBody{Projects: []projectBody{}, Problem: a.Service.Refused(), Draining: a.Service.Draining()}
+	for _, s := range a.Service.Projects() {
+		out.Projects = append(out.Projects, a.projectBody(ctx, s))
+	}
+	return &body[projectsBody]{out}, nil
+}
+
+func (a api) project(ctx context.Context, in *ofProject) (*body[projectBody], error) {
+	s, err := a.Service.Status(in.Project)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return &body[projectBody]{a.projectBody(ctx, s)}, nil
+}
+
+func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
+	p := projectBody{
+		Name: s.Name, Repo: s.Repo, State: string(s.State), Problem: s.Problem, Parallel: s.Parallel, PollSeconds: s.Poll.Seconds(),
+		Running: []runBody{}, Swept: timeOf(s.Swept), Next: timeOf(s.Next),
+	}
+	for _, r := range s.Running {
+		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run})
+		if err == nil && len(records) > 0 {
+			p.Running = append(p.Running, newRunBody(records[0]))
+		}
+	}
+	return p
+}
+
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func (a api) pause(paused bool) func(context.Context, *ofProject) (*struct{}, error) {
+	return func(_ context.Context, in *ofProject) (*struct{}, error) {
+		return nil, failure(a.Service.Pause(in.Project, paused))
+	}
+}
+
+func (a api) issues(ctx context.Context, in *ofProject) (*body[issuesBody], error) {
+	board, err := a.Service.Board(ctx, in.Project)
+	if err != nil {
+		return nil, failure(err)
+	}
+	status, err := a.Service.Status(in.Project)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return &body[issuesBody]{newIssuesBody(board, status)}, nil
+}
+
+// newIssuesBody puts the backlog in order.
+func newIssuesBody(board service.Board, status service.Status) issuesBody {
+	out := issuesBody{Issues: []issueBody{}, Problems: []string{}, At: board.At}
+	seen := map[string]bool{}
+	add := func(i tracker.Issue, state, code, reason, run string) {
+		if !seen[i.Key] {
+			seen[i.Key] = true
+			labels := append([]string{}, i.Labels...)
+			out.Issues = append(out.Issues, issueBody{i.Key, i.Title, i.URL, labels, state, code, reason, run})
+		}
+	}
+	for _, r := range status.Running {
+		issue := tracker.Issue{Key: r.Key, Title: r.Title}
+		for _, i := range slices.Concat(board.Work, issuesOf(board)) {
+			if i.Key == r.Key {
+				issue = i
+			}
+		}
+		add(issue, "running", "", "", r.Run)
+	}
+	for _, f := range board.FollowUp {
+		add(f.Issue, "ready", "follow-up", string(f.Reason), "")
+	}
+	for _, i := range board.Work {
+		add(i, "ready", "", "", "")
+	}
+	for _, f := range board.HandOver {
+		add(f.Issue, "needs-human", "rounds", string(f.Reason), "")
+	}
+	for _, s := range board.Skipped {
+		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
+	}
+	for _, p := range board.Problems {
+		out.Problems = append(out.Problems, p.Error())
+	}
+	if board.Problem != "" {
+		out.Problems = append(out.Problems, board.Problem)
+	}
+	return out
+}
+
+func issuesOf(b service.Board) (list []tracker.Issue) {
+	for _, s := range b.Skipped {
+		list = append(list, s.Issue)
+	}
+	return list
+}
+
+// stateOfSkip is the state of an issue that is not worked now.
+func stateOfSkip(code journal.SkipCode) string {
+	switch code {
+	case journal.SkipHuman:
+		return "needs-human"
+	case journal.SkipAnswer:
+		return "needs-info"
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported:
+		return "waiting"
+	}
+	return "left-out"
+}
+
+func (a api) stop(ctx context.Context, in *ofIssue) (*struct{}, error) {
+	return nil, failure(a.Service.Stop(ctx, in.Project, in.Issue))
+}
+
+type retryInput struct {
+	Project string `path:"project" maxLength:"64"`
+	Issue   string `path:"issue" maxLength:"255"`
+	Fresh   bool   `query:"fresh" doc:"Begin at the base; the earlier work is left out."`
+}
+
+func (a api) retry(ctx context.Context, in *retryInput) (*struct{}, error) {
+	return nil, failure(a.Service.Retry(ctx, in.Project, in.Issue, "a person", in.Fresh))
+}
+
+type runsInput struct {
+	Project string `path:"project" maxLength:"64"`
+	Issue   string `query:"issue" maxLength:"255" doc:"Only runs of this issue."`
+	Days    int    `query:"days" minimum:"1" maximum:"3650" default:"30" doc:"Only runs that began in the last days."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+func (a api) runs(ctx context.Context, in *runsInput) (*body[runsBody], error) {
+	records, err := a.Service.Runs(ctx, in.Project, journal.Query{Key: in.Issue, Since: time.Now().AddDate(0, 0, -in.Days)})
+	if err != nil {
+		return nil, failure(err)
+	}
+	out := runsBody{Runs: []runBody{}}
+	for _, r := range slices.Backward(records) {
+		if len(out.Runs) == in.Limit {
+			break
+		}
+		out.Runs = append(out.Runs, newRunBody(r))
+	}
+	return &body[runsBody]{out}, nil
+}
+
+func (a api) run(ctx context.Context, in *ofRun) (*body[runBody], error) {
+	r, err := a.record(ctx, in.Project, in.Run)
+	if err != nil {
+		return nil, err
+	}
+	return &body[runBody]{newRunBody(r)}, nil
+}
+
+func (a api) record(ctx context.Context, project, run string) (journal.Record, error) {
+	records, err := a.Service.Runs(ctx, project, journal.Query{Run: run})
+	switch {
+	case err != nil:
+		return journal.Record{}, failure(err)
+	case len(records) == 0:
+		return journal.Record{}, huma.Error404NotFound("there is no such run")
+	}
+	return records[0], nil
+}
+
+func newRunBody(r journal.Record) runBody {
+	b := runBody{
+		ID: r.ID, Issue: r.Key, Title: r.Title, URL: r.URL, State: stateOf(r), Reason: report.Reason(r.Verdict.Reason), Stage: string(r.Stage),
+		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
+		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
+		Warnings: append([]string{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),
+	}
+	if b.Ended != nil {
+		b.Seconds = r.Ended.Sub(r.Started).Seconds()
+	}
+	return b
+}
+
+func newUsageBody(u agents.Usage) usageBody {
+	return usageBody{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD}
+}
+
+// stateOf is where a run stands.
+func stateOf(r journal.Record) string {
+	switch {
+	case !r.Ended.IsZero():
+		return string(r.Verdict.Outcome)
+	case proc.Alive(r.PID, r.Process):
+		return "running"
+	case r.PID == 0:
+		return "unfinished"
+	}
+	return "died"
+}

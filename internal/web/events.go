@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// The times of a stream.
+const (
+	eventsCheck = 500 * time.Millisecond // between looks at the run's events
+	runCheck    = 10                     // looks without an event before the run itself is looked at
+	keepAlive   = 30                     // looks without an event before the client gets a sign of life
+)
+
+type eventsInput struct {
+	Project string `path:"project" maxLength:"64"`
+	Run     string `path:"run" maxLength:"255"`
+	Last    int64  `header:"Last-Event-ID" minimum:"0" doc:"The id of the last event that the client has; the stream goes on after it."`
+}
+
+// registerEvents adds the stream of a run's events. They are read back from disk, so that a stream of a run that has ended, or
+// of another process, is the same, and a slow client costs no memory.
+func (a api) registerEvents(h huma.API) {
+	event := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[journal.Event](), true, "Event")
+	huma.Register(h, huma.Operation{
+		OperationID: "stream-events", Method: http.MethodGet, Path: "/v1/projects/{project}/runs/{run}/events",
+		Summary: "Events of a run, as they happen",
+		Description: "Server-sent events. The data of each is one Event; its id is where the next begins. " +
+			"An event of the type \"end\" says that the run has ended. Unknown kinds of events are to be ignored.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The stream.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: event}},
+		}},
+	}, func(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+		r, err := a.record(ctx, in.Project, in.Run)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case a.slots <- struct{}{}:
+		default:
+			return nil, huma.ErrorWithHeaders(huma.Error503ServiceUnavailable("too many streams"), http.Header{"Retry-After": {"10"}})
+		}
+		return &huma.StreamResponse{Body: func(hc huma.Context) {
+			defer func() { <-a.slots }()
+			request, w := humago.Unwrap(hc)
+			w.Header().Set("Content-Type", "text/event-stream")
+			s := stream{w: w, control: http.NewResponseController(w)}
+			s.follow(request.Context(), r.Dir, in.Last, func() bool {
+				now, err := a.record(request.Context(), in.Project, in.Run)
+				return err != nil || !now.Ended.IsZero()
+			})
+		}}, nil
+	})
+}
+
+// stream is one client.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+// send writes one part of the stream. A client that does not take it in time is dropped.
+func (s stream) send(format string, args ...any) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(s.w, format, args...)
+	return err
+}
+
+// follow sends the events in a run's folder until the run has ended or the client is gone.
+func (s stream) follow(ctx context.Context, dir string, at int64, ended func() bool) {
+	ticker := time.NewTicker(eventsCheck)
+	defer ticker.Stop()
+	over := ended()
+	if s.send(": events\n\n") != nil {
+		return
+	}
+	for idle := 0; ; idle++ {
+		err := journal.ReadEventsFrom(dir, at, func(e journal.Event, next int64) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			data, err := json.Marshal(e)
+			if err == nil {
+				err = s.send("id: %d\ndata: %s\n\n", next, data)
+			}
+			at, idle = next, 0
+			over = over || e.Kind == journal.EventEnded && ended()
+			return err
+		})
+		switch {
+		case err != nil:
+			return
+		case over:
+			_ = s.send("event: end\nid: %d\ndata: {}\n\n", at)
+			return
+		case idle%runCheck == runCheck-1:
+			over = ended() // what came before is read once more
+		case idle%keepAlive == 0 && s.send(": on\n\n") != nil:
+			return
+		}
+		if s.control.Flush() != nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

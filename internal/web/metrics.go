@@ -1,0 +1,121 @@
+package web
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Metrics counts what the projects' events tell. It is safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+	runs     *prometheus.CounterVec
+	spend    *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	stages   *prometheus.HistogramVec
+
+	mu sync.Mutex
+	on map[string]staged // guarded by mu; by project and run
+}
+
+// staged is the stage that a run is in.
+type staged struct {
+	stage journal.Stage
+	since time.Time
+}
+
+// NewMetrics makes metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), on: map[string]staged{},
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_runs_total", Help: "Runs that have ended.",
+		}, []string{"project", "outcome"}),
+		spend: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_spend_usd_total", Help: "Cost of models, as far as it is known.",
+		}, []string{"project"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_tokens_total", Help: "Tokens of models.",
+		}, []string{"project", "kind"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ralph_run_seconds", Help: "Time from the beginning of a run to its end.", Buckets: buckets,
+		}, []string{"project"}),
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ralph_stage_seconds", Help: "Time in one stage of a run.", Buckets: buckets,
+		}, []string{"project", "stage"}),
+	}
+	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages)
+	return m
+}
+
+// Observe counts an event; see service.Config.
+func (m *Metrics) Observe(project string, e journal.Event) {
+	switch e.Kind {
+	case journal.EventStage:
+		m.enter(project, e.Run, staged{e.Stage, e.Time})
+	case journal.EventDeferred:
+		m.enter(project, e.Run, staged{})
+	case journal.EventUsage:
+		if u := e.Usage; u != nil {
+			m.spend.WithLabelValues(project).Add(max(0, u.CostUSD))
+			for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheWrite} {
+				m.tokens.WithLabelValues(project, kind).Add(float64(max(0, n)))
+			}
+		}
+	case journal.EventEnded:
+		m.enter(project, e.Run, staged{since: e.Time})
+		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
+		m.took.WithLabelValues(project).Observe(e.Elapsed)
+	}
+}
+
+// enter ends the stage that a run was in.
+func (m *Metrics) enter(project, run string, next staged) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := project + "/" + run
+	was, on := m.on[id]
+	if on && !next.since.IsZero() {
+		m.stages.WithLabelValues(project, string(was.stage)).Observe(next.since.Sub(was.since).Seconds())
+	}
+	if next.stage == "" {
+		delete(m.on, id)
+		return
+	}
+	m.on[id] = next
+}
+
+// handler serves the metrics of a service.
+func (m *Metrics) handler(s *service.Service) http.Handler {
+	now := prometheus.NewRegistry()
+	now.MustRegister(present{s})
+	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: requestTime / 2})
+}
+
+// present are the metrics of what the projects do now.
+type present struct{ service *service.Service }
+
+// Describe implements prometheus.Collector; what is not described is not checked.
+func (present) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c present) Collect(out chan<- prometheus.Metric) {
+	running := prometheus.NewDesc("ralph_running", "Issues that are being worked.", []string{"project"}, nil)
+	up := prometheus.NewDesc("ralph_project_up", "0 when the project has a problem.", []string{"project"}, nil)
+	for _, p := range c.service.Projects() {
+		good := 1.0
+		if p.Problem != "" {
+			good = 0
+		}
+		out <- prometheus.MustNewConstMetric(running, prometheus.GaugeValue, float64(len(p.Running)), p.Name)
+		out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, good, p.Name)
+	}
+}

@@ -1,0 +1,211 @@
+// Package web serves what a service does: a versioned HTTP API that describes itself as OpenAPI, events of runs as they
+// happen, metrics, health, and a page for people.
+//
+// Everything in it is text of agents and issues, and whoever reaches the port may be a page in a browser: host and origin of
+// each request are checked, every answer forbids scripts, and requests, connections and streams are bounded.
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/ralph-pool/ralph/internal/service"
+)
+
+// The bounds of a server.
+const (
+	maxHeader      = 16 << 10
+	maxBody        = 64 << 10
+	maxConnections = 512
+	headerTime     = 5 * time.Second
+	requestTime    = 30 * time.Second
+	writeTime      = 10 * time.Second // of one part of a stream
+)
+
+// Config is a server's set-up. Service is required.
+type Config struct {
+	Service *service.Service
+	Token   string   // what clients have to send; empty: nothing. See ErrNeedsToken
+	Hosts   []string // names besides this machine's own by which clients may call the server
+	Streams int      // streams of events at the same time; default 200
+	Metrics *Metrics // default: none are served
+	Version string   // of the program
+}
+
+// ErrNeedsToken is the error of an address that other machines may reach, without a token.
+var ErrNeedsToken = errors.New("other machines may reach the address, so a token is needed")
+
+// Listen listens at HOST:PORT, or at unix:PATH for the user alone. Other addresses than this machine's own need a token.
+func Listen(ctx context.Context, address, token string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return listenUnix(ctx, path)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither HOST:PORT nor unix:PATH", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && token == "" {
+		return nil, fmt.Errorf("%s: %w", address, ErrNeedsToken)
+	}
+	var c net.ListenConfig
+	return c.Listen(ctx, "tcp", address)
+}
+
+// listenUnix makes the socket in a folder that only the user can enter, and moves it to its place.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	var d net.Dialer
+	if conn, err := d.DialContext(ctx, "unix", path); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: another process listens there", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("%s: there is something else than a socket", path)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".ralph-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	temp := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: temp})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(temp, 0o600), os.Rename(temp, path)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return unixListener{l, path}, nil
+}
+
+type unixListener struct {
+	*net.UnixListener
+	path string
+}
+
+// Close also removes the socket.
+func (l unixListener) Close() error {
+	_ = os.Remove(l.path)
+	return l.UnixListener.Close()
+}
+
+// Serve answers requests until ctx ends; then streams end, and other requests get a moment.
+func Serve(ctx context.Context, l net.Listener, c Config) error {
+	server := &http.Server{
+		Handler: New(c), MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime,
+		WriteTimeout: requestTime, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+		defer cancel()
+		ended <- errors.Join(server.Shutdown(late), server.Close())
+	})
+	err := server.Serve(netutil.LimitListener(l, maxConnections))
+	if stop() {
+		return err
+	}
+	return <-ended
+}
+
+// New makes the handler of everything.
+func New(c Config) http.Handler {
+	if c.Streams == 0 {
+		c.Streams = 200
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Alive()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Ready()) })
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics.handler(c.Service))
+	}
+	newAPI(mux, c)
+	g := guard{next: http.MaxBytesHandler(mux, maxBody), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...)}
+	if c.Token != "" {
+		hash := sha256.Sum256([]byte(c.Token))
+		g.token = hash[:]
+	}
+	return g
+}
+
+// answer is how health is told: it says nothing else, so that it needs no token.
+func answer(w http.ResponseWriter, ok bool) {
+	if !ok {
+		http.Error(w, "no", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// guard is in front of everything.
+type guard struct {
+	next  http.Handler
+	hosts []string
+	token []byte // its hash; nil: none is needed
+}
+
+func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, hostOf(r.Host)) }):
+		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
+	case !sameOrigin(r):
+		http.Error(w, "the request comes from another site", http.StatusForbidden)
+	case g.token != nil && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !g.authorized(r):
+		h.Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
+		http.Error(w, "a token is needed", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// hostOf is the host of a Host header, without port.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// sameOrigin reports a request that no other site has made a browser send. Following a link from another site is allowed.
+func sameOrigin(r *http.Request) bool {
+	if origins, sent := r.Header["Origin"]; sent {
+		u, err := url.Parse(origins[0])
+		return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+}
+
+// authorized compares the token in constant time. A browser sends it as the password that it asks for.
+func (g guard) authorized(r *http.Request) bool {
+	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer {
+		_, sent, _ = r.BasicAuth()
+	}
+	hash := sha256.Sum256([]byte(sent))
+	return subtle.ConstantTimeCompare(hash[:], g.token) == 1
+}
