@@ -53,7 +53,7 @@ func (a api) registerEvents(h huma.API) {
 			defer func() { <-a.slots }()
 			request, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "text/event-stream")
-			s := stream{w: w, control: http.NewResponseController(w)}
+			s := stream{w: w, control: http.NewResponseController(w), patience: a.WriteTime}
 			s.follow(request.Context(), r.Dir, in.Last, func() bool {
 				now, err := a.record(request.Context(), in.Project, in.Run)
 				return err != nil || !now.Ended.IsZero()
@@ -64,13 +64,14 @@ func (a api) registerEvents(h huma.API) {
 
 // stream is one client.
 type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
 }
 
 // send writes one part of the stream. A client that does not take it in time is dropped.
 func (s stream) send(format string, args ...any) error {
-	if err := s.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+	if err := s.control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(s.w, format, args...)

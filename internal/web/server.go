@@ -6,6 +6,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -33,7 +34,7 @@ const (
 	maxConnections = 512
 	headerTime     = 5 * time.Second
 	requestTime    = 30 * time.Second
-	writeTime      = 10 * time.Second // of one part of a stream
+	endTime        = 5 * time.Second // for requests when the server ends
 )
 
 // Config is a server's set-up. Service is required.
@@ -44,6 +45,8 @@ type Config struct {
 	Streams int      // streams of events at the same time; default 200
 	Metrics *Metrics // default: none are served
 	Version string   // of the program
+	// WriteTime is how long a client may take for one part of a stream; default 10 s.
+	WriteTime time.Duration
 }
 
 // ErrNeedsToken is the error of an address that other machines may reach, without a token.
@@ -111,7 +114,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
 		ended <- errors.Join(server.Shutdown(late), server.Close())
 	})
@@ -124,9 +127,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 
 // New makes the handler of everything.
 func New(c Config) http.Handler {
-	if c.Streams == 0 {
-		c.Streams = 200
-	}
+	c.Streams, c.WriteTime = cmp.Or(c.Streams, 200), cmp.Or(c.WriteTime, 10*time.Second)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Alive()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Ready()) })
