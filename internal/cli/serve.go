@@ -24,7 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve a page, an HTTP API and metrics.
+const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve an HTTP API and metrics.
 
 CONFIG is a YAML file of yours with a list of projects: each a repository, optionally a name, and keys of the configuration
 that are stronger than those of its files. Without CONFIG the repository you are in is the only project.
@@ -39,7 +39,7 @@ const serveExample = `  ralph serve
 func newServeCommand(a *app) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a page and an API", Long: serveLong, Example: serveExample,
+		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with an HTTP API", Long: serveLong, Example: serveExample,
 		GroupID: groupWork, Args: atMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{app: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
@@ -49,7 +49,7 @@ func newServeCommand(a *app) *cobra.Command {
 			return s.run()
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7420", "`address` of page and API: HOST:PORT, unix:PATH, or none")
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7420", "`address` of the API: HOST:PORT, unix:PATH, or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	a.bind(cmd, append(workKeys(), "poll")...)
@@ -170,14 +170,14 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Version: buildVersion().Version,
 		})
 		if ctx.Err() == nil {
-			s.log.Error("page and API have ended", "error", err)
+			s.log.Error("the API has ended", "error", err)
 		}
 	})
 	s.ui.note("listening on %s", s.address(listener))
 	return nil
 }
 
-// address is where people find the page.
+// address is where clients find the API.
 func (s *serving) address(l net.Listener) string {
 	if strings.HasPrefix(s.listen, "unix:") {
 		return s.listen

@@ -1,5 +1,5 @@
 // Package web serves what a service does: a versioned HTTP API that describes itself as OpenAPI, events of runs as they
-// happen, metrics, health, and a page for people.
+// happen, metrics and health.
 //
 // Everything in it is text of agents and issues, and whoever reaches the port may be a page in a browser: host and origin of
 // each request are checked, every answer forbids scripts, and requests, connections and streams are bounded.
@@ -161,7 +161,7 @@ type guard struct {
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
