@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// transcript is what a command that is still running has printed.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer  // guarded by mu
+	more chan struct{} // guarded by mu; closed with the next write
+}
+
+func newTranscript() *transcript { return &transcript{more: make(chan struct{})} }
+
+func (s *transcript) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.more)
+	s.more = make(chan struct{})
+	return s.text.Write(b)
+}
+
+// until waits until the text is there, and returns everything.
+func (s *transcript) until(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		all, more := s.text.String(), s.more
+		s.mu.Unlock()
+		if strings.Contains(all, text) {
+			return all
+		}
+		select {
+		case <-more:
+		case <-time.After(time.Minute):
+			t.Fatalf("no %q in\n%s", text, all)
+		}
+	}
+}
+
+// A service works its projects, answers, reloads, refuses what is bad, tells systemd, and drains.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix\nlabels: [no-human]\n---\nDo it.\n")
+	m.write(t, "README", "hello\n")
+	m.commit(t)
+	file := filepath.Join(m.root, "serve.yaml")
+	config := func(more string) {
+		text := fmt.Sprintf("projects:\n  - repo: %s\n    name: shop\n    sandbox: none\n    agent-command: sh -c 'cat >/dev/null; echo work > work; git add work; git -c user.name=Ada -c user.email=a@example.invalid commit -qm work; echo \"<promise>COMPLETE</promise>\"'\n    commit-author: Ada <ada@example.invalid>\n%s", m.repo, more)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config("  - repo: nowhere\n")
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: filepath.Join(m.root, "notify")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer notify.Close()
+	said := func() string {
+		b := make([]byte, 100)
+		n, err := notify.Read(b)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b[:n])
+	}
+	var out bytes.Buffer
+	errs, interrupt, hangup := newTranscript(), make(chan struct{}), make(chan struct{})
+	h := m.host(&out, &out)
+	h.Stderr, h.Interrupt, h.Hangup = errs, interrupt, func() <-chan struct{} { return hangup }
+	h.Env = append(h.Env, "NOTIFY_SOCKET="+filepath.Join(m.root, "notify"), "WATCHDOG_USEC=30000000")
+	status := make(chan int, 1)
+	socket := filepath.Join(m.root, "api.sock")
+	go func() { status <- Run(t.Context(), []string{"serve", "--listen", "unix:" + socket, file}, h) }()
+	heard := map[string]bool{said(): true, said(): true}
+	if !heard["READY=1"] || !heard["WATCHDOG=1"] {
+		t.Errorf("systemd heard %v", heard)
+	}
+	errs.until(t, "shop/fix  succeeded")
+	errs.until(t, "nowhere is not a folder")
+
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}}}
+	get := func() (problem string, names []string) {
+		res, err := client.Get("http://localhost/v1/projects")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var got struct {
+			Problem  string
+			Projects []struct{ Name, State, Problem string }
+		}
+		if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range got.Projects {
+			names = append(names, p.Name)
+		}
+		return got.Problem, names
+	}
+	if problem, names := get(); problem != "" || fmt.Sprint(names) != "[shop nowhere]" {
+		t.Errorf("projects %v, problem %q", names, problem)
+	}
+	config("    modle: x\n")
+	hangup <- struct{}{}
+	errs.until(t, "configuration refused; the last good one stays")
+	if problem, names := get(); !strings.Contains(problem, `serve.yaml:7: unknown key "modle"; did you mean model?`) || len(names) != 2 {
+		t.Errorf("after a bad file: projects %v, problem %q", names, problem)
+	}
+	config("    gate-timeout: 5m\n")
+	hangup <- struct{}{}
+	if text := errs.until(t, `"message":"configuration changed"`); !strings.Contains(text, `"keys":["gate-timeout"]`) {
+		t.Errorf("the change is not told:\n%s", text)
+	}
+	if problem, _ := get(); problem != "" {
+		t.Errorf("after a good file: %q", problem)
+	}
+	close(interrupt)
+	for said() != "STOPPING=1" {
+	}
+	if got := <-status; got != 0 {
+		t.Errorf("status %d\n%s", got, errs.until(t, ""))
+	}
+	if out.Len() > 0 {
+		t.Errorf("standard output: %s", out.String())
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	write := func(name, text string) string {
+		path := filepath.Join(m.root, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.yaml", "projects: [{repo: repo}]\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"nowhere.yaml"}, "nowhere.yaml: cannot be read"},
+		{[]string{write("empty.yaml", "")}, "names no project"},
+		{[]string{write("list.yaml", "- a\n")}, "the file must hold"},
+		{[]string{write("key.yaml", "paralel: 3\nprojects: [{repo: a}]\n")}, `key.yaml:1: unknown key "paralel"; did you mean parallel?`},
+		{[]string{write("number.yaml", "parallel: -1\nprojects: [{repo: a}]\n")}, "number.yaml:1: parallel: a whole number"},
+		{[]string{write("norepo.yaml", "projects:\n  - name: a\n")}, "norepo.yaml:2: a project without repo"},
+		{[]string{write("value.yaml", "projects:\n  - repo: a\n    poll: soon\n")}, "value.yaml:3: poll:"},
+		{[]string{write("name.yaml", "projects:\n  - repo: a\n    name: a/b\n")}, `project "a/b" needs a name`},
+		{[]string{write("twice.yaml", "projects:\n  - repo: a\n  - repo: b/a\n")}, `two projects have the name "a"`},
+		{[]string{write("same.yaml", "projects:\n  - repo: a\n  - {repo: ./a, name: b}\n")}, "two projects have the repository"},
+		{[]string{"--listen", "0.0.0.0:0", good}, "a token is needed; give --listen-token-file FILE or RALPH_LISTEN_TOKEN"},
+		{[]string{"--listen", "nonsense", good}, `--listen: "nonsense" is neither HOST:PORT nor unix:PATH`},
+		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "holds fewer than 16 characters"},
+		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "--listen-token-file: open"},
+		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
+		{[]string{good, good}, "ralph serve takes one CONFIG, not 2"},
+	} {
+		if got := m.run(t, nil, append([]string{"serve"}, c.args...)...); got.status != exitUsage || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%q: status %d, want %q\n%s", c.args, got.status, c.want, got.stderr)
+		}
+	}
+}
