@@ -110,6 +110,7 @@ func (s server) do(method, path string, headers ...string) *http.Response {
 func (s server) get(path string, into any) {
 	s.t.Helper()
 	res := s.do(http.MethodGet, path)
+	defer res.Body.Close()
 	if err := json.NewDecoder(res.Body).Decode(into); err != nil || res.StatusCode != http.StatusOK {
 		s.t.Fatalf("GET %s: %s, %v", path, res.Status, err)
 	}
@@ -133,7 +134,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	s := start(t, nil, p, bad)
 	s.watch.Until(t, "shop", journal.EventEnded, 3)
 
-	document, err := io.ReadAll(s.do(http.MethodGet, "/v1/openapi-3.0.json").Body)
+	described := s.do(http.MethodGet, "/v1/openapi-3.0.json")
+	defer described.Body.Close()
+	document, err := io.ReadAll(described.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +191,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		asked[route.Operation.OperationID] = true
 		res := s.do(c.method, c.path)
 		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
 		if err != nil || res.StatusCode != c.status {
 			t.Errorf("%s %s: %s, want %d, %v\n%s", c.method, c.path, res.Status, c.status, err, text)
 			continue
@@ -247,12 +251,12 @@ func TestEvents(t *testing.T) {
 	s := start(t, nil, p)
 	begun := s.watch.Until(t, "shop", journal.EventStarted, 1)
 	path := "/v1/projects/shop/runs/" + begun.Run + "/events"
-	first := events(t, s.do(http.MethodGet, path), func(e event) bool { return strings.Contains(e.data, `"kind":"started"`) })
+	first := events(t, s.do(http.MethodGet, path), func(e event) bool { return strings.Contains(e.data, `"kind":"started"`) }) //nolint:bodyclose // do closes it
 	last := first[len(first)-1]
-	res := s.do(http.MethodGet, path, "Last-Event-ID: "+last.id)
+	res := s.do(http.MethodGet, path, "Last-Event-ID: "+last.id) //nolint:bodyclose // do closes it
 	p.Go()
 	rest := events(t, res, nil)
-	all := events(t, s.do(http.MethodGet, path), nil)
+	all := events(t, s.do(http.MethodGet, path), nil) //nolint:bodyclose // do closes it
 	if got, want := fmt.Sprint(append(first, rest...)), fmt.Sprint(all); got != want {
 		t.Errorf("in two parts:\n%s\nat once:\n%s", got, want)
 	}
@@ -402,7 +406,7 @@ func TestToken(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
 	s := start(t, func(c *web.Config) { c.Token = token }, servicetest.New(t, "shop", 0))
-	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://x", nil)
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x", nil)
 	r.SetBasicAuth("anybody", token)
 	for _, path := range []string{"/v1/projects", "/metrics", "/v1/openapi.json", "/", "/nowhere"} {
 		for header, want := range map[string]bool{
