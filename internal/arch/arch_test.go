@@ -36,6 +36,7 @@ var floors = map[string]int{
 	"internal/cli/config":   composer,
 	"internal/cli/scaffold": composer,
 	"internal/cli/trust":    composer,
+	"internal/cli/words":    composer,
 
 	"internal/service": 9,
 	"internal/web":     10,

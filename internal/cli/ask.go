@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
 // asker puts questions to a person, one line each, so that it works over any terminal and ends cleanly on Ctrl-C.
@@ -120,12 +120,12 @@ func (a *asker) words(ctx context.Context, question, note string) ([]string, err
 		if err != nil {
 			return nil, err
 		}
-		words, err := config.SplitWords(answer)
-		if err == nil && len(words) == 0 {
+		list, err := words.Split(answer)
+		if err == nil && len(list) == 0 {
 			err = errors.New("a program is needed")
 		}
 		if err == nil {
-			return words, nil
+			return list, nil
 		}
 		a.ui.prompt("  " + err.Error() + "\n")
 	}

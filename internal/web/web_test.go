@@ -251,12 +251,12 @@ func TestEvents(t *testing.T) {
 	s := start(t, nil, p)
 	begun := s.watch.Until(t, "shop", journal.EventStarted, 1)
 	path := "/v1/projects/shop/runs/" + begun.Run + "/events"
-	first := events(t, s.do(http.MethodGet, path), func(e event) bool { return strings.Contains(e.data, `"kind":"started"`) }) //nolint:bodyclose // do closes it
+	first := events(t, s.do(http.MethodGet, path), func(e event) bool { return strings.Contains(e.data, `"kind":"started"`) })
 	last := first[len(first)-1]
-	res := s.do(http.MethodGet, path, "Last-Event-ID: "+last.id) //nolint:bodyclose // do closes it
+	res := s.do(http.MethodGet, path, "Last-Event-ID: "+last.id)
 	p.Go()
 	rest := events(t, res, nil)
-	all := events(t, s.do(http.MethodGet, path), nil) //nolint:bodyclose // do closes it
+	all := events(t, s.do(http.MethodGet, path), nil)
 	if got, want := fmt.Sprint(append(first, rest...)), fmt.Sprint(all); got != want {
 		t.Errorf("in two parts:\n%s\nat once:\n%s", got, want)
 	}

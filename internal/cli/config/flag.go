@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
 // Bind registers the flags of the named keys, and returns the keys; no name registers all, and "container-*" all that
@@ -79,8 +81,8 @@ func (f *flagValue) Set(s string) error {
 		return nil
 	}
 	if f.key.Kind == Words {
-		words, err := SplitWords(s)
-		f.value = append([]string{}, words...)
+		list, err := words.Split(s)
+		f.value = append([]string{}, list...)
 		return err
 	}
 	v, err := f.key.scalar(s)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
 // scalar reads one text as the key's kind. Lists are read by list.
@@ -75,7 +77,7 @@ func (k Key) duration(s string) (any, error) {
 // listText reads a list that is written as one text, in the environment or as a single value in a file.
 func (k Key) listText(s string, split bool) ([]string, error) {
 	if k.Kind == Words {
-		return SplitWords(s)
+		return words.Split(s)
 	}
 	if !split {
 		return []string{s}, nil

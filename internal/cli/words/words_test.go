@@ -1,4 +1,4 @@
-package config
+package words
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSplitWords(t *testing.T) {
+func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		line string
@@ -31,7 +31,7 @@ func TestSplitWords(t *testing.T) {
 		{`a && b`, nil, `'&' needs a shell; quote it, or write sh -c '…'`},
 		{"a `b`", nil, "'`' needs a shell; quote it, or write sh -c '…'"},
 	} {
-		got, err := SplitWords(c.line)
+		got, err := Split(c.line)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.line, diff)
 		}
@@ -41,20 +41,20 @@ func TestSplitWords(t *testing.T) {
 	}
 }
 
-// FuzzSplitWords: what is quoted comes back as it was.
-func FuzzSplitWords(f *testing.F) {
+// FuzzSplit: what is quoted comes back as it was.
+func FuzzSplit(f *testing.F) {
 	f.Add("a", "b c")
 	f.Add("'", `"\`)
 	f.Fuzz(func(t *testing.T, a, b string) {
 		a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
 		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-		got, err := SplitWords(quote(a) + " \t" + quote(b))
+		got, err := Split(quote(a) + " \t" + quote(b))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{a, b}, got); diff != "" {
 			t.Error(diff)
 		}
-		_, _ = SplitWords(a)
+		_, _ = Split(a)
 	})
 }

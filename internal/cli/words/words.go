@@ -1,4 +1,5 @@
-package config
+// Package words reads command lines that people write.
+package words
 
 import (
 	"errors"
@@ -6,10 +7,10 @@ import (
 	"strings"
 )
 
-// SplitWords splits a command line into words the way a POSIX shell does, and does nothing else a shell does: no
+// Split splits a command line into words the way a POSIX shell does, and does nothing else a shell does: no
 // variables, globs, pipes or redirections. Unquoted characters that would mean one of the latter are refused, so that
 // nobody believes them to work.
-func SplitWords(line string) ([]string, error) {
+func Split(line string) ([]string, error) {
 	var (
 		words []string
 		word  strings.Builder
