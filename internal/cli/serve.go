@@ -79,7 +79,14 @@ func (s *serving) run() error {
 	if s.repo != "" && s.file != "" {
 		return usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
 	}
-	loaded, err := config.Load(s.sources(s.cmd.Flags(), ""))
+	top := ""
+	if s.file == "" { // a bad configuration of the only project ends the command, at its start
+		var err error
+		if top, err = s.top(s.cmd.Context()); err != nil {
+			return err
+		}
+	}
+	loaded, err := config.Load(s.sources(s.cmd.Flags(), top))
 	if err != nil {
 		return err
 	}
