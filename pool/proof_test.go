@@ -66,7 +66,7 @@ func TestProofOfWhatIsPushed(t *testing.T) {
 	s := f.proved(bare, r, key)
 	p := s.Predicate
 	if s.Tree() != f.git(bare, "rev-parse", "ralph/a^{tree}") || p.Base.Commit != f.git(bare, "rev-parse", "main") || p.Issue.Hash != r.Hash ||
-		p.Branch != "ralph/a" || p.Run != r.ID || p.Sandbox.Name != "none" || p.Sandbox.Weakness == "" || p.Agent == nil || len(p.Agent.Prompts[0]) != 64 {
+		p.Branch != "ralph/a" || p.Run != r.ID || p.Sandbox.Name != "none" || p.Sandbox.Weakness == "" || len(p.Agents) != 1 || p.Agents[0].Name != r.Agent || len(p.Agents[0].Prompts[0]) != 64 {
 		t.Errorf("%+v", s)
 	}
 	if g := p.Gate; !g.Checkout || len(g.Lines) != 1 || g.Lines[0].Log == nil || g.Lines[0].Command != f.Config.Run.Gate[0].Line {

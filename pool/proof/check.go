@@ -151,14 +151,22 @@ func (s Statement) Says() []string {
 		}
 		says = append(says, fmt.Sprintf("  `%s`: %s", c.Command, how))
 	}
-	who := "no agent worked in the run: it published earlier commits"
-	if a := p.Agent; a != nil {
-		who = strings.TrimSpace(a.Name+" "+a.Model) + fmt.Sprintf(" worked on issue %s, in %d iteration(s)", p.Issue.Key, a.Iterations)
-		if p.Usage.CostUSD > 0 {
-			who += fmt.Sprintf(", for $%.2f", p.Usage.CostUSD)
-		}
+	if len(p.Agents) == 0 {
+		says = append(says, "no agent worked in the run: it published earlier commits")
 	}
-	says = append(says, who, fmt.Sprintf("agent and gate ran in sandbox %s", p.Sandbox.Name))
+	for _, a := range p.Agents {
+		says = append(says, strings.TrimSpace(a.Name+" "+a.Model)+fmt.Sprintf(" worked on issue %s, in %d iteration(s)", p.Issue.Key, a.Iterations))
+	}
+	if p.Usage.CostUSD > 0 {
+		says = append(says, fmt.Sprintf("the run cost $%.2f", p.Usage.CostUSD))
+	}
+	says = append(says, "agent and gate ran in sandbox "+p.Sandbox.Name)
+	switch {
+	case p.Review.Accepted:
+		says = append(says, p.Review.Agent+", which had no part in the change, reviewed it and accepts it")
+	case p.Review.Done:
+		says = append(says, p.Review.Agent+", which had no part in the change, reviewed it and does not accept it")
+	}
 	if w := p.Watch; w.Files+w.Findings > 0 {
 		says = append(says, fmt.Sprintf("the commits change %d file(s) that the checks depend on, with %d finding(s): look at them", w.Files, w.Findings))
 	}
@@ -178,6 +186,8 @@ func (s Statement) Leaves() []string {
 	}
 	if !p.Review.Done {
 		open = append(open, "that anybody has reviewed the change")
+	} else {
+		open = append(open, "that the review is right: the reviewer is a program, too")
 	}
 	if !p.Gate.Checkout {
 		open = append(open, "that the gate passes on the commit: it ran among uncommitted files")

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,8 @@ func record() journal.Record {
 			Tip: object("1"), Commits: 2,
 			Facts: journal.Facts{
 				Verify:     &journal.Verification{Tip: object("1"), Checks: passed},
-				Iterations: []loop.Iteration{{Prompt: "p1"}, {Prompt: "p2"}},
+				Iterations: []loop.Iteration{{Agent: "claude-code", Model: "m", Prompt: "p1"}, {Agent: "codex", Prompt: "p2"}, {Agent: "codex", Prompt: "p3"}},
+				Review:     &journal.Review{Tip: object("1"), Agent: "codex:r", Accepted: true},
 				Watch:      &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Heard: true}}},
 			},
 		},
@@ -106,15 +108,38 @@ func TestStatementOfWorktreeGate(t *testing.T) {
 	r := record()
 	r.Facts.Gate, r.Facts.Verify.Tip = []loop.Check{{Command: "in the tree"}}, object("9")
 	s := statement(r)
-	if g := s.Predicate.Gate; g.Checkout || g.Lines[0].Command != "in the tree" || g.Lines[0].Log.Name != "gate-2-1.log" {
+	if g := s.Predicate.Gate; g.Checkout || g.Lines[0].Command != "in the tree" || g.Lines[0].Log.Name != "gate-3-1.log" {
 		t.Errorf("gate: %+v", g)
 	}
 	if !strings.Contains(strings.Join(s.Leaves(), "\n"), "uncommitted files") {
 		t.Errorf("it leaves open: %q", s.Leaves())
 	}
 	r.URL, r.Facts.Iterations = "/home/ada/backlog/1.md", nil
-	if p := statement(r).Predicate; p.Issue.URL != "" || p.Agent != nil {
-		t.Errorf("issue %+v, agent %+v", p.Issue, p.Agent)
+	if p := statement(r).Predicate; p.Issue.URL != "" || len(p.Agents) > 0 {
+		t.Errorf("issue %+v, agents %+v", p.Issue, p.Agents)
+	}
+}
+
+// TestStatementOfReview: only an answer about exactly these commits is a review.
+func TestStatementOfReview(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		review *journal.Review
+		want   Review
+		says   string
+	}{
+		"none":      {nil, Review{}, "that anybody has reviewed the change"},
+		"failed":    {&journal.Review{Tip: object("1"), Agent: "r", Failed: "it hung"}, Review{}, "that anybody has reviewed the change"},
+		"of others": {&journal.Review{Tip: object("9"), Agent: "r", Accepted: true}, Review{}, "that anybody has reviewed the change"},
+		"refused":   {&journal.Review{Tip: object("1"), Agent: "r"}, Review{Done: true, Agent: "r"}, "r, which had no part in the change, reviewed it and does not accept it"},
+		"accepted":  {&journal.Review{Tip: object("1"), Agent: "r", Accepted: true}, Review{true, "r", true}, "r, which had no part in the change, reviewed it and accepts it"},
+	} {
+		r := record()
+		r.Facts.Review = c.review
+		s := statement(r)
+		if got := s.Predicate.Review; got != c.want || !slices.Contains(append(s.Says(), s.Leaves()...), c.says) {
+			t.Errorf("%s: %+v, %q, %q", name, got, s.Says(), s.Leaves())
+		}
 	}
 }
 

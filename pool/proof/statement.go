@@ -60,8 +60,8 @@ type Predicate struct {
 	Gate     Gate         `json:"gate"`
 	Watch    Watch        `json:"watch"`
 	Sandbox  Sandbox      `json:"sandbox"`
-	Agent    *Agent       `json:"agent,omitempty"` // none where no agent worked in the run
-	Usage    agents.Usage `json:"usage"`           // of the run
+	Agents   []Agent      `json:"agents"` // in the order in which they began; none where no agent worked in the run
+	Usage    agents.Usage `json:"usage"`  // of the run, reviews included
 	Review   Review       `json:"review"`
 	Started  time.Time    `json:"started"`
 	Finished time.Time    `json:"finished"`
@@ -119,7 +119,7 @@ type Sandbox struct {
 	Weakness string `json:"weakness,omitempty"` // what people have to know of it
 }
 
-// Agent is who worked.
+// Agent is one that worked.
 type Agent struct {
 	Name       string   `json:"name"`
 	Model      string   `json:"model,omitempty"` // empty: the agent's own
@@ -127,9 +127,11 @@ type Agent struct {
 	Prompts    []string `json:"prompts_sha256"` // of each iteration
 }
 
-// Review says whether somebody besides the agent has looked at the commits before they were published.
+// Review says whether an agent that had no part in the change has looked at it before it was published.
 type Review struct {
-	Done bool `json:"done"`
+	Done     bool   `json:"done"`
+	Agent    string `json:"agent,omitempty"` // and its model
+	Accepted bool   `json:"accepted,omitempty"`
 }
 
 // Commit is the commit that the statement is about.
@@ -171,11 +173,17 @@ func statementOf(r journal.Record, at objects, version string, now time.Time, di
 			}
 		}
 	}
-	if n := len(f.Iterations); n > 0 {
-		p.Agent = &Agent{Name: r.Agent, Model: r.Model, Iterations: n, Prompts: []string{}}
-		for _, it := range f.Iterations {
-			p.Agent.Prompts = append(p.Agent.Prompts, it.Prompt)
+	p.Agents = []Agent{}
+	for _, it := range f.Iterations {
+		at := slices.IndexFunc(p.Agents, func(a Agent) bool { return a.Name == it.Agent && a.Model == it.Model })
+		if at < 0 {
+			at, p.Agents = len(p.Agents), append(p.Agents, Agent{Name: it.Agent, Model: it.Model})
 		}
+		a := &p.Agents[at]
+		a.Iterations, a.Prompts = a.Iterations+1, append(a.Prompts, it.Prompt)
+	}
+	if v := f.Review; v != nil && v.Failed == "" && v.Tip == r.Tip {
+		p.Review = Review{Done: true, Agent: v.Agent, Accepted: v.Accepted}
 	}
 	return Statement{
 		Type: StatementType, PredicateType: PredicateType, Predicate: p,
