@@ -26,6 +26,9 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 			if _, err := a.agents().Lookup(choice.Agent); err != nil {
 				return nil, usagef("%s: %w", key, err)
 			}
+			if c.AgentUpstream != "" && choice.Agent != c.Agent { // which would get the other's key
+				return nil, usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out", c.Agent, key, choice.Agent)
+			}
 			of := c
 			of.Agent, of.Model = choice.Agent, choice.Model
 			if !own {

@@ -159,6 +159,8 @@ func (c Config) Validate() error {
 	need(c.GateOn == GateOnCheckout || c.GateOn == GateOnWorktree, "GateOn must be checkout or worktree, not %q", c.GateOn)
 	need(slices.Contains([]journal.GateFiles{journal.GateFilesReport, journal.GateFilesRequire, journal.GateFilesBlock}, c.GateFiles),
 		"GateFiles must be report, require or block, not %q", c.GateFiles)
+	need(c.Network.Upstream == "" || len(slices.CompactFunc(c.Agents(), func(a, b agents.Link) bool { return a.Agent.Name() == b.Agent.Name() })) < 2,
+		"Network.Upstream is the address of one agent's service, and there are several agents")
 	need(c.GateOn != GateOnWorktree || c.GateFiles != journal.GateFilesRequire, "gate files require: only a gate on a checkout runs with the base's files")
 	if c.Publish == journal.PublishRequest {
 		_, can := tracker.As[tracker.Requester](c.Tracker)
