@@ -76,6 +76,8 @@ func ofEarlier(some bool, format string, amount any) string {
 func explainLast(agent string, r loop.Result) string {
 	last := ""
 	switch {
+	case r.Failure != nil && r.End == loop.EndBudget: // it was refused what it asked the service for
+		return ""
 	case r.Failure != nil:
 		last = explainFailure(agent, r)
 	case r.GateRan && !r.GatePassed():

@@ -68,7 +68,10 @@ func TestSpentBudgets(t *testing.T) {
 		"$0.50 are spent, which is all that the cap for all runs had left for this one": {
 			loop.Budget{CostUSD: 0.5}, loop.Budget{}, agents.Usage{CostUSD: 0.5}, agents.Usage{}, nil},
 	} {
-		r := loop.Result{End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, Full: c.full}
+		r := loop.Result{
+			End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, Full: c.full,
+			Iterations: []loop.Iteration{{}}, Failure: &agents.Failure{Class: agents.Auth, Message: "refused; log in"}, // of the request
+		}
 		if got := Loop("x", r, c.whole, c.earlier); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -244,11 +244,11 @@ func makeKeys() []Key {
 		{Name: "budget-tokens-day", Group: "Retries and budget", Kind: Int, Default: int64(0), Guard: Above,
 			Help: "tokens all runs of this repository on this host may use in one day, in UTC; 0: no limit"},
 		{Name: "budget-tokens-month", Group: "Retries and budget", Kind: Int, Default: int64(0), Guard: Above,
-			Help: "the same in one month"},
+			Help: "tokens all runs of this repository on this host may use in one month, in UTC; 0: no limit"},
 		{Name: "budget-usd-day", Group: "Retries and budget", Kind: Float, Default: 0.0, Guard: Above,
 			Help: "US dollars all runs of this repository on this host may cost in one day, in UTC; 0: no limit"},
 		{Name: "budget-usd-month", Group: "Retries and budget", Kind: Float, Default: 0.0, Guard: Above,
-			Help: "the same in one month"},
+			Help: "US dollars all runs of this repository on this host may cost in one month, in UTC; 0: no limit"},
 		{Name: "prices", Group: "Retries and budget", Kind: Names, Default: []string{}, FlagName: "price", Check: checkPrice, Guard: Listed,
 			Help: "MODEL=INPUT/OUTPUT[/CACHE-READ/CACHE-WRITE] in US dollars for a million tokens, in place of ralph's own"},
 
