@@ -42,7 +42,7 @@ install: ## Build ralph into Go's bin folder
 .PHONY: demo
 demo: ## Watch ralph empty a small backlog (no key; the build alone may need the network)
 	@GOFLAGS=-mod=readonly GOPROXY=off go list -deps ./cmd/ralph ./e2e/demo >/dev/null 2>&1 || \
-	  echo "The build downloads Go modules first, about 110 MB, and compiles them, which takes some minutes. Later ones do not."
+	  echo "The build downloads Go modules first, about 130 MB, and compiles them, which takes some minutes. Later ones do not."
 	@$(MAKE) --no-print-directory build
 	@GOPROXY=off go run ./e2e/demo -ralph bin/ralph
 
