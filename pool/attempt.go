@@ -188,7 +188,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 
 // take freezes the issue as it is now, and shows people that it is being worked.
 func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
-	a.issue, a.feedback = feedback.WithAsked(issue, a.rec.Earlier.Asked), told
+	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if last, ok := runs.Last(); ok && last.Verdict.Reason.Code == journal.ReasonPublish && last.Hash == a.rec.Hash && !a.afresh() {
 		a.again = &last

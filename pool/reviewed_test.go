@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // The reviewers of these tests are shell scripts. They keep the prompt of each round in $NOTES, count the rounds in $n, and
@@ -262,6 +263,22 @@ func TestReviewAfterARebase(t *testing.T) {
 			f.clean()
 		})
 	}
+}
+
+// What a person has asked for with a command is a part of the issue for the reviewer, too.
+func TestReviewOfWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, listens)
+	notes := f.reviewed(yes, 2)
+	f.one()
+	f.forum().say(tracker.Fix, "In blue, please.")
+	if r := f.one(); r.Verdict.Reason.Code != "" || r.Facts.Review == nil || !r.Facts.Review.Accepted {
+		t.Fatalf("%+v, %+v", r.Verdict, r.Facts.Review)
+	}
+	if prompt := note(t, notes, "prompt.2"); strings.Count(prompt, "In blue, please.") != 1 {
+		t.Errorf("the reviewer is not told what was asked for:\n%s", prompt)
+	}
+	f.clean()
 }
 
 // telling is an agent that says what it has used.

@@ -9,7 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// PromptFacts are the prompt's facts about an issue, with the number of invisible characters removed from its text.
+// PromptFacts are the prompt's facts about an issue, with the number of invisible characters removed from its text. What a
+// person has asked the run for is its last comment.
 func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	total := 0
 	clean := func(s string) string {
@@ -17,8 +18,12 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 		total += n
 		return s
 	}
+	said := issue.Comments
+	if a := r.Earlier.Asked; a != nil && a.Text != "" { // later iterations are told no feedback
+		said = append(slices.Clone(said), tracker.Comment{Author: a.By, Body: a.Text, Trusted: true})
+	}
 	var comments strings.Builder
-	for _, c := range issue.Comments {
+	for _, c := range said {
 		if c.Trusted {
 			fmt.Fprintf(&comments, "%s wrote:\n%s\n\n", clean(c.Author), clean(c.Body))
 		}
@@ -39,12 +44,4 @@ func PromptKeys() []string {
 		keys = append(keys, k)
 	}
 	return keys
-}
-
-// WithAsked is the issue with what a person has asked for as its last comment: later iterations are told no feedback.
-func WithAsked(issue tracker.Issue, a *journal.Asked) tracker.Issue {
-	if a != nil && a.Text != "" {
-		issue.Comments = append(slices.Clone(issue.Comments), tracker.Comment{Author: a.By, Body: a.Text, Created: a.At, Trusted: true})
-	}
-	return issue
 }
