@@ -265,6 +265,23 @@ func TestReviewAfterARebase(t *testing.T) {
 	}
 }
 
+// A submodule that git is told to ignore is a part of the change all the same.
+func TestReviewOfASubmodule(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; git update-index --cacheinfo 160000,`+strings.Repeat("2", 40)+`,sub; git commit -qm work`+done)
+	f.write(".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = https://example.invalid/sub\n\tignore = all\n")
+	f.git(f.repo, "add", ".gitmodules")
+	f.git(f.repo, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",sub")
+	f.git(f.repo, "commit", "-qm", "submodule")
+	notes := f.reviewed(yes, 2)
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Facts.Review == nil || !r.Facts.Review.Accepted {
+		t.Fatalf("%+v, %+v", r.Verdict, r.Facts.Review)
+	}
+	if prompt := note(t, notes, "prompt.1"); !strings.Contains(prompt, "+Subproject commit 2222") {
+		t.Errorf("the reviewer does not see it:\n%s", prompt)
+	}
+}
+
 // What a person has asked for with a command is a part of the issue for the reviewer, too.
 func TestReviewOfWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
