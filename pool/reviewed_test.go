@@ -257,6 +257,9 @@ func TestReviewAfterARebase(t *testing.T) {
 			if r.Facts.Usage.Input != int64(100+7*rounds) {
 				t.Errorf("usage %+v", r.Facts.Usage)
 			}
+			if len(r.Facts.Iterations) != 1 {
+				t.Errorf("iterations: %+v", r.Facts.Iterations)
+			}
 			if prompts, err := filepath.Glob(filepath.Join(notes, "prompt.*")); err != nil || len(prompts) != rounds {
 				t.Errorf("%d reviews, %v", len(prompts), err)
 			}

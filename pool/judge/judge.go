@@ -179,7 +179,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
-				e.Used = f.Usage.Add(e.Used)
+				e.Used, e.Result = f.Usage.Add(e.Used), nil // it is none of the run's iterations
 				w.Spent(e)
 			}
 		},

@@ -193,7 +193,12 @@ func TestLoop(t *testing.T) {
 	var name string
 	w := Work{
 		Issue: tracker.Issue{Title: "t"}, Run: journal.Run{Key: "k"}, Budget: loop.Budget{Tokens: 100, CostUSD: 3},
-		Spent:  func(e loop.Event) { told = append(told, e.Used.Input) },
+		Spent: func(e loop.Event) {
+			told = append(told, e.Used.Input)
+			if e.Result != nil {
+				t.Error("its iteration is told as one of the run's")
+			}
+		},
 		Stream: func(n string) (io.WriteCloser, error) { name = n; return nil, errors.New("none") },
 	}
 	facts := journal.Facts{Usage: agents.Usage{Input: 40, Output: 2, CacheRead: 1000, CostUSD: 1}}
@@ -205,7 +210,7 @@ func TestLoop(t *testing.T) {
 		t.Error(err)
 	}
 	for _, kind := range []loop.EventKind{loop.EventSpent, loop.EventAgent, loop.EventEnded} {
-		c.Observe(loop.Event{Kind: kind, Used: agents.Usage{Input: 5}})
+		c.Observe(loop.Event{Kind: kind, Used: agents.Usage{Input: 5}, Result: &loop.Iteration{Number: 1}})
 	}
 	if _, err := c.Stream("agent-1.jsonl"); err == nil || name != "review-3-agent-1.jsonl" || fmt.Sprint(told) != "[45 45]" {
 		t.Errorf("%v, %s, %v", err, name, told)
