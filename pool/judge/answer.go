@@ -61,6 +61,9 @@ func decode(text []byte) (answer, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return answer{}, errors.New("something comes after it")
 	}
+	if twice(text) {
+		return answer{}, errors.New("it says something twice")
+	}
 	if a.Accept == nil || a.Solved == nil || a.Tested == nil {
 		return answer{}, errors.New("it leaves a question open")
 	}
@@ -80,6 +83,43 @@ func decode(text []byte) (answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// twice reports that an object in the JSON has a key more than once, in whatever case: decoding keeps the last of them.
+func twice(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	var open []map[string]bool // the keys of each object or list that is open; nil for a list
+	key := false               // the next string is one
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		in := len(open) - 1
+		switch v := token.(type) {
+		case json.Delim:
+			switch v {
+			case '{':
+				open = append(open, map[string]bool{})
+			case '[':
+				open = append(open, nil)
+			default:
+				open = open[:in]
+			}
+			key = len(open) > 0 && open[len(open)-1] != nil
+			continue
+		case string:
+			if key {
+				name := strings.ToLower(v)
+				if open[in][name] {
+					return true
+				}
+				open[in][name], key = true, false
+				continue
+			}
+		}
+		key = in >= 0 && open[in] != nil
+	}
 }
 
 // bounded is a text without what nobody can see, at most limit bytes of it.
