@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -210,5 +211,27 @@ func TestUsageAfterTheWork(t *testing.T) {
 	baseline := int64(1) // is of no run's
 	if got, want := r.Facts.Usage.Tokens(), (answers.Load()-baseline)*tokensOfAnswer; got != want {
 		t.Errorf("%d tokens are counted, want %d", got, want)
+	}
+}
+
+// What a run has reserved is free when its process has died, also of a job, which no sweep brings to its end.
+func TestDeadRunReservesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.withGreedy(ledger.Caps{Month: loop.Budget{Tokens: 100}})
+	f.issue("a")
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := journal.Record{
+		Run:   journal.Run{ID: "dead", Kind: journal.KindPrompt, Key: "run-dead", Host: host, Agent: "greedy", Reserved: agents.Usage{Input: 100}},
+		State: journal.State{Stage: journal.StageWork, PID: os.Getpid(), Process: "an earlier one of this number"},
+	}
+	if err := f.store.Save(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.one(); r.Granted.Tokens != 100 {
+		t.Errorf("granted %+v", r.Granted)
 	}
 }

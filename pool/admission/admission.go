@@ -18,9 +18,10 @@ import (
 // Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
 type Desk struct {
 	Store   journal.Store
-	Pool    string          // namespace of the store's records
-	Account *ledger.Account // nil: there are no caps
-	Budget  loop.Budget     // of one issue
+	Pool    string                    // namespace of the store's records
+	Account *ledger.Account           // nil: there are no caps
+	Budget  loop.Budget               // of one issue
+	Dead    func(journal.Record) bool // no process works on the run any more
 
 	mu sync.Mutex // held from a look at the caps until the run is on record
 }
@@ -46,7 +47,8 @@ func (d *Desk) Full(ctx context.Context) error {
 	return err
 }
 
-// left is what the caps leave, next to what runs that are on may still spend of theirs, in whichever process.
+// left is what the caps leave, next to what runs that are on may still spend of theirs, in whichever process. Those that
+// died with theirs spend nothing any more, although nobody has brought them to their end yet.
 func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	if d.Account == nil {
 		return loop.Budget{}, nil
@@ -57,7 +59,7 @@ func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	}
 	var reserved agents.Usage
 	for _, r := range open {
-		if r.Stage.Before(journal.StageVerify) {
+		if r.Stage.Before(journal.StageVerify) && !d.Dead(r) {
 			reserved = reserved.Add(ledger.Unspent(r.Reserved, r.Facts.Usage))
 		}
 	}

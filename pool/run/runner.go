@@ -80,12 +80,12 @@ func New(c Config) (*Runner, error) {
 	}
 	lot := &parking.Lot{}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
-	return &Runner{
-		admission: &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget},
-		lot:       lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
-		watcher: &checks.Watcher{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
-		policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
-	}, nil
+	r := &Runner{
+		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
+		watcher: &checks.Watcher{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+	}
+	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget, Dead: r.Dead}
+	return r, nil
 }
 
 // Config is the configuration with its defaults filled in.
