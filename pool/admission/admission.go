@@ -7,12 +7,14 @@ package admission
 import (
 	"context"
 	"errors"
-	"sync"
+	"os"
+	"path/filepath"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
@@ -22,16 +24,21 @@ type Desk struct {
 	Account *ledger.Account           // nil: there are no caps
 	Budget  loop.Budget               // of one issue
 	Dead    func(journal.Record) bool // no process works on the run any more
-
-	mu sync.Mutex // held from a look at the caps until the run is on record
+	Lock    string                    // file that processes lock from a look at the caps until the run is on record
 }
 
 // Admit stores the record of a run that begins, with what the caps leave for it; Skip explains the error. A run without an
 // agent spends nothing.
 func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if rec.Agent != "" && d.Account != nil {
+		if err := os.MkdirAll(filepath.Dir(d.Lock), 0o700); err != nil {
+			return err
+		}
+		unlock, err := git.LockFile(ctx, d.Lock)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		left, err := d.left(ctx)
 		if err != nil {
 			return err
