@@ -99,7 +99,7 @@ func TestChangesInAShallowClone(t *testing.T) {
 	f := newFixture(t)
 	f.commit(f.dir, "second", "x\n", "Second")
 	from := f.dir
-	f.dir = filepath.Join(realDir(t), "clone")
+	f.dir, f.state = filepath.Join(realDir(t), "clone"), filepath.Join(realDir(t), "state")
 	f.sh("", "git", "clone", "-q", "--depth=1", "file://"+from, f.dir)
 	f.open(Options{})
 	base := f.git("rev-parse", "HEAD")

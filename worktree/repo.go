@@ -73,8 +73,12 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.StateDir, err = makeState(o.StateDir, o.Namespace); err != nil {
-		return nil, fmt.Errorf("state folder: %w", err)
+	folders := []string{"locks"}
+	for _, f := range []string{"worktrees", "repos", "history", "given", "trash"} {
+		folders = append(folders, filepath.Join(namespaceDir(o.Namespace), f))
+	}
+	if o.StateDir, err = statedir.Open(ctx, o.StateDir, p, folders...); err != nil {
+		return nil, err
 	}
 	r := &Repo{
 		place: place{p.Top, p.GitDir, p.Common, p.Format}, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
@@ -106,23 +110,6 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.claims(), Left: o.HostDir})
 	return r, err
-}
-
-// makeState makes ralph's folders for this repository and returns the canonical path, the one that git prints.
-func makeState(dir, namespace string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for _, sub := range []string{"worktrees", "repos", "history", "given", "locks", "trash"} {
-		if sub != "locks" {
-			sub = filepath.Join(namespaceDir(namespace), sub)
-		}
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return "", err
-		}
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 func namespaceDir(namespace string) string {

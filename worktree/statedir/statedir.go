@@ -60,18 +60,74 @@ func Find(ctx context.Context, root string, p git.Place) (string, error) {
 	return me.state, me.save()
 }
 
+// Open makes a state folder for the repository, with folders below it, and returns its canonical path, the one that git
+// prints. It refuses one that belongs to another repository: the two would end each other's runs.
+func Open(ctx context.Context, dir string, p git.Place, folders ...string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("state folder: %w", err)
+	}
+	if err := own(ctx, dir, p); err != nil {
+		return "", err
+	}
+	for _, f := range folders {
+		if err := os.MkdirAll(filepath.Join(dir, f), 0o700); err != nil {
+			return "", fmt.Errorf("state folder: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// own makes the repository the owner of a state folder that has none.
+func own(ctx context.Context, state string, p git.Place) error {
+	was, err := readOwner(filepath.Join(state, ownerFile))
+	owned := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state folder %s: read its owner: %w", state, err)
+	}
+	mark, err := readMark(p.Common)
+	if err == nil && mark == "" {
+		mark, err = makeMark(ctx, p, []owner{was})
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("mark the repository: %w", err)
+	case !owned:
+		return owner{mark: mark, common: p.Common, state: state}.save()
+	case was.mark != mark || mark == "" && was.common != p.Common:
+		return fmt.Errorf("state folder %s belongs to another repository, %s; this one, %s, needs a folder of its own", state, was.common, p.Common)
+	}
+	return nil
+}
+
 // owners lists the owners of all state folders, the youngest first.
 func owners(root string) (all []owner) {
 	files, _ := filepath.Glob(filepath.Join(root, "*", ownerFile)) // the pattern is sound
 	for _, path := range files {
-		content, info, err := git.ReadRegular(path)
-		mark, common, ok := strings.Cut(strings.TrimSuffix(string(content), "\n"), "\n")
-		if err == nil && ok {
-			all = append(all, owner{mark, common, filepath.Dir(path), info.ModTime()})
+		if o, err := readOwner(path); err == nil {
+			all = append(all, o)
 		}
 	}
 	slices.SortFunc(all, func(a, b owner) int { return b.since.Compare(a.since) })
 	return all
+}
+
+func readOwner(path string) (owner, error) {
+	content, info, err := git.ReadRegular(path)
+	if err != nil {
+		return owner{}, err
+	}
+	mark, common, ok := strings.Cut(strings.TrimSuffix(string(content), "\n"), "\n")
+	if !ok {
+		return owner{}, errors.New("it is damaged")
+	}
+	return owner{mark, common, filepath.Dir(path), info.ModTime()}, nil
 }
 
 // save makes the state folder and names its owner.

@@ -112,3 +112,41 @@ func TestTogether(t *testing.T) {
 		t.Errorf("calls at once find %q", unique)
 	}
 }
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script, then string // then: the name of the repository that comes second
+		refused      bool
+	}{
+		"again":           {"true", "project", false},
+		"another":         {"git init -q other", "other", true},
+		"moved":           {"mv project moved", "moved", false},
+		"copied":          {"cp -R project copy; printf 'AAAAAAAAAAAAAAAAAAAAAAAAAA\n' >copy/.git/ralph-id", "copy", true},
+		"made again":      {"rm -rf project; git init -q project", "project", true},
+		"owner is broken": {"echo x >state/repository", "project", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			own := func(name string) error {
+				p, err := git.Locate(t.Context(), filepath.Join(f.dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				dir, err := Open(t.Context(), f.root, p, "a")
+				if _, errDir := os.Stat(filepath.Join(f.root, "a")); err == nil && (errDir != nil || dir != f.root) {
+					t.Errorf("%s, %v", dir, errDir)
+				}
+				return err
+			}
+			if err := own("project"); err != nil {
+				t.Fatal(err)
+			}
+			f.sh(c.script)
+			if err := own(c.then); (err != nil) != c.refused {
+				t.Error(err)
+			}
+		})
+	}
+}
