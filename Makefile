@@ -55,11 +55,13 @@ test: cc agents ## Vet and test everything, nearly all with the race detector
 # command once and those in which several ralphs work together; what they start works in other packages with it, too.
 RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
 GO_TEST := go test -shuffle=on -timeout 60m
+# Those that take longest go first, so that none of them is left alone at the end.
+LONGEST := ./sandboxes/container ./pool
 
 .PHONY: tests
 tests:
 	failed=0; \
-	CGO_ENABLED=1 $(GO_TEST) -race $(TESTFLAGS) $$(go list ./... | grep -v '/e2e$$') || failed=1; \
+	CGO_ENABLED=1 $(GO_TEST) -race $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v '/e2e$$') || failed=1; \
 	CGO_ENABLED=1 $(GO_TEST) -race -run '$(RACED)' $(TESTFLAGS) ./e2e || failed=1; \
 	CGO_ENABLED=0 $(GO_TEST) -parallel 4 -skip '$(RACED)' $(TESTFLAGS) ./e2e || failed=1; \
 	exit $$failed
