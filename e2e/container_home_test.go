@@ -30,8 +30,8 @@ func TestHomeOfSetupInContainers(t *testing.T) {
 				}
 				env := engineEnv(append([]string{
 					"RALPH_SANDBOX=" + engine, "RALPH_IMAGE=" + os.Getenv("RALPH_TEST_IMAGE"), commitsInside,
-					`RALPH_SETUP=test -e ~/tool || { echo fetched >>/counts/fetches; head -c 17000000 /dev/zero >~/much; echo tool >~/tool; }`,
-					`RALPH_GATE=grep tool ~/tool && test ! -e ~/gate && echo x >~/gate`,
+					`RALPH_SETUP=test -e ~/tool || { pwd >~/place; echo fetched >>/counts/fetches; head -c 17000000 /dev/zero >~/much; echo tool >~/tool; }`,
+					`RALPH_GATE=test "$(cat ~/place)" = "$PWD" && grep tool ~/tool && test ! -e ~/gate && echo x >~/gate`,
 				}, c.more...)...)
 				args := []string{"work", "--mount", "host=" + counts + ",inside=/counts"}
 				if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it

@@ -9,7 +9,7 @@ import (
 )
 
 // The gate finds in its home what setup has put there, whether later runs may have it or it is too big to be kept; and later
-// runs find nothing that the gate has written.
+// runs find nothing that the gate has written. Every run is at the path at which setup was, so that what holds paths serves it.
 func TestHomeOfSetup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestHomeOfSetup(t *testing.T) {
 			r.backlog(t, 2)
 			env := []string{
 				"RALPH_SANDBOX=native", "TMPDIR=" + temp, commitsInside, "RALPH_LAYER_MAX_MB=1",
-				"RALPH_SETUP=" + c.setup, `RALPH_GATE=grep tool ~/tool && test ! -e ~/gate && echo x >~/gate`,
+				"RALPH_SETUP=test -e ~/tool || pwd >~/place; " + c.setup, `RALPH_GATE=test "$(cat ~/place)" = "$PWD" && grep tool ~/tool && test ! -e ~/gate && echo x >~/gate`,
 			}
 			if got := s.start(t, r, env, "work").end(t); got != 0 {
 				t.Errorf("status %d", got)

@@ -85,6 +85,9 @@ type Spec struct {
 
 	// The other fields are for providers that isolate; those with InPlace files ignore them.
 
+	// Workdir is the absolute path inside that the worktree is shown at, so that caches with paths serve several runs; empty:
+	// its own. A provider that cannot choose it ignores it: Sandbox.Workdir says where it is.
+	Workdir string
 	// ReadOnly shows the worktree read-only. With Copy files it is a copy, of which nothing comes back, and stays writable.
 	ReadOnly bool
 	// Objects are absolute host paths of object folders that the private repository borrows from. They are shown

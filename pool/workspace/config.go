@@ -5,6 +5,7 @@ package workspace
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,19 @@ type Config struct {
 
 	mu     sync.Mutex
 	meters map[string]*gateway.Meter // guarded by mu; of the runs that are on
+}
+
+// sharedPlace is where commands find the worktree of any run: the caches of many tools hold paths.
+const sharedPlace = "/worktree"
+
+// workdir is where the sandbox is asked to show the worktree; empty: at its own path.
+func (c *Config) workdir() string {
+	for _, m := range c.Mounts {
+		if m.Inside == sharedPlace || strings.HasPrefix(m.Inside, sharedPlace+"/") {
+			return "" // the user's place
+		}
+	}
+	return sharedPlace
 }
 
 // New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its

@@ -63,7 +63,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		spec.GitDir, spec.Objects, spec.Lower = private.GitDir, private.Objects, private.Lower
+		spec.GitDir, spec.Objects, spec.Lower, spec.Workdir = private.GitDir, private.Objects, private.Lower, c.workdir()
 		if spec.Lower != "" && c.Layers() == nil { // it was made for another sandbox
 			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, spec.Lower)
 		}

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -102,8 +103,8 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 		name: name, state: filepath.Join(p.config.StateDir, name),
 		workdir: spec.Worktree, limits: spec.Limits,
 	}
-	if p.config.Workdir != "" {
-		pl.workdir = p.config.Workdir
+	if spec.Disk == nil { // copied files keep their path
+		pl.workdir = cmp.Or(p.config.Workdir, spec.Workdir, spec.Worktree)
 	}
 	pl.limits = pl.limits.WithDefaults()
 	if pl.warm() {

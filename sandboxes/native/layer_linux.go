@@ -51,7 +51,7 @@ func (p *plan) addLower(spec sandboxes.Spec) error {
 }
 
 // isOver reports that something shown is the worktree, over its lower folder.
-func (p *plan) isOver(s shown) bool { return p.Lower && s.Inside == filepath.Clean(p.Worktree) }
+func (p *plan) isOver(s shown) bool { return p.Lower && s.Inside == p.Workdir }
 
 // ownTree makes the sandbox's user the owner of the worktree's files, once: an overlay cannot be an id-mapped mount. Only the
 // host has written there until then.
@@ -77,7 +77,7 @@ func (p *plan) ownTree(who identity) error {
 
 // layTree mounts the worktree over its lower folder.
 func (p *plan) layTree(write bool) error {
-	if err := makePlace(p.Worktree, false); err != nil {
+	if err := makePlace(p.Workdir, false); err != nil {
 		return err
 	}
 	// The kernel would mount the folder for two sandboxes. The lock ends with this process.
@@ -89,11 +89,11 @@ func (p *plan) layTree(write bool) error {
 		return fmt.Errorf("another sandbox has it: %w", err)
 	}
 	upper, work := filepath.Join(upperPlace, filepath.Base(p.Worktree)), filepath.Join(upperPlace, workName)
-	if err := overlay(p.Worktree, lowerPlace, upper, work); err != nil {
+	if err := overlay(p.Workdir, lowerPlace, upper, work); err != nil {
 		return fmt.Errorf("mount it over its lower folder: %w", err)
 	}
 	if !write {
-		if err := unix.MountSetattr(unix.AT_FDCWD, p.Worktree, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		if err := unix.MountSetattr(unix.AT_FDCWD, p.Workdir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return fmt.Errorf("make it read-only: %w", err)
 		}
 	}

@@ -50,6 +50,7 @@ func newLowered(t *testing.T) *lowered {
 		}
 		l.specs[i] = sandboxes.Spec{Run: "layer-" + rand.Text(), Worktree: upper, Lower: l.lower, GitDir: private}
 	}
+	l.specs[1].Workdir = "/worktree"
 	l.state = l.look()
 	return l
 }
@@ -135,7 +136,7 @@ func TestLower(t *testing.T) {
 	if now := l.look(); now != l.state {
 		t.Errorf("the lower folder was\n%s\nand is\n%s", l.state, now)
 	}
-	if got := l.sh(1, "ls -d /.lower /.upper 2>&1 | grep -c cannot; grep -c ' overlay ' /proc/self/mounts; grep -c "+filepath.Dir(l.lower)+"/lower /proc/self/mountinfo; cd ..; ls -A"); got != "2\n1\n0\nfiles\n" {
+	if got := l.sh(0, "ls -d /.lower /.upper 2>&1 | grep -c cannot; grep -c ' overlay ' /proc/self/mounts; grep -c "+filepath.Dir(l.lower)+"/lower /proc/self/mountinfo; cd ..; ls -A"); got != "2\n1\n0\nfiles\n" {
 		t.Errorf("seen inside: %q", got)
 	}
 }

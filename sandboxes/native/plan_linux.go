@@ -25,6 +25,7 @@ type plan struct {
 	GID      int
 	Assume   bool // the init process starts as another user and becomes this one
 	Worktree string
+	Workdir  string // where it is inside
 	GitDir   string
 	Shown    []shown // in the order in which they are mounted
 	// HomeLayer says that what is shown at layerPlace is the lower layer of the home, and Lower that the worktree is over what
@@ -63,8 +64,8 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	}
 	l := spec.Limits.WithDefaults()
 	out := &plan{
-		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: spec.Worktree, GitDir: spec.GitDir,
-		Egress: spec.Egress, Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
+		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: spec.Worktree, Workdir: filepath.Clean(cmp.Or(spec.Workdir, spec.Worktree)),
+		GitDir: spec.GitDir, Egress: spec.Egress, Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
 	}
 	if out.UID == 0 {
 		out.UID, out.GID = insideID, insideID
@@ -81,9 +82,13 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 	if err := p.addLower(spec); err != nil {
 		return err
 	}
-	if err := p.addFolder("worktree", spec.Worktree, !spec.ReadOnly); err != nil {
+	if _, err := supervisor.CheckFolder("worktree", spec.Worktree); err != nil {
 		return err
 	}
+	if !filepath.IsAbs(p.Workdir) || supervisor.Reserved(p.Workdir) {
+		return fmt.Errorf("the worktree cannot be shown at %q", p.Workdir)
+	}
+	p.Shown = append(p.Shown, shown{Host: filepath.Clean(spec.Worktree), Inside: p.Workdir, Write: !spec.ReadOnly})
 	if spec.GitDir != "" {
 		if err := p.addFolder("private repository", spec.GitDir, true); err != nil {
 			return err

@@ -153,9 +153,9 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if spec.Egress != "" {
 		env = append(env, egress.Env()...)
 	}
-	env = append(env, "PWD="+out.Worktree)
+	env = append(env, "PWD="+out.Workdir)
 	err = c.Open(ctx, out, given, supervisor.Commands{
-		Dir: out.Worktree, Env: append(env, spec.Env...), Own: who.root, UID: who.hostUID, GID: who.hostGID,
+		Dir: out.Workdir, Env: append(env, spec.Env...), Own: who.root, UID: who.hostUID, GID: who.hostGID,
 	})
 	if err != nil {
 		return nil, diagnose(err)

@@ -298,7 +298,7 @@ func coverGitFile(p *plan) error {
 		return err
 	}
 	// The file itself has to be covered, not the target of a link.
-	at, err := unix.Open(filepath.Join(p.Worktree, ".git"), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	at, err := unix.Open(filepath.Join(p.Workdir, ".git"), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("cover the worktree's .git file: %w", err)
 	}
@@ -329,7 +329,7 @@ func finishRoot(p *plan) error {
 			return fmt.Errorf("make %s read-only: %w", path, err)
 		}
 	}
-	return os.Chdir(p.Worktree)
+	return os.Chdir(p.Workdir)
 }
 
 // maskProc hides files of /proc that are about the whole machine or change it.

@@ -25,7 +25,7 @@ var (
 )
 
 // Workdir is the worktree's path, which is the same on both sides.
-func (s *sandbox) Workdir() string { return s.plan.Worktree }
+func (s *sandbox) Workdir() string { return s.plan.Workdir }
 
 // Exec runs one command.
 func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {

@@ -78,6 +78,16 @@ var outputCases = map[string]func(*suite){
 		}
 		r.text("test -f 'sub dir/here'")
 	},
+	"dir/a worktree at the path that is asked for, or at its own": func(s *suite) {
+		r := s.openSpec(sandboxes.Spec{Workdir: "/a place/worktree"})
+		if at := r.Workdir(); at != "/a place/worktree" && at != r.host {
+			s.Errorf("it is at %q", at)
+		}
+		r.write("file", []byte("x"))
+		if got, want := r.text(`cat file; printf y >other; cat "$1/other"; pwd; echo "$PWD"`, r.Workdir()), "xy"+r.Workdir()+"\n"+r.Workdir()+"\n"; got != want {
+			s.Errorf("commands see %q, want %q", got, want)
+		}
+	},
 	"output/10 MB on both at once are complete and apart": func(s *suite) {
 		r := s.open()
 		a, b := noise(10_000_000, 1), noise(10_000_000, 2)
