@@ -84,9 +84,9 @@ type Pool struct {
 	*Worker
 
 	mu       sync.Mutex
-	draining bool                   // guarded by mu
-	wakes    int                    // guarded by mu; calls of Wake
-	sweeps   map[chan struct{}]bool // guarded by mu; where each sweep is woken
+	draining bool            // guarded by mu
+	wakes    int             // guarded by mu; calls of Wake
+	sweeps   map[*sweep]bool // guarded by mu; those that are on
 }
 
 // New checks the configuration, all of it, and makes a pool. It starts nothing.
@@ -96,7 +96,7 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("pool configuration: %w", err)
 	}
 	w.runner.Lot().SetMost(w.c.Parallel)
-	return &Pool{Worker: w, sweeps: map[chan struct{}]bool{}}, nil
+	return &Pool{Worker: w, sweeps: map[*sweep]bool{}}, nil
 }
 
 // Wake makes every sweep look at the backlog again, such as after a webhook.
@@ -119,9 +119,9 @@ func (p *Pool) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do()
-	for wake := range p.sweeps {
+	for s := range p.sweeps {
 		select {
-		case wake <- struct{}{}:
+		case s.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -131,6 +131,21 @@ func (p *Pool) change(do func()) {
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)
+}
+
+// Useful is how many issues could be worked at the same time if SetParallel allowed it. It is 0 when every sweep that is on has
+// looked at the backlog and none waits for a slot.
+func (p *Pool) Useful() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wants := len(p.sweeps) == 0
+	for s := range p.sweeps {
+		wants = wants || s.wants.Load()
+	}
+	if !wants {
+		return 0
+	}
+	return p.runner.Lot().Bears(p.choices, time.Now())
 }
 
 // Drain makes every sweep start nothing more and return when its runs have ended. It cannot be undone.
@@ -158,14 +173,7 @@ func (p *Pool) isDraining() bool {
 }
 
 // enlist registers a sweep to be woken until the function that it returns is called.
-func (p *Pool) enlist() (wake chan struct{}, leave func()) {
-	wake = make(chan struct{}, 1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sweeps[wake] = true
-	return wake, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.sweeps, wake)
-	}
+func (p *Pool) enlist(s *sweep) (leave func()) {
+	p.change(func() { p.sweeps[s] = true })
+	return func() { p.change(func() { delete(p.sweeps, s) }) }
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -55,9 +56,9 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	defer p.bus.Flush(ctx, hard)
-	wake, leave := p.enlist()
-	defer leave()
-	s := &sweep{pool: p, keys: keys, hard: hard, wake: wake, tried: map[string]bool{}}
+	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}}
+	s.wants.Store(true)
+	defer p.enlist(s)()
 	defer s.watchDisk()()
 	before, err := p.recover(hard, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
@@ -86,6 +87,7 @@ type sweep struct {
 	listed time.Time // when the backlog was last looked at; next's goroutine only
 	woken  int       // what Pool.woken was then; next's goroutine only
 	base   worktree.Base
+	wants  atomic.Bool // it waits for a slot, or has not looked at the backlog yet
 
 	mu      sync.Mutex
 	queue   []task          // guarded by mu, in order
@@ -114,6 +116,7 @@ func (s *sweep) run(ctx context.Context) error {
 			return nil
 		})
 	}
+	s.wants.Store(false)
 	_ = g.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,6 +186,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		case empty && idle && !stale:
 			return task{}, false, nil
 		}
+		s.wants.Store(!over && (!empty || stale))
 		select {
 		case <-s.wake:
 		case <-refresh.C: // an issue that arrives meanwhile starts as soon as a worker is free

@@ -59,6 +59,7 @@ type project struct {
 	paused   bool                                 // guarded by mu
 	tried    bool                                 // guarded by mu
 	slots    int                                  // guarded by mu; see share
+	waited   int                                  // guarded by mu; see demand
 	wrong    string                               // guarded by mu; with the configuration
 	problem  string                               // guarded by mu; with the last sweep
 	failures int                                  // guarded by mu; sweeps in a row
@@ -292,11 +293,16 @@ func (p *project) hold(exact bool) demand {
 	if p.parts == nil || !p.sweeping {
 		return demand{}
 	}
-	d := demand{limit: p.setup.Parallel, had: p.slots}
+	d := demand{limit: p.setup.Parallel}
 	if exact {
 		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
+		d.wants = p.parts.Pool.Useful()
+		if p.waited++; d.busy > 0 {
+			p.waited = 0
+		}
+		d.waited = p.waited
 	}
-	if p.paused || p.later != nil {
+	if p.paused || p.ended || p.later != nil {
 		d.limit = 0
 	}
 	return d

@@ -3,7 +3,6 @@ package service_test
 import (
 	"errors"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,19 +44,15 @@ func projects(list []*servicetest.Project) (out []service.Project) {
 	return out
 }
 
-// until waits until the project is as wanted: what it waits for sends no event.
-func until(t *testing.T, s *service.Service, name string, is func(service.Status) bool) service.Status {
+// until waits until the project is as wanted.
+func until(t *testing.T, s *service.Service, name string, is func(service.Status) bool) (status service.Status) {
 	t.Helper()
-	for {
-		status, err := s.Status(name)
-		if err == nil && is(status) {
-			return status
-		}
-		if t.Context().Err() != nil {
-			t.Fatalf("%s: %+v, %v", name, status, err)
-		}
-		runtime.Gosched()
-	}
+	servicetest.Eventually(t, func() bool {
+		var err error
+		status, err = s.Status(name)
+		return err == nil && is(status)
+	})
+	return status
 }
 
 func in(state service.State) func(service.Status) bool {
@@ -88,18 +83,56 @@ func TestOneProjectIsBroken(t *testing.T) {
 	}
 }
 
-// All projects together work no more issues than the total.
+// All projects together work as many issues as the total at the same time, and no more.
 func TestSlotsAreShared(t *testing.T) {
 	t.Parallel()
-	a, b := servicetest.New(t, "a", 4), servicetest.New(t, "b", 4)
-	_, w := start(t, 2, a, b)
-	for i := range 4 {
-		w.Until(t, "a", journal.EventEnded, i+1)
-		w.Until(t, "b", journal.EventEnded, i+1)
+	var list []*servicetest.Project
+	for _, name := range []string{"a", "b", "c"} {
+		p := servicetest.New(t, name, 2)
+		p.Wait()
+		p.Set("parallel", "1")
+		list = append(list, p)
 	}
-	if peak := w.Peak(); peak > 2 {
-		t.Errorf("%d were on at the same time, want 2 at most", peak)
+	_, w := start(t, 2, list...)
+	w.Until(t, "", journal.EventStarted, 2) // none goes on before
+	for i := range 6 {
+		e := w.Until(t, "", journal.EventStarted, i+1)
+		list[strings.Index("abc", e.Pool)].Go()
 	}
+	w.Until(t, "", journal.EventEnded, 6)
+	if peak := w.Peak(); peak != 2 {
+		t.Errorf("%d were on at the same time, want 2", peak)
+	}
+}
+
+// A project that works all slots gives one up when a run ends and another project waits.
+func TestFreeSlotGoesToWhoHasFewest(t *testing.T) {
+	t.Parallel()
+	a, b := servicetest.New(t, "a", 3), servicetest.New(t, "b", 3)
+	a.Wait()
+	b.Wait()
+	s, w := start(t, 1, a)
+	w.Until(t, "a", journal.EventStarted, 1)
+	s.Apply(t.Context(), projects([]*servicetest.Project{a, b}), 1)
+	until(t, s, "b", in(service.Working))
+	for i, want := range []*servicetest.Project{a, b, a, b, a, b} {
+		if e := w.Until(t, "", journal.EventStarted, i+1); e.Pool != want.Name {
+			t.Fatalf("run %d is of %s, want %s", i+1, e.Pool, want.Name)
+		}
+		s.Apply(t.Context(), projects([]*servicetest.Project{a, b}), 1) // a look at the slots, as each second
+		want.Go()
+	}
+}
+
+// Slots that a project has no issues for go to the others, also while it works.
+func TestUnusedSlotsGoToOthers(t *testing.T) {
+	t.Parallel()
+	a, b := servicetest.New(t, "a", 1), servicetest.New(t, "b", 3)
+	a.Wait()
+	b.Wait()
+	_, w := start(t, 3, a, b)
+	w.Until(t, "a", journal.EventStarted, 1)
+	w.Until(t, "b", journal.EventStarted, 2)
 }
 
 // A change is taken up when the runs that are on have ended; a bad one is refused.
@@ -124,9 +157,7 @@ func TestReload(t *testing.T) {
 	}
 	p.Set("agent", servicetest.Commits)
 	again()
-	for opened := 0; opened < 2; opened, _ = p.Opened() {
-		runtime.Gosched()
-	}
+	servicetest.Eventually(t, func() bool { opened, _ := p.Opened(); return opened == 2 })
 	p.Issue("later", "Later")
 	p.Go() // the agent that began under the old configuration
 	if e := w.Until(t, "p", journal.EventEnded, 1); e.Key != "task-1" || e.Outcome != journal.Succeeded {
@@ -152,9 +183,7 @@ func TestRemovedProject(t *testing.T) {
 	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
 	until(t, s, "p", in(service.Draining))
 	p.Go()
-	for err := error(nil); !errors.Is(err, service.ErrNoProject); _, err = s.Status("p") {
-		runtime.Gosched()
-	}
+	servicetest.Eventually(t, func() bool { _, err := s.Status("p"); return errors.Is(err, service.ErrNoProject) })
 	w.Until(t, "p", journal.EventEnded, 1)
 	p.Set("agent", servicetest.Commits)
 	s.Apply(t.Context(), projects([]*servicetest.Project{other, p}), 0)

@@ -1,6 +1,7 @@
 package parking
 
 import (
+	"math"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -51,7 +52,7 @@ func (l *Lot) Limited(agent string, now time.Time) {
 	if l.paces == nil {
 		l.paces = map[string]Pace{}
 	}
-	l.paces[agent] = l.paces[agent].Limited(now, max(1, l.most))
+	l.paces[agent] = l.paces[agent].Limited(now, max(1, l.most, l.busy))
 }
 
 // Allowed is how many runs may be on now, when the first available agent of the list does the next one, and how many there
@@ -62,9 +63,21 @@ func (l *Lot) Allowed(list []agents.Choice, now time.Time) (allowed, most int) {
 	return l.allowed(list, now), l.most
 }
 
+// Bears is how many runs the model service of the first available agent of the list bears, whatever SetMost has set.
+func (l *Lot) Bears(list []agents.Choice, now time.Time) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pace(list, now).Allowed(now, math.MaxInt)
+}
+
 // allowed needs l.mu.
 func (l *Lot) allowed(list []agents.Choice, now time.Time) int {
-	return l.paces[list[max(0, l.first(list, nil, now))].Agent].Allowed(now, l.most)
+	return l.pace(list, now).Allowed(now, l.most)
+}
+
+// pace is that of the first available agent of the list. It needs l.mu.
+func (l *Lot) pace(list []agents.Choice, now time.Time) Pace {
+	return l.paces[list[max(0, l.first(list, nil, now))].Agent]
 }
 
 // Free reports that another run may begin.

@@ -160,4 +160,12 @@ func TestAllowed(t *testing.T) {
 	if got, _ := lot.Allowed(list, noon); got != 8 {
 		t.Errorf("%d of the next agent allowed, not 8", got)
 	}
+	lot.Load(nil, nil)
+	lot.SetMost(0) // as when its slots go to others; four runs are on
+	if allowed, _ := lot.Allowed(list, noon); allowed != 0 || lot.Bears(list, noon) != 4 {
+		t.Errorf("%d allowed and %d borne, not 0 and 4", allowed, lot.Bears(list, noon))
+	}
+	if lot.Limited("b", noon); lot.Bears(list[1:], noon) != 2 {
+		t.Errorf("a refusal with four runs on leaves %d, not half of them", lot.Bears(list[1:], noon))
+	}
 }

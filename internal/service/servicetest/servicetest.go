@@ -188,14 +188,15 @@ func (w *Watch) Observe(project string, e journal.Event) {
 	w.more = make(chan struct{})
 }
 
-// Until waits for the nth event of a kind in a project, and returns it.
+// Until waits for the nth event of a kind in a project, and returns it. Project "" stands for all.
 func (w *Watch) Until(t *testing.T, project string, kind journal.EventKind, nth int) journal.Event {
 	t.Helper()
+	late := time.After(time.Minute)
 	for {
 		w.mu.Lock()
 		n, more := 0, w.more
 		for _, e := range w.events {
-			if e.Pool == project && e.Kind == kind {
+			if (e.Pool == project || project == "") && e.Kind == kind {
 				if n++; n == nth {
 					w.mu.Unlock()
 					return e
@@ -205,8 +206,23 @@ func (w *Watch) Until(t *testing.T, project string, kind journal.EventKind, nth 
 		w.mu.Unlock()
 		select {
 		case <-more:
-		case <-t.Context().Done():
-			t.Fatalf("%s: no %s number %d", project, kind, nth)
+		case <-late:
+			t.Fatalf("%s: no %s number %d within a minute", project, kind, nth)
+		}
+	}
+}
+
+// Eventually waits, a minute at most, until is holds. It is for what sends no event.
+func Eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	late := time.After(time.Minute)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatal("it has not come to that within a minute")
 		}
 	}
 }
