@@ -301,8 +301,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		t.Errorf("another request: %s", res.Status)
 	}
 	_ = open[0].Body.Close()
-	for s.do(http.MethodGet, path).StatusCode != http.StatusOK {
-	}
+	servicetest.Eventually(t, func() bool { return s.do(http.MethodGet, path).StatusCode == http.StatusOK })
 	p.Go()
 	for _, res := range open[1:] {
 		if list := events(t, res, nil); len(list) == 0 || list[len(list)-1].kind != "end" {
@@ -346,8 +345,7 @@ func TestSlowClient(t *testing.T) {
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // it has the place
 		t.Fatal(err)
 	}
-	for s.do(http.MethodGet, path).StatusCode != http.StatusOK {
-	}
+	servicetest.Eventually(t, func() bool { return s.do(http.MethodGet, path).StatusCode == http.StatusOK })
 	p.Go()
 }
 
@@ -383,8 +381,7 @@ func TestForgedRequests(t *testing.T) {
 		path := "/v1/projects"
 		if c.method == "POST" {
 			path = "/v1/projects/shop/resume"
-			for s.do("GET", "/readyz").StatusCode != http.StatusOK {
-			}
+			servicetest.Eventually(t, func() bool { return s.do("GET", "/readyz").StatusCode == http.StatusOK })
 		}
 		res := s.do(c.method, path, c.headers...)
 		if res.StatusCode != c.want {
