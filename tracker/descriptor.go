@@ -40,6 +40,9 @@ type Descriptor struct {
 	LoginHint string
 	// Options are the settings it takes.
 	Options []Option
+	// Webhook checks a delivery of the forge, in constant time where the secret is compared, and reads it; nil: it sends none.
+	// Its errors are ErrForged, ErrStale, ErrOtherProject and ErrNoDelivery.
+	Webhook func(Delivery) (Notice, error)
 	// Open makes the tracker. It asks nothing of a server yet. Callers use [Descriptor.New], which checks the settings.
 	Open func(Settings) (Tracker, error)
 }

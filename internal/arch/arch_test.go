@@ -97,6 +97,7 @@ var floors = map[string]int{
 	"internal/servertools":      0,
 	"internal/tempdir":          0,
 	"internal/toolchain":        1,
+	"internal/webhook":          2,
 }
 
 // families are folders whose packages stand on the folder's floor unless the table says otherwise, so that a sandbox or a

@@ -53,7 +53,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		in(container.Docker()), in(container.Podman()),
 		sbx.New(sbxConfig(c, a.about(c.Agent), a.host.Env)),
 		landlock.New(rules),
-		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: a.trackers.SecretVars()}),
+		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: append(a.trackers.SecretVars(), config.SecretVariables()...)}),
 	)
 }
 

@@ -52,7 +52,7 @@ func newServeCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7420", "`address` of the API: HOST:PORT, unix:PATH, or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
-	a.bind(cmd, append(workKeys(), "poll")...)
+	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file")...)
 	return cmd
 }
 
@@ -70,6 +70,8 @@ type serving struct {
 	log     *slog.Logger
 	service *service.Service
 	metrics *web.Metrics
+
+	webhookSecret string // of projects without a file; empty: none
 
 	mu    sync.Mutex
 	views map[string]*workView // guarded by mu; by project
@@ -109,6 +111,7 @@ func (s *serving) run() error {
 	}
 	s.metrics = web.NewMetrics()
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
+	s.webhookSecret = s.host.getenv(config.WebhookSecretVariable)
 	systemd := newNotifier(s.host)
 	s.host.Env = withoutService(s.host.Env)
 	var hangup <-chan struct{}
@@ -174,7 +177,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Version: buildVersion().Version,
+			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Version: buildVersion().Version, Hooks: s.hooks(),
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)
@@ -196,7 +199,7 @@ func (s *serving) address(l net.Listener) string {
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", config.ListenTokenVariable}, name)
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}, name) || slices.Contains(config.SecretVariables(), name)
 	})
 }
 
@@ -303,7 +306,7 @@ func (s *serving) read(ctx context.Context, a *app) (service.Setup, error) {
 	return service.Setup{
 		Repo: top, Values: values, Live: []string{"parallel", "poll"}, Parallel: c.Parallel, Poll: c.Poll,
 		Open: func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
-			parts, err := a.openProject(ctx, s.cmd, observe)
+			parts, err := s.openProject(ctx, a, observe)
 			return parts, s.explained(err)
 		},
 	}, nil
@@ -323,8 +326,8 @@ func (s *serving) explained(err error) error {
 }
 
 // openProject opens a project as `ralph work` would.
-func (a *app) openProject(ctx context.Context, cmd *cobra.Command, observe func(journal.Event)) (_ *service.Parts, err error) {
-	p, err := a.open(cmd)
+func (s *serving) openProject(ctx context.Context, a *app, observe func(journal.Event)) (_ *service.Parts, err error) {
+	p, err := a.open(s.cmd)
 	if p != nil {
 		defer func() {
 			if err != nil {
@@ -353,8 +356,12 @@ func (a *app) openProject(ctx context.Context, cmd *cobra.Command, observe func(
 	if err != nil {
 		return nil, err
 	}
+	hook, err := s.webhook(ctx, a, p)
+	if err != nil {
+		return nil, err
+	}
 	return &service.Parts{
-		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Close: p.close,
+		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Close: p.close, Webhook: hook,
 	}, nil
 }
 

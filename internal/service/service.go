@@ -43,8 +43,9 @@ type Parts struct {
 	Pool    *pool.Pool
 	Store   journal.Store
 	Tracker tracker.Tracker
-	PickUp  string // a label without which no sweep takes an issue
-	Dir     string // the project's state folder
+	PickUp  string                                         // a label without which no sweep takes an issue
+	Dir     string                                         // the project's state folder
+	Webhook func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
 	Close   func() error
 }
 
@@ -300,6 +301,19 @@ func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) e
 	}
 	p.wake()
 	return nil
+}
+
+// Wake has a project look at its backlog now, such as after a webhook.
+func (s *Service) Wake(name string) {
+	if p, err := s.project(name); err == nil {
+		p.wake()
+	}
+}
+
+// Parts returns an open project's parts; see ErrNoProject and ErrNotOpen. They may be closed at any time.
+func (s *Service) Parts(name string) (*Parts, error) {
+	_, parts, err := s.opened(name)
+	return parts, err
 }
 
 // Pause starts nothing more in a project, also after a restart, until it is called with false. Runs that are on go on.

@@ -20,6 +20,7 @@ type Metrics struct {
 	tokens   *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	stages   *prometheus.HistogramVec
+	hooks    *prometheus.CounterVec
 
 	mu sync.Mutex
 	on map[string]staged // guarded by mu; by project and run
@@ -51,8 +52,11 @@ func NewMetrics() *Metrics {
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ralph_stage_seconds", Help: "Time in one stage of a run.", Buckets: buckets,
 		}, []string{"project", "stage"}),
+		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_webhooks_total", Help: "Requests to a project's webhook.",
+		}, []string{"project", "result"}),
 	}
-	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages)
+	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages, m.hooks)
 	return m
 }
 
@@ -76,6 +80,9 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		m.took.WithLabelValues(project).Observe(e.Elapsed)
 	}
 }
+
+// Webhook counts a request; see webhook.Config.
+func (m *Metrics) Webhook(project, result string) { m.hooks.WithLabelValues(project, result).Inc() }
 
 // enter ends the stage that a run was in.
 func (m *Metrics) enter(project, run string, next staged) {

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/webhook"
 )
 
 // The bounds of a server.
@@ -40,11 +41,12 @@ const (
 // Config is a server's set-up. Service is required.
 type Config struct {
 	Service *service.Service
-	Token   string   // what clients have to send; empty: nothing. See ErrNeedsToken
-	Hosts   []string // names besides this machine's own by which clients may call the server
-	Streams int      // streams of events at the same time; default 200
-	Metrics *Metrics // default: none are served
-	Version string   // of the program
+	Token   string       // what clients have to send; empty: nothing. See ErrNeedsToken
+	Hosts   []string     // names besides this machine's own by which clients may call the server
+	Streams int          // streams of events at the same time; default 200
+	Metrics *Metrics     // default: none are served
+	Version string       // of the program
+	Hooks   http.Handler // deliveries of forges, which prove themselves; default: none are taken
 	// WriteTime is how long a client may take for one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
@@ -135,7 +137,7 @@ func New(c Config) http.Handler {
 		mux.Handle("GET /metrics", c.Metrics.handler(c.Service))
 	}
 	newAPI(mux, c)
-	g := guard{next: http.MaxBytesHandler(mux, maxBody), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...)}
+	g := guard{next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...)}
 	if c.Token != "" {
 		hash := sha256.Sum256([]byte(c.Token))
 		g.token = hash[:]
@@ -155,6 +157,7 @@ func answer(w http.ResponseWriter, ok bool) {
 // guard is in front of everything.
 type guard struct {
 	next  http.Handler
+	hooks http.Handler // nil: there are none
 	hosts []string
 	token []byte // its hash; nil: none is needed
 }
@@ -172,6 +175,8 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
 	case !sameOrigin(r):
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
+	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
+		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
 	case g.token != nil && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !g.authorized(r):
 		h.Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)

@@ -43,6 +43,7 @@ func Descriptor() tracker.Descriptor {
 		LoginHint: "make a fine-grained token with issues, pull requests and contents: write",
 		Options: []tracker.Option{tracker.OptionProject, tracker.OptionApp, tracker.OptionAuthors, tracker.OptionAssignee,
 			tracker.OptionMilestone},
+		Webhook: readDelivery,
 		Open: func(s tracker.Settings) (tracker.Tracker, error) {
 			t, err := New(Config{Settings: s})
 			if err != nil {

@@ -116,6 +116,8 @@ type Config struct {
 	Poll              time.Duration `mapstructure:"poll"`
 	ClaimTTL          time.Duration `mapstructure:"claim-ttl"`
 
+	WebhookSecretFile string `mapstructure:"webhook-secret-file"`
+
 	MaxAttempts     int           `mapstructure:"max-attempts"`
 	RetryBackoff    time.Duration `mapstructure:"retry-backoff"`
 	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`

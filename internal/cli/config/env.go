@@ -12,6 +12,12 @@ const envPrefix = "RALPH_"
 // ListenTokenVariable is the variable with the token that a service asks its clients for.
 const ListenTokenVariable = envPrefix + "LISTEN_TOKEN"
 
+// WebhookSecretVariable is the variable with the secret that forges sign deliveries with.
+const WebhookSecretVariable = envPrefix + "WEBHOOK_SECRET"
+
+// SecretVariables are those that are for ralph alone, and for nothing that it starts.
+func SecretVariables() []string { return []string{ListenTokenVariable, WebhookSecretVariable} }
+
 // forAgents reports the variables ralph sets for what it starts, which are no configuration: an agent may start ralph.
 func forAgents(name string) bool {
 	switch name {
@@ -40,7 +46,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	for name, v := range seen {
 		k, known := byName[name]
 		switch {
-		case !known && !forAgents(name) && name != TrustVariable && name != ListenTokenVariable:
+		case !known && !forAgents(name) && name != TrustVariable && !slices.Contains(SecretVariables(), name):
 			warnings = append(warnings, "unknown variable "+name+hintVariable(name, names))
 		case known && v != "":
 			l.setText(k, v, name, r)

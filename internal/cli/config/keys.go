@@ -227,6 +227,9 @@ func makeKeys() []Key {
 		{Name: "claim-ttl", Group: "Time", Kind: Duration, Default: 10 * time.Minute, Min: 10 * second,
 			Guard: Ordinary, Help: "how long a claim is valid without renewal"},
 
+		{Name: "webhook-secret-file", Group: "Service", Kind: Path, Default: "", Guard: Own,
+			Help: "file with the secret of the project's webhook (docs/service.md); empty: RALPH_WEBHOOK_SECRET"},
+
 		{Name: "max-attempts", Group: "Retries and budget", Kind: Int, Default: 3, Min: 1,
 			Guard: Above, Help: "attempts before an issue goes to a human"},
 		{Name: "retry-backoff", Group: "Retries and budget", Kind: Duration, Default: time.Minute, Guard: Below,

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/webhook"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// hooks takes deliveries for the projects of the service.
+func (s *serving) hooks() *webhook.Handler {
+	return webhook.New(webhook.Config{Log: s.log, Count: s.metrics.Webhook, Find: func(name string) (webhook.Target, error) {
+		parts, err := s.service.Parts(name)
+		switch {
+		case errors.Is(err, service.ErrNotOpen):
+			return webhook.Target{}, webhook.ErrNotNow
+		case err != nil || parts.Webhook == nil:
+			return webhook.Target{}, webhook.ErrNoTarget
+		}
+		return webhook.Target{Check: parts.Webhook, Dir: parts.Dir, Wake: func() { s.service.Wake(name) }}, nil
+	}})
+}
+
+// webhook checks deliveries for an open project; nil: it takes none, because its tracker sends none or there is no secret.
+func (s *serving) webhook(ctx context.Context, a *app, p *parts) (func(tracker.Delivery) (tracker.Notice, error), error) {
+	kind, err := a.kind(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	secret := s.webhookSecret
+	if p.WebhookSecretFile != "" {
+		text, err := os.ReadFile(p.WebhookSecretFile)
+		if err != nil {
+			return nil, p.wrong("webhook-secret-file", err)
+		}
+		a.warnOfOpen("webhook-secret-file", p.WebhookSecretFile)
+		secret = strings.TrimSpace(string(text))
+	}
+	if p.WebhookSecretFile == "" && (secret == "" || kind.Webhook == nil) {
+		return nil, nil
+	}
+	if kind.Webhook == nil {
+		return nil, p.wrong("webhook-secret-file", fmt.Errorf("tracker %s sends no webhooks; remove it", kind.Name))
+	}
+	if len(secret) < minToken {
+		short := fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", minToken)
+		if p.WebhookSecretFile == "" {
+			return nil, usagef("%s: %w", config.WebhookSecretVariable, short)
+		}
+		return nil, p.wrong("webhook-secret-file", short)
+	}
+	p.redact(secret)
+	project, err := p.projectOn(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	return func(d tracker.Delivery) (tracker.Notice, error) {
+		d.Secret, d.Project = []byte(secret), project
+		return kind.Webhook(d)
+	}, nil
+}

@@ -1,0 +1,195 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/internal/web"
+	"github.com/ralph-pool/ralph/internal/webhook"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// A delivery wakes its project, which would not look for an hour; it needs no token, and the guard is in front of it all the same.
+func TestDeliveryWakes(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "shop", 1)
+	var s server
+	s = start(t, func(c *web.Config) {
+		c.Token = "0123456789abcdef"
+		c.Hooks = webhook.New(webhook.Config{Count: c.Metrics.Webhook, Find: func(name string) (webhook.Target, error) {
+			return webhook.Target{Dir: t.TempDir(), Wake: func() { s.service.Wake(name) }, Check: func(tracker.Delivery) (tracker.Notice, error) {
+				return tracker.Notice{Wake: true}, nil
+			}}, nil
+		}})
+	}, p)
+	s.watch.Until(t, "shop", journal.EventEnded, 1)
+	servicetest.Eventually(t, func() bool {
+		status, err := s.service.Status("shop")
+		return err == nil && status.State == service.Waiting
+	})
+	p.Issue("later", "Later")
+	for _, c := range []struct {
+		header string
+		want   int
+	}{
+		{"Host: evil.example", http.StatusMisdirectedRequest},
+		{"Origin: http://evil.example", http.StatusForbidden},
+		{"X: y", http.StatusAccepted},
+	} {
+		if res := s.do(http.MethodPost, "/hooks/shop", c.header); res.StatusCode != c.want {
+			t.Errorf("%s: %s", c.header, res.Status)
+		}
+	}
+	if e := s.watch.Until(t, "shop", journal.EventEnded, 2); e.Key != "later" {
+		t.Errorf("%+v", e)
+	}
+	text, err := io.ReadAll(s.do(http.MethodGet, "/metrics", "Authorization: Bearer 0123456789abcdef").Body)
+	if want := `ralph_webhooks_total{project="shop",result="accepted"} 1`; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("no %s, %v", want, err)
+	}
+}
+
+// pipes is a listener of connections that stay in the process, so that their time can be that of the test.
+type pipes struct {
+	conns chan net.Conn
+	ended chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error {
+	close(p.ended)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "pipe"} }
+
+// inBubble serves no project in the bubble of the test, and returns how clients connect.
+func inBubble(t *testing.T) (dial func() net.Conn) {
+	l := pipes{make(chan net.Conn), make(chan struct{})}
+	ended := make(chan error, 1)
+	ctx, cancel := withCancel(t)
+	go func() { ended <- web.Serve(ctx, l, web.Config{Service: service.New(service.Config{})}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return func() net.Conn {
+		ours, theirs := net.Pipe()
+		l.conns <- theirs
+		return ours
+	}
+}
+
+// A client that does not finish its header, or its body, is dropped when its time is over.
+func TestSlowRequests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sent  string
+		limit time.Duration
+	}{
+		"nothing": {"", 5 * time.Second},
+		"header":  {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", 5 * time.Second},
+		"body":    {"POST /v1/projects/x/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nx", 30 * time.Second},
+		"idle":    {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				conn := inBubble(t)()
+				defer conn.Close()
+				begun := time.Now()
+				if _, err := io.WriteString(conn, c.sent); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, conn) // until the server closes it
+				if took := time.Since(begun); took > c.limit+time.Second {
+					t.Errorf("dropped after %s, want %s", took, c.limit)
+				}
+			})
+		})
+	}
+}
+
+// More connections than the limit wait until one has gone.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dial := inBubble(t)
+		var open []net.Conn
+		for range 512 {
+			open = append(open, dial())
+		}
+		next := make(chan net.Conn)
+		go func() { next <- dial() }()
+		synctest.Wait()
+		select {
+		case <-next:
+			t.Error("one more than 512 was accepted")
+		default:
+		}
+		_ = open[0].Close()
+		conn := <-next
+		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 503") { // nothing has been looked after
+			t.Errorf("%q, %v", line, err)
+		}
+		for _, c := range append(open, conn) {
+			_ = c.Close()
+		}
+	})
+}
+
+// A body beyond the limit is not read to its end.
+func TestLargeBody(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, servicetest.New(t, "shop", 0))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST /v1/projects/shop/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", int64(1)<<40); err != nil {
+		t.Fatal(err)
+	}
+	part, sent := make([]byte, 64<<10), 0
+	for err == nil && sent < 64<<20 {
+		var n int
+		n, err = conn.Write(part)
+		sent += n
+	}
+	if err == nil {
+		t.Errorf("%d bytes were taken", sent)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func withCancel(t *testing.T) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	return ctx, func() { cancel(nil) }
+}

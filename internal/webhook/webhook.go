@@ -1,0 +1,167 @@
+// Package webhook receives the requests by which forges tell of changes, and wakes the project that each is for.
+//
+// A delivery is never more than a reason to look at the backlog now: nothing in it is used, so that a lost one costs no more
+// than the time to the next poll. Anybody may send requests: size, time and number of those that are read are bounded, and
+// however many are genuine, a project is woken once in a while only.
+package webhook
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Path is where deliveries arrive; the project's name follows.
+const Path = "/hooks/"
+
+// The bounds of a handler.
+const (
+	maxBody  = 1 << 20 // a comment on an issue, both of the longest that forges allow, takes half of it
+	readTime = 10 * time.Second
+	atOnce   = 16 // bodies that are read at the same time
+	spacing  = 5 * time.Second
+)
+
+// Target is a project that deliveries may be for.
+type Target struct {
+	Check func(tracker.Delivery) (tracker.Notice, error) // adds secret and project
+	Dir   string                                         // where the ids of deliveries are kept
+	Wake  func()
+}
+
+// The errors of Config.Find.
+var (
+	ErrNoTarget = errors.New("no project of that name takes webhooks")
+	ErrNotNow   = errors.New("the project cannot be woken now")
+)
+
+// Config is a handler's set-up. Find is required.
+type Config struct {
+	Find  func(project string) (Target, error)
+	Count func(project, result string) // of requests for known projects; default: none
+	Log   *slog.Logger                 // default: none
+}
+
+// Handler answers deliveries. It is safe for concurrent use.
+type Handler struct {
+	Config
+	reading chan struct{}
+
+	mu    sync.Mutex
+	known map[string]*state // guarded by mu; by project
+}
+
+// state is what is kept of a project.
+type state struct {
+	seen memory
+	wake spaced
+}
+
+// New makes a handler for Path.
+func New(c Config) *Handler {
+	if c.Count == nil {
+		c.Count = func(string, string) {}
+	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return &Handler{Config: c, reading: make(chan struct{}, atOnce), known: map[string]*state{}}
+}
+
+// ServeHTTP answers at once: the work is done later, by the project.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	project := strings.TrimPrefix(r.URL.Path, Path)
+	target, err := h.Find(project)
+	switch {
+	case errors.Is(err, ErrNoTarget):
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	case err != nil:
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	status, result, err := h.receive(w, r, project, target)
+	h.Count(project, result)
+	if err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	w.WriteHeader(status)
+}
+
+var (
+	errMethod = errors.New("deliveries are sent with POST")
+	errBusy   = errors.New("too many deliveries at once")
+	errLarge  = errors.New("the delivery is too large")
+	errBroken = errors.New("the delivery did not arrive whole or in time")
+	errSeen   = errors.New("this delivery was received before")
+)
+
+// receive returns the answer, and a word for the metrics.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string, target Target) (int, string, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return http.StatusMethodNotAllowed, "refused", errMethod
+	}
+	body, status, err := h.read(w, r)
+	if err != nil {
+		return status, "refused", err
+	}
+	notice, err := target.Check(tracker.Delivery{Header: r.Header, Body: body, Now: time.Now()})
+	switch {
+	case errors.Is(err, tracker.ErrForged), errors.Is(err, tracker.ErrStale):
+		return http.StatusUnauthorized, "forged", err
+	case errors.Is(err, tracker.ErrOtherProject):
+		return http.StatusForbidden, "refused", err
+	case err != nil:
+		return http.StatusBadRequest, "refused", err
+	}
+	s := h.state(project)
+	fresh, err := s.seen.add(target.Dir, notice.ID, body)
+	if err != nil { // the ids are in memory at least
+		h.Log.Warn("deliveries not stored", "project", project, "error", err)
+	}
+	switch {
+	case !fresh:
+		return http.StatusConflict, "replayed", errSeen
+	case !notice.Wake:
+		return http.StatusAccepted, "ignored", nil
+	}
+	s.wake.call(spacing, target.Wake)
+	return http.StatusAccepted, "accepted", nil
+}
+
+// read reads a body within its bounds.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	select {
+	case h.reading <- struct{}{}:
+		defer func() { <-h.reading }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		return nil, http.StatusServiceUnavailable, errBusy
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, errBroken
+	}
+	return body, 0, nil
+}
+
+func (h *Handler) state(project string) *state {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known[project] == nil {
+		h.known[project] = &state{}
+	}
+	return h.known[project]
+}

@@ -1,0 +1,270 @@
+package webhook_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/internal/webhook"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a handler with the project "shop". A delivery is genuine when its header Signature says so.
+type rig struct {
+	*webhook.Handler
+	dir   string
+	wakes atomic.Int64
+
+	mu    sync.Mutex
+	count map[string]int // guarded by mu
+}
+
+func newRig(dir string) *rig {
+	r := &rig{dir: dir, count: map[string]int{}}
+	r.Handler = webhook.New(webhook.Config{
+		Find: func(name string) (webhook.Target, error) {
+			switch name {
+			case "shop":
+				return webhook.Target{Check: check, Dir: dir, Wake: func() { r.wakes.Add(1) }}, nil
+			case "shut":
+				return webhook.Target{}, webhook.ErrNotNow
+			}
+			return webhook.Target{}, webhook.ErrNoTarget
+		},
+		Count: func(_, result string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.count[result]++
+		},
+	})
+	return r
+}
+
+func check(d tracker.Delivery) (tracker.Notice, error) {
+	switch d.Header.Get("Signature") {
+	case "good":
+		return tracker.Notice{ID: d.Header.Get("Id"), Wake: d.Header.Get("Event") != "star"}, nil
+	case "old":
+		return tracker.Notice{}, tracker.ErrStale
+	case "other":
+		return tracker.Notice{}, tracker.ErrOtherProject
+	case "":
+		return tracker.Notice{}, tracker.ErrNoDelivery
+	}
+	return tracker.Notice{}, tracker.ErrForged
+}
+
+func (r *rig) send(method, path, body string, headers ...string) int {
+	q := httptest.NewRequest(method, path, strings.NewReader(body))
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		q.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, q)
+	return w.Code
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		wakes                    int64
+	}{
+		{"genuine", "POST", "/hooks/shop", "{}", []string{"Signature: good", "Id: 1"}, 202, 1},
+		{"of no matter", "POST", "/hooks/shop", "{}", []string{"Signature: good", "Event: star"}, 202, 0},
+		{"forged", "POST", "/hooks/shop", "{}", []string{"Signature: bad"}, 401, 0},
+		{"too old", "POST", "/hooks/shop", "{}", []string{"Signature: old"}, 401, 0},
+		{"of another project", "POST", "/hooks/shop", "{}", []string{"Signature: other"}, 403, 0},
+		{"no delivery", "POST", "/hooks/shop", "{}", nil, 400, 0},
+		{"another method", "GET", "/hooks/shop", "", []string{"Signature: good"}, 405, 0},
+		{"too large", "POST", "/hooks/shop", strings.Repeat("x", 1<<20+1), []string{"Signature: good"}, 413, 0},
+		{"as large as may be", "POST", "/hooks/shop", strings.Repeat("x", 1<<20), []string{"Signature: good"}, 202, 1},
+		{"to no project", "POST", "/hooks/none", "{}", []string{"Signature: good"}, 404, 0},
+		{"below a project", "POST", "/hooks/shop/x", "{}", []string{"Signature: good"}, 404, 0},
+		{"to one that is not open", "POST", "/hooks/shut", "{}", []string{"Signature: good"}, 503, 0},
+	} {
+		r := newRig(t.TempDir())
+		if got := r.send(c.method, c.path, c.body, c.headers...); got != c.status || r.wakes.Load() != c.wakes {
+			t.Errorf("%s: %d with %d wakes, want %d with %d", c.name, got, r.wakes.Load(), c.status, c.wakes)
+		}
+		if c.status == http.StatusNotFound && len(r.count) > 0 { // anybody could make up names without end
+			t.Errorf("%s is counted: %v", c.name, r.count)
+		}
+	}
+}
+
+// A delivery counts once: under another id, with another body, after others and after a restart.
+func TestReplays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRig(dir)
+	again := func(when string) {
+		t.Helper()
+		for name, send := range map[string]func() int{
+			"the same":     func() int { return r.send("POST", "/hooks/shop", "first", "Signature: good", "Id: 1") },
+			"another id":   func() int { return r.send("POST", "/hooks/shop", "first", "Signature: good", "Id: 2") },
+			"without id":   func() int { return r.send("POST", "/hooks/shop", "first", "Signature: good") },
+			"another body": func() int { return r.send("POST", "/hooks/shop", "second", "Signature: good", "Id: 1") },
+		} {
+			if got := send(); got != http.StatusConflict {
+				t.Errorf("%s, %s: %d", when, name, got)
+			}
+		}
+	}
+	if got := r.send("POST", "/hooks/shop", "first", "Signature: bad", "Id: 1"); got != http.StatusUnauthorized {
+		t.Fatal(got)
+	}
+	if got := r.send("POST", "/hooks/shop", "first", "Signature: good", "Id: 1"); got != http.StatusAccepted {
+		t.Fatalf("a forged one takes the place of the genuine one: %d", got)
+	}
+	again("at once")
+	for i := range 900 {
+		if got := r.send("POST", "/hooks/shop", fmt.Sprint(i), "Signature: good", fmt.Sprint("Id: x", i)); got != http.StatusAccepted {
+			t.Fatal(got)
+		}
+	}
+	again("after 900 others")
+	f, err := os.OpenFile(filepath.Join(dir, "deliveries"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("torn"); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	r = newRig(dir)
+	again("after a restart")
+	if got := r.send("POST", "/hooks/shop", "after", "Signature: good", "Id: after"); got != http.StatusAccepted {
+		t.Fatal(got)
+	}
+	r = newRig(dir)
+	if got := r.send("POST", "/hooks/shop", "after", "Signature: good"); got != http.StatusConflict {
+		t.Errorf("after a torn line: %d", got)
+	}
+}
+
+// What is remembered is bounded, in memory and on disk.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRig(dir)
+	for i := range 5000 {
+		if got := r.send("POST", "/hooks/shop", fmt.Sprint(i), "Signature: good", fmt.Sprint("Id: x", i)); got != http.StatusAccepted {
+			t.Fatal(i, got)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "deliveries"))
+	if err != nil || info.Size() > 400_000 {
+		t.Errorf("%v, %v", info.Size(), err)
+	}
+	r = newRig(dir)
+	if got := r.send("POST", "/hooks/shop", "4000", "Signature: good"); got != http.StatusConflict {
+		t.Errorf("one of the last thousand: %d", got)
+	}
+	if got := r.send("POST", "/hooks/shop", "1", "Signature: good"); got != http.StatusAccepted {
+		t.Errorf("one of long ago: %d", got)
+	}
+}
+
+// Where nothing can be stored, the project is woken, and a replay is refused as long as the process lives.
+func TestFolderIsGone(t *testing.T) {
+	t.Parallel()
+	r := newRig(filepath.Join(t.TempDir(), "none"))
+	for i, want := range []int{http.StatusAccepted, http.StatusConflict} {
+		if got := r.send("POST", "/hooks/shop", "{}", "Signature: good", "Id: 1"); got != want {
+			t.Errorf("delivery %d: %d", i, got)
+		}
+	}
+}
+
+// A thousand genuine deliveries wake the project at once, and once more when the flood may be over.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(dir)
+		flood := func(name string) {
+			for i := range 1000 {
+				if got := r.send("POST", "/hooks/shop", fmt.Sprint(name, i), "Signature: good"); got != http.StatusAccepted {
+					t.Fatal(got)
+				}
+			}
+		}
+		flood("a")
+		if got := r.wakes.Load(); got != 1 {
+			t.Errorf("woken %d times at once", got)
+		}
+		<-time.After(6 * time.Second)
+		if got := r.wakes.Load(); got != 2 {
+			t.Errorf("woken %d times after the flood", got)
+		}
+		flood("b") // a second after that
+		<-time.After(time.Minute)
+		if got := r.wakes.Load(); got != 3 {
+			t.Errorf("woken %d times after another", got)
+		}
+		if r.send("POST", "/hooks/shop", "later", "Signature: good"); r.wakes.Load() != 4 {
+			t.Errorf("woken %d times after a pause", r.wakes.Load())
+		}
+	})
+}
+
+// slow is a body that arrives when it is let go, and a writer that notes the deadline of reading.
+type slow struct {
+	*httptest.ResponseRecorder
+	begun, free chan struct{}
+	deadline    time.Time
+}
+
+func (s *slow) Read([]byte) (int, error) {
+	s.begun <- struct{}{}
+	<-s.free
+	return 0, io.EOF
+}
+
+func (s *slow) SetReadDeadline(at time.Time) error {
+	s.deadline = at
+	return nil
+}
+
+// Clients that send their bodies slowly hold few places, not for long, and the others are told to come back.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	r := newRig(t.TempDir())
+	begun, free := make(chan struct{}), make(chan struct{})
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			s := &slow{ResponseRecorder: httptest.NewRecorder(), begun: begun, free: free}
+			r.ServeHTTP(s, httptest.NewRequest(http.MethodPost, "/hooks/shop", s))
+			if s.Code != http.StatusBadRequest || time.Until(s.deadline) > 10*time.Second || s.deadline.IsZero() {
+				t.Errorf("%d, to be read until %s", s.Code, s.deadline)
+			}
+		})
+		<-begun
+	}
+	if got := r.send("POST", "/hooks/shop", "{}", "Signature: good"); got != http.StatusServiceUnavailable {
+		t.Errorf("one more: %d", got)
+	}
+	close(free)
+	clients.Wait()
+	if got := r.send("POST", "/hooks/shop", "{}", "Signature: good"); got != http.StatusAccepted {
+		t.Errorf("once they have gone: %d", got)
+	}
+}

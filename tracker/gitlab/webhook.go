@@ -1,0 +1,93 @@
+package gitlab
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// signingPrefix is how a signing token begins; any other secret is one that GitLab sends as it is.
+const signingPrefix = "whsec_"
+
+// tolerance is how far the time of a signed delivery may be from ours.
+const tolerance = 5 * time.Minute
+
+// readDelivery checks a delivery by its signature where the secret is a signing token, else by the token in its header.
+func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
+	event := d.Header.Get("X-Gitlab-Event")
+	if event == "" {
+		return tracker.Notice{}, tracker.ErrNoDelivery
+	}
+	id := d.Header.Get("Idempotency-Key")
+	if signing, is := strings.CutPrefix(string(d.Secret), signingPrefix); is {
+		id = d.Header.Get("webhook-id")
+		if err := checkSignature(d, id, signing); err != nil {
+			return tracker.Notice{}, err
+		}
+	} else if !same([]byte(d.Header.Get("X-Gitlab-Token")), d.Secret) {
+		return tracker.Notice{}, tracker.ErrForged
+	}
+	var of struct {
+		Project struct {
+			Path string `json:"path_with_namespace"`
+		} `json:"project"`
+	}
+	if json.Unmarshal(d.Body, &of) != nil {
+		return tracker.Notice{}, tracker.ErrNoDelivery
+	}
+	project, err := ParseRemote(d.Project)
+	if err != nil || !strings.EqualFold(of.Project.Path, project.Path) {
+		return tracker.Notice{}, tracker.ErrOtherProject
+	}
+	return tracker.Notice{ID: id, Wake: slices.Contains(wakingEvents(), gl.EventType(event))}, nil
+}
+
+// checkSignature checks a signature as Standard Webhooks describes it: over id, time and body, one or several in a header.
+func checkSignature(d tracker.Delivery, id, signing string) error {
+	key, err := base64.StdEncoding.DecodeString(signing)
+	at := d.Header.Get("webhook-timestamp")
+	seconds, terr := strconv.ParseInt(at, 10, 64)
+	if err != nil || len(key) == 0 || id == "" || terr != nil {
+		return tracker.ErrForged
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(id + "." + at + "."))
+	mac.Write(d.Body)
+	want, genuine := mac.Sum(nil), false
+	for _, signature := range strings.Fields(d.Header.Get("webhook-signature")) {
+		sent, isOne := strings.CutPrefix(signature, "v1,")
+		got, err := base64.StdEncoding.DecodeString(sent)
+		genuine = genuine || isOne && err == nil && hmac.Equal(got, want)
+	}
+	if !genuine {
+		return tracker.ErrForged
+	}
+	if age := d.Now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance {
+		return tracker.ErrStale
+	}
+	return nil
+}
+
+// same compares in constant time, also when the lengths differ.
+func same(a, b []byte) bool {
+	x, y := sha256.Sum256(a), sha256.Sum256(b)
+	return len(b) > 0 && subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// wakingEvents are the events of changes that may make an issue workable, or a request need a follow-up.
+func wakingEvents() []gl.EventType {
+	return []gl.EventType{
+		gl.EventTypeIssue, gl.EventConfidentialIssue, gl.EventTypeNote, gl.EventConfidentialNote, gl.EventTypeMergeRequest,
+		gl.EventTypePipeline, gl.EventTypeJob, gl.EventTypePush, "Emoji Hook",
+	}
+}
