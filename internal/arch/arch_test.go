@@ -97,6 +97,7 @@ var floors = map[string]int{
 	"internal/servertools":      0,
 	"internal/tempdir":          0,
 	"internal/toolchain":        1,
+	"internal/notify":           5,
 	"internal/webhook":          2,
 }
 
@@ -142,6 +143,7 @@ var homes = map[string][]string{
 	"github.com/landlock-lsm/":            {"sandboxes/landlock"},
 	"kernel.org/pub/":                     {"sandboxes/native"},
 	"github.com/xtaci/smux":               {"sandboxes/container"},
+	"github.com/wneessen/":                {"internal/notify"},
 }
 
 // programOnly are imports of the program: a library that uses them cannot be embedded twice, or at all.

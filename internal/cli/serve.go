@@ -49,12 +49,15 @@ func newServeCommand(a *app) *cobra.Command {
 			return s.run()
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:7420", "`address` of the API: HOST:PORT, unix:PATH, or none")
+	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file")...)
 	return cmd
 }
+
+// defaultListen is where a service listens.
+const defaultListen = "127.0.0.1:7420"
 
 type serveOptions struct {
 	listen, tokenFile string
@@ -262,7 +265,7 @@ func (s *serving) projects() (list []service.Project, total int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Repo: top})}}, 0, nil
+		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Name: filepath.Base(top), Repo: top})}}, 0, nil
 	}
 	file, err := config.ReadService(s.file, s.host.Env, s.choices())
 	if err != nil {
@@ -279,12 +282,12 @@ func (s *serving) loader(p config.Project) func(context.Context) (service.Setup,
 	return func(ctx context.Context) (service.Setup, error) {
 		a := *s.app // a project's .env changes the environment
 		a.repo, a.project = p.Repo, &p
-		setup, err := s.read(ctx, &a)
+		setup, err := s.read(ctx, &a, p.Name)
 		return setup, s.explained(err)
 	}
 }
 
-func (s *serving) read(ctx context.Context, a *app) (service.Setup, error) {
+func (s *serving) read(ctx context.Context, a *app, name string) (service.Setup, error) {
 	if info, err := os.Stat(a.repo); err != nil || !info.IsDir() {
 		return service.Setup{}, fmt.Errorf("%s is not a folder", a.repo)
 	}
@@ -306,7 +309,7 @@ func (s *serving) read(ctx context.Context, a *app) (service.Setup, error) {
 	return service.Setup{
 		Repo: top, Values: values, Live: []string{"parallel", "poll"}, Parallel: c.Parallel, Poll: c.Poll,
 		Open: func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
-			parts, err := s.openProject(ctx, a, observe)
+			parts, err := s.openProject(ctx, a, name, observe)
 			return parts, s.explained(err)
 		},
 	}, nil
@@ -326,7 +329,7 @@ func (s *serving) explained(err error) error {
 }
 
 // openProject opens a project as `ralph work` would.
-func (s *serving) openProject(ctx context.Context, a *app, observe func(journal.Event)) (_ *service.Parts, err error) {
+func (s *serving) openProject(ctx context.Context, a *app, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
 	p, err := a.open(s.cmd)
 	if p != nil {
 		defer func() {
@@ -351,7 +354,16 @@ func (s *serving) openProject(ctx context.Context, a *app, observe func(journal.
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	c.Observe, c.Run.Emit = observe, a.host.Observe
+	people, err := a.notifier(p, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			people.Close()
+		}
+	}()
+	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e) }, a.host.Observe
 	workers, err := pool.New(c)
 	if err != nil {
 		return nil, err
@@ -361,7 +373,11 @@ func (s *serving) openProject(ctx context.Context, a *app, observe func(journal.
 		return nil, err
 	}
 	return &service.Parts{
-		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Close: p.close, Webhook: hook,
+		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
+		Close: func() error {
+			people.Close()
+			return p.close()
+		},
 	}, nil
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -53,7 +55,7 @@ func mergeKeys() []string {
 
 // workKeys are the settings of `ralph work`.
 func workKeys() []string {
-	return append(mergeKeys(),
+	return append(append(mergeKeys(), notifyKeys()...),
 		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
 		"agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
 		"prompt-file", "gate-files", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "completion-signal", "publish", "request-template", "request-target",
@@ -100,7 +102,12 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		view.live = startLive(a.ui, view.name)
 		defer view.live.stop()
 	}
-	c.Observe, c.Run.Emit = view.event, a.host.Observe
+	people, err := a.notifier(p, filepath.Base(p.top))
+	if err != nil {
+		return err
+	}
+	defer people.Close()
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(e); people.Observe(e) }, a.host.Observe
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
@@ -128,6 +135,7 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	defer stop()
 	defer a.sayStopping(cmd.Context(), c.Run.StopGrace)()
 	summary, err := workers.Sweep(cmd.Context(), args...)
+	people.Problem(problemOf(summary, err))
 	view.live.stop()
 	if err != nil && len(summary.Runs) == 0 {
 		return asUsage(err)
@@ -159,6 +167,19 @@ func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
 		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	return nil
+}
+
+// problemOf says why a sweep could not work the backlog; empty: it could.
+func problemOf(s pool.Summary, err error) string {
+	switch {
+	case s.Interrupted:
+		return ""
+	case err != nil:
+		return service.OneLine(err)
+	case s.Unavailable != nil:
+		return unavailableText(s.Unavailable)
+	}
+	return ""
 }
 
 // leftOut is the error of issues that were asked for by their keys, and were not worked.

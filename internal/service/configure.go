@@ -40,12 +40,13 @@ func (p *project) configure(ctx context.Context) {
 			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "goes on as it was", open)
 		}
 		p.wrong = line
+		p.parts.tell(line)
 		return
 	}
 	if open {
 		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 	}
-	_, err = os.Stat(p.pauseFile(parts))
+	_, err = os.Stat(PauseFile(parts.Dir))
 	p.setup, p.wrong, p.paused = setup, "", err == nil
 	if p.sweeping { // its runs end under the configuration that they began with
 		defer p.release(p.later)

@@ -216,6 +216,12 @@ func (p *project) turn(ctx context.Context) time.Duration {
 
 const minute = time.Minute
 
+func (p *Parts) tell(problem string) {
+	if p != nil && p.Problem != nil {
+		p.Problem(problem)
+	}
+}
+
 // reconfigure is configure during a sweep.
 func (p *project) reconfigure(ctx context.Context) {
 	if p.goesOn(ctx) {
@@ -243,6 +249,7 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	} else {
 		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
 	}
+	p.parts.tell(p.problem)
 	if p.later != nil {
 		defer p.release(p.parts)
 		p.parts, p.later = p.later, nil
@@ -318,8 +325,19 @@ func (p *project) give(n int) {
 	}
 }
 
-// pauseFile is there while the project is paused.
-func (p *project) pauseFile(parts *Parts) string { return filepath.Join(parts.Dir, "paused") }
+// PauseFile is there while the project with that state folder is paused.
+func PauseFile(dir string) string { return filepath.Join(dir, "paused") }
+
+// WritePause makes or removes such a file. A service notices when it opens the project; see Service.Pause.
+func WritePause(file string, paused bool) error {
+	if paused {
+		return os.WriteFile(file, nil, 0o600)
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 func (p *project) pause(paused bool) error {
 	p.mu.Lock()
@@ -327,13 +345,7 @@ func (p *project) pause(paused bool) error {
 	if p.parts == nil {
 		return ErrNotOpen
 	}
-	file := p.pauseFile(p.parts)
-	var err error
-	if paused {
-		err = os.WriteFile(file, nil, 0o600)
-	} else if err = os.Remove(file); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err := WritePause(PauseFile(p.parts.Dir), paused)
 	if err == nil {
 		p.paused = paused
 	}

@@ -45,6 +45,7 @@ type Parts struct {
 	Tracker tracker.Tracker
 	PickUp  string                                         // a label without which no sweep takes an issue
 	Dir     string                                         // the project's state folder
+	Problem func(line string)                              // is told why the project is not worked, empty when it is again; it must not block. Default: none
 	Webhook func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
 	Close   func() error
 }

@@ -377,7 +377,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	x.save(ctx, s)
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
 	x.emit(journal.Event{
-		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
+		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
 		Usage: &usage, Elapsed: s.Ended.Sub(x.run.Started).Seconds(),
 	})
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,

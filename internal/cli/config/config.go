@@ -118,6 +118,17 @@ type Config struct {
 
 	WebhookSecretFile string `mapstructure:"webhook-secret-file"`
 
+	NotifyOn               []string `mapstructure:"notify-on"`
+	NotifyCommand          []string `mapstructure:"notify-command"`
+	NotifyURL              string   `mapstructure:"notify-url"`
+	NotifySecretFile       string   `mapstructure:"notify-secret-file"`
+	NotifySlackFile        string   `mapstructure:"notify-slack-file"`
+	NotifyMailTo           []string `mapstructure:"notify-mail-to"`
+	NotifyMailFrom         string   `mapstructure:"notify-mail-from"`
+	NotifyMailServer       string   `mapstructure:"notify-mail-server"`
+	NotifyMailUser         string   `mapstructure:"notify-mail-user"`
+	NotifyMailPasswordFile string   `mapstructure:"notify-mail-password-file"`
+
 	MaxAttempts     int           `mapstructure:"max-attempts"`
 	RetryBackoff    time.Duration `mapstructure:"retry-backoff"`
 	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/pool/publish"
 )
 
@@ -229,6 +230,27 @@ func makeKeys() []Key {
 
 		{Name: "webhook-secret-file", Group: "Service", Kind: Path, Default: "", Guard: Own,
 			Help: "file with the secret of the project's webhook (docs/service.md); empty: RALPH_WEBHOOK_SECRET"},
+
+		{Name: "notify-on", Group: "Notifications", Kind: Names, Default: []string{notify.OnHuman, notify.OnProblem}, Check: notify.CheckOn, Guard: Own,
+			Help: "what people are told of: human (a person has to look), problem (the backlog cannot be worked), and outcomes such as succeeded"},
+		{Name: "notify-command", Group: "Notifications", Kind: Words, Default: []string{}, Guard: Own,
+			Help: "program that gets each notification as JSON on standard input"},
+		{Name: "notify-url", Group: "Notifications", Kind: Text, Default: "", Check: notify.CheckAddress, Guard: Own,
+			Help: "address that each is posted to as JSON"},
+		{Name: "notify-secret-file", Group: "Notifications", Kind: Path, Default: "", Guard: Own,
+			Help: "file with the secret that signs them for notify-url; empty: not signed"},
+		{Name: "notify-slack-file", Group: "Notifications", Kind: Path, Default: "", Guard: Own,
+			Help: "file with the address of a Slack incoming webhook"},
+		{Name: "notify-mail-to", Group: "Notifications", Kind: Names, Default: []string{}, Check: notify.CheckMail, Guard: Own,
+			Help: "addresses that get each by e-mail"},
+		{Name: "notify-mail-from", Group: "Notifications", Kind: Text, Default: "", Check: notify.CheckMail, Guard: Own,
+			Help: "the sender's address"},
+		{Name: "notify-mail-server", Group: "Notifications", Kind: Text, Default: "", Check: notify.CheckServer, Guard: Own,
+			Help: "HOST:PORT of the mail server; always with TLS, unless it is on this host"},
+		{Name: "notify-mail-user", Group: "Notifications", Kind: Text, Default: "", Guard: Own,
+			Help: "user for its login; empty: none"},
+		{Name: "notify-mail-password-file", Group: "Notifications", Kind: Path, Default: "", Guard: Own,
+			Help: "file with that user's password"},
 
 		{Name: "max-attempts", Group: "Retries and budget", Kind: Int, Default: 3, Min: 1,
 			Guard: Above, Help: "attempts before an issue goes to a human"},

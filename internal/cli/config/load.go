@@ -61,7 +61,7 @@ func (r rules) choices(k Key) []string {
 func (s Sources) files() (r rules, user, repository *layer) {
 	r = rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), registered: s.Choices}
 	user, repository = newLayer(FromUser), newLayer(FromRepository)
-	if path := userFile(s.Environ); path != "" {
+	if path := UserFile(s.Environ); path != "" {
 		user = readFile(path, FromUser, r)
 	}
 	if s.Repo != "" {
@@ -134,8 +134,8 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	return problems, nil
 }
 
-// userFile is where the user's own configuration is; empty when there is no home.
-func userFile(environ []string) string {
+// UserFile is where the user's own configuration is; empty when there is no home.
+func UserFile(environ []string) string {
 	if dir := getenv(environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ralph", "config.yaml")
 	}

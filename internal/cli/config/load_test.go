@@ -52,13 +52,13 @@ func TestPrecedence(t *testing.T) {
 
 func TestXDGConfigHomeIsTheUsersFile(t *testing.T) {
 	t.Parallel()
-	if got := userFile([]string{"HOME=/h", "XDG_CONFIG_HOME=/x"}); got != "/x/ralph/config.yaml" {
+	if got := UserFile([]string{"HOME=/h", "XDG_CONFIG_HOME=/x"}); got != "/x/ralph/config.yaml" {
 		t.Error(got)
 	}
-	if got := userFile([]string{"HOME=/h", "XDG_CONFIG_HOME=relative"}); got != "/h/.config/ralph/config.yaml" {
+	if got := UserFile([]string{"HOME=/h", "XDG_CONFIG_HOME=relative"}); got != "/h/.config/ralph/config.yaml" {
 		t.Error(got)
 	}
-	if got := userFile(nil); got != "" {
+	if got := UserFile(nil); got != "" {
 		t.Error(got)
 	}
 }

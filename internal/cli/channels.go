@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/notify"
+)
+
+// notifyKeys are the settings of what tells people of outcomes.
+func notifyKeys() []string {
+	return []string{
+		"notify-on", "notify-command", "notify-url", "notify-secret-file", "notify-slack-file", "notify-mail-to", "notify-mail-from",
+		"notify-mail-server", "notify-mail-user", "notify-mail-password-file",
+	}
+}
+
+// notifier tells people what becomes of the issues of a project; name may be empty.
+func (a *app) notifier(p *parts, name string) (*notify.Notifier, error) {
+	var list []notify.Channel
+	if len(p.NotifyCommand) > 0 {
+		env := slices.DeleteFunc(slices.Clone(a.host.Env), func(kv string) bool {
+			variable, _, _ := strings.Cut(kv, "=")
+			return slices.Contains(config.SecretVariables(), variable)
+		})
+		list = append(list, notify.Program{Argv: p.NotifyCommand, Dir: p.top, Env: env})
+	}
+	client := &http.Client{}
+	if p.NotifyURL != "" {
+		key, err := a.signingKey(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, notify.Webhook{Address: p.NotifyURL, Key: key, Client: client})
+	}
+	if p.NotifySlackFile != "" {
+		address, err := a.secretFile(p, "notify-slack-file", p.NotifySlackFile)
+		if err != nil {
+			return nil, err
+		}
+		if err := notify.CheckAddress(address); err != nil {
+			return nil, p.wrong("notify-slack-file", fmt.Errorf("the address in %s %w", p.NotifySlackFile, err))
+		}
+		list = append(list, notify.Slack{Address: address, Client: client})
+	}
+	if len(p.NotifyMailTo) > 0 {
+		mail, err := a.mail(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, mail)
+	}
+	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Log: p.log, Clean: func(text string) string {
+		return cleanLine(p.secrets.Mask(text))
+	}}), nil
+}
+
+// signingKey is what notifications to notify-url are signed with; nil: they are not.
+func (a *app) signingKey(p *parts) ([]byte, error) {
+	if p.NotifySecretFile == "" {
+		return nil, nil
+	}
+	secret, err := a.secretFile(p, "notify-secret-file", p.NotifySecretFile)
+	if err != nil {
+		return nil, err
+	}
+	encoded, is := strings.CutPrefix(secret, "whsec_")
+	if !is {
+		return []byte(secret), nil
+	}
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, p.wrong("notify-secret-file", errors.New("what follows whsec_ is not base64"))
+	}
+	return key, nil
+}
+
+// secretFile reads a secret of one line.
+func (a *app) secretFile(p *parts, key, path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", p.wrong(key, err)
+	}
+	a.warnOfOpen(key, path)
+	secret := strings.TrimSpace(string(text))
+	if len(secret) < minToken {
+		return "", p.wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, minToken))
+	}
+	p.redact(secret)
+	return secret, nil
+}
+
+func (a *app) mail(p *parts) (notify.Mail, error) {
+	m := notify.Mail{Server: p.NotifyMailServer, From: p.NotifyMailFrom, To: p.NotifyMailTo, User: p.NotifyMailUser}
+	switch {
+	case m.Server == "":
+		return m, p.wrong("notify-mail-to", errors.New("notify-mail-server is needed, such as mail.example.com:587"))
+	case m.From == "":
+		return m, p.wrong("notify-mail-to", errors.New("notify-mail-from is needed: the sender's address"))
+	case m.User == "":
+		return m, nil
+	case p.NotifyMailPasswordFile == "":
+		return m, p.wrong("notify-mail-user", errors.New("notify-mail-password-file is needed"))
+	}
+	text, err := os.ReadFile(p.NotifyMailPasswordFile)
+	if err != nil {
+		return m, p.wrong("notify-mail-password-file", err)
+	}
+	a.warnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
+	m.Password = strings.TrimSpace(string(text))
+	p.redact(m.Password)
+	return m, nil
+}

@@ -1,0 +1,120 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	netmail "net/mail"
+	"strconv"
+
+	"github.com/wneessen/go-mail"
+)
+
+// Mail sends messages by e-mail.
+type Mail struct {
+	Server   string // HOST:PORT; 465 speaks TLS from the beginning, others change to it
+	From     string
+	To       []string
+	User     string // empty: no login
+	Password string
+	TLS      *tls.Config // default: the system's certificates
+}
+
+// CheckMail refuses what is no e-mail address. An empty one is none.
+func CheckMail(address string) error {
+	if _, err := netmail.ParseAddress(address); address != "" && err != nil {
+		return errors.New("is no e-mail address")
+	}
+	return nil
+}
+
+// CheckServer refuses an address that is not HOST:PORT. An empty one is none.
+func CheckServer(address string) error {
+	if address == "" {
+		return nil
+	}
+	_, _, err := hostPort(address)
+	return err
+}
+
+func hostPort(address string) (string, int, error) {
+	host, port, err := net.SplitHostPort(address)
+	n, perr := strconv.Atoi(port)
+	if err != nil || perr != nil || host == "" || n < 1 || n > 65535 {
+		return "", 0, fmt.Errorf("%q is not HOST:PORT", address)
+	}
+	return host, n, nil
+}
+
+// Name implements Channel.
+func (Mail) Name() string { return "mail" }
+
+// Send implements Channel. Nothing is sent without TLS, but to a server on this host that has none.
+func (c Mail) Send(ctx context.Context, m Message) error {
+	host, port, err := hostPort(c.Server)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	letter := mail.NewMsg()
+	if err := letter.From(c.From); err != nil {
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	if err := letter.To(c.To...); err != nil {
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	letter.Subject("ralph: " + shortened(m.Text, 150))
+	letter.SetMessageIDWithValue(m.ID + "@ralph.invalid") // the same in each attempt, so that it is shown once
+	letter.SetDateWithValue(m.Time)
+	letter.SetGenHeader("Auto-Submitted", "auto-generated")
+	letter.SetBodyString(mail.TypeTextPlain, m.body())
+	options := []mail.Option{mail.WithPort(port), mail.WithTimeout(sendTime / 2), mail.WithoutNoop()}
+	if c.TLS != nil {
+		options = append(options, mail.WithTLSConfig(c.TLS))
+	}
+	switch {
+	case port == 465:
+		options = append(options, mail.WithSSL())
+	case isLocal(host):
+		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if c.User != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(c.User), mail.WithPassword(c.Password))
+	}
+	var conn net.Conn // go-mail leaves it open when the login fails
+	defer func() {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}()
+	if port != 465 { // where it has to dial by itself
+		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			conn, err = new(net.Dialer).DialContext(ctx, network, address)
+			return conn, err
+		}))
+	}
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	return client.DialAndSendWithContext(ctx, letter)
+}
+
+func isLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// body is the message in a few lines.
+func (m Message) body() string {
+	text := m.Text + "\n"
+	for _, line := range [][2]string{{"Project", m.Project}, {"Issue", m.Issue}, {"Title", m.Title}, {"Run", m.Run}, {"Branch", m.Branch}, {"Reason", m.Reason}} {
+		if line[1] != "" {
+			text += "\n" + line[0] + ": " + line[1]
+		}
+	}
+	return text + "\n"
+}

@@ -1,0 +1,169 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a channel that fails as told, and then takes messages.
+type fake struct {
+	mu    sync.Mutex
+	fail  []error   // guarded by mu
+	tried int       // guarded by mu
+	got   []Message // guarded by mu
+	block bool
+}
+
+func (f *fake) Name() string { return "fake" }
+
+func (f *fake) Send(ctx context.Context, m Message) error {
+	if f.block {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tried++
+	if len(f.fail) > 0 {
+		err := f.fail[0]
+		f.fail = f.fail[1:]
+		return err
+	}
+	f.got = append(f.got, m)
+	return nil
+}
+
+func (f *fake) texts() (list []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.got {
+		list = append(list, m.Text)
+	}
+	return list
+}
+
+func ended(key string, o journal.Outcome, final bool) journal.Event {
+	return journal.Event{Kind: journal.EventEnded, Key: key, Title: "Fix <it>", Run: "r-" + key, Outcome: o, Final: final, Time: time.Unix(1, 0)}
+}
+
+func TestWhatIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		on   []string
+		want []string
+	}{
+		{"people", []string{OnHuman}, []string{
+			"shop/b (Fix <it>): failed; a person is needed", "shop/c (Fix <it>): needs-info; a person is needed",
+		}},
+		{"outcomes", []string{"succeeded", "failed"}, []string{
+			"shop/a (Fix <it>): succeeded", "shop/b (Fix <it>): failed; a person is needed", "shop/d (Fix <it>): failed",
+		}},
+		{"problems", []string{OnProblem}, []string{
+			"shop is not worked: the forge is away", "shop is not worked: no login", "shop is not worked: the forge is away",
+		}},
+		{"nothing", nil, nil},
+	} {
+		f := &fake{}
+		n := New(Config{Channels: []Channel{f}, On: c.on, Project: "shop"})
+		n.Observe(ended("a", journal.Succeeded, true))
+		n.Observe(journal.Event{Kind: journal.EventWarning, Key: "a"})
+		n.Observe(ended("b", journal.Failed, true))
+		n.Observe(ended("c", journal.NeedsInfo, true))
+		n.Observe(ended("d", journal.Failed, false))
+		for _, problem := range []string{"the forge is away", "the forge is away", "no login", "", "the forge is away"} {
+			n.Problem(problem)
+		}
+		n.Close()
+		n.Observe(ended("after", journal.Failed, true))
+		n.Close()
+		if got := f.texts(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTextIsCleaned(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	n := New(Config{Channels: []Channel{f}, On: []string{"failed", OnProblem}, Clean: func(s string) string { return strings.ReplaceAll(s, "hunter2", "-") }})
+	e := ended("a", journal.Failed, false)
+	e.Title, e.Reason = "Use hunter2", &journal.Reason{Code: journal.ReasonPublish, Detail: "hunter2 is refused"}
+	n.Observe(e)
+	n.Problem("hunter2 has expired")
+	n.Close()
+	if all := fmt.Sprintf("%+v", f.got); strings.Contains(all, "hunter2") || len(f.got) != 2 {
+		t.Error(all)
+	}
+}
+
+// A message is tried again with growing pauses, unless that is of no use, and a bounded number of times.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	away := errors.New("away")
+	for name, c := range map[string]struct {
+		fail  []error
+		tried int
+		got   int
+		after time.Duration
+	}{
+		"at once":    {nil, 1, 1, 0},
+		"passes":     {[]error{away, away}, 3, 1, 6 * time.Second},
+		"final":      {[]error{errFinal}, 1, 0, 0},
+		"never":      {slices.Repeat([]error{away}, 100), attempts, 0, 62 * time.Second},
+		"final then": {[]error{away, fmt.Errorf("%w: 404", errFinal)}, 2, 0, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f, begun := &fake{fail: c.fail}, time.Now()
+				n := New(Config{Channels: []Channel{f}, On: []string{"failed"}})
+				n.Observe(ended("a", journal.Failed, false))
+				<-time.After(c.after)
+				synctest.Wait()
+				n.Close()
+				if f.tried != c.tried || len(f.got) != c.got || time.Since(begun) != c.after {
+					t.Errorf("tried %d times, %d taken, after %s", f.tried, len(f.got), time.Since(begun))
+				}
+			})
+		})
+	}
+}
+
+// A channel that hangs holds up nothing: not the run, not another channel, and the end only for a moment.
+func TestHangingChannel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hangs, works := &fake{block: true}, &fake{}
+		n := New(Config{Channels: []Channel{hangs, works}, On: []string{"failed"}})
+		begun := time.Now()
+		for i := range 10 * queued {
+			n.Observe(ended(fmt.Sprint(i), journal.Failed, false))
+			synctest.Wait()
+		}
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("runs were held up for %s", took)
+		}
+		if got := len(works.texts()); got != 10*queued {
+			t.Errorf("%d messages of the other channel", got)
+		}
+		begun = time.Now()
+		n.Close()
+		if took := time.Since(begun); took != endTime {
+			t.Errorf("the end took %s", took)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CheckAddress refuses an address that would show messages, or the secret in it, on the way: HTTPS, or HTTP on this host. An
+// empty one is none.
+func CheckAddress(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" { // the parser's error would show the address
+		return errors.New("is no address such as https://example.com/hook")
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())) {
+		return errors.New("must begin with https://, or be on this host")
+	}
+	return nil
+}
+
+// Webhook sends messages as JSON, signed as Standard Webhooks describes it where there is a key.
+type Webhook struct {
+	Address string
+	Key     []byte // empty: not signed
+	Client  *http.Client
+}
+
+// Name implements Channel.
+func (Webhook) Name() string { return "webhook" }
+
+// Send implements Channel.
+func (w Webhook) Send(ctx context.Context, m Message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return errors.Join(err, errFinal)
+	}
+	header := http.Header{}
+	if len(w.Key) > 0 {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		header.Set("webhook-id", m.ID)
+		header.Set("webhook-timestamp", at)
+		header.Set("webhook-signature", sign(w.Key, m.ID, at, body))
+	}
+	return post(ctx, w.Client, w.Address, header, body)
+}
+
+func sign(key []byte, id, at string, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(id + "." + at + "."))
+	mac.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Slack sends messages to an incoming webhook of Slack, whose address is a secret.
+type Slack struct {
+	Address string
+	Client  *http.Client
+}
+
+// Name implements Channel.
+func (Slack) Name() string { return "slack" }
+
+// Send implements Channel. The text is data: nothing in it mentions people, makes a link or is formatted.
+func (s Slack) Send(ctx context.Context, m Message) error {
+	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(m.Text)
+	body, err := json.Marshal(map[string]any{
+		"text": plain, "blocks": []any{map[string]any{
+			"type": "section", "text": map[string]any{"type": "plain_text", "text": m.Text, "emoji": false},
+		}},
+	})
+	if err != nil {
+		return errors.Join(err, errFinal)
+	}
+	return post(ctx, s.Client, s.Address, http.Header{}, body)
+}
+
+// post sends a body. Its errors do not show the address.
+func post(ctx context.Context, client *http.Client, address string, header http.Header, body []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%w: the address cannot be used", errFinal)
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "ralph")
+	only := *client // a redirect would take the message elsewhere
+	only.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := only.Do(r)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
+	switch code := res.StatusCode; {
+	case code/100 == 2:
+		return nil
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		return fmt.Errorf("the receiver answers %d", code)
+	default:
+		return fmt.Errorf("%w: the receiver answers %d", errFinal, code)
+	}
+}
