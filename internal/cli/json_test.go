@@ -102,7 +102,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": problem{},
+		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": problem{}, "service-project": shownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+const projectsLong = `List, add, pause, resume and remove the projects of a service (ralph serve).
+
+They are in a YAML file of yours, whose comments stay; a running service reads it again by itself. A paused project starts
+nothing more, also after a restart of the service; runs that are on go on.`
+
+// projectsOptions are the flags of all subcommands.
+type projectsOptions struct {
+	*app
+	file, listen, tokenFile string
+}
+
+func newProjectsCommand(a *app) *cobra.Command {
+	o := &projectsOptions{app: a}
+	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: groupWork,
+		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop"}
+	cmd.PersistentFlags().StringVarP(&o.file, "config", "c", "", "`file` with the projects (default ~/.config/ralph/serve.yaml)")
+	cmd.PersistentFlags().StringVar(&o.listen, "listen", defaultListen, "`address` of the service's API: HOST:PORT or unix:PATH")
+	cmd.PersistentFlags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with its token; else "+config.ListenTokenVariable)
+	list := &cobra.Command{
+		Use: "list", Short: "List the projects and what each is doing", Args: noArgs, Example: "  ralph projects list",
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd) },
+	}
+	a.addJSON(list)
+	name := ""
+	add := &cobra.Command{
+		Use: "add [REPO]", Short: "Add a repository", Args: atMostOne("REPO"), Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, strings.Join(args, ""), name) },
+	}
+	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
+	cmd.AddCommand(list, add,
+		o.onProject("pause", "Start nothing more in a project", func(cmd *cobra.Command, p config.Project) error { return o.pause(cmd, p, true) }),
+		o.onProject("resume", "Take a pause back", func(cmd *cobra.Command, p config.Project) error { return o.pause(cmd, p, false) }),
+		o.onProject("remove", "Remove a project from the file; its repository stays as it is", o.remove))
+	return cmd
+}
+
+// onProject is a subcommand about one project.
+func (o *projectsOptions) onProject(verb, short string, do func(*cobra.Command, config.Project) error) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: short, Example: "  ralph projects " + verb + " shop",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%s takes one NAME; `ralph projects list` lists them", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			if list, err := o.read(); err == nil {
+				for _, p := range list {
+					names = append(names, p.Name)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := o.read()
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == args[0] })
+			if i < 0 {
+				return usagef("%s has no project %q; `ralph projects list` lists them", o.path(), args[0])
+			}
+			return do(cmd, list[i])
+		},
+	}
+}
+
+// path is the file with the projects.
+func (o *projectsOptions) path() string {
+	if o.file != "" {
+		return o.expand(o.host.Dir, o.file)
+	}
+	return filepath.Join(filepath.Dir(config.UserFile(o.host.Env)), "serve.yaml")
+}
+
+func (o *projectsOptions) read() ([]config.Project, error) {
+	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
+	if err != nil {
+		if _, serr := os.Stat(o.path()); errors.Is(serr, fs.ErrNotExist) {
+			return nil, usagef("%s does not exist; `ralph projects add REPO` makes it, and --config names another", o.path())
+		}
+		return nil, err
+	}
+	return file.Projects, nil
+}
+
+// shownProject is a project as `ralph projects list` shows it.
+type shownProject struct {
+	Name    string `json:"name"`
+	Repo    string `json:"repo"`
+	State   string `json:"state"` // of the service, or not-running
+	Problem string `json:"problem,omitempty"`
+	Running int    `json:"running"`
+}
+
+func (o *projectsOptions) list(cmd *cobra.Command) error {
+	list, err := o.read()
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Projects []struct {
+			Name, Repo, State, Problem string
+			Running                    []struct{}
+		}
+	}
+	away := o.ask(cmd.Context(), http.MethodGet, "/v1/projects", &answer)
+	if away != nil && !errors.Is(away, errNoService) {
+		return away
+	}
+	shown := []shownProject{}
+	for _, p := range list {
+		s := shownProject{Name: p.Name, Repo: p.Repo, State: "not-running"}
+		for _, of := range answer.Projects {
+			if of.Name == p.Name {
+				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)
+			}
+		}
+		if file, err := o.pauseFile(cmd, p); away != nil && err == nil {
+			if _, err := os.Stat(file); err == nil {
+				s.State = string(service.Paused)
+			}
+		}
+		shown = append(shown, s)
+	}
+	if o.json {
+		return o.ui.json(shown)
+	}
+	rows := [][]string{{"PROJECT", "STATE", "RUNNING", "REPOSITORY", "PROBLEM"}}
+	for _, s := range shown {
+		rows = append(rows, []string{s.Name, s.State, fmt.Sprint(s.Running), s.Repo, cleanLine(s.Problem)})
+	}
+	o.ui.table(rows)
+	if away != nil {
+		o.ui.note("%s", away)
+	}
+	return nil
+}
+
+func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
+	place, err := worktree.Locate(cmd.Context(), o.expand(o.host.Dir, cmp.Or(repo, ".")))
+	if err != nil {
+		return &exitError{status: exitUsage, err: err}
+	}
+	text, err := os.ReadFile(o.path())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	changed, err := addProject(string(text), place.Top, name)
+	if err != nil {
+		return usagef("%s: %w", o.path(), err)
+	}
+	if err := os.MkdirAll(filepath.Dir(o.path()), 0o700); err != nil {
+		return err
+	}
+	if err := o.replaceProjects(o.path(), changed); err != nil {
+		return err
+	}
+	o.ui.printf("Added %s to %s.\n", cleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
+	return o.says(cmd, "ralph serve "+o.path())
+}
+
+func (o *projectsOptions) remove(cmd *cobra.Command, p config.Project) error {
+	list, err := o.read()
+	if err != nil {
+		return err
+	}
+	if len(list) == 1 {
+		return usagef("%s is the only project of %s; end the service instead, or remove the file", p.Name, o.path())
+	}
+	text, err := os.ReadFile(o.path())
+	if err != nil {
+		return err
+	}
+	changed, err := removeProject(string(text), slices.IndexFunc(list, func(q config.Project) bool { return q.Name == p.Name }))
+	if err != nil {
+		return usagef("%s: %w", o.path(), err)
+	}
+	if err := o.replaceProjects(o.path(), changed); err != nil {
+		return err
+	}
+	o.ui.printf("Removed %s from %s. What ralph keeps of its runs stays.\n", cleanLine(p.Name), o.path())
+	return o.says(cmd, "")
+}
+
+// says tells what a change of the file leads to.
+func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
+	err := o.ask(cmd.Context(), http.MethodGet, "/healthz", nil)
+	switch {
+	case err == nil:
+		o.ui.note("the service takes it up within seconds; runs that are on come to their end")
+	case errors.Is(err, errNoService) && begin != "":
+		o.ui.note("%s; begin one with: %s", err, begin)
+	}
+	return nil
+}
+
+func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused bool) error {
+	verb, done := "resume", "Resumed %s.\n"
+	if paused {
+		verb, done = "pause", "Paused %s: nothing more is started; what is on goes on.\n"
+	}
+	err := o.ask(cmd.Context(), http.MethodPost, "/v1/projects/"+p.Name+"/"+verb, nil)
+	if errors.Is(err, errNoService) { // the next start finds it
+		var file string
+		if file, err = o.pauseFile(cmd, p); err == nil {
+			err = service.WritePause(file, paused)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	o.ui.printf(done, cleanLine(p.Name))
+	return nil
+}
+
+// pauseFile is where a pause of a project is noted.
+func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project) (string, error) {
+	b := *o.app
+	b.repo, b.project = p.Repo, &p
+	place, err := worktree.Locate(cmd.Context(), p.Repo)
+	if err != nil {
+		return "", err
+	}
+	loaded, err := config.Load(b.sources(cmd.Flags(), place.Top))
+	if err != nil {
+		return "", err
+	}
+	state, err := b.stateDir(loaded.Config)
+	if err != nil {
+		return "", err
+	}
+	dir, err := worktree.StateDir(cmd.Context(), state, place)
+	return service.PauseFile(dir), err
+}
+
+// errNoService is the error of an address where nothing listens.
+var errNoService = errors.New("no service listens")
+
+// askTime bounds one question.
+const askTime = 30 * time.Second
+
+// ask sends a request to the running service, and reads its answer into a value, if one is given.
+func (o *projectsOptions) ask(ctx context.Context, method, path string, into any) error {
+	token, err := (&serving{app: o.app, serveOptions: serveOptions{tokenFile: o.tokenFile}}).token()
+	if err != nil {
+		return err
+	}
+	network, address := "tcp", o.listen
+	if socket, is := strings.CutPrefix(o.listen, "unix:"); is {
+		network, address = "unix", o.expand(o.host.Dir, socket)
+	}
+	client := http.Client{Timeout: askTime, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, fmt.Errorf("%w at %s", errNoService, o.listen)
+		}
+		return conn, nil
+	}}}
+	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(r)
+	if errors.Is(err, errNoService) {
+		return fmt.Errorf("%w at %s", errNoService, o.listen)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the service at %s: %w", o.listen, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		var problem struct{ Detail string }
+		_ = json.Unmarshal(body, &problem)
+		err := fmt.Errorf("the service at %s answers %s", o.listen, res.Status)
+		if problem.Detail != "" {
+			err = fmt.Errorf("%w: %s", err, cleanLine(problem.Detail))
+		}
+		if res.StatusCode == http.StatusUnauthorized {
+			return &exitError{status: exitUsage, err: err, hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
+		}
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(body, into)
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
+)
+
+// The list of projects is edited as text, line by line: comments, order and everything else in the file stay as they are.
+
+// errNotAList is the error of a list that is not written one project a line.
+var errNotAList = errors.New("its projects are not a list with one \"- repo: PATH\" below the other; edit it by hand")
+
+var (
+	projectsKey = regexp.MustCompile(`^projects:\s*(#.*)?$`)
+	listItem    = regexp.MustCompile(`^( *)-(\s|$)`)
+)
+
+// span is lines of a file, from the first up to, not including, the last.
+type span struct{ from, to int }
+
+// projectLines finds the items of the list. Blank lines and comments behind an item's own lines belong to none. With no such key
+// insert is where it would begin, and indent is -1.
+func projectLines(lines []string) (items []span, insert, indent int, err error) {
+	at, indent := -1, -1
+	for i, line := range lines {
+		switch {
+		case projectsKey.MatchString(line):
+			at = i
+		case strings.HasPrefix(line, "projects:"):
+			return nil, 0, 0, errNotAList
+		}
+	}
+	if at < 0 {
+		return nil, len(lines), -1, nil
+	}
+	insert = at + 1
+	for i := at + 1; i < len(lines); i++ {
+		text := strings.TrimSpace(lines[i])
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		m := listItem.FindStringSubmatch(lines[i])
+		switch depth := len(lines[i]) - len(strings.TrimLeft(lines[i], " ")); {
+		case m != nil && (indent < 0 || len(m[1]) == indent):
+			indent = len(m[1])
+			items = append(items, span{i, i + 1})
+		case indent < 0:
+			return nil, 0, 0, errNotAList
+		case depth <= indent: // the next key of the file
+			return items, insert, indent, nil
+		default:
+			items[len(items)-1].to = i + 1
+		}
+		insert = i + 1
+	}
+	return items, insert, max(indent, 2), nil
+}
+
+// addProject returns the text with another project at the end of the list.
+func addProject(text, repo, name string) (string, error) {
+	lines := splitLines(text)
+	_, insert, indent, err := projectLines(lines)
+	if err != nil {
+		return "", err
+	}
+	var added []string
+	if indent < 0 {
+		added, indent = append(added, "projects:"), 2
+	}
+	pad := strings.Repeat(" ", indent)
+	added = append(added, pad+"- repo: "+scalar(repo))
+	if name != "" {
+		added = append(added, pad+"  name: "+scalar(name))
+	}
+	return strings.Join(append(append(lines[:insert:insert], added...), lines[insert:]...), "\n") + "\n", nil
+}
+
+// removeProject returns the text without the nth project, counted from 0.
+func removeProject(text string, n int) (string, error) {
+	lines := splitLines(text)
+	items, _, _, err := projectLines(lines)
+	if err != nil {
+		return "", err
+	}
+	if n >= len(items) {
+		return "", errNotAList
+	}
+	return strings.Join(append(lines[:items[n].from:items[n].from], lines[items[n].to:]...), "\n") + "\n", nil
+}
+
+func splitLines(text string) []string {
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// scalar is a text as YAML has it.
+func scalar(s string) string {
+	out, err := yaml.Marshal(s)
+	if err != nil || strings.Count(string(out), "\n") != 1 {
+		return fmt.Sprintf("%q", s)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// replaceProjects writes the file anew once it is sure that a service takes it.
+func (a *app) replaceProjects(file, text string) error {
+	target := file
+	if linked, err := filepath.EvalSymlinks(file); err == nil {
+		target = linked
+	}
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(target); err == nil {
+		mode = info.Mode().Perm()
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), ".ralph-*.yaml")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }()
+	_, err = temp.WriteString(text)
+	if err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if _, err := config.ReadService(temp.Name(), a.host.Env, a.choices()); err != nil {
+		return &exitError{status: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), temp.Name(), file))}
+	}
+	return os.Rename(temp.Name(), target)
+}
