@@ -20,7 +20,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
-	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -49,7 +48,7 @@ func newServeCommand(a *app) *cobra.Command {
 			return s.run()
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, or none")
+	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, systemd (the socket of its unit), or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file")...)
@@ -74,6 +73,7 @@ type serving struct {
 	service *service.Service
 	metrics *web.Metrics
 
+	systemd       Host   // with the variables that are for this process alone
 	webhookSecret string // of projects without a file; empty: none
 
 	mu    sync.Mutex
@@ -115,6 +115,7 @@ func (s *serving) run() error {
 	s.metrics = web.NewMetrics()
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
 	s.webhookSecret = s.host.getenv(config.WebhookSecretVariable)
+	s.systemd = s.host
 	systemd := newNotifier(s.host)
 	s.host.Env = withoutService(s.host.Env)
 	var hangup <-chan struct{}
@@ -171,7 +172,11 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	if s.listen == "none" {
 		return nil
 	}
-	listener, err := web.Listen(ctx, s.listen, token)
+	listen := web.Listen
+	if s.listen == "systemd" {
+		listen = func(context.Context, string, string) (net.Listener, error) { return handedOver(s.systemd, token) }
+	}
+	listener, err := listen(ctx, s.listen, token)
 	if errors.Is(err, web.ErrNeedsToken) {
 		return usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH", err, config.ListenTokenVariable)
 	}
@@ -195,6 +200,9 @@ func (s *serving) address(l net.Listener) string {
 	if strings.HasPrefix(s.listen, "unix:") {
 		return s.listen
 	}
+	if l.Addr().Network() == "unix" {
+		return "unix:" + l.Addr().String()
+	}
 	return "http://" + l.Addr().String() + "/"
 }
 
@@ -202,7 +210,7 @@ func (s *serving) address(l net.Listener) string {
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}, name) || slices.Contains(config.SecretVariables(), name)
+		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}, name) || slices.Contains(config.SecretVariables(), name)
 	})
 }
 
@@ -326,59 +334,6 @@ func (s *serving) explained(err error) error {
 		line += "; " + p.Hint
 	}
 	return errors.New(line)
-}
-
-// openProject opens a project as `ralph work` would.
-func (s *serving) openProject(ctx context.Context, a *app, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
-	p, err := a.open(s.cmd)
-	if p != nil {
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, p.close())
-			}
-		}()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.poolConfig(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel)); err != nil {
-		return nil, err
-	}
-	if err := c.Run.Sandboxes.Check(ctx); err != nil {
-		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
-	}
-	people, err := a.notifier(p, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			people.Close()
-		}
-	}()
-	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e) }, a.host.Observe
-	workers, err := pool.New(c)
-	if err != nil {
-		return nil, err
-	}
-	hook, err := s.webhook(ctx, a, p)
-	if err != nil {
-		return nil, err
-	}
-	return &service.Parts{
-		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
-		Close: func() error {
-			people.Close()
-			return p.close()
-		},
-	}, nil
 }
 
 // observe prints what matters of the projects' events.

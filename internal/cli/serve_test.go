@@ -170,6 +170,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{write("same.yaml", "projects:\n  - repo: a\n  - {repo: ./a, name: b}\n")}, "two projects have the repository"},
 		{[]string{"--listen", "0.0.0.0:0", good}, "a token is needed; give --listen-token-file FILE or RALPH_LISTEN_TOKEN"},
 		{[]string{"--listen", "nonsense", good}, `--listen: "nonsense" is neither HOST:PORT nor unix:PATH`},
+		{[]string{"--listen", "systemd", good}, "--listen: systemd has not handed over one socket"},
 		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "holds fewer than 16 characters"},
 		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "--listen-token-file: open"},
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},

@@ -2,11 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/web"
 )
 
 // notifier tells systemd how a service is. Without systemd it does nothing.
@@ -58,4 +63,24 @@ func (n notifier) beat(ctx context.Context, alive func() bool) {
 			return
 		}
 	}
+}
+
+// firstSocket is the descriptor of the first socket that systemd hands over.
+const firstSocket = 3
+
+// handedOver is the socket that systemd has opened for this process. Other machines may reach one that is not on loopback.
+func handedOver(h Host, token string) (net.Listener, error) {
+	if h.getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || h.getenv("LISTEN_FDS") != "1" {
+		return nil, errors.New("systemd has not handed over one socket; start it by a socket unit")
+	}
+	unix.CloseOnExec(firstSocket)
+	file := os.NewFile(firstSocket, "socket of systemd")
+	l, err := net.FileListener(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if tcp, is := l.Addr().(*net.TCPAddr); is && !tcp.IP.IsLoopback() && token == "" {
+		return nil, errors.Join(web.ErrNeedsToken, l.Close())
+	}
+	return l, nil
 }

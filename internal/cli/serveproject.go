@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// openProject opens a project as `ralph work` would.
+func (s *serving) openProject(ctx context.Context, a *app, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
+	p, err := a.open(s.cmd)
+	if p != nil {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, p.close())
+			}
+		}()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.poolConfig(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel)); err != nil {
+		return nil, err
+	}
+	if err := c.Run.Sandboxes.Check(ctx); err != nil {
+		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+	}
+	people, err := a.notifier(p, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			people.Close()
+		}
+	}()
+	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e) }, a.host.Observe
+	workers, err := pool.New(c)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := s.webhook(ctx, a, p)
+	if err != nil {
+		return nil, err
+	}
+	return &service.Parts{
+		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
+		Close: func() error {
+			people.Close()
+			return p.close()
+		},
+	}, nil
+}
