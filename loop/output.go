@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/ralph-pool/ralph/internal/pattern"
+	"github.com/ralph-pool/ralph/loop/schema"
 )
 
 // Output asks for structured output between <Tag> and </Tag>.
@@ -57,8 +60,8 @@ func (o Output) extract(prose string) (OutputValue, error) {
 		return OutputValue{}, fmt.Errorf("structured output: no <%s>…</%[1]s> in what the agent said", o.Tag)
 	}
 	value := OutputValue{Raw: raw}
-	schema, err := o.schema()
-	if schema == nil || err != nil {
+	rules, err := o.schema()
+	if rules == nil || err != nil {
 		return value, err
 	}
 	text := strings.TrimSpace(raw)
@@ -71,11 +74,20 @@ func (o Output) extract(prose string) (OutputValue, error) {
 	}
 	var doc any
 	if err = json.Unmarshal(compact.Bytes(), &doc); err == nil {
-		err = schema.Validate(doc)
+		err = rules.Validate(doc)
 	}
 	if err != nil {
 		return value, fmt.Errorf("structured output in <%s> does not match the schema: %s", o.Tag, oneLine(err.Error(), 500))
 	}
 	value.JSON = compact.Bytes()
 	return value, nil
+}
+
+// schema compiles the schema; nil when there is none.
+func (o Output) schema() (*jsonschema.Resolved, error) {
+	rules, err := schema.Compile(o.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %s", oneLine(err.Error(), 500))
+	}
+	return rules, nil
 }

@@ -65,7 +65,8 @@ var floors = map[string]int{
 	"pool/ledger":              3,
 	"pool/redact":              3,
 
-	"loop": 2,
+	"loop":        2,
+	"loop/schema": 1,
 
 	"agents":           1,
 	"agents/agenttest": 1,

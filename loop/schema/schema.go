@@ -1,4 +1,5 @@
-package loop
+// Package schema compiles the JSON Schemas that users give for structured output.
+package schema
 
 import (
 	"encoding/json"
@@ -11,38 +12,31 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schema compiles the schema; nil when there is none. It reads neither files nor the network.
-func (o Output) schema() (*jsonschema.Resolved, error) {
-	if o.Schema == nil {
+// Compile compiles a schema; nil when there is none. It reads neither files nor the network.
+func Compile(text []byte) (*jsonschema.Resolved, error) {
+	if text == nil {
 		return nil, nil
 	}
-	fail := func(err error) (*jsonschema.Resolved, error) {
-		return nil, fmt.Errorf("output schema: %s", oneLine(err.Error(), 500))
-	}
 	var doc any
-	if err := json.Unmarshal(o.Schema, &doc); err != nil {
-		return fail(err)
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
 	}
-	if err := (schemaCheck{root: doc}).all(doc, nil); err != nil {
-		return fail(err)
+	if err := (check{root: doc}).all(doc, nil); err != nil {
+		return nil, err
 	}
 	var s jsonschema.Schema
-	if err := json.Unmarshal(o.Schema, &s); err != nil {
-		return fail(err)
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
 	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return fail(err)
-	}
-	return resolved, nil
+	return s.Resolve(nil)
 }
 
-// schemaCheck finds mistakes that the library finds only while it validates, or not at all: an unknown draft or type, a
+// check finds mistakes that the library finds only while it validates, or not at all: an unknown draft or type, a
 // reference to another document, and a reference that leads back to itself, which would recurse without end.
-type schemaCheck struct{ root any }
+type check struct{ root any }
 
 // all checks a schema and those in it. Open are the references that lead to it and apply to the same value.
-func (c schemaCheck) all(doc any, open []string) error {
+func (c check) all(doc any, open []string) error {
 	schema, ok := doc.(map[string]any)
 	if _, truth := doc.(bool); truth {
 		return nil
@@ -108,7 +102,7 @@ func subschemas(key string, value any) (list []any, here bool) {
 }
 
 // reference follows "$ref", which must lead to a place in this document.
-func (c schemaCheck) reference(schema map[string]any, open []string) error {
+func (c check) reference(schema map[string]any, open []string) error {
 	if _, dynamic := schema["$dynamicRef"]; dynamic {
 		return errors.New("$dynamicRef is not supported; use $ref")
 	}
