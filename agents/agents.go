@@ -41,6 +41,9 @@ type Description struct {
 	Looking string
 	// Models reports that Options.Model can be chosen.
 	Models bool
+	// Session reports whether an id names a session that Invocation can resume. Ids come out of an agent's stream and go into
+	// an argv, where a program may take other texts for a flag or a file. Nil: the agent has no sessions to resume.
+	Session func(id string) bool
 	// Mail is the address of the program's own name in trailers of commits. Empty: it adds none by itself.
 	Mail string
 	// Owned maps the flags that Invocation sets to the option to use instead, or to "".
@@ -54,6 +57,11 @@ type Sbx struct {
 	Key     string // the host's variable that may hold the secret
 	// Keys are the variables that must be set inside, to any value.
 	Keys []string
+}
+
+// Resumes reports whether the agent can go on in the session with this id.
+func (d Description) Resumes(id string) bool {
+	return d.Session != nil && len(id) <= maxSession && d.Session(id)
 }
 
 // Options are a user's choices for an agent.

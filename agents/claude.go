@@ -46,9 +46,10 @@ func (Claude) Describe() Description {
 			},
 			Point: pointClaude,
 		},
-		Sbx:    Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
-		Mail:   "noreply@anthropic.com",
-		Models: true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
+		Sbx:     Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
+		Mail:    "noreply@anthropic.com",
+		Session: uuid, // --resume takes a file, too
+		Models:  true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
 		Modes:   []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
 		Looking: "default",
 		Owned: map[string]string{
@@ -122,4 +123,4 @@ func (c Claude) Invocation(r Request) (Invocation, error) {
 }
 
 // NewDecoder returns a decoder for one process.
-func (Claude) NewDecoder() Decoder { return &claudeDecoder{} }
+func (Claude) NewDecoder() Decoder { return &claudeDecoder{stream: stream{valid: uuid}} }

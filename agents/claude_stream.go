@@ -14,6 +14,7 @@ type claudeDecoder struct {
 	stream
 	message    string   // the one that the main agent writes
 	usage      tally    // of the messages, for a process that ends without a result
+	context    int64    // tokens of the main agent's latest request and its answer
 	waiting    string   // for the service, as " (429 rate_limit)"
 	waitClass  Class    // of that wait
 	apiError   string   // of the latest message that claude made up to report an error
@@ -163,6 +164,9 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	id := clip(m.ID, 128)
 	usage, uerr := m.Usage.sum()
 	d.usage.note(id, usage)
+	if main {
+		d.context = usage.Tokens() + usage.CacheRead
+	}
 	err = errors.Join(err, uerr)
 
 	var events []Event
@@ -377,7 +381,7 @@ func (d *claudeDecoder) Finish(e Ending) Report {
 		usage = d.usage.sum()
 	}
 	return Report{
-		Session: d.session, Usage: usage, Denied: d.denied, Structured: d.structured, Unknown: d.unknown,
+		Session: d.session, Usage: usage, Context: d.context, Denied: d.denied, Structured: d.structured, Unknown: d.unknown,
 		Failure: end{
 			program: "claude", reported: d.failure, finished: d.seen,
 			lines: d.lines, waiting: d.waiting, class: d.waitClass,

@@ -28,8 +28,8 @@ func TestClaudeInvocation(t *testing.T) {
 			[]string{"--permission-mode", "dontAsk"}, append(slices.Clone(quiet), "IS_SANDBOX=1")},
 		"all": {agents.Request{
 			Options: agents.Options{Model: "sonnet[1m]", Effort: "max", Args: []string{"--max-turns", "5"}, Env: []string{"CLAUDE_CODE_MAX_RETRIES=0"}},
-			Session: "s1", Fork: true, Vars: []string{"RALPH_ITERATION=2"},
-		}, []string{"--model", "sonnet[1m]", "--effort", "max", "--resume", "s1", "--fork-session", "--max-turns", "5"},
+			Session: "0f3c2a10-0000-4000-8000-0000000000a1", Fork: true, Vars: []string{"RALPH_ITERATION=2"},
+		}, []string{"--model", "sonnet[1m]", "--effort", "max", "--resume", "0f3c2a10-0000-4000-8000-0000000000a1", "--fork-session", "--max-turns", "5"},
 			[]string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0", "RALPH_ITERATION=2"}},
 	} {
 		c.request.Prompt = "do \xff it"
@@ -59,7 +59,7 @@ func decode(a agents.Agent, ending agents.Ending, lines ...string) ([]agents.Eve
 }
 
 const (
-	claudeDone   = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1"}`
+	claudeDone   = `{"type":"result","subtype":"success","is_error":false,"session_id":"0f3c2a10-0000-4000-8000-0000000000a1"}`
 	claudeText   = `{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"one "},{"type":"text","text":"two"}]}}`
 	claudeTool   = `{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","name":"Bash","input":{"description":"d","command":"go\n\u001b[31m test"}}]}}`
 	claudeNested = `{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"id":"m9","content":[{"type":"text","text":"<promise>COMPLETE</promise>"},{"type":"tool_use","name":"Read","input":{"file_path":"a.go"}}]}}`
@@ -270,5 +270,18 @@ func TestClaudeStructured(t *testing.T) {
 		if len(got) != want || want > 0 && string(got) != `"xxxxxxxxxx"` {
 			t.Errorf("of %d bytes %d are kept, want %d: %.20q", n, len(got), want, got)
 		}
+	}
+}
+
+// A resumed session begins with what the main agent's latest request and its answer have; a sub-agent's are its own.
+func TestClaudeContext(t *testing.T) {
+	t.Parallel()
+	_, report := decode(agents.Claude{}, agents.Ending{},
+		`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":9000,"output_tokens":1}}}`,
+		`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":700,"cache_creation_input_tokens":85}}}`,
+		`{"type":"assistant","parent_tool_use_id":"x","message":{"id":"m3","usage":{"input_tokens":50000}}}`,
+		claudeDone)
+	if report.Context != 800 {
+		t.Errorf("context of %d tokens, want 800", report.Context)
 	}
 }

@@ -38,9 +38,10 @@ func (Codex) Describe() Description {
 			Routes: []Route{{"POST", "/responses"}, {"POST", "/responses/compact"}, {"GET", "/models*"}},
 			Point:  pointCodex,
 		},
-		Sbx:    Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
-		Mail:   "noreply@openai.com",
-		Models: true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
+		Sbx:     Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
+		Mail:    "noreply@openai.com",
+		Session: uuid, // resume takes a name, too
+		Models:  true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",
 		Owned: map[string]string{
 			"--json": "", "--skip-git-repo-check": "", "--last": "", "-": "",
@@ -129,4 +130,4 @@ func (c Codex) Invocation(r Request) (Invocation, error) {
 }
 
 // NewDecoder returns a decoder for one process.
-func (Codex) NewDecoder() Decoder { return &codexDecoder{} }
+func (Codex) NewDecoder() Decoder { return &codexDecoder{stream: stream{valid: uuid}} }

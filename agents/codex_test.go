@@ -24,10 +24,10 @@ func TestCodexInvocation(t *testing.T) {
 			[]string{"--json", "--skip-git-repo-check", bypass, "-m", "gpt-5.5", "-c", `model_reasoning_effort="high"`, "-"}},
 		"mode replaces skip": {agents.Request{Options: agents.Options{SkipPermissions: true, PermissionMode: "read-only"}},
 			[]string{"--json", "--skip-git-repo-check", "-c", `sandbox_mode="read-only"`, "-"}},
-		"resume": {agents.Request{Session: "t1", Options: agents.Options{SkipPermissions: true, Args: []string{"-i", "a.png"}}},
-			[]string{"resume", "t1", "--json", "--skip-git-repo-check", bypass, "-", "-i", "a.png"}},
-		"fork": {agents.Request{Session: "t1", Fork: true},
-			[]string{"fork", "t1", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`, "-"}},
+		"resume": {agents.Request{Session: "0f3c2a10-0000-4000-8000-0000000000b1", Options: agents.Options{SkipPermissions: true, Args: []string{"-i", "a.png"}}},
+			[]string{"resume", "0f3c2a10-0000-4000-8000-0000000000b1", "--json", "--skip-git-repo-check", bypass, "-", "-i", "a.png"}},
+		"fork": {agents.Request{Session: "0f3c2a10-0000-4000-8000-0000000000b1", Fork: true},
+			[]string{"fork", "0f3c2a10-0000-4000-8000-0000000000b1", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`, "-"}},
 	} {
 		c.request.Prompt = "do it"
 		inv, err := agents.Codex{}.Invocation(c.request)

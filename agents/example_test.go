@@ -26,7 +26,7 @@ func Example() {
 
 	decoder := agent.NewDecoder()
 	for _, line := range []string{
-		`{"type":"thread.started","thread_id":"t-1"}`,
+		`{"type":"thread.started","thread_id":"01a1fb35-6121-7612-a5db-bc6768247b48"}`,
 		`{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Done."}}`,
 		`{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}`,
 	} {
@@ -38,7 +38,7 @@ func Example() {
 	fmt.Println(report.Failure)
 	// Output:
 	// [codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -m gpt-5.5 -]
-	// session "t-1"
+	// session "01a1fb35-6121-7612-a5db-bc6768247b48"
 	// message "Done."
 	// rate-limit: exceeded retry limit, last status: 429 Too Many Requests
 }

@@ -25,6 +25,7 @@ func read[T any](line []byte) (T, error) {
 
 // stream is the common part of the decoders of JSON lines.
 type stream struct {
+	valid   func(id string) bool // Description.Session
 	session string
 	lines   int // that were not empty
 	unknown int
@@ -51,7 +52,7 @@ func (s *stream) begin(id string) ([]Event, error) {
 	if id == "" || id == s.session {
 		return nil, nil
 	}
-	if !validSession(id) {
+	if !s.valid(id) {
 		return nil, fmt.Errorf("session id %q", clip(id, 60))
 	}
 	s.session = id

@@ -104,7 +104,7 @@ func (c check) env(env []string) error {
 func checkRequest(a Agent, r Request) error {
 	c := check{a.Name()}
 	switch {
-	case r.Session != "" && !validSession(r.Session):
+	case r.Session != "" && !a.Describe().Resumes(r.Session):
 		return c.fail("session %q is not a session id", clip(r.Session, 60))
 	case r.Fork && r.Session == "":
 		return c.fail("there is no session to fork")
@@ -114,14 +114,26 @@ func checkRequest(a Agent, r Request) error {
 	return Check(a, r.Options)
 }
 
-// validSession reports whether a session id can be one: it comes out of an agent's stream and goes into an argv.
-func validSession(id string) bool {
-	if id == "" || len(id) > 128 || id[0] == '-' || id[0] == '.' {
+const maxSession = 128 // bytes of a session id
+
+// uuid reports the form 8-4-4-4-12 of hexadecimal digits.
+func uuid(id string) bool {
+	if len(id) != 36 {
 		return false
 	}
-	return !strings.ContainsFunc(id, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.')
-	})
+	for i, c := range []byte(id) {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // environ joins settings, one entry a name; the last list wins.

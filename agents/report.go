@@ -91,6 +91,9 @@ type Report struct {
 	// SessionTotal means that Usage counts the whole session, including the processes that this one resumed. Spent
 	// subtracts them.
 	SessionTotal bool
+	// Context is how many tokens the last request of the main agent and its answer have: what a resumed session begins with.
+	// 0: the program does not say.
+	Context int64
 	// Failure is nil when the agent ended well. An agent that exits 0 but reported an error has failed.
 	Failure *Failure
 	// Denied are the refused tool calls, the first few of them.

@@ -149,10 +149,13 @@ func (s Subject) sessions(t *testing.T) {
 	r.Session = "0f3c2a10-0000-4000-8000-000000000001"
 	inv, err := s.Agent.Invocation(r)
 	if s.Session == "" {
-		if err == nil {
+		if err == nil || s.Agent.Describe().Resumes(r.Session) {
 			t.Error("an agent without sessions accepts one to resume")
 		}
 		return
+	}
+	if !s.Agent.Describe().Resumes(s.Session) {
+		t.Errorf("its own session %s cannot be resumed", s.Session)
 	}
 	if err != nil || !slices.Contains(inv.Argv, r.Session) {
 		t.Fatalf("argv %q does not resume %s: %v", inv.Argv, r.Session, err)
@@ -162,7 +165,10 @@ func (s Subject) sessions(t *testing.T) {
 	if err != nil || !slices.Contains(forked.Argv, r.Session) || slices.Equal(forked.Argv, inv.Argv) {
 		t.Errorf("argv %q does not fork: %v", forked.Argv, err)
 	}
-	for _, hostile := range []string{"--dangerously-skip-permissions", "a b", "a\x00", "../x", strings.Repeat("a", 200)} {
+	for _, hostile := range []string{"--dangerously-skip-permissions", "a b", "a\x00", "../x", "x.jsonl", "--", "", strings.Repeat("a", 200)} {
+		if s.Agent.Describe().Resumes(hostile) {
+			t.Errorf("session %.40q can be resumed", hostile)
+		}
 		r.Session = hostile
 		if _, err := s.Agent.Invocation(r); err == nil {
 			t.Errorf("session %.40q is accepted", hostile)
