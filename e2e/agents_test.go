@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -94,7 +97,7 @@ func TestRealAgentActsOnFeedback(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		r := newRig(t, c, "forgetful")
 		res := r.run(t, func(c *loop.Config) {
-			c.MaxIterations = 3
+			c.MaxIterations, c.Resume = 3, session.Never
 			c.Gate = []loop.Command{{Line: "git cat-file -e HEAD:issue-fix-it.txt"}}
 		})
 		if res.End != loop.EndDone || len(res.Iterations) != 2 || res.Work.Commits != 1 || !res.GatePassed() {
@@ -104,6 +107,59 @@ func TestRealAgentActsOnFeedback(t *testing.T) {
 			t.Errorf("sessions %q and %q: each iteration has a fresh one", a, b)
 		}
 	})
+}
+
+// Feedback goes into the session of the last iteration, without the task and without paying for it twice. A session that is
+// gone, or that somebody has damaged, costs no iteration.
+func TestRealAgentResumesOnFeedback(t *testing.T) {
+	for name, harm := range map[string]string{
+		"kept": "",
+		"gone": `find "$HOME/.claude/projects" "$HOME/.codex/sessions" -name '*.jsonl' -delete 2>/dev/null`,
+		"damaged": `find "$HOME/.claude/projects" "$HOME/.codex/sessions" -name '*.jsonl' 2>/dev/null |
+			while read -r f; do echo '{' > "$f"; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachCLI(t, func(t *testing.T, c realCLI) {
+				r := newRig(t, c, "forgetful")
+				res := r.run(t, func(c *loop.Config) {
+					c.MaxIterations = 2
+					c.Prompt.Template = "Work on issue fix-it.\n" + strings.Repeat("The rules of this project are long. ", 100) + "\nFeedback: {{feedback}}\n"
+					c.Gate = []loop.Command{{Line: "git cat-file -e HEAD:issue-fix-it.txt"}}
+					take := c.Import
+					c.Import = func(ctx context.Context) (loop.Work, error) {
+						_, err := r.sandbox.Exec(ctx, sandboxes.Command{Argv: []string{"sh", "-c", harm}})
+						work, terr := take(ctx)
+						return work, errors.Join(err, terr)
+					}
+				})
+				if res.End != loop.EndDone || len(res.Iterations) != 2 || res.Work.Commits != 1 {
+					t.Fatalf("end %s after %d iterations with %d commits", res.End, len(res.Iterations), res.Work.Commits)
+				}
+				kept := harm == ""
+				first, second := res.Iterations[0], res.Iterations[1]
+				if (first.Session == second.Session) != kept || second.Resumed != kept || (len(res.Warnings) == 0) != kept {
+					t.Errorf("sessions %s and %s, resumed %v, warnings %q", first.Session, second.Session, second.Resumed, res.Warnings)
+				}
+				if second.Usage.Tokens() > first.Usage.Tokens() {
+					t.Errorf("used %+v after %+v, for as many requests", second.Usage, first.Usage)
+				}
+				asked := r.told()
+				if n := len(asked); n != 2 || strings.Contains(asked[n-1], "The rules of this project") == kept {
+					t.Errorf("the model was told %d times, at last %d bytes:\n%.600s", n, len(asked[n-1]), asked[n-1])
+				}
+			})
+		})
+	}
+}
+
+// told are the prompts that the model got, each once.
+func (r *rig) told() (list []string) {
+	for _, q := range r.model.Requests() {
+		if q.Prompt != "" && (len(list) == 0 || list[len(list)-1] != q.Prompt) {
+			list = append(list, q.Prompt)
+		}
+	}
+	return list
 }
 
 // A tool that the agent's own permissions refuse is refused in every iteration: one is enough to see it.

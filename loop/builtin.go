@@ -70,18 +70,20 @@ func issueSection(builtin map[string]string) string {
 	return "## The issue\n\n" + fence(text)
 }
 
-// invocation renders the prompt and builds the agent's command line.
-func (r *runner) invocation(ctx context.Context, n int, feedback string) (agents.Invocation, error) {
+// invocation builds the agent's command line, with the whole prompt or, in a session that it knows from, with the feedback.
+func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string) (agents.Invocation, error) {
 	vars := r.c.PromptVars(n, feedback)
-	prompt, err := r.c.Prompt.Render(ctx, vars, r.expand)
-	if err != nil {
-		return agents.Invocation{}, err
+	prompt, err := feedbackResumed(vars), error(nil)
+	if resumed == "" {
+		if prompt, err = r.c.Prompt.Render(ctx, vars, r.expand); err != nil {
+			return agents.Invocation{}, err
+		}
 	}
 	if r.c.Output != nil && !strings.Contains(prompt, "<"+r.c.Output.Tag+">") {
 		return agents.Invocation{}, fmt.Errorf("the prompt does not name the output tag <%s>", r.c.Output.Tag)
 	}
 	r.prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(prompt)))
-	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Vars: r.facts(vars)})
+	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Session: resumed, Vars: r.facts(vars)})
 }
 
 // facts are the variables about the run that every agent gets.

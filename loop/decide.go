@@ -38,7 +38,7 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 	switch {
 	case class.Unavailable() || class == agents.NotStarted && r.untouched(t):
 		return r.another(t)
-	case class.Fatal():
+	case class.Fatal() && !(t.Resumed && class == agents.BadRequest): // a new session may be accepted
 		return step{end: EndAgent}
 	case r.denied(t):
 		return step{end: EndDenied}

@@ -39,6 +39,14 @@ func feedbackNext(told string) string {
 	return next
 }
 
+// feedbackResumed is all that an agent is told which still has the whole prompt in its session.
+func feedbackResumed(vars map[string]string) string {
+	return fmt.Sprintf("This is iteration %s of at most %s. You go on in the same session, worktree and branch; what you were told at its "+
+		"beginning still holds. Files may have changed since your last message: look at `git status` and `git log` where it matters.\n\n"+
+		"%s\nWhen everything is done and committed, and not before, write this as part of your last message:\n\n%s\n",
+		vars["iteration"], vars["max_iterations"], vars["feedback"], vars["signal"])
+}
+
 func feedbackGate(checks []Check) string {
 	c := checks[len(checks)-1]
 	return fmt.Sprintf("The last iteration gave the completion signal, but a check that ralph runs itself has failed: "+

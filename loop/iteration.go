@@ -17,6 +17,9 @@ type turn struct {
 	message string
 	prose   string
 	broken  error // the sandbox failed, so it is unknown how the process ended
+	acted   bool  // the agent said something or used a tool
+	context int64 // tokens that its session has now; at most, where the agent does not say
+	total   agents.Usage
 }
 
 // execution is how Sandbox.Exec returned.
@@ -25,8 +28,8 @@ type execution struct {
 	err  error
 }
 
-// iterate runs one agent process to its end. It returns when the whole tree is gone.
-func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn {
+// iterate runs one agent process to its end, in a session that it resumes or a new one. It returns when the whole tree is gone.
+func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resumed string) turn {
 	start := time.Now()
 	t := newTranscript(n, r.c, r.observe)
 	out, errs := r.openSink(fmt.Sprintf("agent-%d.jsonl", n)), r.openSink(fmt.Sprintf("agent-%d.stderr", n))
@@ -53,7 +56,7 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation) turn
 	}()
 	e := r.watch(ctx, t, ended, kill)
 	who := r.choice()
-	return r.conclude(t, e, context.Cause(ctx), Iteration{Number: n, Agent: who.Agent, Model: who.Model, Ended: time.Now(), Duration: time.Since(start)})
+	return r.conclude(t, e, context.Cause(ctx), resumed, Iteration{Number: n, Agent: who.Agent, Model: who.Model, Ended: time.Now(), Duration: time.Since(start)})
 }
 
 // watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has
@@ -114,7 +117,7 @@ func (r *runner) aside() {
 
 // conclude reports how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
 // why the process's context ended, if it did.
-func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration) turn {
+func (r *runner) conclude(t *transcript, e execution, cause error, resumed string, it Iteration) turn {
 	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
 	var notStarted *sandboxes.StartError
 	var broken error
@@ -136,7 +139,7 @@ func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration)
 	report := t.end(how)
 	metered := r.metered()
 	r.counted = r.counted.Add(metered)
-	it.ExitCode, it.Session, it.Usage, it.Failure = how.ExitCode, cut(report.Session, 256), report.Usage.Larger(metered), report.Failure
+	it.ExitCode, it.Session, it.Failure = how.ExitCode, cut(report.Session, 256), report.Failure
 	it.Signal, it.Denied = t.done.signal(), report.Denied
 	if f := r.failure(it, how, t.done.complete() != ""); f != nil {
 		it.Failure = &agents.Failure{Class: f.Class, Message: oneLine(f.Message, 500), ResetAt: f.ResetAt}
@@ -144,7 +147,8 @@ func (r *runner) conclude(t *transcript, e execution, cause error, it Iteration)
 	} else {
 		it.Failure = nil
 	}
-	finished := turn{Iteration: it, message: t.done.message(), broken: broken}
+	finished := turn{Iteration: it, message: t.done.message(), broken: broken, acted: t.acted}
+	r.account(&finished, report, metered, resumed)
 	if t.prose != nil {
 		finished.prose = t.prose.String()
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -85,6 +86,7 @@ func (b Budget) Min(o Budget) Budget {
 type Meter interface {
 	Limit(b Budget)           // up to where Used may grow; given before each iteration, and after it
 	Used() agents.Usage       // since the meter was made
+	Largest() int64           // tokens of the largest request with its answer, since Limit was last given
 	Changed() <-chan struct{} // gets a value after Used has grown, one for several times
 	// Full says why no run may spend more, when this one has used so much: a limit that they share. Nil: they may.
 	Full(ctx context.Context, used agents.Usage) error
@@ -114,6 +116,9 @@ type Config struct {
 	// has to return false at some time. Nil: none ever does.
 	Next   func(unavailable Iteration) (agents.Link, bool)
 	Output *Output // structured output; nil: none
+	// Resume says when an iteration goes on in its agent's session of the one before, and is told only what ralph found. The
+	// session of an earlier Run is never resumed. Default session.Auto.
+	Resume session.Policy
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
 	WithoutCommits bool
 	// Accept checks the work before the gate; its error is feedback for the agent, as a failing gate is. Nil accepts
@@ -169,6 +174,6 @@ func (c Config) Validate() error {
 			errs = append(errs, errors.New("a gate or setup command is empty"))
 		}
 	}
-	errs = append(errs, c.Timers.validate(), c.validateOutput())
+	errs = append(errs, c.Timers.validate(), c.validateOutput(), c.Resume.Validate())
 	return errors.Join(errs...)
 }

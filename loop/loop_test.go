@@ -52,7 +52,8 @@ func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 
 func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
 
-// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`.
+// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`,
+// `session ID`, and `total`: the tokens are those of the whole session.
 type spoken struct {
 	report agents.Report
 }
@@ -68,6 +69,12 @@ func (d *spoken) Line(line []byte) []agents.Event {
 	case "use":
 		n, _ := strconv.ParseInt(rest, 10, 64)
 		d.report.Usage.Input += n
+		return nil
+	case "session":
+		d.report.Session = rest
+		return nil
+	case "total":
+		d.report.SessionTotal = true
 		return nil
 	case "deny":
 		d.report.Denied = append(d.report.Denied, agents.Denial{Tool: rest})

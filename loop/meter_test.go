@@ -28,6 +28,8 @@ func (c *counting) Full(context.Context, agents.Usage) error {
 
 func newCounting() *counting { return &counting{changed: make(chan struct{}, 1)} }
 
+func (c *counting) Largest() int64 { return 0 }
+
 func (c *counting) Changed() <-chan struct{} { return c.changed }
 
 func (c *counting) Limit(b Budget) {

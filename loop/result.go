@@ -71,8 +71,9 @@ type Iteration struct {
 	Commits  int             `json:"commits"` // new ones
 	Duration time.Duration   `json:"duration_ns"`
 	Session  string          `json:"session,omitempty"`
-	Prompt   string          `json:"prompt,omitempty"` // SHA-256 of what the agent was told
-	Stderr   string          `json:"-"`                // of an agent that failed: the last 50 lines of its standard error; hostile
+	Resumed  bool            `json:"resumed,omitempty"` // it went on in the session of the iteration before
+	Prompt   string          `json:"prompt,omitempty"`  // SHA-256 of what the agent was told
+	Stderr   string          `json:"-"`                 // of an agent that failed: the last 50 lines of its standard error; hostile
 }
 
 // Check is one gate or setup command's result.

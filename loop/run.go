@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/session"
 )
 
 // How long an import may take, and how much of that remains once the run has been stopped.
@@ -63,6 +64,8 @@ type runner struct {
 	told        string       // to the present agent when it began, or to the one before
 	began       int          // the first iteration of the present agent
 	counted     agents.Usage // by the meter, in iterations that have ended
+	last        session.Last // of the last iteration
+	total       agents.Usage // what the agent has reported of that session
 
 	mu  sync.Mutex
 	res Result // Warnings guarded by mu; the rest belongs to Run's goroutine
@@ -149,20 +152,22 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 		r.told = feedback
 	}
 	r.aside()
+	resumed := r.resumes()
 	text := fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)
 	if r.began > 1 {
 		text += ", " + r.choice().String()
 	}
+	if resumed != "" {
+		text += ", in the session of the last"
+	}
 	r.observe.emit(Event{Kind: EventIteration, Iteration: n, Text: text})
-	inv, err := r.invocation(ctx, n, feedback)
+	t, err := r.act(ctx, n, feedback, resumed)
 	if err != nil {
 		if s := r.stopped(ctx); s.end != "" {
 			return s
 		}
 		return step{end: EndPrompt, err: err}
 	}
-	r.pending = true
-	t := r.iterate(ctx, n, inv)
 	t.Prompt = r.prompt
 	err = r.importWork(ctx, n)
 	if err == nil {

@@ -23,6 +23,7 @@ type transcript struct {
 	decoder   agents.Decoder // stdout's goroutine only, like what follows
 	lines     *proc.Lines
 	done      *completion
+	acted     bool       // something was said, or a tool used
 	prose     *proc.Tail // nil: not wanted
 	proseID   string
 	stderr    *proc.Tail
@@ -86,6 +87,7 @@ func (t *transcript) alive() {
 
 func (t *transcript) line(line []byte) {
 	for _, e := range t.decoder.Line(line) {
+		t.acted = t.acted || e.Kind == agents.EventTool || e.Kind == agents.EventDenied || e.Kind == agents.EventMessage && e.Text != ""
 		if e.Kind == agents.EventMessage {
 			t.message(e)
 			if e.Text == "" {

@@ -65,8 +65,9 @@ var floors = map[string]int{
 	"pool/ledger":              3,
 	"pool/redact":              3,
 
-	"loop":        2,
-	"loop/schema": 1,
+	"loop":         2,
+	"loop/schema":  1,
+	"loop/session": 1,
 
 	"agents":           1,
 	"agents/agenttest": 1,

@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -209,7 +210,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
 			NoCanary: !p.GateCanary, Canaries: own, Review: reviewer, Signals: p.CompletionSignal,
-			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Timers: timers(p.Config),
+			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Resume: session.Policy(p.Resume), Timers: timers(p.Config),
 			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config),
 			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Env: env, Network: network, Mounts: mounts,
 			Limits: limits(p.Config), Homes: layerBytes(p.Config), SetupInputs: p.SetupInputs, Secrets: p.secrets, Count: p.count,

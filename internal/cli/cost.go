@@ -29,6 +29,8 @@ type costData struct {
 	Since  time.Time   `json:"since,omitzero"`
 	Groups []costGroup `json:"groups"`
 	Total  costGroup   `json:"total"`
+	// Sessions compares iterations that went on in their session with those that began afresh.
+	Sessions ledger.Sessions `json:"sessions,omitzero"`
 }
 
 // costGroup is the sum of some runs.
@@ -217,6 +219,7 @@ func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
 			sums.Groups[i].add(part, own)
 		}
 		sums.Total.add(r, own)
+		sums.Sessions = sums.Sessions.Add(ledger.Compare(r.Facts.Iterations))
 	}
 	slices.SortFunc(sums.Groups, func(x, y costGroup) int {
 		if by == "day" {
@@ -256,6 +259,9 @@ func (p *printer) costTable(sums costData) {
 	rows = withoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
 	chart(rows, sums, p.width())
 	p.table(rows)
+	if text := sums.Sessions.String(); text != "" {
+		p.printf("Iterations: %s.\n", text)
+	}
 	if n := sums.Total.Unknown; n > 0 {
 		p.printf("The cost of %s is unknown: neither the agent nor a price says it.\n", plural(n, "run"))
 	}

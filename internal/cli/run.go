@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -76,7 +77,7 @@ func newRunCommand(a *app) *cobra.Command {
 	a.addJSON(cmd)
 	a.bind(cmd, "agent", "model", "fallback", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
 		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
-		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "completion-signal", "idle-timeout",
+		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
 		"budget-tokens-iteration", "budget-usd-iteration", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "state-dir", "log-level", "log-format")
@@ -131,7 +132,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 		return err
 	}
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
-	c.Signals, c.MaxIterations = p.CompletionSignal, f.iterations
+	c.Signals, c.MaxIterations, c.Resume = p.CompletionSignal, f.iterations, session.Policy(p.Resume)
 	c.Timers, c.Budget, c.Caps = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
 	p.secrets.Add(a.secrets(env, c.Network.User)...)

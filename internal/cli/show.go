@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
@@ -102,6 +103,9 @@ func (a *app) showRun(s runState, name string) {
 		if len(by) > 1 {
 			who = agents.Choice{Agent: it.Agent, Model: it.Model}.String() + ", "
 		}
+		if it.Resumed {
+			who += "resumed, "
+		}
 		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", who, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure(it.Failure))
 	}
 	gate := func(name string, checks []loop.Check) {
@@ -128,6 +132,9 @@ func (a *app) showRun(s runState, name string) {
 	}
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", used(f.Usage))
+		if text := ledger.Compare(f.Iterations).String(); text != "" {
+			line("sessions", "%s", text)
+		}
 	}
 	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, s.soFar())
 	if s.Proof.Tip != "" {

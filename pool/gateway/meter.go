@@ -31,6 +31,7 @@ type Meter struct {
 	mu       sync.Mutex
 	budget   loop.Budget     // guarded by mu
 	used     agents.Usage    // guarded by mu
+	largest  int64           // guarded by mu; tokens of a request with its answer
 	model    string          // guarded by mu; that answered last
 	unpriced map[string]bool // guarded by mu; models whose price is not known
 }
@@ -60,7 +61,14 @@ func (m *Meter) whole(used agents.Usage) agents.Usage {
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.budget = b
+	m.budget, m.largest = b, 0
+}
+
+// Largest is the tokens of the largest request with its answer, read from the cache or not, since Limit was last called.
+func (m *Meter) Largest() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.largest
 }
 
 // Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
@@ -202,7 +210,7 @@ func (m *Meter) Add(used agents.Usage) { m.add(used, agents.Usage{}, "", true) }
 // add counts what an answer has used more than before.
 func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
 	m.mu.Lock()
-	m.used = m.used.Add(more)
+	m.used, m.largest = m.used.Add(more), max(m.largest, answer.Tokens()+answer.CacheRead)
 	m.account.Count(m.run, m.whole(m.used), answer)
 	if model != "" { // its name may come behind what it used
 		m.model = model

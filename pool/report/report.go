@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/note"
@@ -185,6 +186,9 @@ func did(b *strings.Builder, in Input, r journal.Record) {
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(b, " (%s)", r.Settings.Weaker)
+	}
+	if s := ledger.Compare(r.Facts.Iterations).String(); s != "" {
+		fmt.Fprintf(b, "\n- Sessions: %s", s)
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", r.ID)
 	if r.Anew != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -63,6 +64,7 @@ type Config struct {
 	Signals       []string
 	MaxIterations int
 	NoProgress    int
+	Resume        session.Policy // default session.Auto
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
 	Iteration     loop.Budget       // for one iteration
@@ -117,8 +119,7 @@ func (c Config) WithDefaults() Config {
 	if c.Protected == nil {
 		c.Protected = publish.ProtectedPaths()
 	}
-	c.GateOn = cmp.Or(c.GateOn, GateOnCheckout)
-	c.GateFiles = cmp.Or(c.GateFiles, journal.GateFilesReport)
+	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
 	c.Labels.NeedsHuman = cmp.Or(c.Labels.NeedsHuman, "needs-human")
 	c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsInfo, "needs-info")
 	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
@@ -127,8 +128,7 @@ func (c Config) WithDefaults() Config {
 	c.Retry.BackoffMax, c.ClaimTTL = cmp.Or(c.Retry.BackoffMax, time.Hour), cmp.Or(c.ClaimTTL, 10*time.Minute)
 	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
-	c.StopGrace = cmp.Or(c.StopGrace, 30*time.Second)
-	c.KeepRuns = cmp.Or(c.KeepRuns, 20)
+	c.StopGrace, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
 	}

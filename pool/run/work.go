@@ -98,7 +98,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
-		Interrupt: x.stop.Done, Stream: x.stream,
+		Resume: x.c.Resume, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:

@@ -85,6 +85,7 @@ type Config struct {
 
 	MaxIterations    int      `mapstructure:"max-iterations"`
 	NoProgress       int      `mapstructure:"no-progress"`
+	Resume           string   `mapstructure:"resume"`
 	CompletionSignal []string `mapstructure:"completion-signal"`
 
 	Base             string   `mapstructure:"base"`

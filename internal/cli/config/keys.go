@@ -168,6 +168,8 @@ func makeKeys() []Key {
 			Help: "agent processes in one run at most"},
 		{Name: "no-progress", Group: "Loop", Kind: Int, Default: 3, Min: -1,
 			Guard: Above, Help: "iterations without a new commit that end a run; -1: never"},
+		{Name: "resume", Group: "Loop", Kind: Text, Default: "auto", Choices: []string{"auto", "never"}, Guard: Ordinary,
+			Help: "auto: an agent that is given feedback goes on in its session where that saves tokens"},
 		{Name: "completion-signal", Group: "Loop", Kind: Lines, Default: []string{"<promise>COMPLETE</promise>"},
 			Guard: Ordinary, Help: "texts by which the agent says that it is done"},
 

@@ -1,0 +1,76 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/session"
+)
+
+// act runs the iteration's agent: in the session of the last iteration where that is worth it, else with the whole prompt.
+// A session that is lost is found out before the agent has asked its model anything. The agent begins afresh then, in the same
+// iteration.
+func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn, error) {
+	inv, err := r.invocation(ctx, n, feedback, resumed)
+	if err != nil {
+		return turn{}, err
+	}
+	r.pending = true
+	t := r.iterate(ctx, n, inv, resumed)
+	switch {
+	case resumed == "":
+	case t.lost():
+		r.c.Resume = session.Never
+		r.warn(fmt.Sprintf("iteration %d: the session was not resumed (%s); the agent begins afresh", n, t.Failure.Message))
+		return r.act(ctx, n, feedback, "")
+	case t.Failure == nil && t.Session != resumed:
+		r.c.Resume = session.Never
+		r.warn(fmt.Sprintf("iteration %d: the agent went on in another session than the one named; later iterations begin afresh", n))
+	}
+	r.last = session.Last{
+		ID: t.Session, Agent: t.Agent, Model: t.Model, Intact: t.Ending == EndingExit && t.Failure == nil, Context: t.context, Ended: t.Ended,
+	}
+	r.total = t.total
+	return t, nil
+}
+
+// resumes is the session in which the agent goes on; empty: it begins afresh. A prompt that has no place for feedback is one
+// that the user wants to be sent as it is.
+func (r *runner) resumes() string {
+	id := r.c.Resume.Resume(r.last, r.choice().Agent, r.choice().Model, time.Now())
+	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.uses("feedback") {
+		return ""
+	}
+	return id
+}
+
+// lost reports that the agent could not go on in its session: it failed before it did or spent anything, and not because its
+// service or its program is missing.
+func (t turn) lost() bool {
+	f := t.Failure
+	return t.Ending == EndingExit && f != nil && !f.Class.Unavailable() && f.Class != agents.NotStarted && f.Class != agents.Killed &&
+		!t.acted && t.Usage == (agents.Usage{})
+}
+
+// account notes what the agent has used in this iteration, and the context that its session has now.
+func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, resumed string) {
+	var before agents.Usage // of the session, which some agents report as a whole
+	if resumed != "" && report.Session == resumed {
+		before = r.total
+	}
+	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, report.Spent(before).Larger(metered)
+	var last int64
+	if r.c.Meter != nil {
+		last = r.c.Meter.Largest()
+	}
+	t.context = cmp.Or(report.Context, last, report.Usage.Tokens()+report.Usage.CacheRead)
+}
+
+// uses reports whether the template has a place for a key.
+func (p Prompt) uses(key string) bool {
+	return slices.ContainsFunc(p.marks(), func(m mark) bool { return slices.Contains(m.keys, key) })
+}

@@ -1,0 +1,199 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/session"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// remembering is an agent with sessions, whose ids begin with "s".
+type remembering struct {
+	scripted
+	asked *[]agents.Request
+}
+
+func (remembering) Describe() agents.Description {
+	return agents.Description{Program: "sh", Models: true, Session: func(id string) bool { return strings.HasPrefix(id, "s") }}
+}
+
+func (m remembering) Invocation(r agents.Request) (agents.Invocation, error) {
+	*m.asked = append(*m.asked, r)
+	return m.scripted.Invocation(r)
+}
+
+// resuming is a run whose agent prints so in its processes, one after the other, and whose gate passes once the agent has
+// ended as often as in passes.
+func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
+	asked, n := &[]agents.Request{}, 0
+	c := staged(stage{
+		agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			n++
+			lines := says[min(n, len(says))-1]
+			return act(false, lines...)(ctx, cmd)
+		},
+		shell: func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+			if n < passes {
+				return sandboxes.Exit{Code: 1}, nil
+			}
+			return sandboxes.Exit{}, nil
+		},
+	}, &diary{})
+	c.Agent, c.Prompt = remembering{asked: asked}, Prompt{Template: "The whole task.\n{{feedback}}\n"}
+	c.Gate, c.MaxIterations = []Command{{Line: "make test"}}, 4
+	return c, asked
+}
+
+func says(lines ...any) []any { return lines }
+
+// sessionsOf are those that the agent was asked to resume, one process after the other.
+func sessionsOf(asked []agents.Request) (list []string) {
+	for _, r := range asked {
+		list = append(list, r.Session)
+	}
+	return list
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	well := says("session s1", "use 100", done)
+	tests := map[string]struct {
+		passes int
+		says   [][]any
+		change func(*Config)
+		want   []string // sessions, one for each process
+		number int      // of iterations
+		warns  string
+	}{
+		"after a gate that fails":   {passes: 3, says: [][]any{well}, want: []string{"", "s1", "s1"}, number: 3},
+		"never":                     {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Resume = session.Never }, want: []string{"", ""}, number: 2},
+		"without a place for it":    {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Prompt = Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
+		"no session":                {passes: 2, says: [][]any{says("use 100", done)}, want: []string{"", ""}, number: 2},
+		"an id that is none":        {passes: 2, says: [][]any{says("session --yolo", "use 100", done)}, want: []string{"", ""}, number: 2},
+		"a context of unknown size": {passes: 2, says: [][]any{says("session s1", done)}, want: []string{"", ""}, number: 2},
+		"a context that is large":   {passes: 2, says: [][]any{says("session s1", "use 100001", done)}, want: []string{"", ""}, number: 2},
+		"a failure":                 {passes: 2, says: [][]any{says("session s1", "use 100", "fail other"), well}, want: []string{"", ""}, number: 2},
+		"without the signal":        {passes: 1, says: [][]any{says("session s1", "use 100", "say x more to do"), well}, want: []string{"", "s1"}, number: 2},
+		"another agent": {passes: 1, says: [][]any{well, says("fail rate-limit"), well}, want: []string{"", "s1", ""}, number: 3, change: func(c *Config) {
+			c.Accept = once("not yet")
+			c.Next = func(Iteration) (agents.Link, bool) {
+				return agents.Link{Agent: c.Agent, Options: agents.Options{Model: "other"}}, true
+			}
+		}},
+		"a session that is lost": {
+			passes: 3, says: [][]any{well, says("fail other"), says("session s2", "use 100", done)},
+			want: []string{"", "s1", ""}, number: 2, warns: "was not resumed (reported)",
+		},
+		"a request that is refused": {
+			passes: 3, says: [][]any{well, says("fail bad-request"), says("session s2", "use 100", done)},
+			want: []string{"", "s1", ""}, number: 2, warns: "was not resumed (reported)",
+		},
+		"a request that is refused later": {
+			passes: 3, says: [][]any{well, says("use 120", "fail bad-request"), says("session s2", "use 100", done)},
+			want: []string{"", "s1", ""}, number: 3,
+		},
+		"lost once is never again": {
+			passes: 4, says: [][]any{well, says("fail other"), well},
+			want: []string{"", "s1", "", ""}, number: 3, warns: "was not resumed (reported)",
+		},
+		"another session": {
+			passes: 3, says: [][]any{well, says("session s2", "use 100", done)},
+			want: []string{"", "s1", ""}, number: 3, warns: "another session than the one named",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, asked := resuming(test.passes, test.says...)
+			if test.change != nil {
+				test.change(&c)
+			}
+			r := Run(t.Context(), c)
+			wantEnd(t, r, EndDone)
+			if got := sessionsOf(*asked); !slices.Equal(got, test.want) {
+				t.Errorf("sessions %q, want %q", got, test.want)
+			}
+			if len(r.Iterations) != test.number {
+				t.Errorf("%d iterations, want %d", len(r.Iterations), test.number)
+			}
+			if got := strings.Join(r.Warnings, "; "); !strings.Contains(got, test.warns) || test.warns == "" && strings.Contains(got, "session") {
+				t.Errorf("warnings %q, want %q", got, test.warns)
+			}
+			for i, it := range r.Iterations {
+				if it.Number != i+1 {
+					t.Errorf("iteration %d has number %d", i+1, it.Number)
+				}
+			}
+		})
+	}
+}
+
+// once is an Accept that refuses the first work.
+func once(text string) func(context.Context) error {
+	first := true
+	return func(context.Context) error {
+		if first {
+			first = false
+			return errText(text)
+		}
+		return nil
+	}
+}
+
+type errText string
+
+func (e errText) Error() string { return string(e) }
+
+// A resumed session is told what ralph has found, and not the task again; one that is lost is told all.
+func TestResumedPrompt(t *testing.T) {
+	t.Parallel()
+	c, asked := resuming(4, says("session s1", "use 100", done), says("session s1", "use 100", done), says("fail other"), says("use 1", done))
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if !r.Iterations[1].Resumed || r.Iterations[0].Resumed || r.Iterations[2].Resumed {
+		t.Errorf("iterations %+v, want the second to be resumed", r.Iterations)
+	}
+	for i, whole := range []bool{true, false, false, true} {
+		text := (*asked)[i].Prompt
+		if strings.Contains(text, "The whole task.") != whole {
+			t.Errorf("prompt %d, whole %v:\n%s", i+1, whole, text)
+		}
+		if i > 0 && !strings.Contains(text, "`make test` failed with exit status 1") {
+			t.Errorf("prompt %d does not tell what failed:\n%s", i+1, text)
+		}
+		if !whole && !strings.Contains(text, DefaultSignal) {
+			t.Errorf("prompt %d does not name the signal:\n%s", i+1, text)
+		}
+	}
+}
+
+// An agent that reports what its whole session has used is not paid twice for the beginning.
+func TestResumedUsage(t *testing.T) {
+	t.Parallel()
+	c, _ := resuming(3, says("session s1", "total", "use 100", done), says("session s1", "total", "use 130", done), says("session s1", "total", "use 150", done))
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if r.Usage.Input != 150 || r.Iterations[1].Usage.Input != 30 || r.Iterations[2].Usage.Input != 20 {
+		t.Errorf("used %+v in %+v, want 100, 30 and 20", r.Usage, r.Iterations)
+	}
+	c, _ = resuming(2, says("session s1", "total", "use 100", done), says("session s2", "total", "use 130", done))
+	if r = Run(t.Context(), c); r.Usage.Input != 230 {
+		t.Errorf("used %+v, want that of two sessions", r.Usage)
+	}
+}
+
+// A run knows no session of an earlier one, such as of one that was killed.
+func TestRunResumesNoEarlierRun(t *testing.T) {
+	t.Parallel()
+	c, asked := resuming(1, says("session s1", "use 100", done))
+	c.Feedback = "It was interrupted."
+	Run(t.Context(), c)
+	Run(t.Context(), c)
+	if got := sessionsOf(*asked); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("sessions %q", got)
+	}
+}
