@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop/needle"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // end of that message. It belongs to the goroutine that decodes.
 type completion struct {
 	signals int // how many of the needles are signals; the others end an answer
-	needles []needle
+	needles []*needle.Needle
 	id      string // of the latest message
 	started bool
 	found   int // index of the first needle in it; len(needles): none
@@ -35,7 +36,7 @@ func newCompletion(signals []string) *completion {
 	all := append(slices.Clone(signals), "</"+tagQuestion+">", "</"+tagNoChange+">")
 	c := &completion{signals: len(signals), found: len(all), text: proc.NewTail(messageKept)}
 	for _, s := range all {
-		c.needles = append(c.needles, newNeedle(s))
+		c.needles = append(c.needles, needle.New(s))
 	}
 	return c
 }
@@ -46,12 +47,12 @@ func (c *completion) add(e agents.Event) {
 		c.started, c.id, c.found = true, e.Message, len(c.needles)
 		c.text = proc.NewTail(messageKept)
 		for i := range c.needles {
-			c.needles[i].at = 0
+			c.needles[i].Reset()
 		}
 	}
 	_, _ = io.WriteString(c.text, e.Text)
 	for i := range c.found {
-		if c.needles[i].feed(e.Text) {
+		if c.needles[i].Feed(e.Text) {
 			c.found = i
 			break
 		}
@@ -63,7 +64,7 @@ func (c *completion) signal() string {
 	if c.found >= c.signals {
 		return ""
 	}
-	return c.needles[c.found].text
+	return c.needles[c.found].String()
 }
 
 // complete is the signal, or the end of an answer, that stands now; empty: the agent is not done.
@@ -71,54 +72,10 @@ func (c *completion) complete() string {
 	if c.found == len(c.needles) {
 		return ""
 	}
-	return c.needles[c.found].text
+	return c.needles[c.found].String()
 }
 
 func (c *completion) message() string { return c.text.String() }
-
-// needle looks for one text in a stream of pieces (Knuth, Morris and Pratt): each byte is looked at once, wherever the
-// pieces are split, and nothing of them is kept.
-type needle struct {
-	text string
-	back []int // back[i]: length of the longest proper prefix of text that ends text[:i+1]
-	at   int   // bytes of text matched so far
-}
-
-func newNeedle(text string) needle {
-	back := make([]int, len(text))
-	for i, k := 1, 0; i < len(text); i++ {
-		for k > 0 && text[i] != text[k] {
-			k = back[k-1]
-		}
-		if text[i] == text[k] {
-			k++
-		}
-		back[i] = k
-	}
-	return needle{text: text, back: back}
-}
-
-func (n *needle) feed(piece string) bool {
-	for i := 0; i < len(piece); i++ {
-		if n.at == 0 { // most of a stream: skip to where a match can start
-			skip := strings.IndexByte(piece[i:], n.text[0])
-			if skip < 0 {
-				return false
-			}
-			i += skip
-		}
-		for n.at > 0 && piece[i] != n.text[n.at] {
-			n.at = n.back[n.at-1]
-		}
-		if piece[i] == n.text[n.at] {
-			n.at++
-		}
-		if n.at == len(n.text) {
-			return true
-		}
-	}
-	return false
-}
 
 // answer is the text between <tag> and </tag> in the agent's message, made safe to show.
 func answer(message, tag string) (string, bool) {

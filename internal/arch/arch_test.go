@@ -66,6 +66,7 @@ var floors = map[string]int{
 	"pool/redact":              3,
 
 	"loop":         2,
+	"loop/needle":  0,
 	"loop/schema":  1,
 	"loop/session": 1,
 
