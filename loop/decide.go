@@ -19,7 +19,8 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 		// Its failure may be that its service has refused it for the budget.
 		return step{end: EndBudget}
 	}
-	if t.Ending == EndingShare && t.Signal == "" || t.Failure != nil && r.c.Iteration.Spent(t.Usage) {
+	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
+		t.Failure != nil && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
 		r.failed = ""
 		return r.again(ctx, t, MissingShare, feedbackShare())
 	}
@@ -60,16 +61,9 @@ func (r *runner) untouched(t turn) bool {
 
 // another lets the next agent go on where this one had to stop. What an agent could not do counts towards no limit.
 func (r *runner) another(t turn) step {
-	if r.c.Next == nil {
+	if !r.next(t.Iteration, "is unavailable ("+string(t.Failure.Class)+")") {
 		return step{end: EndUnavailable}
 	}
-	next, ok := r.c.Next(t.Iteration)
-	if !ok {
-		return step{end: EndUnavailable}
-	}
-	r.warn(fmt.Sprintf("agent %s is unavailable (%s); %s goes on", r.choice(), t.Failure.Class, next.Choice()))
-	r.c.Agent, r.c.Options = next.Agent, next.Options
-	r.began, r.failed = t.Number+1, ""
 	r.c.MaxIterations++
 	r.res.Limits.MaxIterations++
 	if t.Commits == 0 {
@@ -77,6 +71,24 @@ func (r *runner) another(t turn) step {
 	}
 	return step{feedback: feedbackNext(r.told)}
 }
+
+// next takes the next agent; false: there is none.
+func (r *runner) next(last Iteration, why string) bool {
+	if r.c.Next == nil {
+		return false
+	}
+	next, ok := r.c.Next(last)
+	if !ok {
+		return false
+	}
+	r.warn(fmt.Sprintf("agent %s %s; %s goes on", r.choice(), why, next.Choice()))
+	r.c.Agent, r.c.Options = next.Agent, next.Options
+	r.began, r.failed, r.mine = last.Number+1, "", agents.Usage{}
+	return true
+}
+
+// share is what the present agent may spend; zero: there is no limit of its own.
+func (r *runner) share() Budget { return r.c.Shares[r.choice()] }
 
 // choice is the present agent and its model.
 func (r *runner) choice() agents.Choice {
@@ -158,8 +170,15 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 // gate has run on them.
 func (r *runner) again(ctx context.Context, t turn, missing Missing, feedback string) step {
 	end := r.limit(ctx, t.Number)
-	if end == "" {
+	spent := t.Iteration
+	spent.Failure = nil // it may come from the refusal
+	switch {
+	case end == "" && !r.share().Spent(r.mine):
 		return step{feedback: feedback}
+	case end == "" && r.next(spent, "has spent its own budget"):
+		return step{feedback: feedbackNext(feedback)}
+	case end == "":
+		end, r.res.OfAgent = EndBudget, true
 	}
 	if end != EndBudget && r.res.Work.Commits > 0 && !r.gatedInTurn {
 		if s := r.runGate(ctx, t.Number); s.end != "" {

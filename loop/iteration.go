@@ -42,7 +42,7 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 	defer kill(nil)
 
 	if r.c.Meter != nil {
-		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Plus(r.counted)))
+		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.share().After(r.mine)).Plus(r.counted)))
 		defer func() { r.c.Meter.Limit(r.c.Budget) }()
 	}
 	ended := make(chan execution, 1)
@@ -80,6 +80,8 @@ func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan executio
 				kill(errBudget)
 			} else if spent = r.c.Iteration.Spent(own); spent {
 				kill(errShare)
+			} else if spent = r.share().Spent(r.mine.Add(own)); spent {
+				kill(errAgent)
 			}
 			r.observe.emit(Event{Kind: EventSpent, Iteration: t.iteration, Used: used})
 			if spent {
@@ -174,7 +176,7 @@ func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents
 			r.warn(fmt.Sprintf("iteration %d: the agent hung after its completion signal and was killed (%s)", it.Number, it.Ending))
 			return reported
 		}
-	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingShare:
+	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingShare, EndingAgent:
 		return nil // not the agent's doing
 	}
 	if reported != nil {
@@ -205,6 +207,8 @@ func endingOf(cause error) Ending {
 		return EndingBudget
 	case errors.Is(cause, errShare):
 		return EndingShare
+	case errors.Is(cause, errAgent):
+		return EndingAgent
 	case errors.Is(cause, errRun):
 		return EndingRun
 	}

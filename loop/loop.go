@@ -112,9 +112,12 @@ type Config struct {
 	Budget        Budget
 	Iteration     Budget // of each agent process: with a Meter it is ended there, and the next iteration begins
 	Meter         Meter  // nil: only what the agent reports is counted
-	// Next returns the agent that goes on after one that is unavailable; false: none does. Its iterations count anew, so it
-	// has to return false at some time. Nil: none ever does.
-	Next   func(unavailable Iteration) (agents.Link, bool)
+	// Shares limit what one agent may spend in the run. When it has, and is not done, Next says who goes on.
+	Shares map[agents.Choice]Budget
+	// Next returns the agent that goes on after one that is unavailable, or that has spent its share (it has no Failure then);
+	// false: none does. Iterations count anew after one that is unavailable, so it has to return false at some time. Nil: none
+	// ever does.
+	Next   func(last Iteration) (agents.Link, bool)
 	Output *Output // structured output; nil: none
 	// Resume says when an iteration goes on in its agent's session of the one before, and is told only what ralph found. The
 	// session of an earlier Run is never resumed. Default session.Auto.

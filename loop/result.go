@@ -37,7 +37,7 @@ const (
 	MissingAccept  Missing = "accept"           // Config.Accept refused the work; see Refusal
 	MissingVerify  Missing = "verify"           // Config.Verify refused the work; see Refusal
 	MissingGate    Missing = "gate"             // a gate command failed; see Gate
-	MissingShare   Missing = "iteration-budget" // the agent was ended when the budget of one iteration was spent
+	MissingShare   Missing = "iteration-budget" // the agent was ended when the budget of one iteration, or its own, was spent
 )
 
 // Ending says how an iteration's process ended.
@@ -50,6 +50,7 @@ const (
 	EndingIteration   Ending = "iteration-timeout" // killed: it took too long
 	EndingBudget      Ending = "budget"            // killed: the budget was spent
 	EndingShare       Ending = "iteration-budget"  // killed: the budget of one iteration was spent
+	EndingAgent       Ending = "agent-budget"      // killed: the agent's own budget was spent
 	EndingRun         Ending = "run-timeout"       // killed: the whole run took too long
 	EndingInterrupted Ending = "interrupted"       // asked to end, or killed, because the run was stopped
 	EndingNotStarted  Ending = "not-started"
@@ -119,6 +120,7 @@ type Result struct {
 	Output     *OutputValue
 	Limits     Limits
 	Full       error // EndBudget: of a limit that is shared with other runs; nil: it is the Budget
+	OfAgent    bool  // EndBudget: it is that of the last agent, and there is no other
 	Warnings   []string
 }
 

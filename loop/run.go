@@ -63,6 +63,7 @@ type runner struct {
 	prompt      string       // SHA-256 of the latest
 	told        string       // to the present agent when it began, or to the one before
 	began       int          // the first iteration of the present agent
+	mine        agents.Usage // what it has used
 	counted     agents.Usage // by the meter, in iterations that have ended
 	last        session.Last // of the last iteration
 	total       agents.Usage // what the agent has reported of that session
@@ -183,7 +184,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 func (r *runner) record(t turn) {
 	it := t.Iteration
 	r.res.Iterations = append(r.res.Iterations, it)
-	r.res.Usage = r.res.Usage.Add(it.Usage)
+	r.res.Usage, r.mine = r.res.Usage.Add(it.Usage), r.mine.Add(it.Usage)
 	r.res.Signal, r.res.Message, r.res.Failure, r.res.Denied = it.Signal, t.message, it.Failure, it.Denied
 	r.res.Fruitless++
 	if it.Commits > 0 {

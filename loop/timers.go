@@ -27,6 +27,7 @@ var (
 	errRun       = errors.New("run timeout")
 	errBudget    = errors.New("budget spent")
 	errShare     = errors.New("budget of the iteration spent")
+	errAgent     = errors.New("budget of the agent spent")
 	errCommand   = errors.New("command timeout")
 )
 

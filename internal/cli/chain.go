@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -10,6 +14,7 @@ import (
 type agentsOf struct {
 	agents.Link
 	next, attempts agents.Chain
+	shares         ledger.Shares
 }
 
 // chain is the agents that the configuration names, and the environment for the sandbox.
@@ -45,8 +50,29 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 	if all.next, err = read("fallback", c.Fallback, false); err != nil {
 		return all, nil, err
 	}
-	all.attempts, err = read("attempts", c.Attempts, true)
+	if all.attempts, err = read("attempts", c.Attempts, true); err != nil {
+		return all, nil, err
+	}
+	all.shares, err = shares(c, append(agents.Chain{all.Link}, all.next...).All(all.attempts).Choices())
 	return all, env, err
+}
+
+// shares are what agents may use by themselves. A budget of an agent that never works is a mistake.
+func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
+	of, err := ledger.ParseShares(c.BudgetAgents)
+	if err != nil {
+		return nil, usagef("budget-agents: %w", err)
+	}
+	names := make([]string, 0, len(list))
+	for _, choice := range list {
+		names = append(names, choice.String())
+	}
+	for choice := range of {
+		if !slices.Contains(list, choice) {
+			return nil, usagef("budget-agents: %s is not an agent of these runs; they have %s", choice, strings.Join(names, ", "))
+		}
+	}
+	return of, nil
 }
 
 // agent is the agent that the configuration names, its options, and the environment for the sandbox.

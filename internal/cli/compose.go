@@ -212,7 +212,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			NoCanary: !p.GateCanary, Canaries: own, Review: reviewer, Signals: p.CompletionSignal,
 			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Resume: session.Policy(p.Resume), Timers: timers(p.Config),
 			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config),
-			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Env: env, Network: network, Mounts: mounts,
+			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Shares: all.shares, Env: env, Network: network, Mounts: mounts,
 			Limits: limits(p.Config), Homes: layerBytes(p.Config), SetupInputs: p.SetupInputs, Secrets: p.secrets, Count: p.count,
 			Retry:  journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
 			Labels: p.labels(), ClaimTTL: p.ClaimTTL, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,

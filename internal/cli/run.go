@@ -80,7 +80,7 @@ func newRunCommand(a *app) *cobra.Command {
 		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "state-dir", "log-level", "log-format")
+		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "state-dir", "log-level", "log-format")
 	return cmd
 }
 
@@ -135,6 +135,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	c.Signals, c.MaxIterations, c.Resume = p.CompletionSignal, f.iterations, session.Policy(p.Resume)
 	c.Timers, c.Budget, c.Caps = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
+	c.Shares = all.shares
 	p.secrets.Add(a.secrets(env, c.Network.User)...)
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	job := pool.Job{

@@ -61,7 +61,7 @@ func workKeys() []string {
 		"prompt-file", "gate-files", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
+		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
 	)
 }
 

@@ -38,16 +38,19 @@ func (l *Lot) Assign(chain agents.Chain, run *journal.Run, now time.Time) {
 	}
 }
 
-// Next parks the agent of an iteration that it could not do, and returns the one that goes on; false: there is none.
+// Next parks the agent of an iteration that it could not do, and returns the one that goes on; false: there is none. An agent
+// without a failure is only passed over in this run.
 func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
 	c := agents.Choice{Agent: it.Agent, Model: it.Model}
 	t.over[c] = true
-	if class := it.Failure.Class; class == agents.RateLimit || class == agents.Overload {
+	if f := it.Failure; f != nil && (f.Class == agents.RateLimit || f.Class == agents.Overload) {
 		t.lot.Limited(c.Agent, it.Ended)
 	}
 	t.lot.mu.Lock()
 	defer t.lot.mu.Unlock()
-	t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.Back(it.Ended)})
+	if it.Failure != nil {
+		t.lot.park(journal.Parked{Agent: c.Agent, Model: c.Model, Class: it.Failure.Class, At: it.Ended, Until: it.Failure.Back(it.Ended)})
+	}
 	i := t.lot.first(t.names, t.over, it.Ended)
 	if i < 0 {
 		return agents.Link{}, false

@@ -48,6 +48,9 @@ func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) 
 func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string {
 	used := r.Usage.Add(earlier)
 	switch {
+	case r.OfAgent:
+		last := r.Iterations[len(r.Iterations)-1]
+		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", agents.Choice{Agent: last.Agent, Model: last.Model})
 	case r.End == loop.EndMaxed:
 		return fmt.Sprintf("not done after %d of %d iterations; raise max-iterations to go on", len(r.Iterations), r.Limits.MaxIterations)
 	case r.End == loop.EndNoProgress:

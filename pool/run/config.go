@@ -68,6 +68,7 @@ type Config struct {
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
 	Iteration     loop.Budget       // for one iteration
+	Shares        ledger.Shares     // for one agent in one run
 	Caps          ledger.Caps       // for all runs of this namespace of the store together
 	Env           []string          // for everything that runs in the sandbox
 	Network       gateway.Network   // what isolated runs may reach
@@ -120,8 +121,7 @@ func (c Config) WithDefaults() Config {
 		c.Protected = publish.ProtectedPaths()
 	}
 	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
-	c.Labels.NeedsHuman = cmp.Or(c.Labels.NeedsHuman, "needs-human")
-	c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsInfo, "needs-info")
+	c.Labels.NeedsHuman, c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsHuman, "needs-human"), cmp.Or(c.Labels.NeedsInfo, "needs-info")
 	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
 	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
 	c.Retry.Backoff = max(0, cmp.Or(c.Retry.Backoff, time.Minute))

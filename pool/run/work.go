@@ -33,7 +33,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
 	f.EndDetail = report.Loop(x.run.Agent, res, x.c.Budget, x.earlierSpent())
-	f.Capped = res.End == loop.EndBudget && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
+	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -98,7 +98,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
-		Resume: x.c.Resume, Interrupt: x.stop.Done, Stream: x.stream,
+		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:

@@ -52,6 +52,12 @@ func checkPrice(s string) error {
 	return errors.Unwrap(err)
 }
 
+// checkShare holds AGENT=USD or AGENT=USD/TOKENS; whether there is such an agent is checked where it is looked up.
+func checkShare(s string) error {
+	_, err := ledger.ParseShares([]string{s})
+	return errors.Unwrap(err)
+}
+
 // checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
 func checkChoice(s string) error {
 	if _, err := agents.ParseChoice(s); err != nil {

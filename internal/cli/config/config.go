@@ -144,6 +144,8 @@ type Config struct {
 	BudgetUSDDay      float64 `mapstructure:"budget-usd-day"`
 	BudgetUSDMonth    float64 `mapstructure:"budget-usd-month"`
 
+	BudgetAgents []string `mapstructure:"budget-agents"`
+
 	Prices []string `mapstructure:"prices"`
 
 	ReviewLabel     string `mapstructure:"review-label"`

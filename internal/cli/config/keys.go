@@ -268,6 +268,8 @@ func makeKeys() []Key {
 			Help: "tokens one iteration may use before the next begins; 0: no limit"},
 		{Name: "budget-usd-iteration", Group: "Retries and budget", Kind: Float, Default: 0.0, Guard: Above,
 			Help: "US dollars one iteration may cost before the next begins; 0: no limit"},
+		{Name: "budget-agents", Group: "Retries and budget", Kind: Names, Default: []string{}, FlagName: "budget-agent", Check: checkShare, Guard: Listed,
+			Help: "AGENT[:MODEL]=USD[/TOKENS] that this agent may use in one run; then the next of fallback goes on"},
 		{Name: "budget-tokens-day", Group: "Retries and budget", Kind: Int, Default: int64(0), Guard: Above,
 			Help: "tokens all runs of this repository on this host may use in one day, in UTC; 0: no limit"},
 		{Name: "budget-tokens-month", Group: "Retries and budget", Kind: Int, Default: int64(0), Guard: Above,
