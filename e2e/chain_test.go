@@ -72,5 +72,9 @@ func TestRealAgentsInAChain(t *testing.T) {
 	if status, out := p.end(t), p.out.String(); status != 0 || !strings.Contains(out, "Agent claude-code:sonnet is parked until 2040-01-01") || !strings.Contains(out, "its limit is reached (met by "+key+")") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
+	if v := s.status(t, r, env("write")); len(v.Parked) != 1 || v.Parked[0].Agent != "claude-code" || v.Parked[0].Model != "sonnet" ||
+		v.Parked[0].Class != "rate-limit" || !strings.HasPrefix(v.Parked[0].Until, "2040-01-01") || len(v.Caps) != 0 {
+		t.Errorf("status in JSON: %+v", v)
+	}
 	s.clean(t, r)
 }

@@ -100,7 +100,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	check("shown-run", reflect.TypeFor[shownRun]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
+		"status": statusData{}, "issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
 		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": problem{}, "service-project": shownProject{},
 	} {
@@ -154,7 +154,7 @@ func TestJSONOutputs(t *testing.T) {
 		{"plan", []string{"work", "--dry-run", agent}, 0},
 		{"sweep", []string{"work", broken, "--max-attempts=1"}, exitIncomplete},
 		{"sweep", []string{"work", "one", agent, "--gate=true"}, 0},
-		{"shown-run", []string{"status"}, 0}, {"cost", []string{"cost"}, 0}, {"shown-run", []string{"show", "one"}, 0}, {"event", []string{"logs", "--all", "one"}, 0},
+		{"status", []string{"status"}, 0}, {"cost", []string{"cost"}, 0}, {"shown-run", []string{"show", "one"}, 0}, {"event", []string{"logs", "--all", "one"}, 0},
 		{"job", []string{"run", "--prompt=say <out>", "--output-tag=out", "--output-schema=../schema.json", agent}, 0},
 		{"cleaned", []string{"clean"}, 0}, {"repaired", []string{"clean", "--repair"}, 0}, {"finding", []string{"doctor", agent}, 0},
 		{"setting", []string{"config"}, 0}, {"setting", []string{"config", "gate"}, 0},

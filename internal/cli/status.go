@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -119,8 +120,12 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	limits, err := p.capStates(cmd.Context(), time.Now())
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.ui.json(states)
+		return a.ui.json(statusData{Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...)})
 	}
 	if len(states) == 0 {
 		a.ui.printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
@@ -136,38 +141,104 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.sayLeft(states)
 	a.sayParked(parked)
-	return a.sayCaps(cmd.Context(), p)
+	a.sayCaps(limits)
+	return nil
 }
 
-// sayCaps says what is spent of what all runs may spend together.
-func (a *app) sayCaps(ctx context.Context, p *parts) error {
-	c, now := caps(p.Config), time.Now()
+// statusData is what `ralph status --json` prints. Fields are only ever added.
+type statusData struct {
+	Runs   []runState       `json:"runs"`
+	Caps   []capState       `json:"caps"`
+	Parked []journal.Parked `json:"parked"`
+}
+
+// capState is a limit, and what is left of it.
+type capState struct {
+	Of    string        `json:"of"`              // "day" or "month" of all runs, "issue", "iteration", or "agent" in one run
+	Agent string        `json:"agent,omitempty"` // of "agent": which, with its model
+	Cap   loop.Budget   `json:"cap"`
+	Spent *agents.Usage `json:"spent,omitempty"`
+	// What is left; nil: not limited.
+	LeftTokens *int64    `json:"left_tokens,omitempty"`
+	LeftUSD    *float64  `json:"left_usd,omitempty"`
+	Until      time.Time `json:"until,omitzero"` // when it is whole again
+}
+
+// capStates are the limits of the configuration. Of those for all runs together it is known what is spent.
+func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error) {
+	list, all := []capState{}, caps(p.Config)
 	for _, of := range []struct {
-		period string
-		limit  loop.Budget
-		since  time.Time
-	}{{"today", c.Day, ledger.DayOf(now)}, {"this month", c.Month, ledger.MonthOf(now)}} {
+		period       string
+		limit        loop.Budget
+		since, until time.Time
+	}{
+		{"day", all.Day, ledger.DayOf(now), ledger.DayOf(now).AddDate(0, 0, 1)},
+		{"month", all.Month, ledger.MonthOf(now), ledger.MonthOf(now).AddDate(0, 1, 0)},
+	} {
 		if of.limit == (loop.Budget{}) {
 			continue
 		}
 		spent, err := p.journal.Spent(ctx, "", of.since)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		list = append(list, newCapState(of.period, of.limit, spent))
+		list[len(list)-1].Spent, list[len(list)-1].Until = &spent, of.until
+	}
+	for _, of := range []struct {
+		name  string
+		limit loop.Budget
+	}{
+		{"issue", loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}},
+		{"iteration", loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}},
+	} {
+		if of.limit != (loop.Budget{}) {
+			list = append(list, newCapState(of.name, of.limit, agents.Usage{}))
+		}
+	}
+	shares, err := ledger.ParseShares(p.BudgetAgents)
+	for choice, limit := range shares {
+		c := newCapState("agent", limit, agents.Usage{})
+		c.Agent = choice.String()
+		list = append(list, c)
+	}
+	slices.SortStableFunc(list, func(x, y capState) int { return cmp.Compare(x.Agent, y.Agent) })
+	return list, err
+}
+
+func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
+	c := capState{Of: of, Cap: limit}
+	if limit.Tokens > 0 {
+		left := max(0, limit.Tokens-spent.Tokens())
+		c.LeftTokens = &left
+	}
+	if limit.CostUSD > 0 {
+		left := max(0, limit.CostUSD-spent.CostUSD)
+		c.LeftUSD = &left
+	}
+	return c
+}
+
+// sayCaps says what is spent of what all runs may spend together.
+func (a *app) sayCaps(list []capState) {
+	for _, c := range list {
+		if c.Spent == nil {
+			continue
 		}
 		var parts []string
-		if of.limit.CostUSD > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", usd(spent.CostUSD), usd(of.limit.CostUSD)))
+		if c.Cap.CostUSD > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s", usd(c.Spent.CostUSD), usd(c.Cap.CostUSD)))
 		}
-		if of.limit.Tokens > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s tokens", short(spent.Tokens()), short(of.limit.Tokens)))
+		if c.Cap.Tokens > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s tokens", short(c.Spent.Tokens()), short(c.Cap.Tokens)))
 		}
 		full := ""
-		if of.limit.Spent(spent) {
+		if c.Cap.Spent(*c.Spent) {
 			full = "; nothing new is started"
 		}
-		a.ui.printf("Spent %s (UTC): %s%s.\n", of.period, strings.Join(parts, ", "), full)
+		period := map[string]string{"day": "today", "month": "this month"}[c.Of]
+		a.ui.printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
 	}
-	return nil
 }
 
 // sayLeft says what becomes of runs that have not come to their end.
