@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +72,7 @@ type Config struct {
 	Log      *slog.Logger
 	Observe  func(egress.Event) // gets refused connections; may be nil
 	Meter    *Meter             // counts what the agents' services say was used; nil: nobody does
-	Limited  func(agent string) // is told when a service refuses a request as one too many, or for overload; may be nil
+	Limited  func(agent string) // is told by the Meter when a service refuses a request as one too many, or for overload; may be nil
 }
 
 // placeholder stands for the credential inside. It looks like one, and is worth nothing anywhere.
@@ -190,13 +189,15 @@ func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 		e.Upstream, e.AllowPrivate = c.Network.Upstream, true
 	}
 	if c.Meter != nil {
-		e.Admit = c.Meter.admit
-	}
-	if c.Limited != nil {
-		e.Answered = func(status int) {
-			if status == http.StatusTooManyRequests || status == overloaded {
-				c.Limited(agent)
+		e.Admit = func(ctx context.Context, method, path string) (egress.Exchange, error) {
+			x, err := c.Meter.admit(ctx, method, path)
+			if x == nil {
+				return nil, err
 			}
+			if c.Limited != nil {
+				x.limited = func() { c.Limited(agent) }
+			}
+			return x, nil
 		}
 	}
 	for _, r := range service.Routes {

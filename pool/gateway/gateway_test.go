@@ -71,9 +71,18 @@ func TestChain(t *testing.T) {
 			t.Errorf("%s has %s", l.Choice(), env)
 		}
 	}
+	c.Meter = NewMeter(c.Network, "r")
 	e := c.endpoint("codex", agents.Service{Name: "openai"})
 	for _, status := range []int{200, 429, 500, 529} {
-		e.Answered(status)
+		x, err := e.Admit(t.Context(), "POST", "/responses")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Answer(status, "application/json")
+		x.End()
+	}
+	if x, err := e.Admit(t.Context(), "GET", "/models"); x != nil || err != nil {
+		t.Errorf("a request that uses nothing is followed: %v, %v", x, err)
 	}
 	if strings.Join(refused, " ") != "codex codex" {
 		t.Errorf("told of refusals by %q", refused)

@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
 // Meter counts what one run uses of its model service, from the answers that pass ralph, and lets no request pass that
@@ -104,8 +103,8 @@ func (m *Meter) Warnings() (lines []string) {
 	return lines
 }
 
-// admit refuses a request that nothing is left for. One that uses no tokens is not followed.
-func (m *Meter) admit(ctx context.Context, method, path string) (egress.Exchange, error) {
+// admit refuses a request that nothing is left for. One that uses no tokens is not followed: it has no exchange.
+func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, error) {
 	if err := m.spent(); err != nil || method != http.MethodPost || meter.Free(path) {
 		return nil, err // what is fetched again was counted before
 	}
@@ -130,12 +129,13 @@ func (m *Meter) spent() error {
 
 // exchange is one request to the service, with its answer.
 type exchange struct {
-	of     *Meter
-	path   string
-	answer *meter.Answer // nil: there is none yet
-	failed bool          // the service has refused the request
-	used   agents.Usage  // so far
-	sent   atomic.Int64  // bytes, once the service has the whole request
+	of      *Meter
+	path    string
+	limited func()        // is told when the service refuses the request as one too many, or for overload; may be nil
+	answer  *meter.Answer // nil: there is none yet
+	failed  bool          // the service has refused the request
+	used    agents.Usage  // so far
+	sent    atomic.Int64  // bytes, once the service has the whole request
 }
 
 // Request counts the request.
@@ -163,6 +163,9 @@ func (r *request) Read(p []byte) (int, error) {
 // Answer counts one answer.
 func (x *exchange) Answer(status int, contentType string) io.Writer {
 	x.answer, x.failed = meter.New(contentType, x.path), status/100 != 2
+	if x.limited != nil && (status == http.StatusTooManyRequests || status == overloaded) {
+		x.limited()
+	}
 	return x
 }
 

@@ -44,8 +44,6 @@ type Endpoint struct {
 	// Admit may refuse a request, such as when a budget is spent, or let it wait. The error's text is shown to the sandbox.
 	// The Exchange, which may be nil, follows a request that was admitted. A nil Admit admits all.
 	Admit func(ctx context.Context, method, path string) (Exchange, error)
-	// Answered, when set, gets the status of each answer.
-	Answered func(status int)
 	// Model says that the service is a model's: requests are JSON, and tools with which the service itself would reach
 	// the internet are kept out of them; see package servertools.
 	Model bool
@@ -188,9 +186,6 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		_ = in.Body.Close()
 		p.httpRefuse(w, e.Name, 0, err)
 		return
-	}
-	if e.Answered != nil {
-		e.Answered(in.StatusCode)
 	}
 	if exchange != nil {
 		in.Body = copied{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
