@@ -9,11 +9,8 @@ import (
 
 const envPrefix = "RALPH_"
 
-// ListenTokenVariable is the variable with the token that a service asks its clients for.
-const ListenTokenVariable = envPrefix + "LISTEN_TOKEN"
-
-// WebhookSecretVariable is the variable with the secret that forges sign deliveries with.
-const WebhookSecretVariable = envPrefix + "WEBHOOK_SECRET"
+// ListenTokenVariable has the token that a service asks clients for, WebhookSecretVariable the secret that forges sign with.
+const ListenTokenVariable, WebhookSecretVariable = envPrefix + "LISTEN_TOKEN", envPrefix + "WEBHOOK_SECRET"
 
 // SecretVariables are those that are for ralph alone, and for nothing that it starts.
 func SecretVariables() []string { return []string{ListenTokenVariable, WebhookSecretVariable} }

@@ -205,9 +205,23 @@ func (f *file) value(k Key, n ast.Node, at int) {
 	}
 	f.layer.written[k.Name] = v
 	if s, ok := v.(string); ok && k.Kind == Path {
-		v = resolve(s, f.rules.repo, f.rules.home)
+		v = resolve(f.expand(n, s), f.rules.repo, f.rules.home)
 	}
 	f.layer.set(k, v, f.at(at), k.Name, f.rules.choices(k))
+}
+
+// expand replaces $NAME and ${NAME} in a path by variables, but not in a repository's file: its author could have them shown.
+func (f *file) expand(n ast.Node, path string) string {
+	if f.layer.source == FromRepository {
+		return path
+	}
+	return os.Expand(path, func(name string) string {
+		value := getenv(f.rules.environ, name)
+		if value == "" {
+			f.fail(n, fmt.Sprintf("the variable %s is not set", name))
+		}
+		return value
+	})
 }
 
 func (f *file) read(k Key, n ast.Node) (any, error) {

@@ -47,6 +47,7 @@ type Loaded struct {
 // rules is what reading a value needs to know about this process.
 type rules struct {
 	dir, repo, home string
+	environ         []string
 	registered      map[string][]string
 }
 
@@ -59,7 +60,7 @@ func (r rules) choices(k Key) []string {
 
 // files reads the two files.
 func (s Sources) files() (r rules, user, repository *layer) {
-	r = rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), registered: s.Choices}
+	r = rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), environ: s.Environ, registered: s.Choices}
 	user, repository = newLayer(FromUser), newLayer(FromRepository)
 	if path := UserFile(s.Environ); path != "" {
 		user = readFile(path, FromUser, r)

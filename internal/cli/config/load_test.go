@@ -242,3 +242,35 @@ func TestProblemsAreAnError(t *testing.T) {
 		t.Errorf("got %#v: all problems of all sources are wanted at once", err)
 	}
 }
+
+// Paths of the user's own files may have variables; a repository's may not, and one that is not set is an error.
+func TestVariablesInPaths(t *testing.T) {
+	t.Parallel()
+	home, repo := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(home, ".config", "ralph", "config.yaml")
+	write(own, "ca-file: $CERTS/ca.pem\n")
+	write(filepath.Join(repo, File), "prompt-file: $SECRET/${SECRET}.md\n")
+	environ := []string{"HOME=" + home, "CERTS=/etc/certs", "SECRET=hunter2"}
+	loaded, err := Load(Sources{Environ: environ, Dir: repo, Repo: repo})
+	if err != nil || loaded.Config.CAFile != "/etc/certs/ca.pem" || loaded.Config.PromptFile != filepath.Join(repo, "$SECRET/${SECRET}.md") {
+		t.Errorf("%+v, %v", loaded, err)
+	}
+	write(own, "ca-file: $NOWHERE/ca.pem\n")
+	if _, err := Load(Sources{Environ: environ, Dir: repo, Repo: repo}); err == nil || !strings.Contains(err.Error(), "config.yaml:1: the variable NOWHERE is not set") {
+		t.Errorf("%v", err)
+	}
+	list := filepath.Join(home, "serve.yaml")
+	write(list, "projects:\n  - repo: ${SRC}/shop\n")
+	if s, err := ReadService(list, append(environ, "SRC=/src"), nil); err != nil || s.Projects[0].Repo != "/src/shop" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

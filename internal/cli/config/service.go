@@ -27,7 +27,7 @@ type Project struct {
 // ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
 func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
 	l := newLayer(FromService)
-	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: getenv(environ, "HOME"), registered: choices}, layer: l}
+	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: getenv(environ, "HOME"), environ: environ, registered: choices}, layer: l}
 	data, err := load(path)
 	if err != nil {
 		return Service{}, Problems{{Where: path, Message: reason(err)}}
@@ -98,7 +98,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			case !isText || s == "":
 				f.fail(v, name+": a text is wanted")
 			case name == "repo":
-				p.Repo = filepath.Clean(resolve(s, f.rules.dir, f.rules.home))
+				p.Repo = filepath.Clean(resolve(f.expand(v, s), f.rules.dir, f.rules.home))
 			default:
 				p.Name = s
 			}
