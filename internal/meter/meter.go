@@ -24,6 +24,7 @@ type Answer struct {
 	begun   stated         // by an event that begins an answer: the output is still to come
 	stated  stated
 	size    int64  // bytes so far
+	reads   int    // of what may state usage
 	model   string // as the request's path names it
 	binary  bool
 	skipped bool
@@ -70,6 +71,9 @@ func (a *Answer) decoder(first byte) func([]byte) {
 		return a.events
 	}
 }
+
+// Reads grows when what Usage returns may have changed.
+func (a *Answer) Reads() int { return a.reads }
 
 // Usage is what the answer has stated so far, and the model it named; else the one that the request's path names. seen is
 // false when it stated none. A count that was stated more than once is the largest. Usage reads nothing: it is cheap.

@@ -10,7 +10,10 @@ import (
 
 // events reads server-sent events.
 func (a *Answer) events(p []byte) {
-	for {
+	for passed := false; ; {
+		if !passed && a.lines == 0 && len(a.part.bytes) == 0 && !a.part.over {
+			p, passed = pass(p), true
+		}
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
 			a.part.add(p)
@@ -25,6 +28,15 @@ func (a *Answer) events(p []byte) {
 		a.part.reset()
 		p = p[end+1:]
 	}
+}
+
+// pass leaves out the events at the beginning that are whole and say nothing of usage, which are nearly all.
+func pass(p []byte) []byte {
+	end := bytes.LastIndex(p, []byte("\n\n"))
+	if end < 0 || len(p) > maxPart || bytes.Contains(p[:end], []byte("usage")) {
+		return p
+	}
+	return p[end+2:]
 }
 
 // line takes a line of an event stream. The JSON of an event is nearly always one line, and is read with it: a stream may
@@ -60,11 +72,16 @@ func (a *Answer) state(event []byte) {
 		case !found:
 			return
 		case !bytes.HasPrefix(after, []byte(`":null`)):
-			a.stated.read(event, &a.begun)
+			a.read(event)
 			return
 		}
 		rest = after
 	}
+}
+
+func (a *Answer) read(text []byte) {
+	a.reads++
+	a.stated.read(text, &a.begun)
 }
 
 // document reads one or more JSON values. It splits an outermost array into its elements and an object into its members,
@@ -113,9 +130,9 @@ func (a *Answer) member(last []byte) {
 	case a.part.over:
 		a.skipped = true
 	case len(whole) > 0 && a.object:
-		a.stated.read(append(append([]byte{'{'}, whole...), '}'), &a.begun)
+		a.read(append(append([]byte{'{'}, whole...), '}'))
 	case len(whole) > 0:
-		a.stated.read(whole, &a.begun)
+		a.read(whole)
 	}
 	a.part.reset()
 }
