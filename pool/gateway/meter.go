@@ -115,7 +115,7 @@ func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, erro
 		m.account.End()
 		return nil, err
 	}
-	return &exchange{of: m, path: path}, nil
+	return &exchange{of: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
 }
 
 func (m *Meter) spent() error {
@@ -130,6 +130,7 @@ func (m *Meter) spent() error {
 // exchange is one request to the service, with its answer.
 type exchange struct {
 	of      *Meter
+	store   func() // what the run has used
 	path    string
 	limited func()        // is told when the service refuses the request as one too many, or for overload; may be nil
 	answer  *meter.Answer // nil: there is none yet
@@ -171,7 +172,11 @@ func (x *exchange) Answer(status int, contentType string) io.Writer {
 
 // Write never fails.
 func (x *exchange) Write(p []byte) (int, error) {
+	before := x.answer.Reads()
 	n, err := x.answer.Write(p)
+	if x.answer.Reads() == before {
+		return n, err
+	}
 	if used, model, seen := x.answer.Usage(); seen {
 		x.count(used, model)
 	}
@@ -180,6 +185,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 
 // End counts what the service was asked for and has not stated: nobody spends unseen by hanging up.
 func (x *exchange) End() {
+	defer x.store() // while the agent reads the end of the answer, and not before its next request
 	defer x.of.account.End()
 	if x.failed {
 		return

@@ -30,6 +30,16 @@ type Account struct {
 	ended    int                     // guarded by mu; requests
 	largest  agents.Usage            // guarded by mu; of one answer
 	news     chan struct{}           // guarded by mu; closed when passing or largest has changed
+	begun    int                     // guarded by mu; looks at the store
+	latest   look                    // guarded by mu
+
+	looking sync.Mutex // held during a look
+}
+
+// look is what the store has said.
+type look struct {
+	number int // 1 is the first
+	spent  Spending
 }
 
 // NewAccount makes the account of a pool; without caps it is nil.
@@ -45,19 +55,49 @@ func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget,
 	if a == nil {
 		return loop.Budget{}, nil
 	}
-	if err := a.flush(ctx); err != nil {
-		return loop.Budget{}, err
-	}
 	now := a.now()
-	day, err := a.store.Spent(ctx, a.pool, DayOf(now))
+	spent, err := a.look(ctx, now)
 	if err != nil {
 		return loop.Budget{}, err
 	}
-	month, err := a.store.Spent(ctx, a.pool, MonthOf(now))
-	if err != nil {
-		return loop.Budget{}, err
+	return a.caps.Left(spent, reserved, now)
+}
+
+// look stores what is not stored yet, and reads what all have spent. Those who ask at the same time share one look: it has to
+// begin after they asked.
+func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err error) {
+	a.mu.Lock()
+	want := a.begun + 1
+	a.mu.Unlock()
+	a.looking.Lock()
+	defer a.looking.Unlock()
+	a.mu.Lock()
+	if latest := a.latest; latest.number >= want {
+		a.mu.Unlock()
+		return latest.spent, nil
 	}
-	return a.caps.Left(Spending{Day: day, Month: month}, reserved, now)
+	a.begun++
+	number := a.begun
+	a.mu.Unlock()
+	if err = a.flush(ctx); err != nil {
+		return spent, err
+	}
+	for _, of := range []struct {
+		limit loop.Budget
+		since time.Time
+		spent *agents.Usage
+	}{{a.caps.Day, DayOf(now), &spent.Day}, {a.caps.Month, MonthOf(now), &spent.Month}} {
+		if of.limit == (loop.Budget{}) {
+			continue
+		}
+		if *of.spent, err = a.store.Spent(ctx, a.pool, of.since); err != nil {
+			return spent, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.latest = look{number, spent}
+	return spent, nil
 }
 
 // flush stores what answers have used: no later request passes before, and a crash finds it spent.
@@ -138,6 +178,15 @@ func (a *Account) Count(run string, used, answer agents.Usage) {
 	if larger := a.largest.Larger(answer); larger != a.largest {
 		a.largest = larger
 		a.tell()
+	}
+}
+
+// Store stores what answers have used. What fails is tried again by the next Admit, which tells.
+func (a *Account) Store(ctx context.Context) {
+	if a != nil {
+		a.looking.Lock() // many may end at once: the first stores for all
+		defer a.looking.Unlock()
+		_ = a.flush(ctx)
 	}
 }
 
