@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	testscript.Main(leakFree{m}, map[string]func(){
-		"ralph": func() { os.Exit(cli.Main(crashing, withNewAgent)) },
+		"ralph": func() { os.Exit(cli.Main(crashing, withNewAgent, withSpendthrift)) },
+		"spendthrift": func() {
+			fmt.Fprintln(os.Stderr, spend())
+			os.Exit(1)
+		},
 		"scripted-agent": func() {
 			os.Exit(scripted.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},

@@ -21,7 +21,7 @@ type statusJSON struct {
 		LeftTokens *int64   `json:"left_tokens"`
 		LeftUSD    *float64 `json:"left_usd"`
 		Until      string
-		Spent      *struct{ Input int64 }
+		Spent      *struct{ Input, Output int64 }
 	}
 	Parked []struct{ Agent, Model, Class, Until string }
 }
