@@ -73,6 +73,7 @@ type serving struct {
 	service *service.Service
 	metrics *web.Metrics
 
+	closing       sync.WaitGroup
 	systemd       Host   // with the variables that are for this process alone
 	webhookSecret string // of projects without a file; empty: none
 
@@ -138,6 +139,7 @@ func (s *serving) run() error {
 	defer stop()
 	s.service.Drain()
 	s.service.Wait()
+	s.closing.Wait()
 	cancel(nil)
 	beside.Wait()
 	if s.hard.Err() != nil {

@@ -57,7 +57,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	return &service.Parts{
 		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
-			people.Close()
+			s.closing.Go(people.Close) // which may take a while, and the project goes on with other parts
 			return p.close()
 		},
 	}, nil

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,7 +250,7 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	} else {
 		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
 	}
-	p.parts.tell(p.problem)
+	p.parts.tell(cmp.Or(p.wrong, p.problem))
 	if p.later != nil {
 		defer p.release(p.parts)
 		p.parts, p.later = p.later, nil

@@ -167,6 +167,16 @@ func TestReload(t *testing.T) {
 		t.Errorf("under the new configuration: %+v", e)
 	}
 	until(t, s, "p", in(service.Waiting))
+	p.Break(errors.New("bad again"))
+	again()
+	until(t, s, "p", func(st service.Status) bool { return st.Problem != "" })
+	s.Wake("p")
+	p.Issue("last", "Last") // a sweep goes well under the last good configuration
+	w.Until(t, "p", journal.EventEnded, 3)
+	until(t, s, "p", in(service.Waiting))
+	if got := p.Problems(); !slices.Equal(got, []string{"bad", "", "bad again"}) {
+		t.Errorf("told of problems: %q", got)
+	}
 	if opened, closed := p.Opened(); opened != 2 || closed != 1 {
 		t.Errorf("opened %d times, closed %d", opened, closed)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ type Project struct {
 	parallel int               // guarded by mu
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
+	problems []string          // guarded by mu
 }
 
 // New makes a project with issues task-1 to task-n. Its agent commits.
@@ -121,6 +123,13 @@ func (p *Project) Opened() (opened, closed int) {
 	return p.opened, p.closed
 }
 
+// Problems returns what the service has said of the project, without repetitions.
+func (p *Project) Problems() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Compact(slices.Clone(p.problems))
+}
+
 // Project is the project as a service takes it.
 func (p *Project) Project() service.Project {
 	return service.Project{Name: p.Name, Load: p.load}
@@ -160,7 +169,11 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Close: func() error {
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Problem: func(line string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.problems = append(p.problems, line)
+	}, Close: func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.closed++
