@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/judge"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -32,7 +32,7 @@ func (f *fixture) reviewed(reviewer string, rounds int) (notes string) {
 	f.t.Helper()
 	notes = f.t.TempDir()
 	f.Config.Run.Env = append(os.Environ(), "NOTES="+notes)
-	f.Config.Run.Review = judge.Reviewer{Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", reads + reviewer}}, Rounds: rounds}
+	f.Config.Run.Review = run.Reviewer{Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", reads + reviewer}}, Rounds: rounds}
 	f.Config.Run.Gate, f.Config.Run.MaxIterations = lines("true"), 6
 	f.issue("a")
 	return notes

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/pool/judge"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -24,18 +24,18 @@ func asReviewer(c config.Config) (config.Config, bool) {
 }
 
 // reviewer is the second agent that the configuration names.
-func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (judge.Reviewer, error) {
+func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Reviewer, error) {
 	first := c.Agent
 	c, there := asReviewer(c)
 	switch {
 	case !there:
-		return judge.Reviewer{}, nil
+		return run.Reviewer{}, nil
 	case c.AgentUpstream != "" && c.Agent != first:
-		return judge.Reviewer{}, usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
+		return run.Reviewer{}, usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
 	}
 	agent, options, _, err := a.agent(c, provider)
 	if err != nil {
-		return judge.Reviewer{}, fmt.Errorf("review: %w", err)
+		return run.Reviewer{}, fmt.Errorf("review: %w", err)
 	}
 	if !provider.Capabilities().Isolated() {
 		options.PermissionMode = agent.Describe().Looking
@@ -44,7 +44,7 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (judge.Revi
 	if rounds == 0 {
 		rounds = -1
 	}
-	return judge.Reviewer{Agent: agent, Options: options, Rounds: rounds}, nil
+	return run.Reviewer{Agent: agent, Options: options, Rounds: rounds}, nil
 }
 
 // reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.

@@ -19,7 +19,6 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/feedback"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -27,40 +26,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
-
-// Reviewer is the second agent. The zero value is none.
-type Reviewer struct {
-	Agent   agents.Agent
-	Options agents.Options
-	Rounds  int // how often its findings go back to the run's agent; default 2; negative: never
-}
-
-// Check refuses options that the reviewer's agent does not support, and an address that was meant for the service of the
-// other agent: a key would go there.
-func (r Reviewer) Check(other agents.Agent, n gateway.Network) error {
-	if r.Agent == nil {
-		return nil
-	}
-	if n.Upstream != "" && other != nil && other.Name() != r.Agent.Name() {
-		return fmt.Errorf("reviewer %s: %s is the address of the service of %s", r.Agent.Name(), n.Upstream, other.Name())
-	}
-	if err := agents.Check(r.Agent, r.Options); err != nil {
-		return fmt.Errorf("reviewer: %w", err)
-	}
-	return nil
-}
-
-// Settings are what a run that starts now has to go by.
-func (r Reviewer) Settings() journal.Reviewing {
-	if r.Agent == nil {
-		return journal.Reviewing{}
-	}
-	rounds := r.Rounds
-	if rounds == 0 {
-		rounds = 2
-	}
-	return journal.Reviewing{Agent: name(r.Agent, r.Options), Rounds: max(0, rounds)}
-}
 
 func name(a agents.Agent, o agents.Options) string {
 	return agents.Choice{Agent: a.Name(), Model: o.Model}.String()

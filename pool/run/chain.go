@@ -3,21 +3,9 @@ package run
 import (
 	"context"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 )
-
-// Chain is the agents of an issue's nth attempt, in the order in which they are tried; none for commands.
-func (c Config) Chain(attempt int) agents.Chain {
-	if c.Agent == nil {
-		return nil
-	}
-	return append(agents.Chain{{Agent: c.Agent, Options: c.Options}}, c.Next...).Attempt(attempt, c.Attempts)
-}
-
-// Agents are those of all attempts.
-func (c Config) Agents() agents.Chain { return c.Chain(1).All(c.Attempts) }
 
 // Lot is which agents are unavailable, for all runs of the runner.
 func (r *Runner) Lot() *parking.Lot { return r.lot }

@@ -1,200 +1,23 @@
 package run
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/disk"
-	"github.com/ralph-pool/ralph/internal/ecosystem"
-	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/loop/session"
-	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/feedback"
-	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/judge"
-	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/pool/proof"
-	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/redact"
-	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/pool/run/config"
 )
 
-// Config is how runs are done. Repo, Store, Sandboxes and StateDir are required, and Agent for all but commands; the
-// zero value of every other field means the default its comment names.
-type Config struct {
-	Repo      *worktree.Repo
-	Store     journal.Store
-	Tracker   tracker.Tracker // nil: prompts and commands only
-	Agent     agents.Agent
-	Sandboxes sandboxes.Provider
-	StateDir  string // runs/ is made below it
-	Name      string // namespace of records in the store; default: the empty one
+// What a caller says of how runs are done.
+type (
+	// Config is how runs are done.
+	Config = config.Config
+	// Labels are the labels that show an issue's state to people.
+	Labels = config.Labels
+	// GateOn says where the gate has to pass before a run may succeed.
+	GateOn = config.GateOn
+	// Reviewer is the second agent.
+	Reviewer = config.Reviewer
+)
 
-	Options   agents.Options
-	Next      agents.Chain    // go on, in this order, when Agent is unavailable; default: none does
-	Attempts  agents.Chain    // the nth takes the place of Agent in an issue's nth attempt, the last in all later ones
-	Base      string          // what runs start from; default: the branch checked out
-	Publish   journal.Publish // default PublishRequest where the tracker can do that, else PublishBranch
-	Requests  publish.Requests
-	Identity  worktree.Identity // of commits; without an author, a tracker.Committer's
-	Proof     *proof.Prover     // of issues' commits that succeed; nil: none are made
-	Protected []string          // paths that commits which leave the repository may not touch; default publish.ProtectedPaths()
-
-	Prompt        loop.Prompt // default loop.DefaultTemplate
-	Before        []string    // host commands, run on a checkout of the base; a run gets what they made; each `sh -c`
-	Setup         []loop.Command
-	SetupInputs   []string // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
-	Copy          []string // untracked files of the checkout that go into the worktree
-	Gate          []loop.Command
-	GateOn        GateOn             // default GateOnCheckout
-	GateFiles     journal.GateFiles  // default GateFilesReport
-	NoCanary      bool               // plant no tests that must fail
-	Canaries      []ecosystem.Canary // tests that must fail, besides those that ralph can write
-	Signals       []string
-	MaxIterations int
-	NoProgress    int
-	Resume        session.Policy // default session.Auto
-	Timers        loop.Timers
-	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
-	Iteration     loop.Budget       // for one iteration
-	Shares        ledger.Shares     // for one agent in one run
-	Caps          ledger.Caps       // for all runs of this namespace of the store together
-	Env           []string          // for everything that runs in the sandbox
-	Network       gateway.Network   // what isolated runs may reach
-	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults
-	Mounts        []sandboxes.Mount // the user's, for isolating sandboxes
-	Homes         int64             // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
-	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
-
-	Labels         Labels
-	Review         judge.Reviewer // of what has passed the gate; default: nobody
-	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none
-	ClaimTTL       time.Duration  // lease duration; default 10 min; renewed at a third
-	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
-	ProgressReport time.Duration  // a run that lasts longer is reported as being worked; default 30 s
-	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
-	KeepRuns       int            // run folders kept for each issue; default 20
-
-	// Count counts what commits change, for reports. Default: none are counted.
-	Count func(ctx context.Context, base, tip string) (journal.Changed, error)
-	// Emit gets every event, from many goroutines; it must not block. Default: none.
-	Emit func(journal.Event)
-	Disk *disk.Guard // ends the run that fills the disk; nil: none
-	Log  *slog.Logger
-}
-
-// GateOn says where the gate has to pass before a run may succeed.
-type GateOn string
-
+// Where the gate has to pass.
 const (
-	// GateOnCheckout: in the worktree, and then on a clean checkout of the tip in a fresh sandbox.
-	GateOnCheckout GateOn = "checkout"
-	// GateOnWorktree: in the agent's worktree only. Reports say so. What the commits did to their checks is read, not tried.
-	GateOnWorktree GateOn = "worktree"
+	GateOnCheckout = config.GateOnCheckout
+	GateOnWorktree = config.GateOnWorktree
 )
-
-// Labels are the labels that show an issue's state to people.
-type Labels = decide.Labels
-
-// WithDefaults fills in what has a default.
-func (c Config) WithDefaults() Config {
-	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.WithoutWrites(c.Tracker)
-	if c.Publish == "" {
-		c.Publish = journal.PublishBranch
-		if _, ok := tracker.As[tracker.Requester](c.Tracker); ok && c.Repo.Remote() != "" {
-			c.Publish = journal.PublishRequest
-		}
-	}
-	c.Requests = c.Requests.WithDefaults()
-	if c.Protected == nil {
-		c.Protected = publish.ProtectedPaths()
-	}
-	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
-	c.Labels.NeedsHuman, c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsHuman, "needs-human"), cmp.Or(c.Labels.NeedsInfo, "needs-info")
-	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
-	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
-	c.Retry.Backoff = max(0, cmp.Or(c.Retry.Backoff, time.Minute))
-	c.Retry.BackoffMax, c.ClaimTTL = cmp.Or(c.Retry.BackoffMax, time.Hour), cmp.Or(c.ClaimTTL, 10*time.Minute)
-	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
-	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
-	c.StopGrace, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.KeepRuns, 20)
-	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
-		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
-	}
-	if c.Secrets == nil {
-		c.Secrets = redact.New()
-	}
-	if c.Emit == nil {
-		c.Emit = func(journal.Event) {}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
-// Validate reports everything that is wrong, all at once. It expects the defaults to be filled in.
-func (c Config) Validate() error {
-	var errs []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	need(c.Retry.MaxAttempts > 0 && c.StopGrace >= 0, "Retry.MaxAttempts must be at least 1, and StopGrace not negative")
-	need(c.ClaimTTL >= time.Second, "ClaimTTL must be at least a second")
-	need(slices.Contains([]journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishRequest, journal.PublishNone}, c.Publish),
-		"Publish must be branch, merge, pr or none, not %q", c.Publish)
-	need(c.GateOn == GateOnCheckout || c.GateOn == GateOnWorktree, "GateOn must be checkout or worktree, not %q", c.GateOn)
-	need(slices.Contains([]journal.GateFiles{journal.GateFilesReport, journal.GateFilesRequire, journal.GateFilesBlock}, c.GateFiles),
-		"GateFiles must be report, require or block, not %q", c.GateFiles)
-	need(c.Network.Upstream == "" || len(slices.CompactFunc(c.Agents(), func(a, b agents.Link) bool { return a.Agent.Name() == b.Agent.Name() })) < 2,
-		"Network.Upstream is the address of one agent's service, and there are several agents")
-	need(c.GateOn != GateOnWorktree || c.GateFiles != journal.GateFilesRequire, "gate files require: only a gate on a checkout runs with the base's files")
-	if c.Publish == journal.PublishRequest {
-		_, can := tracker.As[tracker.Requester](c.Tracker)
-		need(can, "publish pr: tracker %s hosts no code; use branch or merge", trackerName(c.Tracker))
-		need(c.Repo.Remote() != "", "publish pr needs a remote to push to")
-	}
-	errs = append(errs, publish.CheckPatterns(c.Protected), c.Requests.Body.Check(report.RequestKeys()), c.Review.Check(c.Agent, c.Network))
-	if c.Agent != nil {
-		errs = append(errs, c.Agents().Check(), c.Prompt.Check(feedback.PromptKeys()))
-	}
-	return errors.Join(errs...)
-}
-
-// Missing reports what is required and not there.
-func (c Config) Missing() error {
-	var missing []string
-	need := func(ok bool, name string) {
-		if !ok {
-			missing = append(missing, name)
-		}
-	}
-	need(c.Repo != nil, "Repo")
-	need(c.Store != nil, "Store")
-	need(c.Sandboxes != nil, "Sandboxes")
-	need(c.StateDir != "", "StateDir")
-	if len(missing) > 0 {
-		return errors.New("required and not set: " + strings.Join(missing, ", "))
-	}
-	return nil
-}
-
-func trackerName(t tracker.Tracker) string {
-	if t == nil {
-		return "none"
-	}
-	return t.Name()
-}
