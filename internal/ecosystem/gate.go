@@ -1,191 +1,26 @@
 package ecosystem
 
 import (
-	"maps"
-	"path"
-	"slices"
-	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
+	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/script"
 )
 
-// maxFolders bounds the folders that a gate is taken to change to.
-const maxFolders = 16
-
-// named is why a file, or a pattern of files, counts as a part of the gate.
-type named struct {
-	why string
-	run bool // as a script, whatever its ending; a pattern counts only so
-}
-
-// gateFiles returns the files that the lines of a gate name, with the reason. It knows no shell: each word that looks
-// like a path counts, in the root and in each folder that the lines change to.
-func gateFiles(gate []string, all []Ecosystem) map[string]named {
-	files := map[string]named{}
-	folders, programs := []string{""}, interpreters(all)
-	var words []string
-	for _, line := range gate {
-		for command := range script.Commands(line) {
-			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,", r) })
-			if !script.OnlyLooks(parts) {
-				words = append(append(words, parts...), "")
-			}
+//nolint:gochecknoglobals // read-only table
+var programs = sync.OnceValue(func() script.Programs {
+	p := script.Programs{Runners: map[string][]string{}}
+	for _, e := range All() {
+		p.Interpreters = append(p.Interpreters, e.Interpreters...)
+		for program, files := range e.Runners {
+			p.Runners[program] = append(p.Runners[program], files...)
 		}
 	}
-	for i, word := range words {
-		if i > 0 && slices.Contains(changesFolder(), words[i-1]) && len(folders) < maxFolders {
-			for _, folder := range folders {
-				folders = append(folders, path.Join(folder, word))
-			}
-		}
-	}
-	add := func(file, reason string, run bool) {
-		for _, folder := range folders {
-			file := path.Join(folder, file)
-			if _, ok := files[file]; !ok && file != "." && !strings.HasPrefix(file, "..") && !path.IsAbs(file) {
-				files[file] = named{reason, run}
-			}
-		}
-	}
-	for _, line := range gate {
-		for _, word := range script.Runs(line, programs) {
-			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
-		}
-	}
-	for i, word := range words {
-		before := ""
-		if i > 0 {
-			before = words[i-1]
-		}
-		// A bare word is a path only where a program expects a script: "test" in "npm test" is none.
-		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && script.TakesFile(before, programs) {
-			add(word, "named by the gate", false)
-		}
-		if before == "-m" { // python -m tools.check
-			module := strings.ReplaceAll(word, ".", "/")
-			add(module+".py", "named by the gate", false)
-			add(module+"/__main__.py", "named by the gate", false)
-		}
-		for _, e := range all {
-			for _, file := range e.Runners[path.Base(word)] {
-				add(file, "tells "+path.Base(word)+" of the gate what to run", false)
-			}
-		}
-	}
-	return files
-}
-
-// changesFolder are words before a folder in which the rest runs.
-func changesFolder() []string {
-	return []string{"cd", "pushd", "-C", "--dir", "--directory", "--prefix", "--cwd"}
-}
-
-func interpreters(all []Ecosystem) (programs []string) {
-	for _, e := range all {
-		programs = append(programs, e.Interpreters...)
-	}
-	return programs
-}
-
-// most bounds the files that are looked at.
-const most = 200
+	return p
+})
 
 // Follow returns the lines of a gate and one more for each script, or pattern of scripts, that those of its scripts run or
 // read, and so on, as far as their text tells. list names the files of the repository, and read returns the text of one, and
 // whether there is one.
 func Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
-	all := All()
-	seen := map[string]bool{}
-	var queue []string // of scripts
-	patterns, lines := 0, len(gate)+most
-	add := func(file string, run bool) (found bool) {
-		if seen[file] || len(queue) >= most || len(gate) >= lines {
-			return false
-		}
-		seen[file] = true
-		if run && script.IsPattern(file) && patterns < most {
-			patterns++
-			for _, f := range list() {
-				if doublestar.MatchUnvalidated(file, f) {
-					found = true
-					queue = append(queue, f)
-				}
-			}
-		}
-		if _, ok := read(file); ok {
-			found = true
-			if run || script.Is(file) {
-				queue = append(queue, file)
-			}
-		}
-		return found
-	}
-	start := gateFiles(gate, all)
-	for _, file := range slices.Sorted(maps.Keys(start)) {
-		add(file, start[file].run)
-	}
-	done := map[string]bool{}
-	for n := 0; n < len(queue) && n < most; n++ {
-		if text, ok := read(queue[n]); ok && !done[queue[n]] {
-			done[queue[n]] = true
-			for _, c := range calls(queue[n], string(text), all) {
-				if add(c.file, c.run) {
-					gate = append(slices.Clip(gate), ". "+c.file)
-				}
-			}
-		}
-	}
-	return gate
-}
-
-// call is a script that another may run or read.
-type call struct {
-	file string
-	run  bool // see named
-}
-
-// calls are the scripts that a script may run or read: each word that looks like one, or stands where one does, below the root
-// and below the script's folder.
-func calls(from, text string, all []Ecosystem) (found []call) {
-	folder, programs := path.Dir(from), interpreters(all)
-	add := func(word string, run bool) {
-		for i, file := range []string{path.Join(folder, word), path.Join(word), path.Join(folder, path.Base(word))} {
-			if i == 2 && script.IsPattern(word) {
-				break
-			}
-			if file = strings.TrimPrefix(file, "/"); file != "." && file != "" && !strings.HasPrefix(file, "..") {
-				found = append(found, call{file, run})
-			}
-		}
-	}
-	for _, word := range script.Runs(text, programs) {
-		add(word, true)
-	}
-	for command := range script.Commands(text) {
-		before := ""
-		for n, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) }) {
-			for _, e := range all {
-				for _, file := range e.Runners[path.Base(word)] {
-					if n == 0 {
-						add(file, false)
-					}
-				}
-			}
-			switch {
-			case before == "import" || before == "from": // of Python
-				add(strings.ReplaceAll(word, ".", "/")+".py", false)
-			case strings.HasPrefix(word, "./"), strings.HasPrefix(word, "../"):
-				add(word, false)
-				for _, ending := range script.Endings() {
-					add(word+ending, false)
-				}
-			case slices.Contains(script.Endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/"):
-				add(word, false)
-			}
-			before = word
-		}
-	}
-	return found
+	return programs().Follow(gate, list, read)
 }

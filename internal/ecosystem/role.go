@@ -53,15 +53,15 @@ func RoleOf(file string, gate []string) (Role, string) { return roles(gate)(file
 // roles returns RoleOf for one gate.
 func roles(gate []string) func(file string) (Role, string) {
 	all := All()
-	files := gateFiles(gate, all)
+	files := programs().Files(gate)
 	return func(file string) (Role, string) {
 		file = path.Clean(file)
 		if n, ok := files[file]; ok {
-			return GateScript, n.why
+			return GateScript, n.Why
 		}
 		for pattern, n := range files {
-			if n.run && script.IsPattern(pattern) && doublestar.MatchUnvalidated(pattern, file) {
-				return GateScript, n.why
+			if n.Run && script.IsPattern(pattern) && doublestar.MatchUnvalidated(pattern, file) {
+				return GateScript, n.Why
 			}
 		}
 		var best Group
