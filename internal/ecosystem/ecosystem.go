@@ -51,6 +51,8 @@ type Ecosystem struct {
 	// Shapes are what is worth a remark when a change adds it.
 	Shapes []Shape
 
+	// Retests run the tests of one file: the first that fits it.
+	Retests []Retest
 	// Canary writes tests that must fail, to be planted at a place; nil: there is no way to write one.
 	Canary func(Place) []Canary
 	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.

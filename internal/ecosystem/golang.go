@@ -50,6 +50,9 @@ func golang() Ecosystem {
 			{Kind: TestAware, Main: true, Roles: []Role{None}, Has: []string{"testing . Testing (", `"test.v"`},
 				Detail: "asks whether it runs under test"},
 		},
+		Retests: []Retest{{Root: []string{"go.mod"}, Line: "go test -count=1 -run {names} {dir}",
+			Unnamed: []string{"func ( % % ) Test* ( )", "func ( % * % ) Test* ( )"}, Unbuilt: []string{"[build failed]", "[setup failed]"},
+			Idle: []string{"[no tests to run]", "[no test files]"}}},
 		Canary: goCanary,
 		Home: func(file string) bool {
 			return path.Ext(file) == ".go" && !match.Within("/"+file, match.Foreign) && !hidden(file)

@@ -70,6 +70,8 @@ func java() Ecosystem {
 				`"org.junit.jupiter.api.Test"`, `"surefire.test.class.path"`, `"org.gradle.test.worker"`},
 				Detail: "asks whether it runs under test"},
 		},
+		Retests: []Retest{{Root: []string{"pom.xml"}, Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt"},
+			Line: "mvn -q -B test -Dtest={stem}", Unbuilt: []string{"COMPILATION ERROR", "Compilation failure"}}},
 		Canary: javaCanary,
 	}
 }

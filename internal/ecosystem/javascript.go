@@ -87,8 +87,17 @@ func javascript() Ecosystem {
 				"globalThis . it", "global . it", "globalThis . test", "global . test"},
 				Detail: "changes which tests run or how they fail"},
 		},
+		Retests: []Retest{
+			{Gate: "node --test", Line: "node --test {file}", Unbuilt: jsUnbuilt()},
+			{Root: []string{"package.json"}, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
+		},
 		Canary: jsCanary,
 	}
+}
+
+// jsUnbuilt is what says that a module could not be loaded.
+func jsUnbuilt() []string {
+	return []string{"Cannot find module", "ERR_MODULE_NOT_FOUND", "does not provide an export named", "SyntaxError"}
 }
 
 // each returns the patterns with each ending of JavaScript in the place of %.

@@ -84,6 +84,12 @@ func python() Ecosystem {
 				`"pytest" in sys`, `"unittest" in sys`, `"_pytest" in sys`, `"pytest" not in sys`, `"unittest" not in sys`,
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
 		},
+		Retests: []Retest{
+			{Gate: "unittest", Line: "python3 -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
+			{Gate: "uv run", Line: "uv run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
+			{Gate: "poetry run", Line: "poetry run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
+			{Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
+		},
 		Canary: pythonCanary,
 		// A package of tests, or the root, where the tests of small projects stand.
 		Home: func(file string) bool {
@@ -92,6 +98,9 @@ func python() Ecosystem {
 		},
 	}
 }
+
+// pythonUnbuilt is what says that a module could not be imported.
+func pythonUnbuilt() []string { return []string{"ImportError", "ModuleNotFoundError", "SyntaxError"} }
 
 // pythonTest are the modules of test libraries.
 const pythonTest = "unittest pytest _pytest doctest mock nose nose2 pluggy iniconfig hypothesis coverage tox nox behave " +

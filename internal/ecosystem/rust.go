@@ -59,6 +59,8 @@ func rust() Ecosystem {
 				"macro_rules ! panic"},
 				Detail: "defines an assertion of its own in the place of the library's"},
 		},
+		Retests: []Retest{{Root: []string{"Cargo.toml"}, Files: []string{"tests/*.rs"}, Line: "cargo test --test {stem}",
+			Unbuilt: []string{"could not compile", "no test target named"}}},
 		Canary: rustCanary,
 		// Tests of a crate stand beside its manifest, in tests/.
 		Home: func(file string) bool { return path.Base(file) == "Cargo.toml" && !match.Within(file, match.Foreign) },

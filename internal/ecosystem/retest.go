@@ -1,0 +1,128 @@
+package ecosystem
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// Retest is a template of a command that runs the tests of one file and, where its tools can, no others.
+type Retest struct {
+	// Gate is in a line of the gates that the template is for; empty: any.
+	Gate string
+	// Root are files of which one is in the folder where the command runs: the nearest above the tests. None: the top folder.
+	Root []string
+	// Files are patterns of the test files that it can run; none: all.
+	Files []string
+	// Line has {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
+	// {names} for a regular expression of its tests.
+	Line string
+	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
+	Unnamed []string
+	// Unbuilt are texts of the output of tests that could not be built or loaded.
+	Unbuilt []string
+	// Empty are exit statuses, and Idle texts of the output, by which the tools say that no test ran.
+	Empty []int
+	Idle  []string
+}
+
+// Rerun is a command that runs the tests of one file.
+type Rerun struct {
+	Line          string // for a shell in the top folder
+	Unbuilt, Idle []string
+	Empty         []int
+}
+
+// HoldsTests reports a file of tests with at least one test in it that can be read.
+func HoldsTests(file string, text []byte) bool {
+	role, _ := RoleOf(file, nil)
+	return role == Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
+}
+
+// RerunOf returns the command that runs the tests of a file; false where none is known. has reports whether the repository has
+// a file, and gate are the lines of its gate.
+func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Rerun, bool) {
+	for _, t := range sourceOf(file).Retests {
+		root, ok := t.root(file, has)
+		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
+		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
+			return Rerun{Line: t.line(file, root, text), Unbuilt: t.Unbuilt, Idle: t.Idle, Empty: t.Empty}, true
+		}
+	}
+	return Rerun{}, false
+}
+
+// root is the folder in which the command runs.
+func (t Retest) root(file string, has func(string) bool) (string, bool) {
+	if len(t.Root) == 0 {
+		return ".", true
+	}
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		if slices.ContainsFunc(t.Root, func(name string) bool { return has(path.Join(dir, name)) }) {
+			return dir, true
+		}
+		if dir == "." || dir == "/" {
+			return "", false
+		}
+	}
+}
+
+// line fills the template in.
+func (t Retest) line(file, root string, text []byte) string {
+	if root != "." {
+		file = strings.TrimPrefix(file, root+"/")
+	}
+	base, dir := path.Base(file), path.Dir(file)
+	if dir != "." {
+		dir = "./" + dir
+	}
+	line := strings.NewReplacer("{file}", Quote(file), "{dir}", Quote(dir), "{stem}", Quote(strings.TrimSuffix(base, path.Ext(base))),
+		"{names}", Quote(t.names(file, text))).Replace(t.Line)
+	if root != "." {
+		line = "cd " + Quote(root) + " && " + line
+	}
+	return line
+}
+
+// names is a regular expression of the file's tests.
+func (t Retest) names(file string, text []byte) string {
+	e := sourceOf(file)
+	if len(t.Unnamed) > 0 && len(compile(t.Unnamed).find(source{text, e.Syntax.lex(text)})) > 0 {
+		return "."
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(examine(file, text).names)) {
+		names = append(names, regexp.QuoteMeta(name))
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+// Quote makes one word of a shell's line of any text. One that would be an option is a path.
+func Quote(s string) string {
+	if strings.HasPrefix(s, "-") {
+		s = "./" + s
+	}
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@%,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// IsDocument reports a file that people read and no program does, as far as its name says.
+func IsDocument(file string) bool {
+	role, _ := RoleOf(file, nil)
+	return role == None && match.Any([]string{
+		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.txt", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
+		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
+	}, file)
+}
+
+// HasInline reports a file of a language whose tests also stand among the code.
+func HasInline(file string) bool { return sourceOf(file).Inline }

@@ -1,0 +1,82 @@
+package ecosystem_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+)
+
+// Each ecosystem with templates names the tests of one file, from the folder in which its tools run.
+func TestRerunOf(t *testing.T) {
+	t.Parallel()
+	const (
+		goTest = "package a\nimport \"testing\"\nfunc TestB(t *testing.T) { t.Fail() }\nfunc TestA(t *testing.T) {\n\tt.Fail()\n}\n"
+		suite  = "package a\nfunc (s *Suite) TestB() { s.Fail() }\n"
+		python = "def test_a():\n    assert False\n"
+	)
+	for _, c := range []struct {
+		file, text, gate string
+		has              string // names of files
+		want             string // empty: no command is known
+	}{
+		{"a_test.go", goTest, "go test ./...", "go.mod", "go test -count=1 -run '^(TestA|TestB)$' ."},
+		{"in/side/a_test.go", goTest, "make", "go.mod", "go test -count=1 -run '^(TestA|TestB)$' ./in/side"},
+		{"in/side/a_test.go", goTest, "make", "go.mod in/go.mod", "cd in && go test -count=1 -run '^(TestA|TestB)$' ./side"},
+		{"a b/$(x)'y_test.go", goTest, "make", "go.mod", `go test -count=1 -run '^(TestA|TestB)$' './a b'`},
+		{"-x/y_test.go", goTest, "make", "-x/go.mod", `cd ./-x && go test -count=1 -run '^(TestA|TestB)$' .`},
+		{"a_test.go", suite, "go test ./...", "go.mod", "go test -count=1 -run . ."},
+		{"a_test.go", goTest, "go test ./...", "", ""},
+		{"sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json", "npm test -- sum.test.js"},
+		{"web/x;y.test.ts", `it("a", () => { throw 1 });`, "make", "package.json web/package.json", "cd web && npm test -- 'x;y.test.ts'"},
+		{"sum.test.js", `test("a", () => { throw 1 });`, "node --test", "", "node --test sum.test.js"},
+		{"tests/test_a.py", python, "pytest", "", "python3 -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "uv run pytest -q", "", "uv run python -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "python3 -m unittest", "", "python3 -B -m unittest tests/test_a.py"},
+		{"crate/tests/it.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml crate/Cargo.toml", "cd crate && cargo test --test it"},
+		{"src/tests.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml", ""},
+		{"src/test/java/x/SumTest.java", "class SumTest { @Test void a() { fail(); } }", "mvn test", "pom.xml", "mvn -q -B test -Dtest=SumTest"},
+		{"spec/a_spec.rb", "it 'a' do\n  fail\nend\n", "rspec", "Gemfile", ""},
+	} {
+		has := func(file string) bool { return strings.Contains(" "+c.has+" ", " "+file+" ") }
+		got, ok := ecosystem.RerunOf(c.file, []byte(c.text), []string{c.gate}, has)
+		if got.Line != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, want %q", c.file, got.Line, c.want)
+		}
+		if !ecosystem.HoldsTests(c.file, []byte(c.text)) {
+			t.Errorf("%s holds no tests", c.file)
+		}
+	}
+	for file, text := range map[string]string{"a_test.go": "package a\n", "testdata/x.json": "{}", "a.go": goTest, "tests/helper.sh": "true\n"} {
+		if ecosystem.HoldsTests(file, []byte(text)) {
+			t.Errorf("%s holds tests", file)
+		}
+	}
+}
+
+// A path becomes exactly one word, and no option.
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"plain/a_test.go", "", "a b", "$(touch x)", "`id`", "it's", "'; exit 0; '", "a\nb", "*", "~", "\\", "ü"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+ecosystem.Quote(text)).Output()
+		if err != nil || string(out) != text {
+			t.Errorf("%q is %q: %v", text, out, err)
+		}
+	}
+	if got := ecosystem.Quote("-rf"); got != "./-rf" {
+		t.Error(got)
+	}
+}
+
+func TestIsDocument(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]bool{
+		"README.md": true, "docs/a.rst": true, "LICENSE": true, "docs/x.png": true, "notes.txt": true,
+		"requirements.txt": false, "a.go": false, "Makefile": false, "tests/cases.md": false, "k8s.yaml": false, "CMakeLists.txt": false,
+	} {
+		if ecosystem.IsDocument(file) != want {
+			t.Error(file)
+		}
+	}
+}
