@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"pool/run/config":          6,
 	"pool/checks":              6,
 	"pool/judge":               6,
+	"pool/retest":              6,
 	"pool/workspace":           5,
 	"pool/feedback":            5,
 	"pool/review":              5,

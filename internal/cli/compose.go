@@ -209,7 +209,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Proof:  prover,
 			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
-			NoCanary: !p.GateCanary, Canaries: own, Review: reviewer, Signals: p.CompletionSignal,
+			NoCanary: !p.GateCanary, Canaries: own, Proving: journal.Proving(p.Proof), Prove: p.ProofCommand, Review: reviewer, Signals: p.CompletionSignal,
 			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Resume: session.Policy(p.Resume), Timers: timers(p.Config),
 			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config),
 			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Shares: all.shares, Env: env, Network: network, Mounts: mounts,

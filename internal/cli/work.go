@@ -58,7 +58,7 @@ func workKeys() []string {
 	return append(append(mergeKeys(), notifyKeys()...),
 		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
 		"agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
-		"prompt-file", "gate-files", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
+		"prompt-file", "gate-files", "proof", "proof-command", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
 		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",

@@ -144,6 +144,8 @@ func worked(f journal.Facts) journal.Verdict {
 			return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
 		case f.Commits > 0 && f.Verify != nil && verified(f).Outcome != journal.Succeeded:
 			return verified(f)
+		case f.Commits > 0 && f.Retest.Refused() && f.Retest.Tip == f.Tip:
+			return verified(f)
 		case f.Commits > 0 && f.Review.Refused() && f.Review.Tip == f.Tip:
 			return verified(f) // all but the review is done
 		}
@@ -167,6 +169,8 @@ func verified(f journal.Facts) journal.Verdict {
 		return verdict(journal.PolicyBlocked, journal.ReasonGateFiles, changedChecks(w))
 	case f.Files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
 		return verdict(journal.GateFailed, journal.ReasonBaseChecks, failed(w.Base))
+	case f.Retest.Refused():
+		return verdict(journal.GateFailed, journal.ReasonUnproved, shorten(f.Retest.Why))
 	case f.Review.Refused() && f.Review.Failed != "":
 		return verdict(journal.Succeeded, journal.ReasonUnreviewed, f.Review.Failed)
 	case f.Review.Refused():

@@ -59,6 +59,11 @@ func watched(w journal.Watch, files journal.GateFiles) journal.Facts {
 	return journal.Facts{End: loop.EndDone, Commits: 1, Files: files, Verify: &journal.Verification{Checks: green}, Watch: &w}
 }
 
+// retested are the facts of commits that passed, without a clean checkout, and of their tests.
+func retested(end loop.End, r journal.Retest) journal.Facts {
+	return journal.Facts{End: end, EndDetail: "d", Commits: 1, Tip: "t", GateRan: true, Gate: green, Retest: &r}
+}
+
 // reviewed are the facts of commits that passed, and of their review.
 func reviewed(end loop.End, r journal.Review) journal.Facts {
 	return journal.Facts{End: end, EndDetail: "d", Commits: 1, Tip: "t", GateRan: true, Gate: green, Verify: &journal.Verification{Checks: green}, Review: &r}
@@ -179,6 +184,12 @@ func decideCases() []decideCase {
 			"tests were only added, and nothing was tried",
 			watched(journal.Watch{Unrun: true, Files: []journal.Watched{{Path: "new", Test: true, Added: true}}}, ""), succeeded,
 		},
+		{"tests prove the change", retested(loop.EndDone, journal.Retest{Required: true, Proved: true}), succeeded},
+		{"there is nothing to prove", retested(loop.EndDone, journal.Retest{Required: true, Exempt: true, Why: "w"}), succeeded},
+		{"tests prove nothing, which is only reported", retested(loop.EndDone, journal.Retest{Why: "w"}), succeeded},
+		{"tests prove nothing", retested(loop.EndDone, journal.Retest{Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
+		{"tests prove nothing until the end", retested(loop.EndMaxed, journal.Retest{Tip: "t", Required: true, Why: "w"}), counted(again(journal.GateFailed, journal.ReasonUnproved, "w"))},
+		{"tests of earlier commits prove nothing", retested(loop.EndMaxed, journal.Retest{Tip: "old", Required: true, Why: "w"}), counted(again(journal.Failed, journal.ReasonLoop, "d"))},
 		{"a review accepts", reviewed(loop.EndDone, journal.Review{Accepted: true}), succeeded},
 		{
 			"a review accepts, and checks have changed",

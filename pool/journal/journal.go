@@ -242,6 +242,7 @@ type Facts struct {
 	Baseline *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
 	Verify   *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
 	Watch    *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
+	Retest   *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or it has not come to that
 	Review   *Review       `json:"review,omitempty"`   // nil: none was asked for, or it has not come to one
 	Policy   []string      `json:"policy,omitempty"`   // what the commits may not bring
 	Conflict string        `json:"conflict,omitempty"` // the commits do not fit the base any more

@@ -25,6 +25,8 @@ type Checks struct {
 	Plant bool           `json:"plant,omitempty"` // tests that must fail are planted
 	Setup []loop.Command `json:"setup,omitempty"` // run before the gate on a clean checkout
 	Copy  []string       `json:"copy,omitempty"`  // untracked files that a clean checkout gets
+	Proof Proving        `json:"proof,omitempty"` // what the tests of the change have to show; empty: ProvingOff
+	Prove string         `json:"prove,omitempty"` // command that runs them, with {files} in their place; empty: by language
 }
 
 // GateFiles says what it means that commits change files that the checks depend on.

@@ -92,6 +92,7 @@ const (
 	ReasonBaseChecks   ReasonCode = "base-checks"    // Detail: the check that failed with the files of the base
 	ReasonGateFiles    ReasonCode = "gate-files"     // Detail: changed files that the checks depend on
 	ReasonChecks       ReasonCode = "checks-changed" // a success whose checks have changed; Detail: in what
+	ReasonUnproved     ReasonCode = "unproved"       // Detail: why the tests of the change do not show what it does
 	ReasonReview       ReasonCode = "review-refused" // a success that its review did not accept; Detail: why
 	ReasonUnreviewed   ReasonCode = "not-reviewed"   // a success without the review that it should have; Detail: why
 	ReasonPolicy       ReasonCode = "policy"         // Detail: what the commits may not bring

@@ -38,6 +38,8 @@ func Reason(r journal.Reason) string {
 		return "the commits change what the checks depend on: " + r.Detail
 	case journal.ReasonChecks:
 		return "the checks themselves have changed: " + r.Detail
+	case journal.ReasonUnproved:
+		return "no test shows what the commits do: " + r.Detail
 	case journal.ReasonReview:
 		return "the reviewer did not accept the commits: " + r.Detail
 	case journal.ReasonUnreviewed:

@@ -29,7 +29,7 @@ func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 			*fault = &journal.Fault{Kind: (*fault).Kind, Text: s.Clean((*fault).Text)}
 		}
 	}
-	f.Watch, f.Review = cleanWatch(f.Watch, s), cleanReview(f.Review, s)
+	f.Watch, f.Retest, f.Review = cleanWatch(f.Watch, s), cleanRetest(f.Retest, s), cleanReview(f.Review, s)
 	f.Failure = cleanFailure(f.Failure, s)
 	f.Iterations = slices.Clone(f.Iterations)
 	for i := range f.Iterations {

@@ -93,6 +93,7 @@ func Final(in Input) string {
 	}
 	did(&b, in, r)
 	gate(&b, f, in.GateOff)
+	retest(&b, f.Retest)
 	review(&b, f.Review)
 	said(&b, in, f, "The agent's last words:")
 	proof(&b, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
@@ -71,22 +72,40 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	return s, nil
 }
 
+// checkout is a clean checkout of a commit, for setup and gate.
+func (x *execution) checkout(ctx context.Context, commit string) (workspace.Checkout, error) {
+	err := x.makeAgain(ctx)
+	base := x.base
+	base.Commit = commit
+	return workspace.Checkout{
+		Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: x.run.Settings.Checks, Made: x.made, Facts: x.environment(),
+		Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
+	}, err
+}
+
+func (x *execution) says(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
+
 // gateOn runs setup and gate on a clean checkout of the tip, and looks at what the commits did to the checks.
 func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
-	if err := x.makeAgain(ctx); err != nil {
+	at, err := x.checkout(ctx, s.Tip)
+	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	must, base := x.run.Settings.Checks, x.base
-	base.Commit = s.Tip
-	look := checks.Look{
-		Base: x.base.Commit, Plant: must.Plant, Own: x.c.Canaries, Says: func(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) },
-		Checkout: workspace.Checkout{
-			Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: must, Made: x.made, Facts: x.environment(),
-			Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
-		},
-	}
+	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.says, Checkout: at}
 	if before := s.Facts.Baseline; before != nil && before.Passed() {
 		look.Green = before.Tip
 	}
 	return x.r.watcher.Check(ctx, look)
+}
+
+// retest has the tests of the change run with it and without, where that is asked for. told is what the agent has to know of it.
+func (x *execution) retest(ctx context.Context, s *journal.State) (told, err error) {
+	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
+		return nil, nil
+	}
+	at, err := x.checkout(ctx, s.Tip)
+	if err != nil {
+		return nil, err
+	}
+	return x.r.retest.Test(ctx, retest.Work{Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { x.save(ctx, *s) }}, s)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -46,6 +47,7 @@ type Runner struct {
 	spaces    *workspace.Config
 	baselines *workspace.Baselines
 	watcher   *checks.Watcher
+	retest    *retest.Tester
 	judge     *judge.Judge
 }
 
@@ -82,7 +84,7 @@ func New(c Config) (*Runner, error) {
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
 		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
-		watcher: &checks.Watcher{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
 	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget, Dead: r.Dead, Lock: filepath.Join(c.StateDir, "locks", "admission")}
 	return r, nil
@@ -169,6 +171,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 func (r *Runner) checks() journal.Checks {
 	return journal.Checks{
 		Gate: r.c.Gate, Clean: r.c.GateOn == GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
+		Proof: r.c.Proving, Prove: r.c.Prove,
 	}
 }
 

@@ -96,7 +96,8 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 			return s, nil
 		}
 	}
-	if x.outward(s) || x.unverified(s) || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
+	unproved := s.Facts.Retest == nil && x.run.Settings.Checks.Proof == journal.ProvingRequire
+	if x.outward(s) || x.unverified(s) || unproved || s.Facts.Review == nil && x.run.Settings.Review.Agent != "" {
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil
 	}
@@ -145,6 +146,9 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 		w.Last = got
 	}
 	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
+	if r := s.Facts.Retest; r != nil && r.Tip != s.Tip {
+		s.Facts.Retest = nil // it is of earlier commits
+	}
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
 		s.Facts.Unchanged, err = x.c.Repo.Git().Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", x.base.Commit+"..."+s.Tip, "--")
@@ -216,6 +220,9 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 		return s, nil // a draft shows what failed
 	}
 	if s, err = x.check(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+		return s, err
+	}
+	if _, err = x.retest(ctx, &s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return s, err
 	}
 	_, err = x.review(ctx, &s)
@@ -333,10 +340,10 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 }
 
 // verifyWork runs the gate on a clean checkout while the agent can still commit what it forgot to commit. A sandbox that
-// does not open now is left to the stage that comes after the loop. What has passed is reviewed.
+// does not open now is left to the stage that comes after the loop. What has passed is judged.
 func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
-		return x.reviewWork(ctx, s)
+		return x.judgeWork(ctx, s)
 	}
 	if v := s.Facts.Verify; v == nil || v.Tip != s.Tip {
 		next, err := x.check(ctx, *s)
@@ -355,7 +362,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 		text = feedback.Checkout(v.Checks, x.uncommitted(ctx, s.Tip))
 	}
 	if text == "" {
-		return x.reviewWork(ctx, s)
+		return x.judgeWork(ctx, s)
 	}
 	return errors.New(text)
 }

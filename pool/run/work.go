@@ -68,7 +68,7 @@ func (x *execution) again(ctx context.Context, s *journal.State) bool {
 	f.End, f.Message, f.Commits, f.Tip, f.Gate, f.GateRan = was.End, was.Message, was.Commits, was.Tip, was.Gate, was.GateRan
 	s.Tip, s.Commits = old.Tip, old.Commits
 	if x.space.Tree.Start() == old.Tip && x.passed(ctx) {
-		s.Verified, f.Verify, f.Watch, f.Review = old.Verified, was.Verify, was.Watch, was.Review
+		s.Verified, f.Verify, f.Watch, f.Retest, f.Review = old.Verified, was.Verify, was.Watch, was.Retest, was.Review
 	}
 	if !x.run.Settings.Attended {
 		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " wait to be published"})
@@ -111,13 +111,18 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	})
 }
 
-// reviewWork has finished work reviewed while the agent can still fix what that finds.
-func (x *execution) reviewWork(ctx context.Context, s *journal.State) error {
-	told, err := x.review(ctx, s)
-	if err != nil {
-		x.log.Warn("work not reviewed yet", "error", err)
+// judgeWork has the tests of finished work tried, and the work reviewed, while the agent can still fix what that finds.
+func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
+	for _, look := range []func(context.Context, *journal.State) (told, err error){x.retest, x.review} {
+		told, err := look(ctx, s)
+		if err != nil {
+			x.log.Warn("work not judged yet", "error", err)
+		}
+		if err != nil || told != nil {
+			return told
+		}
 	}
-	return told
+	return nil
 }
 
 // review has a second agent look at the commits, where that is asked for. told is what the first has to know of it.

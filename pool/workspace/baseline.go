@@ -164,7 +164,7 @@ func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any
 			tools = time.Now().String() // the engine is away: this is the same as nothing
 		}
 	}
-	checks.Files = "" // it says what results mean
+	checks.Files, checks.Proof, checks.Prove = "", "", "" // they say what results mean, and what runs besides
 	text, err := json.Marshal([]any{c.Sandboxes.Name(), tools, checks, c.Before, c.Env, c.Network.Allow, c.Mounts, c.Limits, more})
 	if err != nil {
 		panic(err) // it has only strings and numbers

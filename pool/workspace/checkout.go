@@ -31,6 +31,9 @@ type Checkout struct {
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
 
+	// Each has every line of the gate run, whatever those before it said.
+	Each bool
+
 	// FillHome makes the home in which setup runs the one for later sandboxes on this base, if there is none yet.
 	FillHome bool
 
@@ -130,12 +133,32 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 			}
 		}
 	}
+	if o.Each {
+		got.Checks, err = each(ctx, config)
+		return got, err
+	}
 	got.Checks, err = loop.RunGate(ctx, config)
 	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
 		config.Observe, config.Stream = nil, nil // it is no result
 		err = o.Then(ctx, again(w.Box, config))
 	}
 	return got, err
+}
+
+// each runs all lines of a gate.
+func each(ctx context.Context, config loop.Config) (all []loop.Check, err error) {
+	stream := config.Stream
+	for i, line := range config.Gate {
+		config.Gate = []loop.Command{line}
+		if stream != nil {
+			config.Stream = func(string) (io.WriteCloser, error) { return stream(loop.GateLog(0, i)) }
+		}
+		checks, err := loop.RunGate(ctx, config)
+		if all = append(all, checks...); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // again writes files by commands inside: the commit may be an agent's, whose links would lead the host anywhere.

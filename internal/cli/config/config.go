@@ -79,6 +79,8 @@ type Config struct {
 	GateFiles          string   `mapstructure:"gate-files"`
 	GateCanary         bool     `mapstructure:"gate-canary"`
 	Gate               []string `mapstructure:"gate"`
+	Proof              string   `mapstructure:"proof"`
+	ProofCommand       string   `mapstructure:"proof-command"`
 	Review             string   `mapstructure:"review"`
 	ReviewRounds       int      `mapstructure:"review-rounds"`
 	ReviewCommand      []string `mapstructure:"review-command"`

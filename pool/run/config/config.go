@@ -62,6 +62,8 @@ type Config struct {
 	GateFiles     journal.GateFiles  // default GateFilesReport
 	NoCanary      bool               // plant no tests that must fail
 	Canaries      []ecosystem.Canary // tests that must fail, besides those that ralph can write
+	Proving       journal.Proving    // what the tests of a change have to show; default ProvingOff
+	Prove         string             // command that runs tests of a change, with {files} in the place of them; default: by language
 	Signals       []string
 	MaxIterations int
 	NoProgress    int
@@ -122,6 +124,7 @@ func (c Config) WithDefaults() Config {
 		c.Protected = publish.ProtectedPaths()
 	}
 	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
+	c.Proving = cmp.Or(c.Proving, journal.ProvingOff)
 	c.Labels.NeedsHuman, c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsHuman, "needs-human"), cmp.Or(c.Labels.NeedsInfo, "needs-info")
 	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
 	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
@@ -163,6 +166,8 @@ func (c Config) Validate() error {
 	need(c.Network.Upstream == "" || len(slices.CompactFunc(c.Agents(), func(a, b agents.Link) bool { return a.Agent.Name() == b.Agent.Name() })) < 2,
 		"Network.Upstream is the address of one agent's service, and there are several agents")
 	need(c.GateOn != GateOnWorktree || c.GateFiles != journal.GateFilesRequire, "gate files require: only a gate on a checkout runs with the base's files")
+	need(slices.Contains([]journal.Proving{journal.ProvingOff, journal.ProvingReport, journal.ProvingRequire}, c.Proving),
+		"Proving must be off, report or require, not %q", c.Proving)
 	if c.Publish == journal.PublishRequest {
 		_, can := tracker.As[tracker.Requester](c.Tracker)
 		need(can, "publish pr: tracker %s hosts no code; use branch or merge", trackerName(c.Tracker))

@@ -1,0 +1,165 @@
+package retest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// most bounds the files whose tests run.
+const most = 50
+
+// textLimit is how much of the test files is read.
+func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
+
+// change is what a plan is made from.
+type change struct {
+	files []diff.File
+	texts map[string][]byte // of the test files of the tip, by object
+	has   func(string) bool // whether the tip has a file
+	large bool              // texts are not complete
+}
+
+// read compares a tip with the commit that it changes.
+func read(ctx context.Context, g git.Runner, base, tip string) (c change, err error) {
+	if c.files, err = diff.Files(ctx, g, base, tip); err != nil {
+		return c, err
+	}
+	var entries []diff.Entry
+	for _, f := range c.files {
+		if isTest(f.Path) {
+			entries = append(entries, f.New)
+		}
+	}
+	c.texts, err = diff.Texts(ctx, g, entries, textLimit())
+	if errors.Is(err, diff.ErrTooMuch) {
+		c.large, err = true, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	all, err := diff.List(ctx, g, tip)
+	c.has = func(file string) bool { _, there := all[file]; return there }
+	return c, err
+}
+
+func isTest(file string) bool {
+	role, _ := ecosystem.RoleOf(file, nil)
+	return role == ecosystem.Test
+}
+
+// plan is what has to run, and on what.
+type plan struct {
+	runs   []command
+	edits  []diff.Edit // bring the tests of the tip to the base, and take from it those that the tip has not
+	exempt string      // why there is nothing to prove; empty: there is
+	cannot string      // why it cannot be tried; empty: it can
+	note   string      // what people have to know where the gate decides, because there are no runs
+}
+
+// command is one that runs tests.
+type command struct {
+	ecosystem.Rerun
+	files []string
+}
+
+// plan decides what has to run. own is the user's command; empty: that of the language.
+func (c change) plan(gate []string, own string) (p plan) {
+	var tests, unknown []string
+	code, removed, inline := false, false, false
+	for _, f := range c.files {
+		before := isTest(f.Path)
+		if f.OldPath != "" {
+			before = isTest(f.OldPath)
+		}
+		now := f.New.Exists() && isTest(f.Path)
+		switch {
+		case now || before && !f.New.Exists():
+			p.edits = append(p.edits, overlay(f, now)...)
+			removed = removed || !now
+		case before: // renamed to something else
+			p.edits, removed = append(p.edits, diff.Edit{Path: f.OldPath}), true
+		}
+		role, _ := ecosystem.RoleOf(f.Path, nil)
+		code = code || !now && role == ecosystem.None && !ecosystem.IsDocument(f.Path)
+		inline = inline || role == ecosystem.None && ecosystem.HasInline(f.Path)
+		text := c.texts[f.New.ID]
+		switch {
+		case !now || !strings.HasPrefix(f.New.Mode, "100"):
+		case own != "":
+			tests = append(tests, f.Path)
+		case ecosystem.HoldsTests(f.Path, text):
+			if run, ok := ecosystem.RerunOf(f.Path, text, gate, c.has); ok {
+				p.runs = append(p.runs, command{run, []string{f.Path}})
+			} else {
+				unknown = append(unknown, f.Path)
+			}
+		}
+	}
+	if len(tests) > 0 {
+		var words []string
+		for _, file := range tests {
+			words = append(words, ecosystem.Quote(file))
+		}
+		p.runs = []command{{ecosystem.Rerun{Line: strings.ReplaceAll(own, "{files}", strings.Join(words, " "))}, tests}}
+	}
+	switch {
+	case c.large:
+		p.cannot = "the change is too large to look into"
+	case len(unknown) > 0:
+		p.cannot = "no command is known for the tests of " + strings.Join(unknown[:min(3, len(unknown))], ", ")
+	case len(p.runs) > most:
+		p.cannot = fmt.Sprintf("more than %d files with tests have changed", most)
+	case len(p.runs) > 0:
+	case !code && len(p.edits) == 0:
+		p.exempt = "it changes no code and no test"
+	case removed:
+		p.note = "it removes tests, and neither adds nor changes one"
+	case len(p.edits) > 0:
+		p.note = "it changes data or helpers of tests, and no test"
+	case inline:
+		p.note = "tests among its code cannot be tried without it"
+	default:
+		p.note = "it neither adds nor changes a test"
+	}
+	return p
+}
+
+// overlay brings one test file of the tip to the base.
+func overlay(f diff.File, now bool) (edits []diff.Edit) {
+	if f.OldPath != "" && isTest(f.OldPath) {
+		edits = append(edits, diff.Edit{Path: f.OldPath})
+	}
+	if now {
+		return append(edits, diff.Edit{Path: f.Path, Entry: f.New})
+	}
+	return append(edits, diff.Edit{Path: f.Path})
+}
+
+// how says how a command ended.
+func (c command) how(got loop.Check) journal.How {
+	has := func(texts []string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(got.Tail, text) })
+	}
+	switch {
+	case got.TimedOut:
+		return journal.RanTooLong
+	case got.ExitCode == 126 || got.ExitCode == 127:
+		return journal.RanNot
+	case slices.Contains(c.Empty, got.ExitCode), got.ExitCode == 0 && has(c.Idle):
+		return journal.RanNone
+	case got.ExitCode == 0:
+		return journal.RanPassed
+	case has(c.Unbuilt):
+		return journal.RanUnbuilt
+	}
+	return journal.RanFailed
+}

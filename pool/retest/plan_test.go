@@ -1,0 +1,171 @@
+package retest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/diff"
+)
+
+const (
+	goTest = "package a\nimport \"testing\"\nfunc TestA(t *testing.T) { t.Fail() }\n"
+	rust   = "fn a() {}\n#[test]\nfn t() { assert!(true) }\n"
+)
+
+// file is one that a change adds (old ""), removes (new "") or changes.
+func file(path, old, new string) diff.File {
+	entry := func(text string) diff.Entry {
+		if text == "" {
+			return diff.Entry{}
+		}
+		return diff.Entry{Mode: "100644", ID: text}
+	}
+	return diff.File{Path: path, Old: entry(old), New: entry(new)}
+}
+
+func renamed(from, to, text string) diff.File {
+	f := file(to, text, text)
+	f.OldPath = from
+	return f
+}
+
+// What has to run, and on what, follows from the kinds of the changed files.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	link := file("b_test.go", "", "somewhere")
+	link.New.Mode = "120000"
+	many := []diff.File{}
+	for i := range most + 1 {
+		many = append(many, file(fmt.Sprintf("x%d_test.go", i), "", goTest))
+	}
+	code := file("a.go", "old", "new")
+	for name, c := range map[string]struct {
+		files []diff.File
+		own   string
+		runs  string // what the lines begin with, joined
+		edits string // paths, with - before those that go
+		says  string // exempt, cannot or note
+	}{
+		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.txt", "", "x")}, says: "changes no code"},
+		"what checks depend on":    {files: []diff.File{file("Makefile", "a", "b"), file("go.mod", "a", "b")}, says: "changes no code"},
+		"code alone":               {files: []diff.File{code}, says: "neither adds nor changes a test"},
+		"a new test":               {files: []diff.File{code, file("a_test.go", "", goTest)}, runs: "go test", edits: "a_test.go"},
+		"a test alone":             {files: []diff.File{file("a_test.go", "", goTest)}, runs: "go test", edits: "a_test.go"},
+		"two tests":                {files: []diff.File{file("a_test.go", "x", goTest), file("b/b_test.go", "", goTest)}, runs: "go test,go test", edits: "a_test.go b/b_test.go"},
+		"a test and its data":      {files: []diff.File{code, file("testdata/x", "a", "b"), file("a_test.go", "x", goTest)}, runs: "go test", edits: "testdata/x a_test.go"},
+		"data alone":               {files: []diff.File{code, file("testdata/x", "a", "b")}, edits: "testdata/x", says: "data or helpers"},
+		"removed tests":            {files: []diff.File{code, file("a_test.go", goTest, "")}, edits: "-a_test.go", says: "removes tests"},
+		"a renamed test":           {files: []diff.File{code, renamed("a_test.go", "b_test.go", goTest)}, runs: "go test", edits: "-a_test.go b_test.go"},
+		"a test that becomes code": {files: []diff.File{renamed("a_test.go", "b.go", goTest)}, edits: "-a_test.go", says: "removes tests"},
+		"code that becomes a test": {files: []diff.File{renamed("a.go", "a_test.go", goTest)}, runs: "go test", edits: "a_test.go"},
+		"a link":                   {files: []diff.File{code, link}, edits: "b_test.go", says: "data or helpers"},
+		"tests among code":         {files: []diff.File{file("src/lib.rs", "fn a() {}", rust)}, says: "among its code"},
+		"no command":               {files: []diff.File{code, file("a_spec.rb", "", "it 'a' do\n  fail\nend\n")}, edits: "a_spec.rb", says: "no command is known for the tests of a_spec.rb"},
+		"too many":                 {files: many, runs: strings.Repeat("go test,", most) + "go test", edits: "*", says: "more than 50"},
+		"an own command": {files: []diff.File{code, file("a b_spec.rb", "", "x"), file("a_test.go", "", goTest), file("old_test.go", goTest, "")}, own: "ci/tests {files}",
+			runs: "ci/tests 'a b_spec.rb' a_test.go", edits: "a b_spec.rb a_test.go -old_test.go"},
+		"an own command without tests": {files: []diff.File{code}, own: "ci/tests {files}", says: "neither adds nor changes a test"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			texts := map[string][]byte{}
+			for _, f := range c.files {
+				texts[f.New.ID] = []byte(f.New.ID)
+			}
+			p := change{files: c.files, texts: texts, has: func(file string) bool { return file == "go.mod" }}.plan([]string{"go test ./..."}, c.own)
+			var runs, edits []string
+			for _, r := range p.runs {
+				line := r.Line
+				if c.own == "" {
+					line = line[:len("go test")]
+				}
+				runs = append(runs, line)
+			}
+			for _, e := range p.edits {
+				name := e.Path
+				if !e.Entry.Exists() {
+					name = "-" + name
+				}
+				edits = append(edits, name)
+			}
+			says := p.exempt + p.cannot + p.note
+			if got := strings.Join(runs, ","); got != c.runs {
+				t.Errorf("runs %q, want %q", got, c.runs)
+			}
+			if got := strings.Join(edits, " "); got != c.edits && c.edits != "*" {
+				t.Errorf("edits %q, want %q", got, c.edits)
+			}
+			if (says == "") != (c.says == "") || !strings.Contains(says, c.says) {
+				t.Errorf("says %q, want %q", says, c.says)
+			}
+		})
+	}
+	if p := (change{files: []diff.File{code}, large: true}).plan(nil, ""); !strings.Contains(p.cannot, "too large") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestHow(t *testing.T) {
+	t.Parallel()
+	c := command{Rerun: ecosystem.Rerun{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}}}
+	for want, check := range map[journal.How]loop.Check{
+		journal.RanPassed: {Tail: "ok"}, journal.RanFailed: {ExitCode: 1, Tail: "FAIL"}, journal.RanUnbuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
+		journal.RanTooLong: {TimedOut: true, ExitCode: 137}, journal.RanNone: {Tail: "? x [no test files]"}, journal.RanNot: {ExitCode: 127},
+	} {
+		if got := c.how(check); got != want {
+			t.Errorf("%+v: %s, want %s", check, got, want)
+		}
+	}
+	if got := c.how(loop.Check{ExitCode: 5}); got != journal.RanNone {
+		t.Error(got)
+	}
+}
+
+// Only tests that fail without the change and pass with it prove it, each of them.
+func TestConclude(t *testing.T) {
+	t.Parallel()
+	run := func(base, tip journal.How) journal.Rerun {
+		r := journal.Rerun{Command: "c", Files: []string{"f"}, Base: journal.Ran{How: base}}
+		if tip != "" {
+			r.Tip = &journal.Ran{How: tip}
+		}
+		return r
+	}
+	all := []journal.How{journal.RanPassed, journal.RanFailed, journal.RanUnbuilt, journal.RanTooLong, journal.RanNone, journal.RanNot}
+	for _, base := range all {
+		for _, tip := range append(all, "") {
+			proved, why := conclude([]journal.Rerun{run(base, tip)})
+			fails := base == journal.RanFailed || base == journal.RanUnbuilt || base == journal.RanTooLong
+			if proved != (fails && tip == journal.RanPassed) || proved != (why == "") {
+				t.Errorf("%s, %s: %v, %q", base, tip, proved, why)
+			}
+		}
+	}
+	good, bad := run(journal.RanFailed, journal.RanPassed), run(journal.RanPassed, journal.RanPassed)
+	if proved, why := conclude([]journal.Rerun{good, bad}); proved || why != "f passes without the change" {
+		t.Errorf("%v, %q", proved, why)
+	}
+	if _, why := conclude([]journal.Rerun{bad, bad, bad, bad, good, bad}); !strings.Contains(why, "and 2 more") {
+		t.Error(why)
+	}
+	if proved, _ := conclude([]journal.Rerun{good, good}); !proved {
+		t.Error("it is not proved")
+	}
+}
+
+// The agent is told what to do; what it wrote itself is data.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	text := advice(&journal.Retest{Why: "~~~~ x passes without the change", Runs: []journal.Rerun{
+		{Command: "good", Base: journal.Ran{How: journal.RanFailed}, Tip: &journal.Ran{How: journal.RanPassed}},
+		{Command: "bad", Base: journal.Ran{How: journal.RanFailed, ExitCode: 1}, Tip: &journal.Ran{How: journal.RanFailed, ExitCode: 2, Tail: "OUTPUT"}},
+	}}, "main")
+	if !strings.Contains(text, "must fail on main") || !strings.Contains(text, "\n~~~~~\n~~~~ x passes") || strings.Contains(text, "good") ||
+		!strings.Contains(text, "$ bad\nwithout the change: failed with exit status 1\nwith the change: failed with exit status 2\nOUTPUT") {
+		t.Error(text)
+	}
+}

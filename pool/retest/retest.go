@@ -1,0 +1,251 @@
+// Package retest runs the tests of a change without the change: new and changed tests have to fail on the commit that was
+// changed, and to pass on the tip. Tests that pass on both say nothing about the change.
+//
+// The tests are put on the tree of the base, with no other file of the change, and run there by commands that package ecosystem
+// knows. Everything runs as the gate does: on clean checkouts, in fresh sandboxes, without an agent. Where no test is new or
+// changed, the gate takes their place. What the tests print is hostile.
+//
+// Package pool/run calls it once the gate has passed. It collects facts for decide.Verdict, and the next iteration's feedback;
+// it decides no outcome.
+package retest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Tester runs tests. It is safe for concurrent use.
+type Tester struct{ Spaces *workspace.Config }
+
+// Work is what a test needs to know of a run.
+type Work struct {
+	Run      journal.Run
+	Base     string             // commit that the work stands on
+	Checkout workspace.Checkout // of the tip, for the gate
+	Says     func(string)       // told what runs
+	Save     func()             // stores the state
+}
+
+// Test makes sure that the change's tests fail without it and pass with it, if that is asked for and has not been done. It
+// notes the result in the facts. told is what the run's agent has to do about it, nil where nothing is demanded. err means
+// that the run was asked to end meanwhile, that no sandbox opened, or that git failed.
+func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err error) {
+	must := w.Run.Settings.Checks
+	if !must.Proof.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
+		return nil, nil
+	}
+	next, err := t.identify(ctx, w.Base, s.Tip)
+	if err != nil {
+		return nil, err
+	}
+	if last := s.Facts.Retest; last != nil && last.Base == next.Base && last.Tree == next.Tree {
+		same := *last
+		same.Tip = s.Tip
+		next = &same
+	} else {
+		s.Facts.Retest, next.Required = nil, must.Proof == journal.ProvingRequire
+		if err := t.try(ctx, w, *s, next); err != nil {
+			return nil, fmt.Errorf("tests of the change: %w", err)
+		}
+	}
+	s.Facts.Retest = next
+	w.Save()
+	if !next.Refused() {
+		return nil, nil
+	}
+	return errors.New(t.Spaces.Secrets.Clean(advice(next, w.Checkout.Base.Name))), nil
+}
+
+// identify names what is tested.
+func (t *Tester) identify(ctx context.Context, base, tip string) (*journal.Retest, error) {
+	g, r := t.Spaces.Repo.Git(), &journal.Retest{Tip: tip}
+	fork, err := g.Out(ctx, "merge-base", "--end-of-options", base, tip)
+	if err != nil {
+		return nil, fmt.Errorf("compare with the base: %w", err)
+	}
+	tree, err := g.Out(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
+	r.Base, r.Tree = strings.TrimSpace(fork), strings.TrimSpace(tree)
+	return r, err
+}
+
+// try fills in the result.
+func (t *Tester) try(ctx context.Context, w Work, s journal.State, r *journal.Retest) error {
+	g, must := t.Spaces.Repo.Git(), w.Run.Settings.Checks
+	c, err := read(ctx, g, r.Base, r.Tip)
+	if err != nil {
+		return err
+	}
+	var gate []string
+	for _, line := range must.Gate {
+		gate = append(gate, line.Line)
+	}
+	p := c.plan(gate, must.Prove)
+	switch {
+	case p.exempt != "":
+		r.Exempt, r.Why = true, p.exempt
+	case p.cannot != "":
+		r.Why = p.cannot
+	case len(p.runs) == 0:
+		r.Why = p.note
+		return t.gate(ctx, w, s.Facts, p, r)
+	default:
+		return t.tests(ctx, w, p, r)
+	}
+	return nil
+}
+
+// tests runs the tests of the change on the base and, unless they have all passed there, on the tip.
+func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) error {
+	commit, err := diff.Commit(ctx, t.Spaces.Repo.Git(), r.Base, p.edits, "The tests of the change, without the change\n")
+	if err != nil {
+		return err
+	}
+	w.Says("the tests of the change run on the base, where they must fail")
+	base, failed, err := t.run(ctx, w, "base", commit, p.runs)
+	if err != nil || failed != "" {
+		r.Why = failed
+		return err
+	}
+	for i, c := range p.runs {
+		r.Runs = append(r.Runs, journal.Rerun{Command: c.Line, Files: c.files, Base: base[i]})
+	}
+	if slices.ContainsFunc(base, journal.Ran.Failed) {
+		w.Says("and on the tip, where they must pass")
+		tip, failed, err := t.run(ctx, w, "tip", r.Tip, p.runs)
+		if err != nil || failed != "" {
+			r.Why = failed
+			return err
+		}
+		for i := range r.Runs {
+			r.Runs[i].Tip = &tip[i]
+		}
+	}
+	r.Proved, r.Why = conclude(r.Runs)
+	return nil
+}
+
+// run runs the commands on a clean checkout of a commit. failed says that its setup did not pass.
+func (t *Tester) run(ctx context.Context, w Work, place, commit string, runs []command) (list []journal.Ran, failed string, err error) {
+	o := w.Checkout
+	log := "retest-" + place + "-" + git.Short(commit) + "-"
+	o.Name, o.Base.Commit, o.Each, o.Observe, o.Checks.Gate = "retest", commit, true, nil, nil
+	o.Stream = func(name string) (io.WriteCloser, error) { return w.Checkout.Stream(log + name) }
+	for _, c := range runs {
+		o.Checks.Gate = append(o.Checks.Gate, loop.Command{Line: c.Line, Timeout: w.timeout()})
+	}
+	got, err := t.Spaces.Check(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	if got.Setup {
+		return nil, fmt.Sprintf("on the %s the setup does not pass: %s", place, got.Checks[len(got.Checks)-1].Command), nil
+	}
+	for i, check := range got.Checks {
+		list = append(list, ran(runs[i].how(check), check, log+loop.GateLog(0, i)))
+	}
+	return list, "", nil
+}
+
+// timeout is that of the gate's lines.
+func (w Work) timeout() (most time.Duration) {
+	for _, line := range w.Run.Settings.Checks.Gate {
+		most = max(most, line.Timeout)
+	}
+	return most
+}
+
+func ran(how journal.How, c loop.Check, log string) journal.Ran {
+	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log, Tail: c.Tail}
+}
+
+// gate has the gate decide where no test is new or changed: with the tests' data of the tip, if that has changed, it must fail
+// on the base. That it passes on the tip counts only if the change leaves alone what else it depends on.
+func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *journal.Retest) error {
+	if f.Verify == nil || f.Verify.Tip != r.Tip || !f.Verify.Passed() || !onlyTests(f.Watch) {
+		return nil
+	}
+	before := f.Baseline
+	if before == nil || before.Tip != r.Base || len(p.edits) > 0 {
+		commit := r.Base
+		if len(p.edits) > 0 {
+			var err error
+			if commit, err = diff.Commit(ctx, t.Spaces.Repo.Git(), r.Base, p.edits, "The tests of the change, without the change\n"); err != nil {
+				return err
+			}
+		}
+		w.Says("the gate runs on the base: the change adds no test")
+		o := w.Checkout
+		o.Name, o.Base.Commit, o.Observe = "retest", commit, nil
+		o.Stream = func(name string) (io.WriteCloser, error) {
+			return w.Checkout.Stream("retest-gate-" + git.Short(commit) + "-" + name)
+		}
+		got, err := t.Spaces.Check(ctx, o)
+		if err != nil {
+			return err
+		}
+		before = &journal.Verification{Checks: got.Checks, Setup: got.Setup}
+	}
+	if before.Setup || before.Passed() || len(f.Verify.Checks) < len(before.Checks) {
+		return nil
+	}
+	i := len(before.Checks) - 1
+	c := command{}
+	run := journal.Rerun{Command: before.Checks[i].Command, Base: ran(c.how(before.Checks[i]), before.Checks[i], "")}
+	tip := ran(c.how(f.Verify.Checks[i]), f.Verify.Checks[i], loop.GateLog(0, i))
+	run.Tip, r.Runs = &tip, []journal.Rerun{run}
+	r.Proved = run.Proves()
+	return nil
+}
+
+// onlyTests reports that the change touches nothing but tests of what the gate depends on.
+func onlyTests(w *journal.Watch) bool {
+	return w != nil && w.More+len(w.Findings) == 0 && !slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test })
+}
+
+// conclude says what the runs mean, and why they prove nothing.
+func conclude(runs []journal.Rerun) (proved bool, why string) {
+	var reasons []string
+	for _, r := range runs {
+		if text := flaw(r); text != "" {
+			reasons = append(reasons, text)
+		}
+	}
+	switch len(reasons) {
+	case 0:
+		return true, ""
+	case 1, 2, 3:
+		return false, strings.Join(reasons, "; ")
+	}
+	return false, fmt.Sprintf("%s; and %d more", strings.Join(reasons[:3], "; "), len(reasons)-3)
+}
+
+// flaw is why a run does not prove anything; empty: it does.
+func flaw(r journal.Rerun) string {
+	what := strings.Join(r.Files[:min(3, len(r.Files))], ", ")
+	switch {
+	case r.Base.How == journal.RanPassed:
+		return what + " passes without the change"
+	case r.Base.How == journal.RanNone:
+		return "no test of " + what + " runs without the change"
+	case r.Base.How == journal.RanNot || r.Tip != nil && r.Tip.How == journal.RanNot:
+		return "the command for " + what + " cannot be started: " + r.Command
+	case r.Proves():
+		return ""
+	case r.Tip != nil && r.Tip.How == journal.RanNone:
+		return "no test of " + what + " runs with the change"
+	case r.Tip != nil && r.Tip.How == journal.RanTooLong:
+		return what + " does not end in time with the change"
+	}
+	return what + " fails with the change, too"
+}

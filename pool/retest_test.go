@@ -1,0 +1,109 @@
+package pool_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
+)
+
+// untested is an honest agent that begins without a test of what it did, and adds one when it is told to.
+const untested = `cat > "$NOTES/told.$RALPH_ITERATION"; if [ $RALPH_ITERATION = 1 ]; then ` + right + ` ; else true` + newTests + `; fi; git add -A; git commit -qm work` + done
+
+// proving makes the fixture's repository one in Go, whose gate does not see that its function is wrong.
+func (f *fixture) proving(p journal.Proving) (notes string) {
+	f.t.Helper()
+	f.project()
+	f.write("sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestZero(t *testing.T) {\n\tif Sum(0, 0) != 0 {\n\t\tt.Error(\"0 + 0\")\n\t}\n}\n")
+	f.commit("fewer tests")
+	notes = f.t.TempDir()
+	f.Config.Run.Env = append(f.Config.Run.Env, "NOTES="+notes)
+	f.Config.Run.Gate, f.Config.Run.Proving, f.Config.Run.MaxIterations = lines("go test ./..."), p, 3
+	f.issue("a")
+	return notes
+}
+
+// A change without a test is not done where a proof is required: the agent is told, and adds one that fails without the change.
+func TestProofIsRequired(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, untested)
+	notes := f.proving(journal.ProvingRequire)
+	f.Config.Run.Publish = journal.PublishMerge
+	r := f.one()
+	v := r.Facts.Retest
+	if r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Tip != r.Tip || len(v.Runs) != 1 || len(r.Facts.Iterations) != 2 {
+		t.Fatalf("%+v, %+v", r.Verdict, v)
+	}
+	if got := v.Runs[0]; got.Base.How != journal.RanFailed || got.Tip.How != journal.RanPassed || got.Files[0] != "new_test.go" ||
+		!strings.Contains(note(t, r.Dir, got.Base.Log), "--- FAIL: TestNew") || !strings.HasPrefix(note(t, r.Dir, got.Tip.Log), "ok") {
+		t.Errorf("%+v", got)
+	}
+	if told := note(t, notes, "told.2"); !strings.Contains(told, "no test shows what your change does") || !strings.Contains(told, "~~~~\nit neither adds nor changes a test\n~~~~") {
+		t.Errorf("the agent is told:\n%s", told)
+	}
+	if text := f.text("a"); !strings.Contains(text, "Tests of the change: they fail without it and pass with it.\n\n- `go test -count=1 -run '^(TestNew)$' .`: without the change failed with exit status 1, with it passed\n") {
+		t.Errorf("report:\n%s", text)
+	}
+	f.clean()
+}
+
+// Where it is only reported, nothing else changes; where it is off, nothing runs.
+func TestProofIsReported(t *testing.T) {
+	t.Parallel()
+	for _, p := range []journal.Proving{journal.ProvingReport, journal.ProvingOff} {
+		t.Run(string(p), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, untested)
+			f.proving(p)
+			r := f.one()
+			if r.Verdict.Outcome != journal.Succeeded || len(r.Facts.Iterations) != 1 || (r.Facts.Retest != nil) != (p == journal.ProvingReport) {
+				t.Errorf("%+v, %+v", r.Verdict, r.Facts.Retest)
+			}
+			if strings.Contains(f.text("a"), "Tests of the change: none shows what the change does: `it neither adds nor changes a test`.") != (p == journal.ProvingReport) {
+				t.Errorf("report:\n%s", f.text("a"))
+			}
+		})
+	}
+}
+
+// Tests that are left unproved end the run as a check that fails does.
+func TestProofIsNeverMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; git add -A; git commit -qm work; echo >> sum.go; git commit -qam more`+done)
+	f.proving(journal.ProvingRequire)
+	before := f.git(f.repo, "rev-parse", "main")
+	f.Config.Run.Publish, f.Config.Run.Retry.MaxAttempts = journal.PublishMerge, 1
+	r := f.one()
+	if v := r.Verdict; v.Outcome != journal.GateFailed || v.Reason != (journal.Reason{Code: journal.ReasonUnproved, Detail: "new_test.go passes without the change"}) || !v.Final || !v.Counted {
+		t.Errorf("%+v, %+v", v, r.Facts.Retest)
+	}
+	if f.git(f.repo, "rev-parse", "main") != before {
+		t.Error("it is merged")
+	}
+	if text := f.text("a"); !strings.Contains(text, "**ralph: gate-failed**: `no test shows what the commits do: new_test.go passes without the change`") {
+		t.Errorf("report:\n%s", text)
+	}
+}
+
+// A person's own command runs the tests of any language; a repository that ralph cannot read needs one.
+func TestProofByOwnCommand(t *testing.T) {
+	t.Parallel()
+	for own, proved := range map[string]bool{"for t in {files}; do sh -e $t || exit 1; done": true, "no-such-program {files}": false, "": false} {
+		t.Run(own, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; echo right > src.txt; mkdir tests; echo 'grep -q right src.txt' > tests/right.sh; git add -A; git commit -qm work`+done)
+			f.shellProject()
+			f.issue("a")
+			f.Config.Run.Gate, f.Config.Run.Proving, f.Config.Run.Prove = lines("true"), journal.ProvingReport, own
+			if r := f.one(); r.Facts.Retest == nil || r.Facts.Retest.Proved != proved {
+				t.Errorf("%+v", r.Facts.Retest)
+			}
+		})
+	}
+	f := newFixture(t, "")
+	f.Config.Run.Proving = "some"
+	if _, err := run.New(f.Config.Run); err == nil || !strings.Contains(err.Error(), "Proving") {
+		t.Errorf("%v", err)
+	}
+}
