@@ -158,3 +158,28 @@ func TestProofsOfClones(t *testing.T) {
 		f.proved(bare, r, key)
 	}
 }
+
+// TestProofThatCannotBeMade: where no note can be written, or the remote's cannot be, the branch is published all the same, and
+// nobody is told of a proof that is not there.
+func TestProofThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"here", "there"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			bare := f.withRemote()
+			f.withProof()
+			f.issue("a")
+			dir := map[string]string{"here": f.repo, "there": bare}[where]
+			f.git(dir, "update-ref", "refs/notes/ralph/in-the-way", "main")
+			r := f.one()
+			if r.Verdict.Outcome != journal.Succeeded || f.git(bare, "rev-parse", "ralph/a") != r.Tip ||
+				!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "proof of "+r.Tip[:12]) }) {
+				t.Errorf("%+v", r)
+			}
+			if made := len(f.proofs(f.repo, r.Tip)) > 0; made != (where == "there") || made != (r.Proof.Tip != "") || made != strings.Contains(f.text("a"), "signed by") {
+				t.Errorf("a proof is there: %v; recorded: %+v; the report:\n%s", made, r.Proof, f.text("a"))
+			}
+		})
+	}
+}

@@ -61,7 +61,10 @@ func (p *Prover) prove(ctx context.Context, r journal.Record, base string) (jour
 	if err != nil {
 		return journal.Proof{}, err
 	}
-	return made, notes.Add(ctx, r.Tip, line)
+	if err := notes.Add(ctx, r.Tip, line); err != nil {
+		return journal.Proof{}, err
+	}
+	return made, nil
 }
 
 // digest is of a log; nil when there is none.

@@ -25,8 +25,9 @@ const Ref = "refs/notes/ralph"
 const MaxSize = 1 << 20
 
 const (
-	maxTries  = 100  // of a compare-and-swap: each that fails has seen somebody else's succeed
-	maxJoined = 5000 // notes that one join may bring together
+	maxTries   = 100  // of a compare-and-swap: each that fails has seen somebody else's succeed
+	maxUnmoved = 3    // pushes that are refused as stale while the ref stays where it was
+	maxJoined  = 5000 // notes that one join may bring together
 )
 
 // ErrSize means that a note is too large to be read or written.
@@ -142,6 +143,7 @@ func (s Store) move(ctx context.Context, old, new string) error {
 // Share brings the notes of this repository and of the remote together, and pushes them. It fails with git.ErrDeclined when
 // the remote does not take them, and wraps git.ErrRemote when it cannot be reached. Without a remote it does nothing.
 func (s Store) Share(ctx context.Context) error {
+	unmoved := 0 // pushes that were refused although nobody else has moved the ref
 	for range maxTries {
 		here, err := s.Here(ctx)
 		if err != nil || here == "" || s.Remote == "" {
@@ -173,6 +175,10 @@ func (s Store) Share(ctx context.Context) error {
 			return nil
 		case now[Ref] == there && !errors.Is(err, git.ErrStale):
 			return err
+		case now[Ref] == there:
+			if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
+				return fmt.Errorf("%w: %w", git.ErrDeclined, err)
+			}
 		}
 	}
 	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)
