@@ -121,6 +121,16 @@ func (a *app) showRun(s runState, name string) {
 	if f.Verify != nil {
 		gate("verify", f.Verify.Checks)
 	}
+	if v := f.Retest; v != nil {
+		line("tests", "%s", report.Retest(v))
+		for _, run := range v.Runs {
+			text := run.Command + ": without the change " + report.Ran(run.Base)
+			if run.Tip != nil {
+				text += ", with it " + report.Ran(*run.Tip)
+			}
+			line("", "%s", text)
+		}
+	}
 	if v := f.Review; v != nil {
 		line("review", "%s, round %d: %s", v.Agent, v.Round, report.Review(v))
 		for _, finding := range v.Findings {

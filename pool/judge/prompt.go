@@ -61,6 +61,12 @@ func checksText(r journal.Run, f journal.Facts) string {
 			text += " The change touches what the checks depend on: look whether it weakens them."
 		}
 	}
+	if r := f.Retest; r != nil {
+		lines = append(lines, "The tests of the change: "+report.Retest(r))
+		if !r.Proved {
+			text += " Nothing shows that a test fails without the change: look what its tests test."
+		}
+	}
 	return text + "\n\n" + fenced(strings.Join(lines, "\n"))
 }
 

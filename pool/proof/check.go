@@ -75,7 +75,7 @@ type Facts struct {
 func Judge(found Found, now Facts) []Result {
 	s := found.Statement
 	p := s.Predicate
-	return []Result{
+	results := []Result{
 		result(true, "signed by "+found.Key, ""),
 		result(now.Tree == s.Tree(), fmt.Sprintf("commit %.12s has the tree %.12s", s.Commit(), s.Tree()), fmt.Sprintf("its tree is %.12s", now.Tree)),
 		result(now.Base, fmt.Sprintf("it stands on %.12s of %s", p.Base.Commit, p.Base.Name), "that commit is not here, or not in its history; is the clone shallow?"),
@@ -83,6 +83,10 @@ func Judge(found Found, now Facts) []Result {
 		branch(s, now),
 		issue(p.Issue, now),
 	}
+	if tests, claimed := p.Tests.judge(p.Base.Commit); claimed {
+		results = append(results, tests)
+	}
+	return results
 }
 
 func result(holds bool, what, why string) Result {
@@ -151,6 +155,7 @@ func (s Statement) Says() []string {
 		}
 		says = append(says, fmt.Sprintf("  `%s`: %s", c.Command, how))
 	}
+	says = append(says, p.Tests.says()...)
 	if len(p.Agents) == 0 {
 		says = append(says, "no agent worked in the run: it published earlier commits")
 	}
@@ -182,6 +187,7 @@ func (s Statement) Leaves() []string {
 	open := []string{
 		"that the machine told the truth: whoever has the key can sign anything",
 		"that the change is right, or solves the issue: the gate sees what its lines check",
+		p.Tests.leaves(),
 		"who wrote the commits: people's commits on the branch count like the agent's",
 	}
 	if !p.Review.Done {

@@ -10,11 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // maxKeyFile bounds a file with keys, in bytes.
@@ -29,7 +33,7 @@ type Key struct {
 
 // ReadKey reads an ed25519 key without a passphrase, from a file that nobody else can read: OpenSSH's, or PKCS #8 in PEM.
 func ReadKey(path string) (*Key, error) {
-	text, info, err := readFile(path)
+	text, info, err := readFile(path, fmt.Sprintf("make a key with: ssh-keygen -t ed25519 -N '' -f %s", git.Quote(path)))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +112,7 @@ func (p PublicKey) Public() crypto.PublicKey { return p.key }
 
 // ReadPublicKeys reads the ed25519 keys of a file: lines as in OpenSSH's authorized_keys, or PKIX in PEM.
 func ReadPublicKeys(path string) ([]PublicKey, error) {
-	text, _, err := readFile(path)
+	text, _, err := readFile(path, "make a key with: ssh-keygen -t ed25519 -N '' -f KEY, which writes the public half into KEY.pub")
 	if err != nil {
 		return nil, err
 	}
@@ -158,20 +162,24 @@ func parsePublicKeys(text []byte) (keys []PublicKey, err error) {
 	return keys, err
 }
 
-// readFile reads a small regular file.
-func readFile(path string) ([]byte, os.FileInfo, error) {
-	info, err := os.Stat(path)
+// readFile reads a small regular file. What is looked at is the file that is open: another in its place, such as a pipe that
+// nobody writes to, keeps nobody waiting. instead is what to do where there is no file.
+func readFile(path, instead string) ([]byte, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("there is no file %s; %s", path, instead)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {
 		err = fmt.Errorf("%s is larger than %d KiB", path, maxKeyFile>>10)

@@ -68,7 +68,11 @@ func record() journal.Record {
 				Verify:     &journal.Verification{Tip: object("1"), Checks: passed},
 				Iterations: []loop.Iteration{{Agent: "claude-code", Model: "m", Prompt: "p1"}, {Agent: "codex", Prompt: "p2"}, {Agent: "codex", Prompt: "p3"}},
 				Review:     &journal.Review{Tip: object("1"), Agent: "codex:r", Accepted: true},
-				Watch:      &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Heard: true}}},
+				Retest: &journal.Retest{Tip: object("1"), Base: object("3"), Proved: true, Runs: []journal.Rerun{{
+					Command: "go test ./a", Files: []string{"a/a_test.go"}, Base: journal.Ran{How: journal.RanFailed, ExitCode: 1, Duration: time.Second, Log: "base.log", Tail: "no part of it"},
+					Tip: &journal.Ran{How: journal.RanPassed, Duration: time.Second, Log: "tip.log"},
+				}}},
+				Watch: &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Heard: true}}},
 			},
 		},
 	}

@@ -58,6 +58,7 @@ type Predicate struct {
 	Branch   string       `json:"branch"`
 	Commits  int          `json:"commits"` // of the branch, since the base
 	Gate     Gate         `json:"gate"`
+	Tests    *Tests       `json:"tests,omitempty"` // nil: nobody has run them without the change
 	Watch    Watch        `json:"watch"`
 	Sandbox  Sandbox      `json:"sandbox"`
 	Agents   []Agent      `json:"agents"` // in the order in which they began; none where no agent worked in the run
@@ -162,6 +163,9 @@ func statementOf(r journal.Record, at objects, version string, now time.Time, di
 		p.Gate.Lines = append(p.Gate.Lines, Check{
 			Command: c.Command, ExitCode: c.ExitCode, TimedOut: c.TimedOut, Duration: c.Duration, Log: digest(loop.GateLog(iteration, i)),
 		})
+	}
+	if t := f.Retest; t != nil && t.Tip == r.Tip {
+		p.Tests = testsOf(t, digest)
 	}
 	if w := f.Watch; w != nil {
 		p.Watch = Watch{

@@ -116,7 +116,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		p.cannot = "the change is too large to look into"
 	case len(unknown) > 0:
 		p.cannot = "no command is known for the tests of " + strings.Join(unknown[:min(3, len(unknown))], ", ")
-	case len(p.runs) > most:
+	case len(p.runs) > most || len(tests) > most:
 		p.cannot = fmt.Sprintf("more than %d files with tests have changed", most)
 	case len(p.runs) > 0:
 	case !code && len(p.edits) == 0:
