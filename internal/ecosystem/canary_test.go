@@ -225,6 +225,14 @@ func TestCanaryFails(t *testing.T) {
 // passes runs the gate over the files in a new folder.
 func passes(t *testing.T, gate []string, layers ...map[string]string) bool {
 	t.Helper()
+	ok, out := output(t, gate, layers...)
+	t.Logf("%q in %v: %v\n%s", gate, layers[1:], ok, out)
+	return ok
+}
+
+// output runs a command over the files in a new folder.
+func output(t *testing.T, gate []string, layers ...map[string]string) (ok bool, text string) {
+	t.Helper()
 	dir := t.TempDir()
 	for _, files := range layers {
 		for path, text := range files {
@@ -245,6 +253,5 @@ func passes(t *testing.T, gate []string, layers ...map[string]string) bool {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	t.Logf("%q in %v: %v\n%s", gate, layers[1:], err, out)
-	return err == nil
+	return err == nil, string(out)
 }

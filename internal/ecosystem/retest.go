@@ -30,6 +30,9 @@ type Retest struct {
 	Idle  []string
 }
 
+// maxNames bounds the expression of the names of tests, in bytes.
+const maxNames = 16 << 10
+
 // Rerun is a command that runs the tests of one file.
 type Rerun struct {
 	Line          string // for a shell in the top folder
@@ -98,7 +101,10 @@ func (t Retest) names(file string, text []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(examine(file, text).names)) {
 		names = append(names, regexp.QuoteMeta(name))
 	}
-	return "^(" + strings.Join(names, "|") + ")$"
+	if all := "^(" + strings.Join(names, "|") + ")$"; len(all) <= maxNames {
+		return all
+	}
+	return "." // of the whole folder: no line has room for them
 }
 
 // Quote makes one word of a shell's line of any text. One that would be an option is a path.
@@ -119,7 +125,7 @@ func Quote(s string) string {
 func IsDocument(file string) bool {
 	role, _ := RoleOf(file, nil)
 	return role == None && match.Any([]string{
-		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.txt", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
+		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
 		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
 	}, file)
 }

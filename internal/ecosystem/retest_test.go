@@ -2,6 +2,7 @@ package ecosystem_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,11 +73,65 @@ func TestQuote(t *testing.T) {
 func TestIsDocument(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]bool{
-		"README.md": true, "docs/a.rst": true, "LICENSE": true, "docs/x.png": true, "notes.txt": true,
-		"requirements.txt": false, "a.go": false, "Makefile": false, "tests/cases.md": false, "k8s.yaml": false, "CMakeLists.txt": false,
+		"README.md": true, "docs/a.rst": true, "LICENSE": true, "docs/x.png": true, "README.txt": true,
+		"words.txt": false, "requirements.txt": false, "a.go": false, "Makefile": false, "tests/cases.md": false, "k8s.yaml": false, "CMakeLists.txt": false,
 	} {
 		if ecosystem.IsDocument(file) != want {
 			t.Error(file)
 		}
+	}
+}
+
+// The commands run the tests of one file with real tools: with the code, with wrong code, and without it.
+func TestRerunRuns(t *testing.T) {
+	t.Parallel()
+	const pytest = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+	rust := map[string]string{
+		"Cargo.toml": "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n", "src/lib.rs": "pub fn add(a: i64, b: i64) -> i64 {\n    a + b\n}\n",
+		"tests/adds.rs": "#[test]\nfn adds() {\n    assert_eq!(calc::add(1, 2), 3);\n}\n", "tests/fails.rs": "#[test]\nfn fails() {\n    panic!();\n}\n",
+	}
+	python := map[string]string{"pyproject.toml": "", "calc.py": "def add(a, b):\n    return a + b\n", "test_calc.py": pytest, "test_fails.py": "def test_fails():\n    assert False\n"}
+	known := map[string]map[string]string{}
+	for _, p := range projects() {
+		known[p.name] = p.files
+	}
+	for name, c := range map[string]struct {
+		files      map[string]string
+		gate       string
+		code, test string
+		needs      []string // a command that shows that the tools are there
+	}{
+		"go":       {known["go"], "go test ./...", "calc.go", "calc_test.go", nil},
+		"unittest": {known["unittest"], "python3 -m unittest", "calc.py", "tests/test_calc.py", nil},
+		"npm":      {known["node"], "npm test", "calc.js", "test/calc.test.js", nil},
+		"node":     {known["node"], "node --test", "calc.js", "test/calc.test.js", nil},
+		"pytest":   {python, "pytest", "calc.py", "test_calc.py", []string{"python3", "-c", "import pytest"}},
+		"cargo":    {rust, "cargo test", "src/lib.rs", "tests/adds.rs", []string{"cargo", "--version"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if len(c.needs) > 0 && exec.CommandContext(t.Context(), c.needs[0], c.needs[1:]...).Run() != nil {
+				t.Skipf("%s is not here", c.needs[0])
+			}
+			run, ok := ecosystem.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) bool { return c.files[file] != "" })
+			if !ok {
+				t.Fatal("no command is known")
+			}
+			line := []string{"sh", "-c", run.Line}
+			wrong := strings.ReplaceAll(c.files[c.code], "a + b", "a - b")
+			without := strings.ReplaceAll(c.files[c.code], "add", "other")
+			without = strings.ReplaceAll(without, "Add", "Other")
+			if ok, out := output(t, line, c.files); !ok {
+				t.Errorf("%s fails:\n%s", run.Line, out)
+			}
+			if ok, _ := output(t, line, c.files, map[string]string{c.code: wrong}); ok {
+				t.Errorf("%s passes with wrong code", run.Line)
+			}
+			ok, out := output(t, line, c.files, map[string]string{c.code: without})
+			unbuilt := slices.ContainsFunc(run.Unbuilt, func(text string) bool { return strings.Contains(out, text) })
+			if ok || unbuilt != (name != "npm" && name != "node") { // where nothing is built, the call fails
+				t.Errorf("%s without the code: %v\n%s", run.Line, ok, out)
+			}
+		})
 	}
 }

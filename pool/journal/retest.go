@@ -46,7 +46,7 @@ type Ran struct {
 	ExitCode int           `json:"exit_code"`
 	Duration time.Duration `json:"duration_ns"`
 	Log      string        `json:"log"`            // file in the run's folder
-	Tail     string        `json:"tail,omitempty"` // end of its output; hostile
+	Tail     string        `json:"tail,omitempty"` // end of what it printed, where it should have passed; hostile
 }
 
 // How is how tests ended. It is a closed set.

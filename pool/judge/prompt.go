@@ -63,7 +63,7 @@ func checksText(r journal.Run, f journal.Facts) string {
 	}
 	if r := f.Retest; r != nil {
 		lines = append(lines, "The tests of the change: "+report.Retest(r))
-		if !r.Proved {
+		if !r.Settled() {
 			text += " Nothing shows that a test fails without the change: look what its tests test."
 		}
 	}

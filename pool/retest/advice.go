@@ -21,7 +21,7 @@ func advice(r *journal.Retest, base string) string {
 		}
 		data += fmt.Sprintf("\n\n$ %s\nwithout the change: %s", run.Command, report.Ran(run.Base))
 		if run.Tip != nil && run.Tip.How != journal.RanPassed {
-			data += fmt.Sprintf("\nwith the change: %s\n%s", report.Ran(*run.Tip), report.LastBytes(run.Tip.Tail, 1200))
+			data += fmt.Sprintf("\nwith the change: %s\n%s", report.Ran(*run.Tip), run.Tip.Tail)
 		}
 	}
 	return b.String() + report.Fenced(data)

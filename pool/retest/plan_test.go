@@ -50,7 +50,7 @@ func TestPlan(t *testing.T) {
 		edits string // paths, with - before those that go
 		says  string // exempt, cannot or note
 	}{
-		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.txt", "", "x")}, says: "changes no code"},
+		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.rst", "", "x")}, says: "changes no code"},
 		"what checks depend on":    {files: []diff.File{file("Makefile", "a", "b"), file("go.mod", "a", "b")}, says: "changes no code"},
 		"code alone":               {files: []diff.File{code}, says: "neither adds nor changes a test"},
 		"a new test":               {files: []diff.File{code, file("a_test.go", "", goTest)}, runs: "go test", edits: "a_test.go"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -152,10 +153,19 @@ func (t *Tester) run(ctx context.Context, w Work, place, commit string, runs []c
 		return nil, fmt.Sprintf("on the %s the setup does not pass: %s", place, got.Checks[len(got.Checks)-1].Command), nil
 	}
 	for i, check := range got.Checks {
-		list = append(list, ran(runs[i].how(check), check, log+loop.GateLog(0, i)))
+		one := ran(runs[i].how(check), check, log+loop.GateLog(0, i))
+		if commit == w.tip() && one.How != journal.RanPassed { // the agent has to know
+			one.Tail = report.LastBytes(check.Tail, tailKept)
+		}
+		list = append(list, one)
 	}
 	return list, "", nil
 }
+
+// tailKept is how much of the output of tests is kept, in bytes. All of it is in the log.
+const tailKept = 1200
+
+func (w Work) tip() string { return w.Checkout.Base.Commit }
 
 // timeout is that of the gate's lines.
 func (w Work) timeout() (most time.Duration) {
@@ -166,7 +176,7 @@ func (w Work) timeout() (most time.Duration) {
 }
 
 func ran(how journal.How, c loop.Check, log string) journal.Ran {
-	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log, Tail: c.Tail}
+	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log}
 }
 
 // gate has the gate decide where no test is new or changed: with the tests' data of the tip, if that has changed, it must fail
