@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -46,8 +47,8 @@ func Example() {
 	// Output: say-hello succeeded 1 ralph/say-hello
 }
 
-// A Job is one prompt without a backlog; its commits are merged back into the branch that is checked out.
-func ExampleJob() {
+// A job is one prompt without a backlog; its commits are merged back into the branch that is checked out.
+func Example_job() {
 	ctx := context.Background()
 	config, closeStore := exampleConfig(ctx)
 	defer closeStore()
@@ -55,7 +56,7 @@ func ExampleJob() {
 	config.Options = agents.Options{Command: []string{"sh", "-c",
 		`cat > prompt.txt; git add .; git commit -qm "Store the prompt"; echo "<promise>COMPLETE</promise>"`}}
 
-	result, err := pool.Job{Run: config, Strategy: pool.StrategyMerge}.Do(ctx)
+	result, err := job.Job{Run: config, Strategy: job.StrategyMerge}.Do(ctx)
 	if err != nil {
 		panic(err)
 	}

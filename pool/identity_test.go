@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -130,11 +130,11 @@ func TestIdentityIsMissing(t *testing.T) {
 		f.Config.Run.Identity = c.who
 		_, err := f.pool().Sweep(t.Context())
 		_, workErr := f.pool().Work(t.Context(), "a")
-		job := pool.Job{Run: f.Config.Run, Strategy: pool.StrategyMerge}
-		job.Run.Prompt.Inline = "do it"
+		j := job.Job{Run: f.Config.Run, Strategy: job.StrategyMerge}
+		j.Run.Prompt.Inline = "do it"
 		jobErr := c.want // a job may need no commit
 		if c.who.Sign != "" {
-			_, jobErr = job.Do(t.Context())
+			_, jobErr = j.Do(t.Context())
 		}
 		for _, err := range []error{err, workErr, jobErr} {
 			if !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -128,15 +128,15 @@ func TestDeadRunWithPrivateRepository(t *testing.T) {
 }
 
 // job is a prompt for the fixture's agent.
-func (f *fixture) job(s pool.Strategy) pool.Job {
-	j := pool.Job{Run: f.Config.Run, Strategy: s}
+func (f *fixture) job(s job.Strategy) job.Job {
+	j := job.Job{Run: f.Config.Run, Strategy: s}
 	j.Run.Tracker, j.Run.MaxIterations = nil, 0
 	j.Run.Prompt = loop.Prompt{Inline: "do it"}
 	j.Run.Options.Command = []string{"sh", "-c", `echo x >> x; git add -A; git commit -qm "$RALPH_RUN"; echo "<promise>COMPLETE</promise>"`}
 	return j
 }
 
-func do(t *testing.T, j pool.Job) run.Result {
+func do(t *testing.T, j job.Job) run.Result {
 	t.Helper()
 	res, err := j.Do(t.Context())
 	if err != nil || res.Deferred != nil || res.Record.Verdict.Outcome != journal.Succeeded {
@@ -149,7 +149,7 @@ func do(t *testing.T, j pool.Job) run.Result {
 func TestJobOnABranch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	j := f.job(pool.StrategyBranch)
+	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	for n := 1; n <= 3; n++ {
 		j.Run.Sandboxes = newBinding(nil)
@@ -182,7 +182,7 @@ func TestJobOnALayeredBranch(t *testing.T) {
 	if err != nil || !tree.Layered() {
 		t.Fatalf("layered %t, %v", tree.Layered(), err)
 	}
-	j := f.job(pool.StrategyBranch)
+	j := f.job(job.StrategyBranch)
 	j.Branch, j.Run.Sandboxes = "topic", newBinding(nil)
 	if res := do(t, j); len(res.Commits) != 1 {
 		t.Errorf("commits %+v", res.Commits)
@@ -193,13 +193,13 @@ func TestJobOnALayeredBranch(t *testing.T) {
 func TestJobStrategies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	if res := do(t, f.job(pool.StrategyMerge)); res.Merged == "" || len(res.Commits) != 1 {
+	if res := do(t, f.job(job.StrategyMerge)); res.Merged == "" || len(res.Commits) != 1 {
 		t.Errorf("%+v", res)
 	}
-	if res := do(t, f.job(pool.StrategyHead)); len(res.Commits) != 1 || f.git(f.repo, "rev-list", "--count", "main") != "3" {
+	if res := do(t, f.job(job.StrategyHead)); len(res.Commits) != 1 || f.git(f.repo, "rev-list", "--count", "main") != "3" {
 		t.Errorf("%+v", res)
 	}
-	command := f.job(pool.StrategyMerge)
+	command := f.job(job.StrategyMerge)
 	command.Command = &run.Command{Argv: []string{"sh", "-c", "exit 3"}}
 	res, err := command.Do(t.Context())
 	if err != nil || res.Record.Verdict.Outcome != journal.Failed || res.Record.Facts.Exit == nil || *res.Record.Facts.Exit != 3 {
@@ -230,7 +230,7 @@ func TestJobThatIsNotMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, "")
-			j := f.job(pool.StrategyMerge)
+			j := f.job(job.StrategyMerge)
 			j.Run.Options.Command = []string{"sh", "-c", "cat >/dev/null; " + c.script}
 			j.Run.MaxIterations, j.Run.Gate, j.Run.Secrets = 1, lines("test ! -e wrong"), redact.New("a-value-to-be-kept")
 			j.Run.Timers.Idle = 300 * time.Millisecond
@@ -249,14 +249,14 @@ func TestJobThatIsNotMerged(t *testing.T) {
 func TestJobsAreChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	for want, change := range map[pool.StrategyProblem]func(*pool.Job){
-		pool.StrategyUnknown:   func(j *pool.Job) { j.Strategy = "x" },
-		pool.StrategyNoBranch:  func(j *pool.Job) { j.Strategy = pool.StrategyBranch },
-		pool.StrategyHasBranch: func(j *pool.Job) { j.Branch = "x" },
-		pool.StrategyNeedsNone: func(j *pool.Job) { j.Strategy, j.Run.Sandboxes = pool.StrategyHead, newBinding(nil) },
-		pool.StrategyCopy:      func(j *pool.Job) { j.Strategy, j.Run.Copy = pool.StrategyHead, []string{".env"} },
+	for want, change := range map[job.StrategyProblem]func(*job.Job){
+		job.StrategyUnknown:   func(j *job.Job) { j.Strategy = "x" },
+		job.StrategyNoBranch:  func(j *job.Job) { j.Strategy = job.StrategyBranch },
+		job.StrategyHasBranch: func(j *job.Job) { j.Branch = "x" },
+		job.StrategyNeedsNone: func(j *job.Job) { j.Strategy, j.Run.Sandboxes = job.StrategyHead, newBinding(nil) },
+		job.StrategyCopy:      func(j *job.Job) { j.Strategy, j.Run.Copy = job.StrategyHead, []string{".env"} },
 	} {
-		j := f.job(pool.StrategyMerge)
+		j := f.job(job.StrategyMerge)
 		change(&j)
 		if _, err := j.Do(t.Context()); err == nil || !strings.Contains(err.Error(), string(want)) {
 			t.Errorf("%s: %v", want, err)
@@ -271,7 +271,7 @@ func TestJobsAreChecked(t *testing.T) {
 func TestJobInADirtyWorktree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	j := f.job(pool.StrategyBranch)
+	j := f.job(job.StrategyBranch)
 	j.Branch = "topic"
 	res := do(t, j)
 	if err := os.WriteFile(filepath.Join(res.Record.Tree, "draft"), []byte("x"), 0o600); err != nil {
@@ -330,9 +330,9 @@ func TestNoticesAreReported(t *testing.T) {
 		t.Errorf("report:\n%s", text)
 	}
 	f.clean()
-	command := f.job(pool.StrategyMerge)
+	command := f.job(job.StrategyMerge)
 	command.Command = &run.Command{Argv: []string{"true"}}
-	for _, j := range []pool.Job{f.job(pool.StrategyMerge), command} {
+	for _, j := range []job.Job{f.job(job.StrategyMerge), command} {
 		if res := do(t, j); !slices.Contains(res.Record.Warnings, notice) {
 			t.Errorf("%q", res.Record.Warnings)
 		}

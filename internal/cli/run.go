@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -85,7 +85,7 @@ func newRunCommand(a *app) *cobra.Command {
 }
 
 func strategies() (names []string) {
-	for _, s := range pool.Strategies() {
+	for _, s := range job.Strategies() {
 		names = append(names, string(s))
 	}
 	return names
@@ -138,15 +138,15 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	c.Shares = all.shares
 	p.secrets.Add(a.secrets(env, c.Network.User)...)
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
-	job := pool.Job{
-		Run: c, Name: f.name, Strategy: pool.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
+	j := job.Job{
+		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
 		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered,
 	}
-	if err := job.Check(); err != nil {
+	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
 	defer a.sayStopping(cmd.Context(), p.StopGrace)()
-	res, err := job.Do(cmd.Context())
+	res, err := j.Do(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -181,20 +181,20 @@ func (a *app) runConfig(ctx context.Context, p *parts) (run.Config, error) {
 
 // jobUsage says what does not fit together, with the flag that fixes it.
 func jobUsage(err error) error {
-	var s *pool.StrategyError
+	var s *job.StrategyError
 	if !errors.As(err, &s) {
 		return &exitError{status: exitUsage, err: err}
 	}
 	switch s.Problem {
-	case pool.StrategyUnknown:
+	case job.StrategyUnknown:
 		return usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
-	case pool.StrategyNeedsNone:
+	case job.StrategyNeedsNone:
 		return usagef("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", s.Sandbox)
-	case pool.StrategyNoBranch:
+	case job.StrategyNoBranch:
 		return usagef("branch strategy branch needs the name of a branch: --branch NAME")
-	case pool.StrategyHasBranch:
+	case job.StrategyHasBranch:
 		return usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
-	case pool.StrategyCopy:
+	case job.StrategyCopy:
 		return usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
 	}
 	return &exitError{status: exitUsage, err: err}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/worktree"
@@ -54,7 +54,7 @@ func (a *app) recoverJobs(ctx context.Context, p *parts) error {
 	if err != nil {
 		return err
 	}
-	return pool.RecoverJobs(ctx, c, a.sayRecovered)
+	return job.Recover(ctx, c, a.sayRecovered)
 }
 
 func orNone(s string) string {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -72,7 +72,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	}
 	ctx, cancel := a.whileRead(cmd.Context())
 	defer cancel()
-	res, err := pool.Job{
+	res, err := job.Job{
 		Run: c, Kill: a.hard.Done(), Recovered: a.sayRecovered,
 		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace},
 	}.Do(ctx)

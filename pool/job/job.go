@@ -1,4 +1,5 @@
-package pool
+// Package job does one prompt for one agent, or one command in a sandbox, without a backlog.
+package job
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -148,7 +150,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		defer close(killed)
 		select {
 		case <-j.Kill:
-			cancel(errKilled)
+			cancel(halt.Error(journal.StopShutdown, ""))
 		case <-hard.Done():
 		}
 	}()
@@ -189,7 +191,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 }
 
 func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, error) {
-	holder := worktree.Holder{Owner: fmt.Sprintf("%s%d/%s", ownerOf(rec.Host), os.Getpid(), rand.Text()), Run: rec.ID}
+	holder := worktree.Holder{Owner: fmt.Sprintf("%s/%d/%s", rec.Host, os.Getpid(), rand.Text()), Run: rec.ID}
 	return j.Run.Repo.Claim(ctx, rec.Key, holder, jobTTL)
 }
 
@@ -217,8 +219,8 @@ func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
 	return rec
 }
 
-// RecoverJobs brings jobs that died to their end, and tells each to recovered.
-func RecoverJobs(ctx context.Context, c run.Config, recovered func(journal.Record)) error {
+// Recover brings jobs that died to their end, and tells each to recovered.
+func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) error {
 	r, err := run.New(c)
 	if err != nil {
 		return err
