@@ -87,6 +87,12 @@ type Follower interface {
 	FollowUps(ctx context.Context, q FollowUpQuery) ([]FollowUp, error)
 }
 
+// RequestLister is implemented by trackers that tell which of ralph's requests are open.
+type RequestLister interface {
+	// Requests are the open requests of ralph's own account whose head branch has the prefix, by the key of their issue.
+	Requests(ctx context.Context, prefix string) (map[string]RequestRef, error)
+}
+
 // Severity is how bad a finding is.
 type Severity string
 

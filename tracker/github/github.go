@@ -82,14 +82,15 @@ type Tracker struct {
 }
 
 var (
-	_ tracker.Tracker     = (*Tracker)(nil)
-	_ tracker.Approver    = (*Tracker)(nil)
-	_ tracker.Marker      = (*Tracker)(nil)
-	_ tracker.Requester   = (*Tracker)(nil)
-	_ tracker.Follower    = (*Tracker)(nil)
-	_ tracker.Commander   = (*Tracker)(nil)
-	_ tracker.Inspector   = (*Tracker)(nil)
-	_ tracker.Credentials = (*Tracker)(nil)
+	_ tracker.Tracker       = (*Tracker)(nil)
+	_ tracker.Approver      = (*Tracker)(nil)
+	_ tracker.Marker        = (*Tracker)(nil)
+	_ tracker.Requester     = (*Tracker)(nil)
+	_ tracker.Follower      = (*Tracker)(nil)
+	_ tracker.RequestLister = (*Tracker)(nil)
+	_ tracker.Commander     = (*Tracker)(nil)
+	_ tracker.Inspector     = (*Tracker)(nil)
+	_ tracker.Credentials   = (*Tracker)(nil)
 )
 
 // New checks cfg and makes the tracker. It asks nothing of GitHub yet.

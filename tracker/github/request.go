@@ -51,6 +51,16 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	return refOf(p), nil
 }
 
+// Requests implements tracker.RequestLister.
+func (t *Tracker) Requests(ctx context.Context, prefix string) (map[string]tracker.RequestRef, error) {
+	mine, err := t.ownPulls(ctx, prefix)
+	open := map[string]tracker.RequestRef{}
+	for _, p := range mine {
+		open[strings.TrimPrefix(p.GetHead().GetRef(), prefix)] = refOf(p)
+	}
+	return open, err
+}
+
 func refOf(p *gh.PullRequest) tracker.RequestRef {
 	draft := p.GetDraft() || strings.HasPrefix(p.GetTitle(), draftTitle)
 	return tracker.RequestRef{Number: p.GetNumber(), URL: p.GetHTMLURL(), Draft: draft}

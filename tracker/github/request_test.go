@@ -296,3 +296,18 @@ func TestRefused(t *testing.T) {
 	add("ralph/1", strings.Repeat("6", 40), githubtest.Pull{Merged: true}, true)
 	check("")
 }
+
+// Only ralph's own open requests count, from branches of the project itself.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/7"})
+	s.AddPull(githubtest.Issue{Title: "Draft", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/8", Draft: true})
+	s.AddPull(githubtest.Issue{Title: "Fork's", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/9", Fork: true})
+	s.AddPull(githubtest.Issue{Title: "Person's", Author: "ada"}, githubtest.Pull{Head: "ralph/10"})
+	s.AddPull(githubtest.Issue{Title: "Another branch", Author: githubtest.Bot}, githubtest.Pull{Head: "topic"})
+	open, err := g.Requests(t.Context(), "ralph/")
+	if err != nil || len(open) != 2 || open["7"].Number != 1 || open["7"].URL == "" || !open["8"].Draft {
+		t.Errorf("%+v, %v", open, err)
+	}
+}

@@ -26,22 +26,10 @@ const (
 // counts first, then a person's request, then checks; its feedback has all of them. A conflict that GitLab has not
 // computed yet is none.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
-	self, err := t.identity(ctx)
+	mine, err := t.ownRequests(ctx, q.Prefix)
 	if err != nil {
 		return nil, err
 	}
-	opts := gl.ListProjectMergeRequestsOptions{AuthorID: gl.Ptr(self.ID), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
-	list, err := all(ctx, completeMerge, t.requests(opts))
-	if err != nil {
-		return nil, err
-	}
-	seen := map[int]bool{}
-	mine := slices.DeleteFunc(list, func(m *gl.MergeRequest) bool {
-		key, ours := strings.CutPrefix(m.SourceBranch, q.Prefix)
-		again := seen[m.IID]
-		seen[m.IID] = true
-		return !ours || key == "" || again || account(m.Author).ID != int64(self.ID) || !own(m)
-	})
 	return forge.Each(ctx, mine, func(ctx context.Context, m *gl.MergeRequest) (tracker.FollowUp, bool, error) {
 		key := strings.TrimPrefix(m.SourceBranch, q.Prefix)
 		answered, err := q.AnsweredFor(ctx, key)
@@ -55,6 +43,33 @@ func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tra
 		f.Key = key
 		return f, f.Reason != "", nil
 	})
+}
+
+// ownRequests are the open merge requests of ralph's account whose source branch has the prefix.
+func (t *Tracker) ownRequests(ctx context.Context, prefix string) ([]*gl.MergeRequest, error) {
+	self, err := t.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts := gl.ListProjectMergeRequestsOptions{AuthorID: gl.Ptr(self.ID), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	list, err := all(ctx, completeMerge, t.requests(opts))
+	seen := map[int]bool{}
+	return slices.DeleteFunc(list, func(m *gl.MergeRequest) bool {
+		key, ours := strings.CutPrefix(m.SourceBranch, prefix)
+		again := seen[m.IID]
+		seen[m.IID] = true
+		return !ours || key == "" || again || account(m.Author).ID != int64(self.ID) || !own(m)
+	}), err
+}
+
+// Requests implements tracker.RequestLister.
+func (t *Tracker) Requests(ctx context.Context, prefix string) (map[string]tracker.RequestRef, error) {
+	mine, err := t.ownRequests(ctx, prefix)
+	open := map[string]tracker.RequestRef{}
+	for _, m := range mine {
+		open[strings.TrimPrefix(m.SourceBranch, prefix)] = ref(m)
+	}
+	return open, err
 }
 
 // followUp checks one request, where ralph has answered people up to a time; zero: not known. Its reason is empty when it

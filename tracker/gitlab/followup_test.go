@@ -218,3 +218,18 @@ func TestFollowUpsInParallel(t *testing.T) {
 		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}
 }
+
+// Only ralph's own open requests count.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/42", Target: "main", Author: r.ralph})
+	r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/43", Target: "main", Author: r.ada})
+	r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "other", Target: "main", Author: r.ralph})
+	r.project.SetMerge(r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/44", Target: "main", Author: r.ralph}),
+		func(m *gitlabtest.Merge) { m.State = "closed" })
+	open, err := r.Requests(t.Context(), "ralph/")
+	if err != nil || len(open) != 1 || open["42"].Number != iid || open["42"].URL == "" {
+		t.Errorf("%+v, %v", open, err)
+	}
+}

@@ -31,6 +31,7 @@ func TestProblems(t *testing.T) {
 		{"title", "---\ntitle: [a]\n---\n", `:2: title is not a text; write title: "some text"`},
 		{"labels", "---\nlabels:\n- a\n- {b: c}\n---\n", `:4: labels is not a list of texts; write labels: [one, two]`},
 		{"alias", "---\nx: &x [a]\nblocked_by: *x\n---\n", `:3: blocked_by is not a list of texts; write blocked_by: [one, two]`},
+		{"touches", "---\ntouches:\n- a\n- 'b[x'\n---\n", `:4: touches has "b[x", which is no pattern of paths; write touches: [src/api/**, README.md]`},
 		{"utf8", "# a\nb\xff\n", `:2: not UTF-8; save the file as UTF-8`},
 		{"return", "---\na: 1\rb: 2\n---\n", `:2: stray carriage return; use one kind of line end`},
 		{"large", strings.Repeat("x", maxIssue+1), `:1: issue is over 1 MiB; shorten it`},
@@ -141,6 +142,8 @@ func TestIssueFields(t *testing.T) {
 			Title: "date", Created: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), Open: true,
 		}},
 		{"anchors", "---\ntitle: &t Text\nlabels: &l [a]\nother: *l\n---\n", tracker.Issue{Title: "Text", Labels: []string{"a"}, Open: true}},
+		{"touches", "---\ntouches: [a/*.go, 'b [x].md']\n---\n", tracker.Issue{Title: "touches", Touches: []string{"a/*.go", "b [x].md"}, Open: true}},
+		{"none", "---\ntouches: none\n---\n", tracker.Issue{Title: "none", Touches: []string{}, Open: true}},
 		{"rule", "text\n\n---\nstate: closed\n---\n", tracker.Issue{Title: "rule", Open: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -20,6 +21,7 @@ type header struct {
 	assignees []string
 	milestone string
 	created   time.Time
+	touches   []string // nil: the key is not there
 }
 
 // reference names another issue.
@@ -53,6 +55,8 @@ func readHeader(f frontMatter) (header, error) {
 			for _, i := range items {
 				h.blockedBy = append(h.blockedBy, reference{name: stem(i.text), line: i.line})
 			}
+		case "touches":
+			h.touches, err = v.patterns()
 		case "state":
 			h.open, err = v.state()
 		case "priority":
@@ -71,6 +75,7 @@ func readHeader(f frontMatter) (header, error) {
 func (h header) equal(o header) bool {
 	return h.title == o.title && h.open == o.open && h.priority == o.priority && h.author == o.author &&
 		h.milestone == o.milestone && slices.Equal(h.assignees, o.assignees) && h.created.Equal(o.created) && slices.Equal(h.labels, o.labels) &&
+		(h.touches == nil) == (o.touches == nil) && slices.Equal(h.touches, o.touches) &&
 		slices.EqualFunc(h.blockedBy, o.blockedBy, func(a, b reference) bool { return a.name == b.name })
 }
 
@@ -80,6 +85,22 @@ func (v field) text() (string, error) {
 		return "", errorAt(v.line, "%s is not a text; write %s: \"some text\"", v.name, v.name)
 	}
 	return strings.TrimSpace(s), nil
+}
+
+// patterns are those of paths; "none" stands for none.
+func (v field) patterns() ([]string, error) {
+	items, err := v.list()
+	list := []string{}
+	for _, i := range items {
+		if !doublestar.ValidatePattern(i.text) {
+			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths; write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
+		}
+		list = append(list, i.text)
+	}
+	if len(list) == 1 && list[0] == "none" {
+		list = list[:0]
+	}
+	return list, err
 }
 
 func (v field) state() (open bool, err error) {

@@ -7,6 +7,7 @@
 //	state: open                    # open (default) or closed
 //	priority: 1                    # smaller is more urgent; none comes last
 //	blocked_by: [other-issue]      # keys or file names, with or without .md
+//	touches: [src/api/**]          # paths and patterns of what will change
 //	author: ada
 //	assignee: grace                # or assignees, a list
 //	milestone: v1
@@ -253,7 +254,7 @@ func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Is
 		Key: e.key, ID: e.name, URL: filepath.Join(t.cfg.Dir, e.name),
 		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author,
 		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
-		Created: e.file.created, Updated: e.updated, Reported: new(string),
+		Created: e.file.created, Updated: e.updated, Reported: new(string), Touches: e.file.touches,
 	}
 	if found := blocks(e.file.doc); len(found) > 0 {
 		*i.Reported = found[len(found)-1].run
