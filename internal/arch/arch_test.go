@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"pool/gateway":             4,
 	"pool/parking":             4,
 	"pool/tally":               4,
+	"pool/schedule":            4,
 	"pool/decide":              4,
 	"pool/halt":                4,
 	"pool/proof":               4,

@@ -36,6 +36,16 @@ func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) 
 	return parseFiles(out)
 }
 
+// Touched lists the paths that the commits of tip change since it has left base: of a renamed file both names.
+func Touched(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
+	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+		"--merge-base", "--end-of-options", base, tip, "--")
+	if err != nil {
+		return nil, fmt.Errorf("list changed files: %w", err)
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
+}
+
 func parseFiles(out string) ([]File, error) {
 	var files []File
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")

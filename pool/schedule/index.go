@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Index finds out which files issues and branches are about, and remembers it. It is safe for concurrent use.
+type Index struct {
+	Git    git.Runner
+	Prefix string // of the names of ralph's branches, which end in the key of an issue
+	Remote string // whose branches count, too; empty: none
+
+	mu      sync.Mutex
+	base    string              // guarded by mu; a commit
+	files   *Files              // guarded by mu; of base
+	touched map[string][]string // guarded by mu; by the tip of a branch: what it changes on top of base
+}
+
+// Look is what an Index sees at one time.
+type Look struct {
+	Files *Files            // of the base
+	Tips  map[string]string // of the branches, by the key of their issue
+	base  string
+	index *Index
+}
+
+// Look reads the files of the base, and where the branches are.
+func (x *Index) Look(ctx context.Context, base string) (Look, error) {
+	l := Look{Tips: map[string]string{}, base: base, index: x}
+	prefixes := []string{"refs/heads/" + x.Prefix}
+	if x.Remote != "" { // a branch here is newer
+		prefixes = []string{"refs/remotes/" + x.Remote + "/" + x.Prefix, prefixes[0]}
+	}
+	for _, prefix := range prefixes {
+		refs, err := x.Git.Refs(ctx, prefix[:strings.LastIndex(prefix, "/")+1])
+		if err != nil {
+			return l, err
+		}
+		for ref, tip := range refs {
+			if key, ok := strings.CutPrefix(ref, prefix); ok {
+				l.Tips[key] = tip
+			}
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.base != base {
+		all, err := diff.List(ctx, x.Git, base)
+		if err != nil {
+			return l, err
+		}
+		x.base, x.files, x.touched = base, NewFiles(slices.Collect(maps.Keys(all))), map[string][]string{}
+	}
+	l.Files = x.files
+	return l, nil
+}
+
+// Branch is what the branch of an issue changes; nothing if it has none, or shares no history with the base.
+func (l Look) Branch(ctx context.Context, key string) (Area, error) {
+	tip, x := l.Tips[key], l.index
+	if tip == "" {
+		return Area{}, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	paths, known := x.touched[tip]
+	if !known || x.base != l.base {
+		var err error
+		if paths, err = diff.Touched(ctx, x.Git, l.base, tip); err != nil && !git.Failed(err) {
+			return Area{}, err
+		}
+		if x.base == l.base {
+			x.touched[tip] = paths
+		}
+	}
+	return Area{Paths: paths}, nil
+}
+
+// Issue is what an issue says of files; declared reports that somebody lists them, and that it is no guess.
+func (l Look) Issue(i tracker.Issue) (area Area, declared bool) {
+	list := i.Touches
+	if list == nil {
+		if list, declared = Declared(i.Body); !declared {
+			return l.Files.Named(i.Title + "\n" + i.Body), false
+		}
+	}
+	return l.Files.Patterns(list), true
+}
+
+// And is what either area has.
+func (a Area) And(b Area) Area {
+	return Area{Paths: slices.Concat(a.Paths, b.Paths), Patterns: slices.Concat(a.Patterns, b.Patterns)}
+}

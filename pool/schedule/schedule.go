@@ -1,0 +1,138 @@
+// Package schedule decides which issues may begin, so that runs do not get in each other's way: issues that are likely to
+// change the same files are worked one after the other, and while many requests are open nothing new begins. It decides over
+// facts that its caller has collected, and changes nothing.
+package schedule
+
+import "time"
+
+// Facts are what Decide knows.
+type Facts struct {
+	Files *Files  // of the base
+	Queue []Issue // could be worked now, in order
+	On    []Work  // is being worked, or about to be
+	Open  []Work  // is finished and not merged
+	Limit int     // works that may be on or open together; 0: any number
+	// Together lets issues begin whatever files they change.
+	Together bool
+}
+
+// Issue is one that could be worked.
+type Issue struct {
+	Key      string
+	Area     Area
+	Declared bool // a person has said which files it changes; otherwise the area is a guess
+	Priority int
+	Created  time.Time // zero when unknown
+}
+
+// Work is a run that is on, or commits that wait to be merged.
+type Work struct {
+	Key   string
+	Area  Area
+	Since time.Time // when it was finished; zero when unknown
+}
+
+// Cause is why an issue waits.
+type Cause string
+
+const (
+	// Overlap: another issue that changes the same file comes first; its run has not ended.
+	Overlap Cause = "overlap"
+	// Unmerged: commits that change the same file wait to be merged.
+	Unmerged Cause = "unmerged"
+	// Full: as many as may be are on or open.
+	Full Cause = "full"
+)
+
+// Wait says why an issue does not begin now.
+type Wait struct {
+	Key, For   string // For: the issue that it waits for; empty for Full
+	Cause      Cause
+	Path       string // that both are likely to change
+	Open, Most int    // Full: how many are on or open, and how many may be
+}
+
+// Decision is what Decide comes to.
+type Decision struct {
+	Begin []string // keys, in the order in which they begin
+	Wait  []Wait
+	Later []Wait // of issues in Begin: unmerged commits for which others of their priority go first
+}
+
+// Decide says which issues of the queue begin now, and what the others wait for.
+//
+// An issue waits for runs that are on, and for those before it in the queue, so that none waits for itself or in a circle, and
+// none is overtaken by those that it shares files with. Commits that nobody has merged yet are waited for only if the issue
+// declares its files: they may stay open for long. Otherwise it goes behind issues of its priority that existed when those
+// were finished. An issue whose own request is open needs no further one, so that the limit does not hold it.
+func Decide(f Facts) (d Decision) {
+	queue := f.yield(&d)
+	count := map[string]bool{}
+	open := map[string]bool{}
+	for _, w := range f.On {
+		count[w.Key] = true
+	}
+	for _, w := range f.Open {
+		count[w.Key], open[w.Key] = true, true
+	}
+	var ahead []Work // begin before what follows, now or when what they wait for is over
+	for _, i := range queue {
+		if f.Limit > 0 && len(count) >= f.Limit && !open[i.Key] {
+			d.Wait = append(d.Wait, Wait{Key: i.Key, Cause: Full, Open: len(count), Most: f.Limit})
+			continue
+		}
+		if i.Declared {
+			if w, path := f.first(i, f.Open); path != "" {
+				d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Unmerged, Path: path})
+				continue // nobody waits for what may take so long
+			}
+		}
+		w, path := f.first(i, f.On)
+		if path == "" {
+			w, path = f.first(i, ahead)
+		}
+		ahead = append(ahead, Work{Key: i.Key, Area: i.Area})
+		if path != "" {
+			d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Overlap, Path: path})
+			continue
+		}
+		d.Begin = append(d.Begin, i.Key)
+		count[i.Key] = true
+	}
+	return d
+}
+
+// first is the first of the works that an issue shares files with; the path is empty when there is none.
+func (f Facts) first(i Issue, works []Work) (Work, string) {
+	for _, w := range works {
+		if w.Key == i.Key || f.Together {
+			continue
+		}
+		if path := f.Files.common(i.Area, w.Area); path != "" {
+			return w, path
+		}
+	}
+	return Work{}, ""
+}
+
+// yield is the queue with issues that probably conflict with unmerged commits moved back. Issues that came later do not
+// overtake them, so that they are not put off for ever.
+func (f Facts) yield(d *Decision) []Issue {
+	var out []Issue
+	since := map[string]time.Time{}
+	for at := len(f.Queue) - 1; at >= 0; at-- {
+		i := f.Queue[at]
+		to := 0
+		if w, path := f.first(i, f.Open); path != "" && !i.Declared {
+			since[i.Key] = w.Since
+			for to < len(out) && out[to].Priority == i.Priority && since[out[to].Key].IsZero() && out[to].Created.Before(w.Since) {
+				to++
+			}
+			if to > 0 {
+				d.Later = append(d.Later, Wait{Key: i.Key, For: w.Key, Cause: Unmerged, Path: path})
+			}
+		}
+		out = append(out[:to:to], append([]Issue{i}, out[to:]...)...)
+	}
+	return out
+}
