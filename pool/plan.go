@@ -20,6 +20,8 @@ type Plan struct {
 	Work     []tracker.Issue   // in the order they would be started, after the follow-ups
 	FollowUp []FollowUp        // ralph's own open requests that need another run
 	HandOver []FollowUp        // those that have had as many runs as they may have; a sweep hands them to a person
+	After    []Skipped         // once runs that change the same files have ended
+	Later    []Skipped         // issues of Work that come later than in their order, for what is not merged yet
 	Skipped  []Skipped         // every other open issue
 	Problems []tracker.Problem // what could not be read
 	Cycles   []tracker.Cycle   // open issues that wait for each other
@@ -52,7 +54,14 @@ func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in th
 // Plan lists the backlog and says what a sweep would work, in which order, and for every other open issue why not.
 // With keys it is restricted to them. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
-	return w.plan(ctx, nil, keys)
+	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
+	if errors.Is(err, worktree.ErrNoBase) {
+		err = nil
+	}
+	if err != nil {
+		return Plan{}, err
+	}
+	return w.plan(ctx, base, nil, turns{}, keys)
 }
 
 // Preview is the Plan of a sweep that starts now: with the issues that it would close first, and what that frees.
@@ -65,11 +74,11 @@ func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	return w.plan(ctx, merged, keys)
+	return w.plan(ctx, base, merged, turns{}, keys)
 }
 
-// plan makes the plan as if the merged issues were closed.
-func (w *Worker) plan(ctx context.Context, merged []tracker.Issue, keys []string) (Plan, error) {
+// plan makes the plan as if the merged issues were closed, for a sweep that has taken issues.
+func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.Issue, t turns, keys []string) (Plan, error) {
 	listing, err := w.cfg.Tracker.List(ctx, tracker.Query{Labels: w.c.Require, Unworked: w.unworked(keys)})
 	if err != nil {
 		return Plan{}, fmt.Errorf("list backlog: %w", err)
@@ -106,8 +115,10 @@ func (w *Worker) plan(ctx context.Context, merged []tracker.Issue, keys []string
 		}
 	}
 	slices.SortFunc(plan.Work, tracker.Before)
-	plan.FollowUp, plan.HandOver, err = w.followUps(ctx, v)
-	return plan, err
+	if plan.FollowUp, plan.HandOver, err = w.followUps(ctx, v); err != nil {
+		return plan, err
+	}
+	return plan, w.apart(ctx, v, base, listing.Issues, &plan, t)
 }
 
 // view is everything beside the issue itself that decides whether it may be worked.

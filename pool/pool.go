@@ -28,6 +28,8 @@ type Config struct {
 	Exclude      []string // labels none of which it may carry; the state labels always count
 	Parallel     int      // issues worked at the same time; default 4; see SetParallel
 	Limit        int      // issues worked in one sweep; 0: no limit
+	MaxOpen      int      // requests, or unmerged branches of finished issues, that may be open; 0: no limit
+	Together     bool     // also work issues at the same time that are likely to change the same files
 	BranchPrefix string   // default: that of Run.Repo, such as "ralph/"
 	MinFree      int64    // bytes that runs must leave free where StateDir is; default 1 GiB; negative: no floor
 	// Refresh is the time between looks at the backlog while a sweep has an idle worker, and for commands; default 15 s.
@@ -73,7 +75,7 @@ func (c Config) validate() error {
 	}
 	need(c.Run.Tracker != nil && c.Run.Agent != nil, "Run.Tracker and Run.Agent are required")
 	need(c.Parallel > 0, "Parallel must be at least 1")
-	need(c.Limit >= 0 && c.Refresh > 0, "Limit and Refresh must not be negative")
+	need(c.Limit >= 0 && c.MaxOpen >= 0 && c.Refresh > 0, "MaxOpen, Limit and Refresh must not be negative")
 	need(git.ValidRef("refs/heads/"+c.BranchPrefix+"1"), "BranchPrefix cannot begin the name of a branch")
 	need(!slices.ContainsFunc(c.Require, func(l string) bool { return strings.TrimSpace(l) == "" }), "Require has an empty label")
 	return errors.Join(errs...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,7 +57,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	defer p.bus.Flush(ctx, hard)
-	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}}
+	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
 	defer p.enlist(s)()
 	defer s.watchDisk()()
@@ -93,6 +94,8 @@ type sweep struct {
 	queue   []task          // guarded by mu, in order
 	waiting []Skipped       // guarded by mu: what the last look at the backlog left out
 	tried   map[string]bool // guarded by mu: taken in this sweep
+	on      map[string]bool // guarded by mu: of these, the ones that have not ended
+	held    bool            // guarded by mu: issues wait for runs of others
 	running int             // guarded by mu
 	started int             // guarded by mu: runs that count towards Limit
 	full    bool            // guarded by mu: people know that the disk has no room
@@ -168,7 +171,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		if !over && !empty && s.pool.takeSlot() {
 			next := s.queue[0]
 			s.queue = s.queue[1:]
-			s.tried[next.issue.Key] = true
+			s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 			s.running++
 			s.started++
 			s.mu.Unlock()
@@ -210,17 +213,23 @@ func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	first := s.listed.IsZero()
 	s.stale = false
+	t := turns{on: maps.Clone(s.on), over: maps.Clone(s.tried)}
+	maps.DeleteFunc(t.over, func(key string, _ bool) bool { return t.on[key] })
 	s.mu.Unlock()
 	if woken := s.pool.woken(); !first && woken != s.woken {
 		s.pool.carryOutAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.woken()
-	plan, err := s.pool.Plan(ctx, s.keys...)
-	if err == nil && first {
+	var err error
+	if first {
 		s.base, err = s.pool.runner.Base(s.hard)
 	}
+	var plan Plan
+	if err == nil {
+		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
+	}
 	if err == nil && first && s.pool.closeMerged(ctx, s.base, s.keys) {
-		plan, err = s.pool.Plan(ctx, s.keys...)
+		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
 	}
 	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
 		err = s.pool.runner.CheckIdentity(s.hard, true)
@@ -242,13 +251,15 @@ func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = nil
+	slices.SortFunc(plan.FollowUp, func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
 	for _, f := range plan.FollowUp {
 		s.add(task{issue: f.Issue, follow: &f.FollowUp})
 	}
 	for _, i := range plan.Work {
 		s.add(task{issue: i})
 	}
-	s.waiting, s.summary.Cycles = plan.Skipped, plan.Cycles
+	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
+	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipOpen })
 	s.capped = slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = s.pool.runner.Spaces().Usable()
@@ -258,7 +269,7 @@ func (s *sweep) list(ctx context.Context) error {
 		for _, pr := range plan.Problems {
 			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
 		}
-		s.pool.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue), len(plan.Skipped))})
+		s.pool.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue)+len(plan.After), len(plan.Skipped))})
 		s.pool.cfg.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
@@ -277,21 +288,11 @@ func (s *sweep) handOver(ctx context.Context, list []FollowUp) {
 	}
 }
 
-// add queues what was not tried yet: follow-ups first, then in the order of the backlog. mu is held.
+// add queues what was not tried yet. mu is held.
 func (s *sweep) add(t task) {
-	if s.tried[t.issue.Key] || slices.ContainsFunc(s.queue, func(q task) bool { return q.issue.Key == t.issue.Key }) {
-		return
+	if !s.tried[t.issue.Key] && !slices.ContainsFunc(s.queue, func(q task) bool { return q.issue.Key == t.issue.Key }) {
+		s.queue = append(s.queue, t)
 	}
-	at, _ := slices.BinarySearchFunc(s.queue, t, func(a, b task) int {
-		if af, bf := a.follow != nil, b.follow != nil; af != bf {
-			if af {
-				return -1
-			}
-			return 1
-		}
-		return tracker.Before(a.issue, b.issue)
-	})
-	s.queue = slices.Insert(s.queue, at, t)
 }
 
 // ended takes a run's end. The backlog is looked at again: what waited for the issue may be free now.
@@ -299,7 +300,8 @@ func (s *sweep) ended(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
-	s.stale = s.stale || r.Closed || r.Skip == nil
+	delete(s.on, r.Issue.Key)
+	s.stale = s.stale || r.Closed || r.Skip == nil || s.held
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
 	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the reason has been told

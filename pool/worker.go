@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -29,6 +30,7 @@ type Worker struct {
 	secrets *redact.Secrets
 	disk    *disk.Guard
 	bus     *journal.Bus
+	index   *schedule.Index
 	killed  chan struct{} // closed by Kill
 	once    sync.Once
 
@@ -72,6 +74,7 @@ func NewWorker(c Config) (*Worker, error) {
 	w.cfg = w.runner.Config()
 	w.choices = w.cfg.Agents().Choices()
 	w.secrets = w.cfg.Secrets
+	w.index = &schedule.Index{Git: w.cfg.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.cfg.Repo.Remote()}
 	return w, nil
 }
 

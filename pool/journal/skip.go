@@ -11,6 +11,8 @@ type Skip struct {
 	Outcome Outcome   `json:"outcome,omitempty"`
 	Attempt int       `json:"attempt,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
+	For     string    `json:"for,omitempty"`   // the issue that it waits for
+	Where   string    `json:"where,omitempty"` // that issue's request, or its branch
 }
 
 // SkipCode is a kind of reason. The set is open.
@@ -33,5 +35,8 @@ const (
 	SkipEdited     SkipCode = "edited"      // a request's issue is not what was approved; Detail: the pick-up label
 	SkipStopped    SkipCode = "stopped"     // ralph was stopped
 	SkipCap        SkipCode = "cap"         // a cap of the project is spent until Until; Detail: which, and what is spent
+	SkipOverlap    SkipCode = "overlap"     // For is worked first, which is likely to change the same file; Detail: its path
+	SkipUnmerged   SkipCode = "unmerged"    // what For has changed waits to be merged; Detail: the path of a file of both
+	SkipOpen       SkipCode = "open"        // as many requests as may be are open; Detail: how many of how many
 	SkipBroken     SkipCode = "broken"      // something is wrong with this host or the repository; Detail: what
 )

@@ -37,6 +37,12 @@ func Skip(key string, s journal.Skip) string {
 		return fmt.Sprintf("its text is not what was approved; read it and put the label %s on again", s.Detail)
 	case journal.SkipCap:
 		return s.Detail
+	case journal.SkipOverlap:
+		return fmt.Sprintf("waits for the run of %s: both are likely to change %s", s.For, s.Detail)
+	case journal.SkipUnmerged:
+		return fmt.Sprintf("waits until %s is merged (%s): both change %s", s.For, s.Where, s.Detail)
+	case journal.SkipOpen:
+		return fmt.Sprintf("waits for a merge: %s requests or branches are open, or on the way", s.Detail)
 	case journal.SkipStopped:
 		return "the sweep was stopped"
 	}

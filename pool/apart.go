@@ -1,0 +1,138 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// turns are the issues that a sweep has taken.
+type turns struct {
+	on   map[string]bool // their runs have not ended
+	over map[string]bool // they are not worked again in this sweep
+}
+
+// apart leaves only those issues in the plan's Work that may begin now, next to what is worked and what is not merged yet.
+// A person who names keys has decided: then only runs of the same sweep are waited for.
+func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed []tracker.Issue, plan *Plan, t turns) error {
+	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return t.on[i.Key] || t.over[i.Key] })
+	if len(queue) == 0 || base.Commit == "" || w.c.Together && w.c.MaxOpen == 0 {
+		return nil
+	}
+	look, err := w.index.Look(ctx, base.Commit)
+	if err != nil {
+		return err
+	}
+	facts := schedule.Facts{Files: look.Files, Together: w.c.Together}
+	var unmerged map[string]string
+	if len(v.keys) == 0 {
+		facts.Limit = w.c.MaxOpen
+		if unmerged, err = w.unmerged(ctx, base, look.Tips); err != nil {
+			return err
+		}
+	}
+	for _, i := range queue {
+		area, declared := look.Issue(i)
+		facts.Queue = append(facts.Queue, schedule.Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created})
+	}
+	texts := map[string]tracker.Issue{}
+	for _, i := range listed {
+		texts[i.Key] = i
+	}
+	keys := map[string]bool{}
+	for key := range unmerged {
+		keys[key] = true
+	}
+	for key := range texts {
+		keys[key] = true
+	}
+	following := func(key string) bool {
+		return slices.ContainsFunc(plan.FollowUp, func(f FollowUp) bool { return f.Key == key && !t.over[key] })
+	}
+	for key := range t.on {
+		keys[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		_, open := unmerged[key]
+		on := t.on[key] || following(key) || len(v.keys) == 0 && isHeld(v.claims[key])
+		if !open && !on {
+			continue
+		}
+		work := schedule.Work{Key: key, Since: v.claims[key].Record.At}
+		if work.Area, err = look.Branch(ctx, key); err != nil {
+			return err
+		}
+		if open {
+			facts.Open = append(facts.Open, work)
+		}
+		if on {
+			said, _ := look.Issue(texts[key])
+			work.Area = work.Area.And(said)
+			facts.On = append(facts.On, work)
+		}
+	}
+	plan.take(schedule.Decide(facts), queue, v, unmerged)
+	return nil
+}
+
+// take puts a decision about the queue into the plan.
+func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged map[string]string) {
+	issues := map[string]tracker.Issue{}
+	for _, i := range queue {
+		issues[i.Key] = i
+	}
+	p.Work = slices.DeleteFunc(p.Work, func(i tracker.Issue) bool { return issues[i.Key].Key != "" })
+	for _, key := range d.Begin {
+		p.Work = append(p.Work, issues[key])
+	}
+	skip := func(s schedule.Wait) Skipped {
+		holder := v.claims[s.For].Holder
+		out := journal.Skip{For: s.For, Detail: s.Path}
+		switch s.Cause {
+		case schedule.Overlap:
+			out.Code, out.Run, out.Host = journal.SkipOverlap, holder.Run, holder.Host
+		case schedule.Unmerged:
+			out.Code, out.Where = journal.SkipUnmerged, unmerged[s.For]
+		case schedule.Full:
+			out.Code, out.Detail = journal.SkipOpen, fmt.Sprintf("%d of %d", s.Open, s.Most)
+		}
+		return Skipped{issues[s.Key], out}
+	}
+	for _, s := range d.Wait {
+		if s.Cause == schedule.Overlap {
+			p.After = append(p.After, skip(s))
+		} else {
+			p.Skipped = append(p.Skipped, skip(s))
+		}
+	}
+	for _, s := range d.Later {
+		p.Later = append(p.Later, skip(s))
+	}
+}
+
+// unmerged are finished works that nobody has merged, by key, with where they are: requests, or branches where there are
+// none.
+func (w *Worker) unmerged(ctx context.Context, base worktree.Base, tips map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	if lister, ok := tracker.As[tracker.RequestLister](w.cfg.Tracker); ok && w.cfg.Publish == journal.PublishRequest {
+		list, err := lister.Requests(ctx, w.c.BranchPrefix)
+		if err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+		for key, r := range list {
+			out[key] = r.URL
+		}
+		return out, nil
+	}
+	keys, err := w.reviewed(nil).Unmerged(ctx, base, tips)
+	for _, key := range keys {
+		out[key] = w.c.BranchPrefix + key
+	}
+	return out, err
+}

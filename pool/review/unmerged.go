@@ -1,0 +1,42 @@
+package review
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Unmerged are the keys of open issues in review that have a branch whose commits the base does not have. Tips are those of
+// the branches, by key.
+func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[string]string) ([]string, error) {
+	if len(tips) == 0 {
+		return nil, nil
+	}
+	label := b.Labels.InReview
+	list, err := b.Tracker.List(ctx, tracker.Query{Labels: []string{label}, Unworked: []string{label}})
+	if err != nil {
+		return nil, fmt.Errorf("list issues in review: %w", err)
+	}
+	var keys, look []string
+	for _, i := range list.Issues {
+		if tips[i.Key] != "" && i.Open && i.HasLabel(label) && !i.HasLabel(b.PickUp) {
+			keys, look = append(keys, i.Key), append(look, tips[i.Key])
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, look)
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
+	}
+	var open []string
+	for n, key := range keys {
+		if !has[look[n]] {
+			open = append(open, key)
+		}
+	}
+	return open, nil
+}
