@@ -27,6 +27,7 @@ type issueStatus struct {
 	Attempts int          `json:"attempts"` // used up
 	Spent    agents.Usage `json:"spent"`
 	RetryAt  time.Time    `json:"retry_at,omitzero"` // while it waits
+	Waits    string       `json:"waits,omitempty"`   // for another issue, or for requests to be merged
 	Branch   string       `json:"branch,omitempty"`
 	Request  string       `json:"request,omitempty"`
 	Runs     []runState   `json:"runs"` // the last of them, oldest first
@@ -68,6 +69,13 @@ func runIssueStatus(cmd *cobra.Command, a *app, key string) (err error) {
 	case !errors.Is(err, tracker.ErrNotFound): // the runs of an issue that is gone are on record all the same
 		return err
 	}
+	if err == nil && issue.Open {
+		for _, w := range a.waits(ctx, p) {
+			if w.Issue.Key == s.Issue {
+				s.Waits = (&workView{name: p.names(ctx)}).why(w)
+			}
+		}
+	}
 	if a.json {
 		return a.ui.json(s)
 	}
@@ -85,6 +93,9 @@ func (a *app) printIssue(s issueStatus, name string) {
 		state = "open"
 	}
 	line("issue", "%s", strings.Join(slices.Insert(slices.Clone(s.Labels), 0, state), ", "))
+	if s.Waits != "" {
+		line("waits", "%s", strings.TrimPrefix(s.Waits, "waits "))
+	}
 	if len(s.Runs) == 0 {
 		line("runs", "none yet on this host; `ralph work --dry-run` says whether it would be worked")
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
@@ -96,13 +97,13 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		return err
 	}
 	states := []runState{}
-	on := map[string]bool{}
+	known := map[string]bool{}
 	for _, r := range open {
 		states = append(states, stateOf(r))
-		on[r.Key] = true
+		known[r.Key] = true
 	}
 	for _, r := range last {
-		if !on[r.Key] {
+		if !known[r.Key] {
 			states = append(states, stateOf(r))
 		}
 	}
@@ -124,8 +125,13 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	var waits []pool.Skipped
+	on := func(s runState) bool { return s.State == "running" }
+	if p.MaxOpen > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
+		waits = a.waits(cmd.Context(), p)
+	}
 	if a.json {
-		return a.ui.json(statusData{Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...)})
+		return a.ui.json(statusData{Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Waits: skips(waits)})
 	}
 	if len(states) == 0 {
 		a.ui.printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
@@ -141,6 +147,7 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.sayLeft(states)
 	a.sayParked(parked)
+	a.sayWaits(waits, name)
 	a.sayCaps(limits)
 	return nil
 }
@@ -150,6 +157,7 @@ type statusData struct {
 	Runs   []runState       `json:"runs"`
 	Caps   []capState       `json:"caps"`
 	Parked []journal.Parked `json:"parked"`
+	Waits  []skipData       `json:"waits"` // for other issues, or for requests to be merged
 }
 
 // capState is a limit, and what is left of it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func mergeKeys() []string {
 // workKeys are the settings of `ralph work`.
 func workKeys() []string {
 	return append(append(mergeKeys(), notifyKeys()...),
-		"labels", "exclude-labels", "parallel", "limit", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
+		"labels", "exclude-labels", "parallel", "limit", "max-open-requests", "overlap", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
 		"agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
 		"prompt-file", "gate-files", "proof", "proof-command", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
@@ -318,6 +319,8 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 		a.ui.printf("Would work, in this order:\n")
 		a.ui.table(rows)
 	}
+	a.leftFor("Would work after others:", "WAITS", plan.After, view)
+	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
 	if len(plan.Merged) > 0 {
 		rows := [][]string{{"ISSUE", "TITLE"}}
 		for _, issue := range plan.Merged {
@@ -326,20 +329,33 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 		a.ui.printf("\nWould close first, for you have merged them:\n")
 		a.ui.table(rows)
 	}
-	if len(plan.Skipped) > 0 {
-		rows := [][]string{{"ISSUE", "WHY NOT"}}
-		for _, s := range plan.Skipped {
-			rows = append(rows, []string{view.name(s.Issue.Key), report.Skip(s.Issue.Key, s.Skip)})
-		}
-		a.ui.printf("\nWould leave out:\n")
-		a.ui.table(rows)
-	}
+	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
+	a.sayOpen(plan.Skipped)
 	for _, pr := range plan.Problems {
 		a.ui.warn(pr.Error())
 	}
 	a.warnCycles(plan.Cycles, view)
 	a.sayParked(parked)
-	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.FollowUp))
+	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+}
+
+// leftFor prints issues, each with what it is left for.
+func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
+	rows := [][]string{{"ISSUE", why}}
+	for _, s := range list {
+		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
+	}
+	if len(list) > 0 {
+		a.ui.printf("\n%s\n", title)
+		a.ui.table(rows)
+	}
+}
+
+// sayOpen says once that issues wait because so many requests are open.
+func (a *app) sayOpen(left []pool.Skipped) {
+	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
+		a.ui.printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
+	}
 }
 
 // warnCycles names issues that wait for each other.

@@ -21,6 +21,8 @@ type skipData struct {
 
 type planData struct {
 	Work     []issueData      `json:"work"`
+	After    []skipData       `json:"after,omitempty"` // worked once runs that change the same files have ended
+	Later    []skipData       `json:"later,omitempty"` // of work: what comes later than in its order
 	Skipped  []skipData       `json:"skipped"`
 	Merged   []issueData      `json:"merged"` // closed first
 	Problems []string         `json:"problems"`
@@ -50,7 +52,7 @@ type summaryData struct {
 }
 
 func planJSON(p pool.Plan, parked []journal.Parked) planData {
-	return planData{Parked: parked, Work: issues(p.Work), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+	return planData{Parked: parked, Work: issues(p.Work), After: skips(p.After), Later: skips(p.Later), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
 }
 
 func issues(list []tracker.Issue) []issueData {

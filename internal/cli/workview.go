@@ -181,6 +181,14 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// why says why an issue waits or is left out.
+func (v *workView) why(s pool.Skipped) string {
+	if s.Skip.For != "" {
+		s.Skip.For = v.name(s.Skip.For)
+	}
+	return report.Skip(s.Issue.Key, s.Skip)
+}
+
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
 func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	if a.json {
@@ -191,12 +199,15 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.ui.warn(v.name(left.Issue.Key) + " is left out: " + report.Skip(left.Issue.Key, left.Skip))
+			a.ui.warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
 		}
 		s.Skipped = nil
 	}
 	if !a.quiet && s.Unavailable == nil {
 		defer a.sayParked(s.Parked)
+	}
+	if !a.quiet {
+		defer a.sayOpen(s.Skipped)
 	}
 	if len(s.Runs) == 0 {
 		if a.quiet { // cron sends a mail for each line

@@ -235,7 +235,7 @@ func newIssuesBody(board service.Board, status service.Status) issuesBody {
 	for _, f := range board.HandOver {
 		add(f.Issue, "needs-human", "rounds", string(f.Reason), "")
 	}
-	for _, s := range board.Skipped {
+	for _, s := range slices.Concat(board.After, board.Skipped) {
 		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
 	}
 	for _, p := range board.Problems {
@@ -248,7 +248,7 @@ func newIssuesBody(board service.Board, status service.Status) issuesBody {
 }
 
 func issuesOf(b service.Board) (list []tracker.Issue) {
-	for _, s := range b.Skipped {
+	for _, s := range slices.Concat(b.After, b.Skipped) {
 		list = append(list, s.Issue)
 	}
 	return list
@@ -261,7 +261,7 @@ func stateOfSkip(code journal.SkipCode) string {
 		return "needs-human"
 	case journal.SkipAnswer:
 		return "needs-info"
-	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported:
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen:
 		return "waiting"
 	}
 	return "left-out"

@@ -13,6 +13,8 @@ type Config struct {
 	ExcludeLabels []string `mapstructure:"exclude-labels"`
 	Parallel      int      `mapstructure:"parallel"`
 	Limit         int      `mapstructure:"limit"`
+	MaxOpen       int      `mapstructure:"max-open-requests"`
+	Overlap       string   `mapstructure:"overlap"`
 
 	Assignee    string   `mapstructure:"assignee"`
 	Milestone   string   `mapstructure:"milestone"`
