@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/schedule"
@@ -29,54 +30,29 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if err != nil {
 		return err
 	}
-	facts := schedule.Facts{Files: look.Files, Together: w.c.Together}
+	b := schedule.Backlog{Queue: queue, Listed: listed, Taken: slices.Collect(maps.Keys(t.on)), Open: map[string]time.Time{}}
+	for _, f := range plan.FollowUp {
+		if !t.over[f.Key] {
+			b.Taken = append(b.Taken, f.Key)
+		}
+	}
+	limit := 0
 	var unmerged map[string]string
 	if len(v.keys) == 0 {
-		facts.Limit = w.c.MaxOpen
+		b.Held = func(key string) bool { return isHeld(v.claims[key]) }
+		limit = w.c.MaxOpen
 		if unmerged, err = w.unmerged(ctx, base, look.Tips); err != nil {
 			return err
 		}
 	}
-	for _, i := range queue {
-		area, declared := look.Issue(i)
-		facts.Queue = append(facts.Queue, schedule.Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created})
-	}
-	texts := map[string]tracker.Issue{}
-	for _, i := range listed {
-		texts[i.Key] = i
-	}
-	keys := map[string]bool{}
 	for key := range unmerged {
-		keys[key] = true
+		b.Open[key] = v.claims[key].Record.At
 	}
-	for key := range texts {
-		keys[key] = true
+	facts, err := look.Facts(ctx, b)
+	if err != nil {
+		return err
 	}
-	following := func(key string) bool {
-		return slices.ContainsFunc(plan.FollowUp, func(f FollowUp) bool { return f.Key == key && !t.over[key] })
-	}
-	for key := range t.on {
-		keys[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		_, open := unmerged[key]
-		on := t.on[key] || following(key) || len(v.keys) == 0 && isHeld(v.claims[key])
-		if !open && !on {
-			continue
-		}
-		work := schedule.Work{Key: key, Since: v.claims[key].Record.At}
-		if work.Area, err = look.Branch(ctx, key); err != nil {
-			return err
-		}
-		if open {
-			facts.Open = append(facts.Open, work)
-		}
-		if on {
-			said, _ := look.Issue(texts[key])
-			work.Area = work.Area.And(said)
-			facts.On = append(facts.On, work)
-		}
-	}
+	facts.Limit, facts.Together = limit, w.c.Together
 	plan.take(schedule.Decide(facts), queue, v, unmerged)
 	return nil
 }
@@ -92,17 +68,7 @@ func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged
 		p.Work = append(p.Work, issues[key])
 	}
 	skip := func(s schedule.Wait) Skipped {
-		holder := v.claims[s.For].Holder
-		out := journal.Skip{For: s.For, Detail: s.Path}
-		switch s.Cause {
-		case schedule.Overlap:
-			out.Code, out.Run, out.Host = journal.SkipOverlap, holder.Run, holder.Host
-		case schedule.Unmerged:
-			out.Code, out.Where = journal.SkipUnmerged, unmerged[s.For]
-		case schedule.Full:
-			out.Code, out.Detail = journal.SkipOpen, fmt.Sprintf("%d of %d", s.Open, s.Most)
-		}
-		return Skipped{issues[s.Key], out}
+		return Skipped{issues[s.Key], s.Skip(v.claims[s.For].Holder.Run, unmerged[s.For])}
 	}
 	for _, s := range d.Wait {
 		if s.Cause == schedule.Overlap {

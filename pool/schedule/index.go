@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -93,6 +94,54 @@ func (l Look) Issue(i tracker.Issue) (area Area, declared bool) {
 		}
 	}
 	return l.Files.Patterns(list), true
+}
+
+// Backlog is what is known of a backlog. Its zero fields stand for nothing.
+type Backlog struct {
+	Queue  []tracker.Issue       // could be worked now, in order
+	Listed []tracker.Issue       // what the tracker lists
+	Taken  []string              // keys of issues that are worked by the caller, or are about to be
+	Held   func(key string) bool // an issue that is listed or open is worked
+	Open   map[string]time.Time  // keys of what is finished and not merged, and when it was finished
+}
+
+// Facts are those of a backlog, without the limit.
+func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
+	f.Files = l.Files
+	for _, i := range b.Queue {
+		area, declared := l.Issue(i)
+		f.Queue = append(f.Queue, Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created})
+	}
+	texts, on := map[string]tracker.Issue{}, map[string]bool{}
+	for _, i := range b.Listed {
+		texts[i.Key] = i
+		on[i.Key] = b.Held != nil && b.Held(i.Key)
+	}
+	for key := range b.Open {
+		on[key] = b.Held != nil && b.Held(key)
+	}
+	for _, key := range b.Taken {
+		on[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(on)) {
+		since, open := b.Open[key]
+		if !open && !on[key] {
+			continue
+		}
+		work := Work{Key: key, Since: since}
+		if work.Area, err = l.Branch(ctx, key); err != nil {
+			return f, err
+		}
+		if open {
+			f.Open = append(f.Open, work)
+		}
+		if on[key] {
+			said, _ := l.Issue(texts[key])
+			work.Area = work.Area.And(said)
+			f.On = append(f.On, work)
+		}
+	}
+	return f, nil
 }
 
 // And is what either area has.

@@ -3,7 +3,12 @@
 // facts that its caller has collected, and changes nothing.
 package schedule
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
 
 // Facts are what Decide knows.
 type Facts struct {
@@ -50,6 +55,17 @@ type Wait struct {
 	Cause      Cause
 	Path       string // that both are likely to change
 	Open, Most int    // Full: how many are on or open, and how many may be
+}
+
+// Skip is the reason as the journal has it, with the run that is waited for and the request, or the branch, of what it has done.
+func (w Wait) Skip(run, where string) journal.Skip {
+	switch w.Cause {
+	case Overlap:
+		return journal.Skip{Code: journal.SkipOverlap, For: w.For, Detail: w.Path, Run: run}
+	case Unmerged:
+		return journal.Skip{Code: journal.SkipUnmerged, For: w.For, Detail: w.Path, Where: where}
+	}
+	return journal.Skip{Code: journal.SkipOpen, Detail: fmt.Sprintf("%d of %d", w.Open, w.Most)}
 }
 
 // Decision is what Decide comes to.
