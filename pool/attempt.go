@@ -27,6 +27,9 @@ type attempt struct {
 	base     worktree.Base
 	feedback string
 	again    *journal.Record // its commits wait to be published
+	tip      string          // of the branch that is to be merged
+	stored   *journal.Record // as it is once a batch has taken its commits to the base
+	landed   bool            // the batch has: what comes after that is left to do
 	failed   error           // why the run cannot begin; nil: nothing is wrong
 	finished []journal.Record
 }

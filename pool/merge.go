@@ -3,12 +3,14 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -19,33 +21,52 @@ func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, true)
 }
 
-// mergeBase is the base that a merge moves. It fails when the branch of the issue has nothing for it.
-func (w *Worker) mergeBase(ctx context.Context, key string) (worktree.Base, error) {
-	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
-	if err != nil {
-		return base, err
+// leftMerge finishes a merge of the issue that was left on its way. Without a skip there was none.
+func (w *Worker) leftMerge(ctx context.Context, issue tracker.Issue) (Result, error) {
+	left, err := w.recover(ctx, issue.Key)
+	n := len(left.Finished)
+	if err == nil && len(left.Broken) == 0 && (n == 0 || left.Finished[n-1].Settings.Publish != journal.PublishMerge) {
+		return Result{}, nil
+	}
+	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
+	if len(left.Broken) > 0 {
+		r.Skip = &left.Broken[0].Skip
+		err = errors.New(r.Skip.Detail)
+	}
+	return r, err
+}
+
+// mergeBase is the base that a merge moves, and the commit that it gets. It fails when the branch of the issue has nothing for
+// it. Where the branch on the remote is another there is no such commit yet.
+func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base, tip string, err error) {
+	if base, err = w.cfg.Repo.Base(ctx, w.cfg.Base); err != nil {
+		return base, "", err
 	}
 	branch := w.c.BranchPrefix + key
 	remote, err := w.cfg.Repo.RemoteBranch(ctx, branch)
 	if err != nil {
-		return base, err
+		return base, "", err
 	}
 	refs, err := w.cfg.Repo.Git().Refs(ctx, "refs/heads/"+branch)
 	if err != nil {
-		return base, err
+		return base, "", err
 	}
-	for _, tip := range []string{refs["refs/heads/"+branch], remote} {
-		if tip == "" {
+	here := refs["refs/heads/"+branch]
+	if here == remote || remote == "" {
+		tip = here
+	}
+	for _, at := range []string{here, remote} {
+		if at == "" {
 			continue
 		}
-		if there, err := w.cfg.Repo.Contains(ctx, base.Commit, tip); err != nil || !there {
-			return base, cmp.Or(err, publish.InTheWay(ctx, w.cfg.Repo, base, tip))
+		if there, err := w.cfg.Repo.Contains(ctx, base.Commit, at); err != nil || !there {
+			return base, tip, cmp.Or(err, publish.InTheWay(ctx, w.cfg.Repo, base, at))
 		}
 	}
-	if refs["refs/heads/"+branch]+remote == "" {
-		return base, fmt.Errorf("there is no branch %s yet", branch)
+	if here+remote == "" {
+		return base, "", fmt.Errorf("there is no branch %s yet", branch)
 	}
-	return base, fmt.Errorf("%s has no commit that %s lacks", branch, base.Name)
+	return base, "", fmt.Errorf("%s has no commit that %s lacks", branch, base.Name)
 }
 
 // closeMerged closes the issues whose commits a person has merged, and reports whether there was one. No failure ends a

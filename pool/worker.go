@@ -160,17 +160,13 @@ func (w *Worker) single(ctx context.Context, key string, merge bool) (Result, er
 	}
 	findBase := w.runner.Base
 	if merge { // perhaps again, after a merge that was left on its way
-		left, err := w.recover(hard, key)
-		n := len(left.Finished)
-		if err != nil || len(left.Broken) > 0 || n > 0 && left.Finished[n-1].Settings.Publish == journal.PublishMerge {
-			r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
-			if len(left.Broken) > 0 {
-				r.Skip = &left.Broken[0].Skip
-				err = errors.New(r.Skip.Detail)
-			}
+		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
 			return r, err
 		}
-		findBase = func(ctx context.Context) (worktree.Base, error) { return w.mergeBase(ctx, key) }
+		findBase = func(ctx context.Context) (worktree.Base, error) {
+			base, _, err := w.mergeBase(ctx, key)
+			return base, err
+		}
 	}
 	base, err := findBase(hard)
 	if err == nil {
@@ -192,10 +188,19 @@ type task struct {
 
 // work works one issue. soft ends when nothing new may be started, hard when everything has to end.
 func (w *Worker) work(soft, hard context.Context, t task, keys []string, base worktree.Base) Result {
+	a, not := w.begin(soft, hard, t, keys, base)
+	if a == nil {
+		return not
+	}
+	return a.do(soft, hard)
+}
+
+// begin takes an issue on, or says why not.
+func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base worktree.Base) (*attempt, Result) {
 	a := &attempt{w: w, issue: t.issue, follow: t.follow, base: base, rec: w.newRecord(t.issue)}
 	a.rec.Base = base.Name
 	if soft.Err() != nil {
-		return a.skipped(journal.Skip{Code: journal.SkipStopped})
+		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	if f := t.follow; f != nil {
 		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
@@ -207,11 +212,11 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	if err := w.runner.Admission().Admit(hard, &a.rec); err != nil {
-		return a.refused(hard, err)
+		return nil, a.refused(hard, err)
 	}
 	claim, err := w.claim(hard, a.rec)
 	if claim == nil {
-		return a.refused(hard, err)
+		return nil, a.refused(hard, err)
 	}
 	a.claim = claim
 	skip, unfrozen := a.freeze(hard, keys)
@@ -224,14 +229,24 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 		a.failed, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {
-		return a.givenUp(hard, skip, err)
+		return nil, a.givenUp(hard, skip, err)
 	}
+	return a, Result{}
+}
+
+// do does the run of an issue that has been taken on.
+func (a *attempt) do(soft, hard context.Context) Result {
+	w := a.w
 	soft, stop := context.WithCancelCause(soft)
 	defer stop(nil)
 	defer w.note(a.rec, stop)()
+	rec := a.rec
+	if a.landed {
+		rec = *a.stored
+	}
 	res := w.runner.Do(hard, run.Task{
-		Record: a.rec, Claim: claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Again: a.again, Base: base, Soft: soft,
-		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: edited(a.rec),
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Again: a.again, Base: a.base, Soft: soft,
+		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: edited(a.rec), Resume: a.landed,
 	})
 	return Result{
 		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,

@@ -1,0 +1,205 @@
+// Package batch merges several branches with one run of the gate. What does not pass together is halved until it does, or until
+// one branch is left, which its caller merges alone: so the guilty branch is found, and the others land.
+package batch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/checks"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/message"
+)
+
+// Split calls together with the whole list, and with its halves where that is refused. One that is left goes to alone. What
+// is known to be refused, because the other half has landed before it, is not tried again. All reports that everything has
+// landed.
+func Split[T any](list []T, together func([]T) (landed bool, err error), alone func(T) (landed bool, err error)) error {
+	_, err := split(list, false, together, alone)
+	return err
+}
+
+func split[T any](list []T, refused bool, together func([]T) (bool, error), alone func(T) (bool, error)) (all bool, err error) {
+	switch {
+	case len(list) == 0:
+		return true, nil
+	case len(list) == 1:
+		return alone(list[0])
+	case !refused:
+		if all, err = together(list); all || err != nil {
+			return all, err
+		}
+	}
+	half := len(list) / 2
+	first, err := split(list[:half], false, together, alone)
+	if err != nil {
+		return false, err
+	}
+	second, err := split(list[half:], first, together, alone)
+	return first && second, err
+}
+
+// Branch is one of those that are merged.
+type Branch struct {
+	Key, Name, Title string
+	Tip              string
+}
+
+// Merger makes and checks stacks of branches. Its fields are required, but for those that say otherwise.
+type Merger struct {
+	Repo      *worktree.Repo
+	Spaces    *workspace.Config
+	Baselines *workspace.Baselines
+	Policy    publish.Policy
+	Checks    journal.Checks
+	Canaries  []ecosystem.Canary // may be nil
+	Run       string             // an id, for the folders and processes of the checks
+	Key       string             // an issue whose claim is held
+	Says      func(text string)
+	Interrupt <-chan struct{} // asks the checks to end; may be nil
+
+	tries int
+}
+
+// Stack is the branches on top of each other: commits of merges, which no ref holds yet.
+type Stack struct {
+	Base   worktree.Base
+	Keys   []string
+	Tip    string
+	Verify *journal.Verification // nil: there is no gate
+	Watch  *journal.Watch
+}
+
+// Fits says why a branch cannot be in a stack on the base; empty when it can. The caller finds out more, and says so, when it
+// merges the branch alone.
+func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why string, err error) {
+	found, err := m.Policy.CheckFrom(ctx, []string{base.Commit}, b.Tip)
+	if err != nil || len(found) > 0 {
+		return strings.Join(found, "; "), err
+	}
+	out, err := m.Repo.Git().Out(ctx, "log", "-z", "--encoding=", "--format=%e%x1f%B", "--end-of-options", base.Commit+".."+b.Tip, "--")
+	if err != nil {
+		return "", err
+	}
+	for one := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if encoding, text, ok := strings.Cut(one, "\x1f"); ok && message.Acts(encoding, text) {
+			return "messages of its commits have to be rewritten", nil
+		}
+	}
+	_, conflict, err := m.onto(ctx, base.Commit, b)
+	return conflict, err
+}
+
+// onto merges a branch with a commit. A branch that contains the commit needs no merge.
+func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflict string, err error) {
+	if over, err := m.Repo.Contains(ctx, b.Tip, at); err != nil || over {
+		return b.Tip, "", err
+	}
+	config, err := m.Repo.Git().Config(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	g := m.Repo.Git().With(config.WithoutPrograms()...) // which merge driver runs would be the commits' choice
+	tree, files, err := g.MergeTree(ctx, at, b.Tip)
+	if err != nil || files != "" {
+		return "", "conflict in " + files, err
+	}
+	if g, err = g.WithIdent(ctx); err != nil {
+		return "", "", err
+	}
+	text := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", b.Name, strings.Join(strings.Fields(b.Title), " ")), ": ")
+	commit, err = g.CommitTree(ctx, tree, neutral.Text(text), at, b.Tip)
+	return commit, "", err
+}
+
+// Try puts the branches on top of the base, and runs the gate on the whole. Nil without an error: that is refused.
+func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*Stack, error) {
+	s := &Stack{Base: base, Tip: base.Commit}
+	for _, b := range list {
+		commit, conflict, err := m.onto(ctx, s.Tip, b)
+		if err != nil {
+			return nil, err
+		}
+		if conflict != "" {
+			m.Says(fmt.Sprintf("%s does not fit the others: %s", b.Key, conflict))
+			return nil, nil
+		}
+		s.Tip, s.Keys = commit, append(s.Keys, b.Key)
+	}
+	if len(m.Checks.Gate) == 0 {
+		return s, nil
+	}
+	green, err := m.base(ctx, base)
+	if err != nil || green == "" {
+		return nil, err // each branch alone may still repair the base
+	}
+	names := strings.Join(s.Keys[:len(s.Keys)-1], ", ") + " and " + s.Keys[len(s.Keys)-1]
+	m.Says("the gate runs on " + names + " together")
+	m.tries++
+	at := base
+	at.Commit = s.Tip
+	watcher := &checks.Watcher{Spaces: m.Spaces}
+	must := m.Checks
+	must.Clean = true
+	facts := []string{"RALPH_RUN=" + m.Run, "RALPH_BASE=" + base.Name}
+	made, err := m.Spaces.Prepare(ctx, workspace.Before{Run: m.Run, Key: m.Key, Base: base, Facts: facts, Interrupt: m.Interrupt, Stream: noLog})
+	if err != nil {
+		return nil, err
+	}
+	got, watch, err := watcher.Check(ctx, checks.Look{
+		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Says: m.Says,
+		Checkout: workspace.Checkout{
+			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: m.Key, Base: at, From: base.Commit, Checks: must, Made: made, Facts: facts,
+			Interrupt: m.Interrupt, Refused: m.refused,
+		},
+	})
+	if dropped := made.Drop(ctx); err == nil {
+		err = dropped
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Verify, s.Watch = &journal.Verification{Tip: s.Tip, Base: base.Name, Checks: got.Checks, Setup: got.Setup}, watch
+	v := decide.Verdict(journal.Facts{
+		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, At: time.Now(),
+	})
+	if v.Outcome != journal.Succeeded {
+		m.Says(fmt.Sprintf("%s do not pass together: %s", names, v.Reason.Detail))
+		return nil, nil
+	}
+	return s, nil
+}
+
+// base is the base's commit if its own gate passes.
+func (m *Merger) base(ctx context.Context, base worktree.Base) (green string, err error) {
+	v, err := m.Baselines.Get(ctx, workspace.Baseline{
+		Run: m.Run, Key: m.Key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: m.Says, Stream: noLog, Refused: m.refused,
+	})
+	if err != nil || !v.Passed() {
+		return "", err
+	}
+	return v.Tip, nil
+}
+
+// refused tells of a connection that the sandbox did not allow.
+func (m *Merger) refused(e egress.Event) {
+	m.Says(fmt.Sprintf("refused: %s:%d %s", e.Host, e.Port, e.Reason))
+}
+
+// noLog keeps no log: a branch that is merged alone, for it does not pass, has its own.
+func noLog(string) (io.WriteCloser, error) { return discard{io.Discard}, nil }
+
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }

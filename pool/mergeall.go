@@ -1,0 +1,117 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/batch"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Unmerged are the keys of open issues in review whose branch has commits that the base does not have.
+func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
+	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
+	if err != nil {
+		return nil, err
+	}
+	look, err := w.index.Look(ctx, base.Commit)
+	if err != nil {
+		return nil, err
+	}
+	return w.reviewed(nil).Unmerged(ctx, base, look.Tips)
+}
+
+// MergeAll merges the branches of several issues, each as Merge does, but with one run of the gate for all that pass it
+// together: they land on the base in one step. Of branches that do not pass together halves are tried, and one that is left is
+// merged alone, which says what is wrong with it. The error of an issue is in its result.
+func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
+	hard, release := w.untilKilled(ctx)
+	defer release()
+	defer w.bus.Flush(ctx, hard)
+	var items []*batch.Item
+	var away error // nothing more can be merged for now
+	note := func(r Result) (landed bool) {
+		if r.Deferred != nil {
+			r.Err = errors.Join(r.Err, r.Deferred)
+		}
+		results, away = append(results, r), errors.Join(away, r.Unavailable)
+		return r.Record.Published != ""
+	}
+	for _, key := range keys {
+		a, r := w.beginMerge(ctx, hard, key)
+		if a == nil {
+			note(r)
+			continue
+		}
+		items = append(items, &batch.Item{
+			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip}, Renew: a.claim.Renew,
+			Store:  a.storeMerge,
+			Finish: func(context.Context) { a.landed = true; note(a.do(ctx, hard)) },
+			Alone: func(context.Context) bool {
+				if ctx.Err() != nil || away != nil {
+					return note(a.givenUp(hard, &journal.Skip{Code: journal.SkipStopped}, nil))
+				}
+				return note(a.do(ctx, hard))
+			},
+		})
+	}
+	if len(items) == 0 {
+		return results
+	}
+	rec, spaces := w.newRecord(tracker.Issue{Key: items[0].Key}), w.runner.Spaces()
+	checks := rec.Settings.Checks
+	checks.Files = journal.GateFilesReport
+	m := &batch.Merger{
+		Repo: w.cfg.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.cfg.StateDir, "baselines")),
+		Policy: publish.Policy{Repo: w.cfg.Repo, Protected: w.cfg.Protected, Secrets: w.cfg.Secrets}, Checks: checks, Canaries: w.cfg.Canaries,
+		Run: rec.ID, Key: items[0].Key, Interrupt: ctx.Done(),
+		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
+	}
+	m.Merge(hard, w.cfg.Base, w.cfg.ClaimTTL/3, items)
+	return results
+}
+
+// beginMerge takes an issue on whose branch is to be merged, or says what has become of it.
+func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
+	issue, err := w.cfg.Tracker.Get(hard, key)
+	if err != nil {
+		return nil, Result{Issue: tracker.Issue{Key: key}, Err: err}
+	}
+	if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
+		r.Issue, r.Err = issue, err
+		return nil, r
+	}
+	base, tip, err := w.mergeBase(hard, key)
+	if err == nil {
+		err = w.runner.CheckIdentity(hard, true)
+	}
+	if err != nil {
+		return nil, Result{Issue: issue, Err: err}
+	}
+	a, not := w.begin(soft, hard, task{issue: issue, merge: true}, []string{key}, base)
+	if a != nil && a.failed == nil { // otherwise only the issue's own run says what is wrong
+		a.tip = tip
+	}
+	return a, not
+}
+
+// storeMerge stores the run as one whose commits are about to be on the base: it goes on where it finds them there.
+func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
+	log, err := a.w.cfg.Repo.Log(ctx, s.Base.Commit, a.tip)
+	if err != nil {
+		return err
+	}
+	rec := a.rec
+	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, a.tip, len(log)
+	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
+	rec.Facts.End, rec.Facts.Commits, rec.Facts.Tip, rec.Facts.Verify, rec.Facts.Watch = loop.EndDone, len(log), a.tip, s.Verify, s.Watch
+	rec.Warnings = append(rec.Warnings, "the gate ran once for "+strings.Join(s.Keys, ", ")+", which were merged together")
+	a.stored = &rec
+	return a.w.cfg.Store.Save(ctx, rec)
+}
