@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,66 +14,145 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/tracker"
 )
 
 const mergeLong = `Merge what is on an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
 branch (and your checkout, if it is clean), and close the issue. It is a run without an agent, under the issue's claim: the policy,
 the gate and the canary are as for every run. If the gate has passed on the same commit and base within a day, it is not run again.
-Changes to tests and other checks are no obstacle: you have decided.`
+Changes to tests and other checks are no obstacle: you have decided.
+
+Several branches are merged together: they land in one step after one run of the gate on all of them. If that fails, halves are
+tried, so that the branch that fails is found and left, and the others land.`
 
 func newMergeCommand(a *app) *cobra.Command {
+	var all bool
 	cmd := &cobra.Command{
-		Use: "merge KEY", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
-		Example: "  ralph diff fix-login\n  ralph merge fix-login", GroupID: groupWork,
+		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
+		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error { return runMerge(cmd, a, args, all) },
 	}
-	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error { return runMerge(ctx, a, p, issue) })
+	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review")
 	a.bind(cmd, mergeKeys()...)
 	return cmd
 }
 
-func runMerge(ctx context.Context, a *app, p *parts, issue tracker.Issue) error {
-	if err := p.repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
+func runMerge(cmd *cobra.Command, a *app, args []string, all bool) (err error) {
+	if all == (len(args) > 0) {
+		return usagef("name the issues whose branches are to be merged, or --all of them")
+	}
+	p, err := a.open(cmd)
+	if err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	ctx := cmd.Context()
+	var keys []string
+	for _, typed := range args {
+		issue, err := p.issue(ctx, typed)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(keys, issue.Key) {
+			keys = append(keys, issue.Key)
+		}
+	}
+	worker, err := a.merger(ctx, p)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(a.hard, worker.Kill)
+	defer stop()
+	if all {
+		if keys, err = worker.Unmerged(ctx); err != nil {
+			return err
+		}
+	}
+	switch len(keys) {
+	case 0:
+		a.ui.printf("No branch of an issue in review has commits that are not merged.\n")
+		return nil
+	case 1:
+		r, err := worker.Merge(ctx, keys[0])
+		r.Issue.Key = keys[0]
+		return a.mergedOne(ctx, r, err)
+	}
+	return a.mergedAll(ctx, worker.MergeAll(ctx, keys))
+}
+
+// merger makes what merges branches into the base.
+func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
+	if err := p.repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
+		return nil, err
 	}
 	c, err := a.poolConfig(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	base, err := p.base(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+		return nil, usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
-		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx)}
 	c.Observe, c.Run.Emit = view.event, a.host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return nil, &exitError{status: exitUsage, err: err}
 	}
-	stop := context.AfterFunc(a.hard, worker.Kill)
-	defer stop()
-	r, err := worker.Merge(ctx, issue.Key)
+	return worker, nil
+}
+
+// mergedOne says what has become of one merge.
+func (a *app) mergedOne(ctx context.Context, r pool.Result, err error) error {
+	key := r.Issue.Key
 	switch v := r.Record.Verdict; {
 	case isAway(errors.Join(err, r.Unavailable)):
 		return &exitError{status: exitParked, err: cmp.Or(err, r.Unavailable)}
 	case err != nil:
 		return err
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && r.Record.Published == "":
 		return errInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", issue.Key, report.Skip(issue.Key, *r.Skip))}
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", key, report.Skip(key, *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
-		return a.merged(issue.Key, r.Finished[len(r.Finished)-1])
+		return a.merged(key, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
 		return &exitError{status: exitParked, err: r.Unavailable}
 	}
-	return a.merged(issue.Key, r.Record)
+	return a.merged(key, r.Record)
+}
+
+// mergedAll says what has become of several merges. The worst of them makes the exit status.
+func (a *app) mergedAll(ctx context.Context, results []pool.Result) error {
+	left, last := 0, error(nil)
+	for _, r := range results {
+		err := a.mergedOne(ctx, r, r.Err)
+		if err == nil {
+			continue
+		}
+		left, last = left+1, err
+		if text := err.Error(); strings.HasPrefix(text, r.Issue.Key+" ") {
+			a.ui.warn(text)
+		} else if !errors.Is(err, errInterrupted) {
+			a.ui.warn(r.Issue.Key + " is not merged: " + text)
+		}
+	}
+	switch {
+	case left == 0:
+		return nil
+	case ctx.Err() != nil:
+		return errInterrupted
+	}
+	status, hint := exitIncomplete, "`ralph show KEY` says what to type next"
+	if e := (*exitError)(nil); errors.As(last, &e) && left == len(results) {
+		status, hint = e.status, e.hint
+	}
+	return &exitError{status: status, hint: hint, err: fmt.Errorf("%d of %s not merged", left, plural(len(results), "issue"))}
 }
 
 // merged says how a merge has ended.
