@@ -87,6 +87,17 @@ type Follower interface {
 	FollowUps(ctx context.Context, q FollowUpQuery) ([]FollowUp, error)
 }
 
+// AutoMerger is implemented by trackers that merge a request by themselves once all that the project asks for has passed. A
+// person's request is left alone.
+type AutoMerger interface {
+	// MergeLater makes that so for ralph's open request of a branch, if its head is still the commit. Refused says why it is not
+	// so, and what a person can turn on; empty: it is. A draft, and a request with an open review, are refused, and what an
+	// earlier call has done is taken back. It is idempotent.
+	MergeLater(ctx context.Context, head, commit string) (refused string, err error)
+	// KeepOpen takes back what MergeLater has done, if there is such a request.
+	KeepOpen(ctx context.Context, head string) error
+}
+
 // RequestLister is implemented by trackers that tell which of ralph's requests are open.
 type RequestLister interface {
 	// Requests are the open requests of ralph's own account whose head branch has the prefix, by the key of their issue.

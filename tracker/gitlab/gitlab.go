@@ -84,6 +84,7 @@ var (
 	_ tracker.Marker        = (*Tracker)(nil)
 	_ tracker.Requester     = (*Tracker)(nil)
 	_ tracker.Follower      = (*Tracker)(nil)
+	_ tracker.AutoMerger    = (*Tracker)(nil)
 	_ tracker.RequestLister = (*Tracker)(nil)
 	_ tracker.Commander     = (*Tracker)(nil)
 	_ tracker.Inspector     = (*Tracker)(nil)

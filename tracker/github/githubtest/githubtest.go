@@ -37,6 +37,7 @@ type Server struct {
 	users  map[string]*User
 	tokens map[string]*Access
 	repo   repoState
+	merges MergeRules
 	labels []string
 	issues []*Issue // pull requests too; number n is at n-1
 	checks map[string][]*Check

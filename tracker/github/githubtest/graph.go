@@ -38,6 +38,9 @@ func (s *Server) graphAnswer(a *Access, document string, variables map[string]an
 	text := func(name string) string { v, _ := variables[name].(string); return v }
 	id := text("id")
 	number, _ := variables["number"].(float64)
+	if r, known := s.graphMerge(a, document, variables); known {
+		return r
+	}
 	switch {
 	case strings.Contains(document, "userContentEdits(first:100)"):
 		return s.graphEdits(int(number))

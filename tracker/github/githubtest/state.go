@@ -80,6 +80,8 @@ type Pull struct {
 	Reviewers  []string
 	Teams      []string
 	Reviews    []*Review
+	AutoMerge  string // the method; empty: off
+	Queued     bool   // in the merge queue
 }
 
 // Check is a check run, or a status when Status is set.

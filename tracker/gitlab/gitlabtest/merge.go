@@ -24,7 +24,9 @@ type Merge struct {
 	Conflicts    bool
 	MergeStatus  string // detailed; empty: "mergeable"
 	RemoveSource bool
-	Writes       int // through the API
+	Writes       int  // through the API
+	AutoMerge    bool // once the pipeline has passed
+	Train        bool // on the merge train
 
 	id       int
 	created  time.Time

@@ -29,7 +29,8 @@ func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
 		"author": nil, "assignees": s.accounts(m.Assignees), "reviewers": s.accounts(m.Reviewers), "labels": m.Labels,
 		"source_project_id": p.id, "target_project_id": p.id, "draft": draft, "work_in_progress": draft,
 		"merge_status": "can_be_merged", "detailed_merge_status": status, "sha": m.SHA, "has_conflicts": m.Conflicts,
-		"should_remove_source_branch": nil, "force_remove_source_branch": m.RemoveSource,
+		"merge_when_pipeline_succeeds": m.AutoMerge,
+		"should_remove_source_branch":  nil, "force_remove_source_branch": m.RemoveSource,
 		"web_url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, p.path, m.IID), "references": object{"short": "!" + strconv.Itoa(m.IID)},
 		"blocking_discussions_resolved": !slices.ContainsFunc(m.threads, func(d *thread) bool { return d.notes[0].resolvable && !d.notes[0].resolved }),
 	}

@@ -12,6 +12,8 @@ type Project struct {
 	Private  bool
 	Archived bool
 	NoIssues bool // issues are switched off
+	NoMerge  bool // the base is protected: no account may merge
+	Trains   bool // the project has merge trains
 	// HideMembers refuses the list of members, but not a request for one of them.
 	HideMembers bool
 
@@ -112,7 +114,7 @@ func (s *Server) projectObject(p *Project, u *User) object {
 		"id": p.id, "path_with_namespace": p.path, "name": p.path[strings.LastIndexByte(p.path, '/')+1:],
 		"web_url": s.URL + "/" + p.path, "http_url_to_repo": p.Remote(), "default_branch": "main", "archived": p.Archived,
 		"issues_enabled": !p.NoIssues, "issues_access_level": issues, "merge_requests_enabled": true, "visibility": "private",
-		"permissions": object{"project_access": access, "group_access": nil},
+		"merge_trains_enabled": p.Trains, "permissions": object{"project_access": access, "group_access": nil},
 	}
 }
 

@@ -76,6 +76,8 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 		return s.listMerges(c, p)
 	case "POST merge_requests":
 		return s.createMerge(c, p)
+	case "POST merge_trains/merge_requests/#":
+		return s.joinTrain(c, p, p.merge(number(rest[2])))
 	case "GET pipelines/#/jobs":
 		return s.listJobs(c, p, number(rest[1]))
 	case "GET jobs/#/trace":
@@ -130,6 +132,10 @@ func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer
 		return ok(s.mergeObject(p, m, true))
 	case "PUT ":
 		return s.updateMerge(c, p, m)
+	case "PUT /merge":
+		return s.acceptMerge(c, p, m)
+	case "POST /cancel_merge_when_pipeline_succeeds":
+		return s.keepMerge(c, p, m)
 	case "GET /versions":
 		return s.versions(c, p, m)
 	case "GET /discussions":

@@ -1,0 +1,127 @@
+package gitlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	gl "github.com/xanzy/go-gitlab"
+
+	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
+
+// MergeLater implements tracker.AutoMerger, by auto-merge or the project's merge train. GitLab merges a request at once that
+// has no pipeline: such a one is refused.
+func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused string, err error) {
+	m, err := t.merging(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	// GitLab makes the pipeline some time after the push.
+	for n := 1; m != nil && m.SHA == commit && pipelineOf(m) == nil && n < retry.Attempts; n++ {
+		if err := t.stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
+			return "", err
+		}
+		if m, err = t.merging(ctx, head); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case m == nil:
+		return "no request of ralph's is open for it", nil
+	case m.SHA != commit:
+		return "the request's head is not what has been checked", nil
+	}
+	why := ""
+	switch p := pipelineOf(m); {
+	case m.Draft:
+		why = "it is a draft"
+	case m.DetailedMergeStatus == "requested_changes":
+		why = "a review requests changes"
+	case !m.BlockingDiscussionsResolved:
+		why = "a discussion is not resolved"
+	case p == nil:
+		why = "GitLab has no pipeline of its commit to wait for: add one that runs for merge requests"
+	case !slices.Contains([]string{"created", "waiting_for_resource", "preparing", "pending", "running", "scheduled", "success"}, p.Status):
+		why = "its pipeline is " + forge.Line(p.Status, 40)
+	case m.MergeWhenPipelineSucceeds:
+		return "", nil
+	}
+	if why != "" {
+		return why, t.keep(ctx, m)
+	}
+	if err = t.accept(ctx, m, commit); err == nil {
+		return "", nil
+	}
+	if _, away := errors.AsType[*tracker.UnavailableError](err); away {
+		return "", err
+	}
+	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", forge.Line(err.Error(), 300), m.TargetBranch), nil
+}
+
+// pipelineOf is the pipeline of the request's head commit.
+func pipelineOf(m *gl.MergeRequest) *gl.Pipeline {
+	if p := m.HeadPipeline; p != nil && p.SHA == m.SHA {
+		return p
+	}
+	return nil
+}
+
+// accept asks GitLab to merge the request once its pipeline has passed.
+func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string) error {
+	project, err := one(ctx, func(p *gl.Project) bool { return p.ID > 0 }, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
+		return t.api.Projects.GetProject(t.project.Path, nil, o...)
+	})
+	if err != nil {
+		return err
+	}
+	if project.MergeTrainsEnabled {
+		listed := forge.ExpectList(ctx, func(c *gl.MergeTrain) bool { return c.ID > 0 })
+		opts := gl.AddMergeRequestToMergeTrainOptions{WhenPipelineSucceeds: gl.Ptr(true), SHA: &commit}
+		_, resp, err := t.api.MergeTrains.AddMergeRequestToMergeTrain(t.project.Path, m.IID, &opts, gl.WithContext(listed))
+		return explain(ctx, resp, err)
+	}
+	_, err = one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		opts := gl.AcceptMergeRequestOptions{MergeWhenPipelineSucceeds: gl.Ptr(true), SHA: &commit}
+		return t.api.MergeRequests.AcceptMergeRequest(t.project.Path, m.IID, &opts, o...)
+	})
+	return err
+}
+
+// KeepOpen implements tracker.AutoMerger.
+func (t *Tracker) KeepOpen(ctx context.Context, head string) error {
+	m, err := t.merging(ctx, head)
+	if err != nil || m == nil {
+		return err
+	}
+	return t.keep(ctx, m)
+}
+
+// keep takes back what accept has done. It also takes the request from a merge train.
+func (t *Tracker) keep(ctx context.Context, m *gl.MergeRequest) error {
+	if !m.MergeWhenPipelineSucceeds {
+		return nil
+	}
+	_, err := one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.CancelMergeWhenPipelineSucceeds(t.project.Path, m.IID, o...)
+	})
+	return err
+}
+
+// merging reads ralph's own open request of a branch; nil when there is none.
+func (t *Tracker) merging(ctx context.Context, head string) (*gl.MergeRequest, error) {
+	self, err := t.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := t.findRequest(ctx, tracker.Request{Head: head})
+	if err != nil || found == nil || account(found.Author).ID != int64(self.ID) {
+		return nil, err
+	}
+	return one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.GetMergeRequest(t.project.Path, found.IID, nil, o...)
+	})
+}

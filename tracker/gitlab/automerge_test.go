@@ -1,0 +1,94 @@
+package gitlab
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+)
+
+// GitLab merges a request once its pipeline has passed, by a merge train where there is one. A request without a pipeline,
+// which it would merge at once, is left to people.
+func TestMergeLater(t *testing.T) {
+	t.Parallel()
+	run := func(status string) func(*rig, int) { return func(r *rig, iid int) { r.project.Run(iid, status) } }
+	edit := func(change func(*gitlabtest.Merge)) func(*rig, int) {
+		return func(r *rig, iid int) {
+			r.project.Run(iid, "running")
+			r.project.SetMerge(iid, change)
+		}
+	}
+	for name, c := range map[string]struct {
+		setup  func(r *rig, iid int)
+		says   string
+		merged bool // by the pipeline's having passed already
+		train  bool
+	}{
+		"pipeline runs": {setup: run("running")},
+		"has passed":    {setup: run("success"), merged: true},
+		"a train": {setup: func(r *rig, iid int) {
+			r.project.Trains = true
+			r.project.Run(iid, "pending")
+		}, train: true},
+		"no pipeline": {setup: func(*rig, int) {}, says: "no pipeline of its commit to wait for"},
+		"has failed":  {setup: run("failed"), says: "its pipeline is failed"},
+		"a draft":     {setup: edit(func(m *gitlabtest.Merge) { m.Title = "Draft: x" }), says: "a draft"},
+		"a review":    {setup: edit(func(m *gitlabtest.Merge) { m.MergeStatus = "requested_changes" }), says: "requests changes"},
+		"a discussion": {setup: func(r *rig, iid int) {
+			r.project.Run(iid, "running")
+			r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: "use a map", Resolvable: true})
+		}, says: "not resolved"},
+		"pushed since": {setup: func(r *rig, iid int) {
+			r.project.Run(iid, "running")
+			r.project.Push(iid, strings.Repeat("2", 40))
+		}, says: "not what has been checked"},
+		"may not": {setup: func(r *rig, iid int) {
+			r.project.Run(iid, "running")
+			r.project.NoMerge = true
+		}, says: "has to be allowed to merge into main"},
+		"a conflict":   {setup: edit(func(m *gitlabtest.Merge) { m.Conflicts = true }), says: "Branch cannot be merged"},
+		"somebody's":   {setup: edit(func(m *gitlabtest.Merge) { m.Author = &gitlabtest.User{ID: 99} }), says: "no request of ralph's"},
+		"closed":       {setup: edit(func(m *gitlabtest.Merge) { m.State = "closed" }), says: "no request of ralph's"},
+		"other source": {setup: edit(func(m *gitlabtest.Merge) { m.Source = "ralph/8" }), says: "no request of ralph's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/7", Target: "main", Author: r.ralph})
+			commit := r.project.Merges()[0].SHA
+			c.setup(r, iid)
+			why, err := r.MergeLater(t.Context(), "ralph/7", commit)
+			if err != nil || (why == "") != (c.says == "") || !strings.Contains(why, c.says) || strings.Contains(why, "\n") {
+				t.Fatalf("%q, %v", why, err)
+			}
+			m := r.project.Merges()[0]
+			if later := c.says == "" && !c.merged; m.AutoMerge != later || m.Train != c.train || (m.State == "merged") != c.merged {
+				t.Errorf("%+v", m)
+			}
+			if c.says == "" && !c.merged {
+				if why, err := r.MergeLater(t.Context(), "ralph/7", commit); why != "" || err != nil {
+					t.Errorf("again: %q, %v", why, err)
+				}
+			}
+			if err := r.KeepOpen(t.Context(), "ralph/7"); err != nil || r.project.Merges()[0].AutoMerge {
+				t.Errorf("not taken back: %v", err)
+			}
+		})
+	}
+}
+
+// What was to be merged is not any more once somebody requests changes.
+func TestMergeLaterIsTakenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/7", Target: "main", Author: r.ralph})
+	r.project.Run(iid, "running")
+	commit := r.project.Merges()[0].SHA
+	if why, err := r.MergeLater(t.Context(), "ralph/7", commit); why != "" || err != nil {
+		t.Fatalf("%q, %v", why, err)
+	}
+	r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.MergeStatus = "requested_changes" })
+	if why, err := r.MergeLater(t.Context(), "ralph/7", commit); why == "" || err != nil || r.project.Merges()[0].AutoMerge {
+		t.Errorf("%q, %v", why, err)
+	}
+}

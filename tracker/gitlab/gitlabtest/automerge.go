@@ -1,0 +1,66 @@
+package gitlabtest
+
+import (
+	"net/http"
+	"slices"
+)
+
+// acceptMerge answers a wish to merge: at once, unless a pipeline is to be waited for that has not ended.
+func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
+	if k, bad := unknownParameter(c, "merge_when_pipeline_succeeds", "auto_merge", "sha", "squash", "should_remove_source_branch", "merge_commit_message", "squash_commit_message"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	if refused, bad := p.refusesMerge(c, m); bad {
+		return refused
+	}
+	later, _ := c.body["merge_when_pipeline_succeeds"].(bool)
+	if active := m.pipeline != nil && !slices.Contains([]string{"success", "failed", "canceled", "skipped", "manual"}, m.pipeline.status); later && active {
+		m.AutoMerge = true
+		return ok(s.mergeObject(p, m, true))
+	}
+	m.State = "merged"
+	return ok(s.mergeObject(p, m, true))
+}
+
+func (p *Project) refusesMerge(c *call, m *Merge) (refused answer, bad bool) {
+	p.refresh(m)
+	sha, _ := c.body["sha"].(string)
+	switch {
+	case p.level(c.user.ID) < Developer || p.NoMerge:
+		return answer{status: http.StatusUnauthorized, body: object{"message": "401 Unauthorized"}}, true
+	case m.State != "opened":
+		return answer{status: http.StatusMethodNotAllowed, body: object{"message": "405 Method Not Allowed"}}, true
+	case sha != "" && sha != m.SHA:
+		return answer{status: http.StatusConflict, body: object{"message": "SHA does not match HEAD of source branch: " + m.SHA}}, true
+	case m.Conflicts:
+		return answer{status: http.StatusUnprocessableEntity, body: object{"message": "Branch cannot be merged"}}, true
+	}
+	return answer{}, false
+}
+
+// joinTrain puts a merge request onto the project's merge train.
+func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
+	if k, bad := unknownParameter(c, "when_pipeline_succeeds", "auto_merge", "sha", "squash"); bad {
+		return badParameter("%s is invalid", k)
+	}
+	if m == nil {
+		return notFound("Merge Request")
+	}
+	if refused, bad := p.refusesMerge(c, m); bad {
+		return refused
+	}
+	m.AutoMerge, m.Train = true, true
+	return created([]object{{"id": s.id(), "status": "idle", "target_branch": m.Target, "created_at": stamp(s.now())}})
+}
+
+// keepMerge takes the wish back.
+func (s *Server) keepMerge(c *call, p *Project, m *Merge) answer {
+	switch {
+	case p.level(c.user.ID) < Developer:
+		return answer{status: http.StatusUnauthorized, body: object{"message": "401 Unauthorized"}}
+	case !m.AutoMerge:
+		return answer{status: http.StatusNotAcceptable, body: object{"message": "406 Not Acceptable"}}
+	}
+	m.AutoMerge, m.Train = false, false
+	return created(s.mergeObject(p, m, true))
+}
