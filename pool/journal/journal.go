@@ -206,6 +206,21 @@ type Request struct {
 	Number int    `json:"number"`
 	URL    string `json:"url"`
 	Draft  bool   `json:"draft,omitempty"`
+	// Merging: the forge merges it by itself once all that the project asks for has passed. Unmerged says why not, where that
+	// was asked for.
+	Merging  bool   `json:"merging,omitempty"`
+	Unmerged string `json:"unmerged,omitempty"`
+}
+
+// Published says what was done.
+func (r Request) Published() string {
+	switch {
+	case r.Draft:
+		return "draft request " + r.URL
+	case r.Merging:
+		return "request " + r.URL + ", which the forge merges once its checks have passed"
+	}
+	return "request " + r.URL
 }
 
 // Facts are what is known of a run. Stages collect them and interpret nothing.

@@ -34,7 +34,8 @@ type Requests struct {
 	Labels    []string
 	Reviewers []string
 	Assignees []string
-	MaxRounds int // follow-up runs of one request before a person has to look; default 3; negative: none
+	AutoMerge bool // let the forge merge what nobody has to look at, once all that the project asks for has passed
+	MaxRounds int  // follow-up runs of one request before a person has to look; default 3; negative: none
 }
 
 // WithDefaults fills in what has a default.
@@ -61,7 +62,19 @@ type Request struct {
 	Remote    string
 	Title     string
 	Body      string
-	Draft     bool
+	Tip       string // the commit that has been checked
+	Verdict   journal.Verdict
+}
+
+// Push pushes the commits of a request. If the forge was to merge what was there before, and this has to be looked at, that is
+// taken back first.
+func (r Requests) Push(ctx context.Context, t tracker.Tracker, tree *worktree.Tree, tip string, v journal.Verdict) error {
+	if merger, ok := tracker.As[tracker.AutoMerger](t); ok && r.AutoMerge && !v.Unattended() {
+		if err := merger.KeepOpen(ctx, tree.Spec().Branch); err != nil {
+			return fmt.Errorf("keep the request from being merged: %w", err)
+		}
+	}
+	return tree.Push(ctx, tip)
 }
 
 // Open opens the request, or updates the one that is open for the branch.
@@ -72,10 +85,29 @@ func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (jou
 	}
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
 		Key: req.Key, Head: req.Head, Base: cmp.Or(r.Target, strings.TrimPrefix(req.Base, req.Remote+"/")),
-		Title: req.Title, Body: req.Body, Draft: req.Draft, Labels: r.Labels, Reviewers: r.Reviewers, Assignees: r.Assignees,
+		Title: req.Title, Body: req.Body, Draft: req.Verdict.Draft(), Labels: r.Labels, Reviewers: r.Reviewers, Assignees: r.Assignees,
 	})
 	if err != nil {
 		return journal.Request{}, fmt.Errorf("request: %w", err)
 	}
-	return journal.Request{Number: ref.Number, URL: ref.URL, Draft: ref.Draft}, nil
+	made := journal.Request{Number: ref.Number, URL: ref.URL, Draft: ref.Draft}
+	if r.AutoMerge && !made.Draft {
+		if made.Unmerged, err = mergeLater(ctx, t, req); err != nil {
+			return made, fmt.Errorf("have the request merged: %w", err)
+		}
+		made.Merging = made.Unmerged == ""
+	}
+	return made, nil
+}
+
+// mergeLater lets the forge merge a request by itself, or says why it does not.
+func mergeLater(ctx context.Context, t tracker.Tracker, req Request) (refused string, err error) {
+	merger, ok := tracker.As[tracker.AutoMerger](t)
+	switch {
+	case !ok:
+		return "the tracker " + t.Name() + " cannot do that", nil
+	case !req.Verdict.Unattended():
+		return "the commits change what checks them, so somebody has to look", nil
+	}
+	return merger.MergeLater(ctx, req.Head, req.Tip)
 }

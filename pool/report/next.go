@@ -40,7 +40,7 @@ func nextHere(r journal.Record) string {
 		case r.Merges(v):
 			return "nothing; it is merged."
 		case r.Request.URL != "":
-			return "review " + r.Request.URL + "."
+			return reviewOf(r)
 		}
 		return fmt.Sprintf("review with `ralph diff %s`, then `ralph merge %s`.", key, key)
 	case journal.NoChange:
@@ -165,6 +165,14 @@ func revive(r journal.Record) string {
 	return "; ralph goes on when the issue is " + how
 }
 
+// reviewOf says what is to be done about the request.
+func reviewOf(r journal.Record) string {
+	if r.Request.Merging {
+		return "nothing; the forge merges " + r.Request.URL + " once its checks have passed."
+	}
+	return "review " + r.Request.URL + "."
+}
+
 // nextOfSuccess is what comes next after a success.
 func nextOfSuccess(s Steps, r journal.Record) string {
 	switch {
@@ -175,8 +183,7 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 	case r.Request.URL == "":
 		return fmt.Sprintf("review the branch %s, and merge it or open a request for it.", tracker.Code(r.Branch))
 	}
-	text := "review " + r.Request.URL + "."
-	text += reviewed(s)
+	text := reviewOf(r) + reviewed(s)
 	if afresh := pickUp(r, "put the label %s on this issue"); afresh != "" {
 		text += fmt.Sprintf(" To have it done anew from the base, close the request and %s.", afresh)
 	}

@@ -164,6 +164,8 @@ func did(b *strings.Builder, in Input, r journal.Record) {
 	switch {
 	case r.Request.URL != "" && r.Request.Draft:
 		fmt.Fprintf(b, "; draft: %s", r.Request.URL)
+	case r.Request.Merging:
+		fmt.Fprintf(b, "; merged by the forge once its checks have passed: %s", r.Request.URL)
 	case r.Request.URL != "":
 		fmt.Fprintf(b, "; review: %s", r.Request.URL)
 	case r.Published != "":

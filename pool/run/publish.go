@@ -136,10 +136,10 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 
 // request pushes the branch and opens the pull or merge request for it, or updates the one that is open.
 func (x *execution) request(ctx context.Context, s *journal.State) error {
-	if _, err := publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip); err != nil {
+	in := x.input(*s)
+	if err := x.c.Requests.Push(ctx, x.c.Tracker, x.space.Tree, s.Tip, in.Record.Verdict); err != nil {
 		return err
 	}
-	in := x.input(*s)
 	own, err := publish.Template(ctx, x.c.Repo.Git(), x.base.Commit, x.c.Tracker.Name())
 	if err != nil {
 		return err
@@ -150,14 +150,13 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	}
 	s.Request, err = x.c.Requests.Open(ctx, x.c.Tracker, publish.Request{
 		Key: x.run.Key, Head: x.run.Branch, Base: x.base.Name, Remote: x.c.Repo.Remote(),
-		Title: report.RequestTitle(in, publish.TitleLimit), Body: body, Draft: in.Record.Verdict.Draft(),
+		Title: report.RequestTitle(in, publish.TitleLimit), Body: body, Verdict: in.Record.Verdict, Tip: s.Tip,
 	})
 	if err != nil {
 		return err
 	}
-	s.Published = "request " + s.Request.URL
-	if s.Request.Draft {
-		s.Published = "draft " + s.Published
+	if s.Published = s.Request.Published(); s.Request.Unmerged != "" {
+		*s = x.warn(*s, errors.New("the forge does not merge the request by itself: "+s.Request.Unmerged))
 	}
 	return nil
 }
