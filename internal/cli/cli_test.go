@@ -133,7 +133,7 @@ func TestCompletion(t *testing.T) {
 	m := newMachine(t)
 	for _, c := range []struct{ args, want string }{
 		{"config --agent ", "claude-code\ncodex\ncommand\n"},
-		{"config --publish ", "auto\nbranch\nmerge\npr\nnone\n"},
+		{"config --publish ", "auto\nauto-merge\nbranch\nmerge\npr\nnone\n"},
 		{"init --sandbox ", "auto\nnative\ndocker\npodman\nsbx\nlandlock\nnone\n"},
 		{"config paral", "parallel\n"},
 		{"help ver", "verify\nversion\n"},

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -114,10 +115,16 @@ func (p *parts) showsKeys(path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
+// autoMerge is the mode of publishing in which the forge merges a request by itself.
+const autoMerge = "auto-merge"
+
 // publishMode says auto in the words of the library, where an empty value lets the tracker decide.
 func publishMode(s string) journal.Publish {
-	if s == "auto" {
+	switch s {
+	case "auto":
 		return ""
+	case autoMerge:
+		return journal.PublishRequest
 	}
 	return journal.Publish(s)
 }
@@ -125,7 +132,10 @@ func publishMode(s string) journal.Publish {
 func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
 	r := publish.Requests{
 		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
-		MaxRounds: p.MaxRounds,
+		MaxRounds: p.MaxRounds, AutoMerge: p.Publish == autoMerge,
+	}
+	if _, can := tracker.As[tracker.AutoMerger](p.tracker); r.AutoMerge && !can && p.tracker != nil {
+		return r, p.wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge", autoMerge, p.tracker.Name()))
 	}
 	if r.MaxRounds == 0 {
 		r.MaxRounds = -1

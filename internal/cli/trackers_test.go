@@ -248,3 +248,15 @@ func TestTokensWithoutRegistry(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Only a forge merges requests by itself.
+func TestAutoMergeNeedsAForge(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# A\n")
+	m.commit(t)
+	got := m.run(t, nil, "work", "--dry-run", "--agent-command=true", "--publish=auto-merge")
+	if got.status != exitUsage || !strings.Contains(got.stderr, "--publish: auto-merge needs a forge that merges requests, and tracker local is none; use merge") {
+		t.Errorf("%+v", got)
+	}
+}

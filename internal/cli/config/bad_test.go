@@ -28,7 +28,7 @@ func TestBadFile(t *testing.T) {
 		{"negative", "retry-backoff: -1s\n", `F:1: retry-backoff: -1s is less than 0s`},
 		{"no boolean", "skip-permissions: yes\n", `F:1: skip-permissions: "yes" is neither true nor false`},
 		{"no amount", "budget-usd: .nan\n", `F:1: budget-usd: ".nan" is not a number`},
-		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of auto, branch, merge, pr, none; did you mean branch?`},
+		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of auto, auto-merge, branch, merge, pr, none; did you mean branch?`},
 		{"registered choice", "agent: cdex\n", `F:1: agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
 		{"sandbox that is none", "sandbox: chroot\n", `F:1: sandbox: "chroot" is not one of auto, native, docker, sbx, landlock, later, none`},
 		{"list for one", "agent: [codex]\n", `F:1: agent: a text is wanted, not a list`},

@@ -143,6 +143,8 @@ func TestUntrusted(t *testing.T) {
 		{user: "assignee: me\nmilestone: m\n", file: "assignee: ''\nmilestone: n\n", keys: "assignee, milestone"},
 		{user: "assignee: ''\n", file: "assignee: me\n"},
 		{user: "publish: branch\n", file: "publish: merge\n", keys: "publish"},
+		{user: "publish: pr\n", file: "publish: auto-merge\n", keys: "publish"},
+		{user: "publish: merge\n", file: "publish: auto-merge\n"},
 		{user: "publish: branch\n", file: "publish: auto\n", keys: "publish"},
 		{user: "publish: auto\n", file: "publish: pr\n"},
 		{user: "publish: merge\n", file: "publish: none\n"},
