@@ -1,6 +1,14 @@
 package api
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+)
 
 // What GitHub merges by itself is in the GraphQL API only.
 const (
@@ -14,8 +22,8 @@ const (
 	dequeueMutation = `mutation($id:ID!){dequeuePullRequest(input:{id:$id}){mergeQueueEntry{id}}}`
 )
 
-// Merging is what decides whether GitHub merges a pull request by itself.
-type Merging struct {
+// merging is what decides whether GitHub merges a pull request by itself.
+type merging struct {
 	Allowed bool `json:"autoMergeAllowed"` // in the repository
 	Merge   bool `json:"mergeCommitAllowed"`
 	Squash  bool `json:"squashMergeAllowed"`
@@ -39,8 +47,8 @@ type Merging struct {
 
 type object struct{}
 
-// Method is how GitHub is to merge: as the repository allows. A queue has its own method.
-func (m *Merging) Method() any {
+// method is how GitHub is to merge: as the repository allows. A queue has its own method.
+func (m *merging) method() any {
 	switch {
 	case m.Pull.Queue != nil:
 		return nil
@@ -52,33 +60,80 @@ func (m *Merging) Method() any {
 	return "REBASE"
 }
 
-// Merging reads the state of a pull request.
-func (g Graph) Merging(ctx context.Context, owner, name string, number int) (*Merging, error) {
+// MergeLater makes GitHub merge a pull request by itself, or says why not; see tracker.AutoMerger.
+func (g Graph) MergeLater(ctx context.Context, owner, name string, number int, commit string) (refused string, err error) {
+	m, err := g.merging(ctx, owner, name, number)
+	switch {
+	case err != nil:
+		return "", err
+	case m.Pull.Head != commit:
+		return "the request's head is not what has been checked", nil
+	}
+	if why := m.waits(); why != "" {
+		return why, g.keep(ctx, m)
+	}
+	if m.Pull.Auto != nil || m.Pull.Entry != nil {
+		return "", nil
+	}
+	if !m.Allowed && m.Pull.Queue == nil {
+		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, owner, name), nil
+	}
+	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
+	err = g.mutate(ctx, mergeMutation, variables)
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all has passed already
+		if m.Pull.Queue == nil {
+			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection", m.Pull.Base), nil
+		}
+		delete(variables, "method")
+		err = g.mutate(ctx, enqueueMutation, variables)
+	}
+	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
+		return "", err
+	}
+	return fmt.Sprintf("%s; it needs required checks on %s, and a token that may write contents and pull requests", forge.Line(err.Error(), 300), m.Pull.Base), nil
+}
+
+// waits says why a request must not be merged by itself; empty: it may.
+func (m *merging) waits() string {
+	switch {
+	case m.Pull.Draft:
+		return "it is a draft"
+	case m.Pull.Decision == "CHANGES_REQUESTED":
+		return "a review requests changes"
+	}
+	for _, thread := range m.Pull.Threads.Nodes {
+		if !thread.Resolved {
+			return "a review comment is not resolved"
+		}
+	}
+	return ""
+}
+
+// KeepOpen takes back what MergeLater has done.
+func (g Graph) KeepOpen(ctx context.Context, owner, name string, number int) error {
+	m, err := g.merging(ctx, owner, name, number)
+	if err != nil {
+		return err
+	}
+	return g.keep(ctx, m)
+}
+
+// merging reads the state of a pull request.
+func (g Graph) merging(ctx context.Context, owner, name string, number int) (*merging, error) {
 	type answer struct {
-		Repository *Merging `json:"repository"`
+		Repository *merging `json:"repository"`
 	}
 	complete := func(a *answer) bool {
 		return a.Repository != nil && a.Repository.Pull != nil && a.Repository.Pull.ID != "" && a.Repository.Pull.Head != ""
 	}
-	a, err := Query(ctx, g, mergingQuery, map[string]any{"owner": owner, "name": name, "number": number}, complete)
+	a, err := Query(forge.Reading(ctx), g, mergingQuery, map[string]any{"owner": owner, "name": name, "number": number}, complete)
 	if err != nil {
 		return nil, err
 	}
 	return a.Repository, nil
 }
 
-// Automate makes GitHub merge the pull request once it may, if its head is still the commit.
-func (g Graph) Automate(ctx context.Context, m *Merging, commit string) error {
-	return g.mutate(ctx, mergeMutation, map[string]any{"id": m.Pull.ID, "head": commit, "method": m.Method()})
-}
-
-// Enqueue puts the pull request into the base's merge queue, if its head is still the commit.
-func (g Graph) Enqueue(ctx context.Context, m *Merging, commit string) error {
-	return g.mutate(ctx, enqueueMutation, map[string]any{"id": m.Pull.ID, "head": commit})
-}
-
-// Keep takes back what Automate and Enqueue have done.
-func (g Graph) Keep(ctx context.Context, m *Merging) error {
+func (g Graph) keep(ctx context.Context, m *merging) error {
 	if m.Pull.Auto != nil {
 		if err := g.mutate(ctx, keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
 			return err
@@ -91,6 +146,6 @@ func (g Graph) Keep(ctx context.Context, m *Merging) error {
 }
 
 func (g Graph) mutate(ctx context.Context, text string, variables map[string]any) error {
-	_, err := Query(ctx, g, text, variables, func(a *map[string]*object) bool { return len(*a) == 1 })
+	_, err := Query(forge.Repeatable(ctx), g, text, variables, func(a *map[string]*object) bool { return len(*a) == 1 })
 	return err
 }
