@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -41,7 +40,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if len(v.keys) == 0 {
 		b.Held = func(key string) bool { return isHeld(v.claims[key]) }
 		limit = w.c.MaxOpen
-		if unmerged, err = w.unmerged(ctx, base, look.Tips); err != nil {
+		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, w.cfg.Publish == journal.PublishRequest); err != nil {
 			return err
 		}
 	}
@@ -80,25 +79,4 @@ func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged
 	for _, s := range d.Later {
 		p.Later = append(p.Later, skip(s))
 	}
-}
-
-// unmerged are finished works that nobody has merged, by key, with where they are: requests, or branches where there are
-// none.
-func (w *Worker) unmerged(ctx context.Context, base worktree.Base, tips map[string]string) (map[string]string, error) {
-	out := map[string]string{}
-	if lister, ok := tracker.As[tracker.RequestLister](w.cfg.Tracker); ok && w.cfg.Publish == journal.PublishRequest {
-		list, err := lister.Requests(ctx, w.c.BranchPrefix)
-		if err != nil {
-			return nil, fmt.Errorf("list requests: %w", err)
-		}
-		for key, r := range list {
-			out[key] = r.URL
-		}
-		return out, nil
-	}
-	keys, err := w.reviewed(nil).Unmerged(ctx, base, tips)
-	for _, key := range keys {
-		out[key] = w.c.BranchPrefix + key
-	}
-	return out, err
 }

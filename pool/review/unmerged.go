@@ -8,6 +8,27 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
+// Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
+// forge, or, where it makes none, branches. Their names begin with the prefix; tips are those of the branches that are known.
+func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, tips map[string]string, requests bool) (map[string]string, error) {
+	out := map[string]string{}
+	if lister, ok := tracker.As[tracker.RequestLister](b.Tracker); ok && requests {
+		list, err := lister.Requests(ctx, prefix)
+		if err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+		for key, r := range list {
+			out[key] = r.URL
+		}
+		return out, nil
+	}
+	keys, err := b.Unmerged(ctx, base, tips)
+	for _, key := range keys {
+		out[key] = prefix + key
+	}
+	return out, err
+}
+
 // Unmerged are the keys of open issues in review that have a branch whose commits the base does not have. Tips are those of
 // the branches, by key.
 func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[string]string) ([]string, error) {
