@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -62,5 +63,32 @@ func TestNextStepOfLeftMerge(t *testing.T) {
 		if got := nextSteps(s, worktree.Branch{}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: got %q, want %q first", state, got, want)
 		}
+	}
+}
+
+// What is tried again stands in the order of its times; what is on, over, or due already does not.
+func TestRetryQueue(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	run := func(key string, ended bool, v journal.Verdict) runState {
+		r := journal.Record{}
+		r.Key, r.ID, r.Verdict, r.Started = key, "r-"+key, v, now.Add(-time.Minute)
+		if ended {
+			r.Ended = now
+		}
+		return stateOf(r)
+	}
+	merged := run("merged", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Second)})
+	merged.State = "merged"
+	got := retryQueue([]runState{
+		run("late", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Hour)}),
+		run("soon", true, journal.Verdict{Outcome: journal.GateFailed, RetryAt: now.Add(time.Second)}),
+		run("due", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now}),
+		run("final", true, journal.Verdict{Outcome: journal.Failed, Final: true, RetryAt: now.Add(time.Second)}),
+		run("on", false, journal.Verdict{RetryAt: now.Add(time.Second)}),
+		merged,
+	}, now)
+	if len(got) != 2 || got[0].Issue != "soon" || got[1].Issue != "late" || got[0].Outcome != "gate-failed" {
+		t.Errorf("%+v", got)
 	}
 }

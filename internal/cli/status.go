@@ -131,7 +131,14 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		waits = a.waits(cmd.Context(), p)
 	}
 	if a.json {
-		return a.ui.json(statusData{Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Waits: skips(waits)})
+		all, err := p.totals(cmd.Context(), states, time.Now())
+		if err != nil {
+			return err
+		}
+		return a.ui.json(statusData{
+			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Waits: skips(waits),
+			Retries: retryQueue(states, time.Now()), Totals: all,
+		})
 	}
 	if len(states) == 0 {
 		a.ui.printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
@@ -158,6 +165,9 @@ type statusData struct {
 	Caps   []capState       `json:"caps"`
 	Parked []journal.Parked `json:"parked"`
 	Waits  []skipData       `json:"waits"` // for other issues, or for requests to be merged
+	// Retries are issues that are tried again, the next first.
+	Retries []issueRetry `json:"retries"`
+	Totals  totals       `json:"totals"`
 }
 
 // capState is a limit, and what is left of it.
