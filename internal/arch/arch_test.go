@@ -32,11 +32,12 @@ const house = "internal/cli"
 var floors = map[string]int{
 	"cmd/ralph": 12,
 
-	"internal/cli":          composer,
-	"internal/cli/config":   composer,
-	"internal/cli/scaffold": composer,
-	"internal/cli/trust":    composer,
-	"internal/cli/words":    composer,
+	"internal/cli":               composer,
+	"internal/cli/config":        composer,
+	"internal/cli/config/access": composer,
+	"internal/cli/scaffold":      composer,
+	"internal/cli/trust":         composer,
+	"internal/cli/words":         composer,
 
 	"internal/service": 9,
 	"internal/web":     10,

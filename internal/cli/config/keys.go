@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config/access"
 	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/pool/publish"
 )
@@ -97,15 +98,15 @@ func makeKeys() []Key {
 		{Name: "sandbox", Group: "Checks and sandbox", Kind: Text, Default: "auto", Registered: true,
 			Guard: Weaker, Levels: [][]string{{"sbx"}, {"auto", "native", "docker", "podman"}},
 			Help: "where agents and checks run; auto: native; landlock is weaker; none is this host, without isolation"},
-		{Name: "allow", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkAllow,
+		{Name: "allow", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: access.CheckAllow,
 			Guard: Listed, Help: "hosts that isolated runs may reach: HOST, *.DOMAIN or HOST:PORT"},
-		{Name: "allow-private", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: checkAllow,
+		{Name: "allow-private", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, Check: access.CheckAllow,
 			Guard: Listed, Help: "the same, on this host or a private network, such as a company's registry"},
 		{Name: "agent-upstream", Group: "Checks and sandbox", Kind: Text, Default: "",
 			Guard: Changed, Help: "address of the agent's model service; empty: the agent's own"},
-		{Name: "mounts", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, FlagName: "mount", Check: checkMount,
+		{Name: "mounts", Group: "Checks and sandbox", Kind: Lines, Default: []string{}, FlagName: "mount", Check: access.CheckMount,
 			Guard: Listed, Help: "host files shown inside: host=PATH,inside=PATH,readonly"},
-		{Name: "sandbox-show", Group: "Checks and sandbox", Kind: Names, Default: []string{}, Check: checkShown,
+		{Name: "sandbox-show", Group: "Checks and sandbox", Kind: Names, Default: []string{}, Check: access.CheckShown,
 			Guard: Listed, Help: "host folders that native and landlock sandboxes show besides the system's, read-only"},
 		{Name: "image", Group: "Checks and sandbox", Kind: Text, Default: "", Check: checkArgument,
 			Guard: Ordinary, Help: "image of docker, podman (see ralph image build) and sbx"},

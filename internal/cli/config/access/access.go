@@ -1,4 +1,5 @@
-package config
+// Package access checks the settings that open network and files to a sandbox. Its errors go on from the value.
+package access
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// checkAllow refuses what is no rule of who may be reached.
-func checkAllow(s string) error {
+// CheckAllow refuses what is no rule of who may be reached.
+func CheckAllow(s string) error {
 	if s == "" {
 		return nil
 	}
@@ -41,8 +42,8 @@ func withoutRule(message string) string {
 	return strings.TrimPrefix(rest[len(quoted):], ": ")
 }
 
-// checkMount refuses what does not name a file of this host, or says more than may be said of one.
-func checkMount(s string) error {
+// CheckMount refuses what does not name a file of this host, or says more than may be said of one.
+func CheckMount(s string) error {
 	if s == "" {
 		return nil
 	}
@@ -63,8 +64,8 @@ func checkMount(s string) error {
 	return nil
 }
 
-// checkShown refuses what would lead somewhere else inside.
-func checkShown(s string) error {
+// CheckShown refuses what would lead somewhere else inside.
+func CheckShown(s string) error {
 	if s != "" && !filepath.IsAbs(s) {
 		return errors.New("is no absolute path")
 	}
