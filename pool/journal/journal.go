@@ -387,15 +387,3 @@ const (
 	// FaultDirty: the kept worktree has uncommitted changes.
 	FaultDirty FaultKind = "dirty"
 )
-
-// Stop is why a run was asked to end.
-type Stop string
-
-const (
-	StopShutdown   Stop = "shutdown"   // ralph was stopped
-	StopAsked      Stop = "asked"      // a person asked for it
-	StopClaimLost  Stop = "claim-lost" // another ralph has the issue
-	StopSuperseded Stop = "superseded" // the issue does not qualify any more
-	StopDisk       Stop = "disk-full"  // the run wrote too much
-	StopCrash      Stop = "crash"      // ralph died during the run
-)

@@ -1,0 +1,13 @@
+package journal
+
+// Stop is why a run was asked to end.
+type Stop string
+
+const (
+	StopShutdown   Stop = "shutdown"   // ralph was stopped
+	StopAsked      Stop = "asked"      // a person asked for it
+	StopClaimLost  Stop = "claim-lost" // another ralph has the issue
+	StopSuperseded Stop = "superseded" // the issue does not qualify any more
+	StopDisk       Stop = "disk-full"  // the run wrote too much
+	StopCrash      Stop = "crash"      // ralph died during the run
+)
