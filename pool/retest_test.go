@@ -107,3 +107,20 @@ func TestProofByOwnCommand(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A merge whose base has moved is proved again, on the new base.
+func TestProofAfterARebase(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; `+right+newTests+`; git add -A; git commit -qm work`+done)
+	f.proving(journal.ProvingRequire)
+	f.Config.Run.Publish = journal.PublishMerge
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("other", "other\n")
+		f.commit("meanwhile")
+	})
+	r := f.one()
+	if v := r.Facts.Retest; r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Tip != r.Tip || v.Base != f.git(f.repo, "rev-parse", "main~1") {
+		t.Errorf("%+v, %+v", r.Verdict, v)
+	}
+	f.clean()
+}
