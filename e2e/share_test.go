@@ -32,7 +32,7 @@ func (s *scene) status(t *testing.T, r repository, env []string) (v statusJSON) 
 	if status := p.end(t); status != 0 {
 		t.Fatalf("status %d:\n%s", status, p.out.String())
 	}
-	if err := json.Unmarshal([]byte(p.out.String()), &v); err != nil {
+	if err := json.Unmarshal(p.out.Bytes(), &v); err != nil {
 		t.Fatalf("%v in %s", err, p.out.String())
 	}
 	return v
