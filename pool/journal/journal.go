@@ -42,6 +42,8 @@ type Query struct {
 	Open   bool      // only runs that have not ended
 	Latest bool      // only the latest ended run of each key and kind
 	Since  time.Time // only runs that started then or later; zero: all
+	Limit  int       // of those, at most so many of the latest; 0: all
+	Skip   int       // with Limit: leave out so many of the latest first
 }
 
 // Kind is what a run works on.

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		"Concurrent": concurrent,
 		"Cancelled":  cancelled,
 		"Spend":      spend,
+		"Totals":     totals,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,6 +184,14 @@ func find(t *testing.T, s journal.Store) {
 		{journal.Query{Latest: true, Kind: journal.KindIssue}, "a2"},
 		{journal.Query{Latest: true, Key: "b"}, ""},
 		{journal.Query{Pool: "other", Latest: true}, "x1"},
+		{journal.Query{Limit: 2}, "p1 c1"},
+		{journal.Query{Limit: 2, Skip: 1}, "b1 p1"},
+		{journal.Query{Limit: 3, Skip: 5}, "a1"},
+		{journal.Query{Limit: 3, Skip: 6}, ""},
+		{journal.Query{Limit: 9}, "a1 a2 a3 b1 p1 c1"},
+		{journal.Query{Key: "a", Kind: journal.KindIssue, Limit: 1}, "a3"},
+		{journal.Query{Latest: true, Limit: 1}, "p1"},
+		{journal.Query{Since: start().Add(4 * time.Minute), Limit: 1, Skip: 2}, "b1"},
 	} {
 		if got := ids(t, s, c.q); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
@@ -306,5 +316,42 @@ func cancelled(t *testing.T, s journal.Store) {
 	}
 	if err := s.Save(ctx, Full()); !errors.Is(err, context.Canceled) {
 		t.Errorf("save: %v", err)
+	}
+}
+
+// totals is for a store that adds up runs itself.
+func totals(t *testing.T, s journal.Store) {
+	adds, ok := s.(journal.Totals)
+	if !ok {
+		t.Skip("it adds up nothing")
+	}
+	var all []journal.Record
+	for i := range 40 {
+		r := record(fmt.Sprint("r", i), "p", "k", journal.KindIssue, i*120, i%5 > 0)
+		r.Agent, r.Model = []string{"claude", "codex"}[i%2], []string{"", "m", "n\"'"}[i%3]
+		if r.Facts.Usage = (agents.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, CostUSD: 0.25, Estimated: 1}); i%4 == 0 {
+			r.Facts.Usage = agents.Usage{}
+		}
+		if !r.Ended.IsZero() {
+			r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2]
+		}
+		all = append(all, r)
+	}
+	save(t, s, all...)
+	save(t, s, record("x", "other", "k", journal.KindIssue, 900, true))
+	byKind := func(a, b journal.Total) int {
+		return stdcmp.Or(stdcmp.Compare(a.Day, b.Day), strings.Compare(a.Agent, b.Agent), strings.Compare(a.Model, b.Model), strings.Compare(string(a.Outcome), string(b.Outcome)))
+	}
+	for _, from := range []int{0, 15, 99} {
+		want := journal.Sum(all[min(from, len(all)):])
+		got, err := adds.Totals(t.Context(), "p", start().Add(time.Duration(from)*120*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(want, byKind)
+		slices.SortFunc(got, byKind)
+		if len(want) != len(got) || len(want) > 0 && !slices.Equal(want, got) {
+			t.Errorf("from record %d:\n%+v\nwant:\n%+v", from, got, want)
+		}
 	}
 }

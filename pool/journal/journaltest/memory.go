@@ -26,7 +26,10 @@ type Memory struct {
 // spender is a run of a pool.
 type spender struct{ pool, run string }
 
-var _ journal.Store = (*Memory)(nil)
+var (
+	_ journal.Store  = (*Memory)(nil)
+	_ journal.Totals = (*Memory)(nil)
+)
 
 // Save inserts or replaces the record of a run.
 func (m *Memory) Save(ctx context.Context, r journal.Record) error {
@@ -111,7 +114,17 @@ func (m *Memory) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	if q.Latest {
 		out = latest(out)
 	}
+	if q.Limit > 0 {
+		end := max(0, len(out)-q.Skip)
+		out = out[max(0, end-q.Limit):end]
+	}
 	return out, ctx.Err()
+}
+
+// Totals adds up the runs of the pool that began since then.
+func (m *Memory) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
+	list, err := m.Find(ctx, journal.Query{Pool: pool, Since: since})
+	return journal.Sum(list), err
 }
 
 func matches(r journal.Record, q journal.Query) bool {

@@ -248,7 +248,12 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.pool = r.pool
 			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run) > (r.started, r.run))`)
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT run, record FROM runs AS r WHERE "+strings.Join(where, " AND ")+" ORDER BY started, run", args...)
+	from := "runs AS r WHERE " + strings.Join(where, " AND ")
+	if q.Limit > 0 { // the latest are found without reading a record
+		from = "runs WHERE rowid IN (SELECT rowid FROM " + from + " ORDER BY started DESC, rowid DESC LIMIT ? OFFSET ?)"
+		args = append(args, q.Limit, q.Skip)
+	}
+	rows, err := s.db.QueryContext(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}

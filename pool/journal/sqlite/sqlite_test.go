@@ -118,6 +118,9 @@ func TestDamagedRecord(t *testing.T) {
 	if err := s.Save(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
+	if got, err := s.Totals(t.Context(), "p", time.Time{}.AddDate(1800, 0, 0)); err != nil || len(got) != 1 || got[0].Runs != 1 {
+		t.Errorf("totals: %+v, %v", got, err)
+	}
 	for range 2 {
 		got, err := s.Find(t.Context(), journal.Query{Pool: "p"})
 		if diff := cmp.Diff([]journal.Record{other}, got); diff != "" || err != nil {

@@ -1,0 +1,53 @@
+package journal
+
+import (
+	"context"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Totals is implemented by stores that add up runs without reading their whole records.
+type Totals interface {
+	// Totals adds up the runs of the pool that began since then, in no order.
+	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
+}
+
+// Total is the sum of the runs that have a day, an agent, a model and an outcome in common.
+type Total struct {
+	Day     int64  // on which they began; see Day
+	Agent   string // the one they began with
+	Model   string // empty: the agent's own
+	Outcome Outcome
+	Runs    int
+	Seconds float64 // from beginning to end, of those that have ended
+	Usage   agents.Usage
+}
+
+// Sum adds up records.
+func Sum(records []Record) []Total {
+	type kind struct {
+		day          int64
+		agent, model string
+		outcome      Outcome
+	}
+	sums := map[kind]*Total{}
+	for _, r := range records {
+		k := kind{Day(r.Started), r.Agent, r.Model, r.Verdict.Outcome}
+		t := sums[k]
+		if t == nil {
+			t = &Total{Day: k.day, Agent: k.agent, Model: k.model, Outcome: k.outcome}
+			sums[k] = t
+		}
+		t.Runs++
+		t.Usage = t.Usage.Add(r.Facts.Usage)
+		if !r.Ended.IsZero() {
+			t.Seconds += r.Ended.Sub(r.Started).Seconds()
+		}
+	}
+	out := make([]Total, 0, len(sums))
+	for _, t := range sums {
+		out = append(out, *t)
+	}
+	return out
+}
