@@ -137,10 +137,15 @@ func handedOver(label string) string { return "carries label " + label }
 // Retry asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
 // anew. Fresh begins at the base, whatever earlier work there is.
 func (w *Worker) Retry(ctx context.Context, key, by string, fresh bool) error {
-	c := tracker.Command{ID: rand.Text(), Key: key, Verb: tracker.Retry, By: by, At: time.Now()}
 	if fresh {
-		c.Verb = tracker.Fresh
+		return w.Ask(ctx, key, by, tracker.Fresh, "")
 	}
+	return w.Ask(ctx, key, by, tracker.Retry, "")
+}
+
+// Ask is Retry for each of its verbs: with Fix, text is feedback for the agent.
+func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
+	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now()}
 	issue, err := w.cfg.Tracker.Get(ctx, key)
 	if err != nil {
 		return err

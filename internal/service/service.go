@@ -300,6 +300,7 @@ func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) e
 	if err := parts.Pool.Retry(ctx, key, by, fresh); err != nil {
 		return err
 	}
+	p.moved.Store(true)
 	p.wake()
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -115,7 +114,7 @@ type api struct {
 	slots chan struct{} // one for each stream
 }
 
-func newAPI(mux *http.ServeMux, c Config) {
+func newAPI(mux *http.ServeMux, c Config) api {
 	config := huma.DefaultConfig("ralph", c.Version)
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // the page of huma loads scripts from elsewhere
 	config.OpenAPIPath = "/v1/openapi"
@@ -132,6 +131,7 @@ func newAPI(mux *http.ServeMux, c Config) {
 	huma.Get(h, "/v1/projects/{project}/runs", a.runs, named("list-runs"))
 	huma.Get(h, "/v1/projects/{project}/runs/{run}", a.run, named("get-run"))
 	a.registerEvents(h)
+	return a
 }
 
 func named(id string) func(*huma.Operation) {
@@ -206,65 +206,12 @@ func (a api) issues(ctx context.Context, in *ofProject) (*body[issuesBody], erro
 	return &body[issuesBody]{newIssuesBody(board, status)}, nil
 }
 
-// newIssuesBody puts the backlog in order.
 func newIssuesBody(board service.Board, status service.Status) issuesBody {
-	out := issuesBody{Issues: []issueBody{}, Problems: []string{}, At: board.At}
-	seen := map[string]bool{}
-	add := func(i tracker.Issue, state, code, reason, run string) {
-		if !seen[i.Key] {
-			seen[i.Key] = true
-			labels := append([]string{}, i.Labels...)
-			out.Issues = append(out.Issues, issueBody{i.Key, i.Title, i.URL, labels, state, code, reason, run})
-		}
-	}
-	for _, r := range status.Running {
-		issue := tracker.Issue{Key: r.Key, Title: r.Title}
-		for _, i := range slices.Concat(board.Work, issuesOf(board)) {
-			if i.Key == r.Key {
-				issue = i
-			}
-		}
-		add(issue, "running", "", "", r.Run)
-	}
-	for _, f := range board.FollowUp {
-		add(f.Issue, "ready", "follow-up", string(f.Reason), "")
-	}
-	for _, i := range board.Work {
-		add(i, "ready", "", "", "")
-	}
-	for _, f := range board.HandOver {
-		add(f.Issue, "needs-human", "rounds", string(f.Reason), "")
-	}
-	for _, s := range slices.Concat(board.After, board.Skipped) {
-		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
-	}
-	for _, p := range board.Problems {
-		out.Problems = append(out.Problems, p.Error())
-	}
-	if board.Problem != "" {
-		out.Problems = append(out.Problems, board.Problem)
+	out := issuesBody{Issues: []issueBody{}, Problems: board.Wrong(), At: board.At}
+	for _, i := range board.Issues(status.Running) {
+		out.Issues = append(out.Issues, issueBody{i.Key, i.Title, i.URL, append([]string{}, i.Labels...), string(i.State), i.Code, i.Reason, i.Run})
 	}
 	return out
-}
-
-func issuesOf(b service.Board) (list []tracker.Issue) {
-	for _, s := range slices.Concat(b.After, b.Skipped) {
-		list = append(list, s.Issue)
-	}
-	return list
-}
-
-// stateOfSkip is the state of an issue that is not worked now.
-func stateOfSkip(code journal.SkipCode) string {
-	switch code {
-	case journal.SkipHuman:
-		return "needs-human"
-	case journal.SkipAnswer:
-		return "needs-info"
-	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen:
-		return "waiting"
-	}
-	return "left-out"
 }
 
 func (a api) stop(ctx context.Context, in *ofIssue) (*struct{}, error) {
@@ -289,15 +236,12 @@ type runsInput struct {
 }
 
 func (a api) runs(ctx context.Context, in *runsInput) (*body[runsBody], error) {
-	records, err := a.Service.Runs(ctx, in.Project, journal.Query{Key: in.Issue, Since: time.Now().AddDate(0, 0, -in.Days)})
+	records, err := a.Service.Runs(ctx, in.Project, journal.Query{Key: in.Issue, Since: time.Now().AddDate(0, 0, -in.Days), Limit: in.Limit})
 	if err != nil {
 		return nil, failure(err)
 	}
 	out := runsBody{Runs: []runBody{}}
 	for _, r := range slices.Backward(records) {
-		if len(out.Runs) == in.Limit {
-			break
-		}
 		out.Runs = append(out.Runs, newRunBody(r))
 	}
 	return &body[runsBody]{out}, nil
@@ -324,7 +268,7 @@ func (a api) record(ctx context.Context, project, run string) (journal.Record, e
 
 func newRunBody(r journal.Record) runBody {
 	b := runBody{
-		ID: r.ID, Issue: r.Key, Title: r.Title, URL: r.URL, State: stateOf(r), Reason: report.Reason(r.Verdict.Reason), Stage: string(r.Stage),
+		ID: r.ID, Issue: r.Key, Title: r.Title, URL: r.URL, State: service.RunState(r), Reason: report.Reason(r.Verdict.Reason), Stage: string(r.Stage),
 		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
 		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
 		Warnings: append([]string{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),
@@ -337,17 +281,4 @@ func newRunBody(r journal.Record) runBody {
 
 func newUsageBody(u agents.Usage) usageBody {
 	return usageBody{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD}
-}
-
-// stateOf is where a run stands.
-func stateOf(r journal.Record) string {
-	switch {
-	case !r.Ended.IsZero():
-		return string(r.Verdict.Outcome)
-	case proc.Alive(r.PID, r.Process):
-		return "running"
-	case r.PID == 0:
-		return "unfinished"
-	}
-	return "died"
 }

@@ -1,0 +1,93 @@
+package service
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// ErrNoCommits is the error of the diff of a run that has left none.
+var ErrNoCommits = errors.New("the run has left no commits")
+
+// Totals adds up the runs of a project that began since then, in no order.
+func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error) {
+	_, parts, err := s.opened(name)
+	if err != nil {
+		return nil, err
+	}
+	if adds, ok := parts.Store.(journal.Totals); ok {
+		return adds.Totals(ctx, "", since)
+	}
+	list, err := parts.Store.Find(ctx, journal.Query{Since: since})
+	return journal.Sum(list), err
+}
+
+// Fix is Retry with feedback for the agent, as the command /ralph fix is on a forge.
+func (s *Service) Fix(ctx context.Context, name, key, by, text string) error {
+	p, parts, err := s.opened(name)
+	if err != nil {
+		return err
+	}
+	_, text, _ = tracker.ParseCommand("/ralph fix " + text)
+	if text == "" {
+		return errors.New("say what has to be done")
+	}
+	if err := parts.Pool.Ask(ctx, key, by, tracker.Fix, text); err != nil {
+		return err
+	}
+	p.moved.Store(true)
+	p.wake()
+	return nil
+}
+
+// Diff is the beginning of what the commits of a run change, as git writes it; cut says that there is more than limit bytes.
+// No filter, text conversion or external diff runs.
+func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error) {
+	p, parts, err := s.opened(name)
+	if err != nil {
+		return nil, false, err
+	}
+	if r.Tip == "" {
+		return nil, false, ErrNoCommits
+	}
+	status := p.status()
+	repo, err := worktree.Open(ctx, status.Repo, worktree.Options{StateDir: parts.Dir})
+	if err != nil {
+		return nil, false, err
+	}
+	g := repo.Git().Within(diffTime)
+	base := r.Base
+	if r.Verified.Tip == r.Tip { // it may be merged since, or the base's branch be gone
+		base = cmp.Or(r.Verified.Base, base)
+	}
+	fork, err := g.Out(ctx, "merge-base", "--end-of-options", base, r.Tip)
+	if err != nil {
+		return nil, false, fmt.Errorf("compare with %s: %w", base, err)
+	}
+	err = g.Read(ctx, "", func(out *bufio.Reader) error {
+		var err error
+		if diff, err = io.ReadAll(io.LimitReader(out, int64(limit)+1)); len(diff) > limit {
+			diff, cut, err = diff[:limit], true, errEnough
+		}
+		return err
+	}, "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
+		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", strings.TrimSpace(fork), r.Tip, "--")
+	if cut {
+		err = nil
+	}
+	return diff, cut, err
+}
+
+var errEnough = errors.New("enough has been read")
+
+// diffTime bounds each git command of a diff.
+const diffTime = 20 * time.Second

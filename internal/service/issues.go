@@ -1,0 +1,107 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// IssueState is where an open issue stands.
+type IssueState string
+
+// The states of an issue.
+const (
+	IssueRunning    IssueState = "running"
+	IssueReady      IssueState = "ready"   // the next free slot takes it
+	IssueWaiting    IssueState = "waiting" // it goes on by itself
+	IssueNeedsHuman IssueState = "needs-human"
+	IssueNeedsInfo  IssueState = "needs-info"
+	IssueLeftOut    IssueState = "left-out" // it does not qualify
+)
+
+// Issue is an open issue and where it stands.
+type Issue struct {
+	tracker.Issue
+	State  IssueState
+	Code   string // the kind of reason; the set is open
+	Reason string // why it is not worked; may be hostile
+	Run    string // the run that is on, or that is the reason
+}
+
+// Issues puts a backlog in order: what is running, then what is ready in the order in which it is worked, then the rest.
+func (b Board) Issues(running []pool.Running) []Issue {
+	var out []Issue
+	seen := map[string]bool{}
+	add := func(i tracker.Issue, state IssueState, code, reason, run string) {
+		if !seen[i.Key] {
+			seen[i.Key] = true
+			out = append(out, Issue{i, state, code, reason, run})
+		}
+	}
+	known, later := slices.Clone(b.Work), slices.Concat(b.After, b.Skipped)
+	for _, s := range later {
+		known = append(known, s.Issue)
+	}
+	for _, r := range running {
+		issue := tracker.Issue{Key: r.Key, Title: r.Title}
+		if n := slices.IndexFunc(known, func(i tracker.Issue) bool { return i.Key == r.Key }); n >= 0 {
+			issue = known[n]
+		}
+		add(issue, IssueRunning, "", "", r.Run)
+	}
+	for _, f := range b.FollowUp {
+		add(f.Issue, IssueReady, "follow-up", string(f.Reason), "")
+	}
+	for _, i := range b.Work {
+		add(i, IssueReady, "", "", "")
+	}
+	for _, f := range b.HandOver {
+		add(f.Issue, IssueNeedsHuman, "rounds", string(f.Reason), "")
+	}
+	for _, s := range later {
+		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
+	}
+	return out
+}
+
+// Wrong lists what could not be read, in one line each.
+func (b Board) Wrong() []string {
+	out := []string{}
+	for _, p := range b.Problems {
+		out = append(out, p.Error())
+	}
+	if b.Problem != "" {
+		out = append(out, b.Problem)
+	}
+	return out
+}
+
+// stateOfSkip is the state of an issue that is not worked now.
+func stateOfSkip(code journal.SkipCode) IssueState {
+	switch code {
+	case journal.SkipHuman:
+		return IssueNeedsHuman
+	case journal.SkipAnswer:
+		return IssueNeedsInfo
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen:
+		return IssueWaiting
+	}
+	return IssueLeftOut
+}
+
+// RunState is where a run stands: running, died, unfinished, or its outcome.
+func RunState(r journal.Record) string {
+	switch {
+	case !r.Ended.IsZero():
+		return string(r.Verdict.Outcome)
+	case proc.Alive(r.PID, r.Process):
+		return "running"
+	case r.PID == 0:
+		return "unfinished"
+	}
+	return "died"
+}
