@@ -17,7 +17,7 @@ import (
 const module = "github.com/ralph-pool/ralph"
 
 // composer is the floor from which on packages are the program ralph; what is below is a library.
-const composer = 11
+const composer = 12
 
 // reexec works in processes of its own, before the program does any work.
 const reexec = "sandboxes/reexec"
@@ -30,7 +30,7 @@ const house = "internal/cli"
 // forge's tracker what all forges share, GitHub's tracker its API, an isolating sandbox its egress proxy, and native and
 // landlock their supervisor.
 var floors = map[string]int{
-	"cmd/ralph": 12,
+	"cmd/ralph": 13,
 
 	"internal/cli":               composer,
 	"internal/cli/config":        composer,
@@ -40,7 +40,11 @@ var floors = map[string]int{
 	"internal/cli/words":         composer,
 
 	"internal/service": 9,
-	"internal/web":     10,
+	"internal/web":     11,
+
+	"internal/web/dashboard": 10,
+
+	"internal/web/browsertest": 10,
 
 	"internal/service/servicetest": 9,
 
@@ -145,6 +149,7 @@ var homes = map[string][]string{
 	"github.com/google/jsonschema-go":     {"loop"},
 	"github.com/danielgtaylor/huma/":      {"internal/web"},
 	"github.com/prometheus/":              {"internal/web"},
+	"github.com/chromedp/":                {"internal/web/browsertest"},
 	"github.com/aws/":                     {"internal/meter"},
 	"github.com/secure-systems-lab/":      {"pool/proof"},
 	"golang.org/x/crypto":                 {"pool/proof"},

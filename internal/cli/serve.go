@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
+	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -72,6 +73,7 @@ type serving struct {
 	log     *slog.Logger
 	service *service.Service
 	metrics *web.Metrics
+	live    *dashboard.Live
 
 	closing       sync.WaitGroup
 	systemd       Host   // with the variables that are for this process alone
@@ -113,7 +115,7 @@ func (s *serving) run() error {
 	if err != nil {
 		return err
 	}
-	s.metrics = web.NewMetrics()
+	s.metrics, s.live = web.NewMetrics(), dashboard.NewLive()
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
 	s.webhookSecret = s.host.getenv(config.WebhookSecretVariable)
 	s.systemd = s.host
@@ -187,7 +189,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Version: buildVersion().Version, Hooks: s.hooks(),
+			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(),
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)
@@ -341,6 +343,7 @@ func (s *serving) explained(err error) error {
 // observe prints what matters of the projects' events.
 func (s *serving) observe(project string, e journal.Event) {
 	s.metrics.Observe(project, e)
+	s.live.Observe(project, e)
 	s.mu.Lock()
 	view := s.views[project]
 	if view == nil {

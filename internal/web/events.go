@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ const (
 type eventsInput struct {
 	Project string `path:"project" maxLength:"64"`
 	Run     string `path:"run" maxLength:"255"`
+	After   int64  `query:"after" minimum:"0" doc:"The same, for a client that has not had an event yet; Last-Event-ID is stronger."`
 	Last    int64  `header:"Last-Event-ID" minimum:"0" doc:"The id of the last event that the client has; the stream goes on after it."`
 }
 
@@ -54,7 +56,7 @@ func (a api) registerEvents(h huma.API) {
 			request, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "text/event-stream")
 			s := stream{w: w, control: http.NewResponseController(w), patience: a.WriteTime}
-			s.follow(request.Context(), r.Dir, in.Last, func() bool {
+			s.follow(request.Context(), r.Dir, cmp.Or(in.Last, in.After), func() bool {
 				now, err := a.record(request.Context(), in.Project, in.Run)
 				return err != nil || !now.Ended.IsZero()
 			})

@@ -8,8 +8,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +23,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/internal/webhook"
 )
 
@@ -41,12 +40,13 @@ const (
 // Config is a server's set-up. Service is required.
 type Config struct {
 	Service *service.Service
-	Token   string       // what clients have to send; empty: nothing. See ErrNeedsToken
-	Hosts   []string     // names besides this machine's own by which clients may call the server
-	Streams int          // streams of events at the same time; default 200
-	Metrics *Metrics     // default: none are served
-	Version string       // of the program
-	Hooks   http.Handler // deliveries of forges, which prove themselves; default: none are taken
+	Token   string          // what clients have to send; empty: nothing. See ErrNeedsToken
+	Hosts   []string        // names besides this machine's own by which clients may call the server
+	Streams int             // streams of events at the same time; default 200
+	Metrics *Metrics        // default: none are served
+	Live    *dashboard.Live // what runs are doing; default: pages do not say
+	Version string          // of the program
+	Hooks   http.Handler    // deliveries of forges, which prove themselves; default: none are taken
 	// WriteTime is how long a client may take for one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
@@ -136,13 +136,15 @@ func New(c Config) http.Handler {
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics.handler(c.Service))
 	}
-	newAPI(mux, c)
-	g := guard{next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...)}
-	if c.Token != "" {
-		hash := sha256.Sum256([]byte(c.Token))
-		g.token = hash[:]
+	sessions := newSessions(c.Token)
+	pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != ""})
+	if err != nil {
+		panic(err) // an embedded file of the program is wrong
 	}
-	return g
+	newAPI(mux, c).register(mux, pages, sessions)
+	return guard{
+		next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), sessions: sessions,
+	}
 }
 
 // answer is how health is told: it says nothing else, so that it needs no token.
@@ -156,10 +158,10 @@ func answer(w http.ResponseWriter, ok bool) {
 
 // guard is in front of everything.
 type guard struct {
-	next  http.Handler
-	hooks http.Handler // nil: there are none
-	hosts []string
-	token []byte // its hash; nil: none is needed
+	next     http.Handler
+	hooks    http.Handler // nil: there are none
+	hosts    []string
+	sessions sessions
 }
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +179,9 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
 		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
-	case g.token != nil && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !g.authorized(r):
+	case g.sessions.key != nil && !open(r.URL.Path) && !g.authorized(r) && wantsPage(r):
+		toLogin(w, r)
+	case g.sessions.key != nil && !open(r.URL.Path) && !g.authorized(r):
 		h.Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)
 	default:
@@ -206,12 +210,15 @@ func sameOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// authorized compares the token in constant time. A browser sends it as the password that it asks for.
+// authorized reports a request with the token, or of a browser that has logged in. A browser may also send the token as the
+// password that it asks for.
 func (g guard) authorized(r *http.Request) bool {
+	if g.sessions.in(r, time.Now()) {
+		return true
+	}
 	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
 		_, sent, _ = r.BasicAuth()
 	}
-	hash := sha256.Sum256([]byte(sent))
-	return subtle.ConstantTimeCompare(hash[:], g.token) == 1
+	return g.sessions.right(sent)
 }

@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// by is whom the journal names for what is asked on the pages.
+const by = "a person on the dashboard"
+
+// act carries out what a form asks, and goes back to where it stood. A form has to say that it is of these pages, and the
+// browser that it was sent from them.
+func (p *Pages) act(do func(r *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !p.ownForm(r) {
+			return errForm
+		}
+		if err := do(r); err != nil {
+			return err
+		}
+		p.boards.stale(r.PathValue("project"))
+		http.Redirect(w, r, Local(r.PostFormValue("back")), http.StatusSeeOther)
+		return nil
+	}
+}
+
+// ownForm reports a form of these pages.
+func (p *Pages) ownForm(r *http.Request) bool {
+	return FromPage(r) && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.form)) == 1
+}
+
+// FromPage reports a request that a browser sends from a page of this server, or that is not a browser's.
+func FromPage(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}
+
+func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }
+func (p *Pages) resume(r *http.Request) error { return p.Service.Pause(r.PathValue("project"), false) }
+
+func (p *Pages) stop(r *http.Request) error {
+	return p.Service.Stop(r.Context(), r.PathValue("project"), r.PathValue("key"))
+}
+
+func (p *Pages) retry(r *http.Request) error {
+	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), by, false)
+}
+
+func (p *Pages) fresh(r *http.Request) error {
+	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), by, true)
+}
+
+// fix asks for another run with a comment on a line of the diff, or without one on the whole.
+func (p *Pages) fix(r *http.Request) error {
+	text := strings.TrimSpace(r.PostFormValue("text"))
+	file, at := line(r.PostFormValue("file")), r.PostFormValue("line")
+	if n, err := strconv.Atoi(at); err == nil && file != "" && text != "" {
+		text = fmt.Sprintf("In %q, line %d: %s", file, n, text)
+	}
+	return p.Service.Fix(r.Context(), r.PathValue("project"), r.PathValue("key"), by, text)
+}

@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// The bounds of pages.
+const (
+	columnLimit = 30                    // issues of a column of the board
+	pageLimit   = 50                    // rows of a page of a list
+	lastRuns    = 10                    // runs below the board
+	pageMax     = 10_000                // pages of a list
+	patience    = 50 * time.Millisecond // for a new look at the backlog
+)
+
+// overviewModel is the first page.
+type overviewModel struct {
+	Projects []service.Status
+	Running  []now
+	Refused  string
+	Draining bool
+}
+
+func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
+	list := p.Service.Projects()
+	p.render(w, http.StatusOK, "overview.html", view{
+		Title: "Projects", Live: "/live", Digest: p.digest(list...),
+		Model: overviewModel{Projects: list, Running: p.running(list...), Refused: p.Service.Refused(), Draining: p.Service.Draining()},
+	})
+	return nil
+}
+
+// boardModel is the board of one project.
+type boardModel struct {
+	Status  service.Status
+	Board   service.Board
+	Problem string // why there is no board
+	Running []now
+	Columns []column
+	Runs    []journal.Record
+	Only    string // the state whose issues are listed; empty: all
+	Page    pager
+}
+
+// column is the issues of one state.
+type column struct {
+	State  service.IssueState
+	Name   string
+	Hint   string
+	Issues []service.Issue
+	Total  int
+}
+
+func columns() []column {
+	return []column{
+		{State: service.IssueReady, Name: "Ready", Hint: "in the order in which they are worked"},
+		{State: service.IssueWaiting, Name: "Waiting", Hint: "go on by themselves"},
+		{State: service.IssueNeedsHuman, Name: "Needs you", Hint: "a person is next"},
+		{State: service.IssueLeftOut, Name: "Left out", Hint: "do not qualify"},
+	}
+}
+
+// pager is where in a list a page is.
+type pager struct {
+	Number       int // from 1
+	Earlier      int // page before; 0: none
+	Later        int // page after; 0: none
+	Query, Total string
+}
+
+func pageOf(r *http.Request) int {
+	n, err := strconv.Atoi(r.FormValue("page"))
+	if err != nil {
+		return 1
+	}
+	return min(max(1, n), pageMax)
+}
+
+func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("project")
+	status, err := p.Service.Status(name)
+	if err != nil {
+		return err
+	}
+	m := boardModel{Status: status, Running: p.running(status), Columns: columns(), Only: r.FormValue("state"), Page: pager{Number: pageOf(r)}}
+	v := view{Title: name, Project: name, Tab: "board", Live: projectPath(name) + "/live"}
+	if m.Board, err = p.boards.get(r.Context(), p.Service, status, patience); err != nil {
+		m.Problem = service.OneLine(err)
+	} else if m.Runs, err = p.Service.Runs(r.Context(), name, journal.Query{Limit: lastRuns}); err != nil {
+		return err
+	}
+	slices.Reverse(m.Runs)
+	v.Digest = boardDigest(p.digest(status), m.Board)
+	if m.Board.At.IsZero() && m.Problem == "" {
+		v.Refresh = 3
+	}
+	m.fill()
+	p.render(w, http.StatusOK, "board.html", v.with(m))
+	return nil
+}
+
+func (v view) with(model any) view {
+	v.Model = model
+	return v
+}
+
+// fill puts the issues into their columns.
+func (m *boardModel) fill() {
+	for _, i := range m.Board.Issues(m.Status.Running) {
+		state := i.State
+		if state == service.IssueNeedsInfo {
+			state = service.IssueNeedsHuman
+		}
+		n := slices.IndexFunc(m.Columns, func(c column) bool { return c.State == state })
+		if n < 0 {
+			continue // it is on, and stands above
+		}
+		c := &m.Columns[n]
+		c.Total++
+		first, limit := 0, columnLimit
+		if m.Only != "" {
+			first, limit = (m.Page.Number-1)*pageLimit, pageLimit
+		}
+		if c.Total > first && len(c.Issues) < limit {
+			c.Issues = append(c.Issues, i)
+		}
+	}
+	if m.Only == "" {
+		return
+	}
+	m.Columns = slices.DeleteFunc(m.Columns, func(c column) bool { return string(c.State) != m.Only })
+	for _, c := range m.Columns {
+		m.Page = paged(m.Page.Number, c.Total > m.Page.Number*pageLimit)
+	}
+}
+
+func paged(number int, more bool) pager {
+	g := pager{Number: number, Earlier: number - 1}
+	if more {
+		g.Later = number + 1
+	}
+	return g
+}
+
+// runsModel is a page of the runs of a project.
+type runsModel struct {
+	Runs  []journal.Record
+	Issue string
+	Page  pager
+}
+
+func (p *Pages) runs(w http.ResponseWriter, r *http.Request) error {
+	name, issue, page := r.PathValue("project"), r.FormValue("issue"), pageOf(r)
+	list, err := p.Service.Runs(r.Context(), name, journal.Query{Key: issue, Limit: pageLimit + 1, Skip: (page - 1) * pageLimit})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(list)
+	m := runsModel{Runs: list[:min(len(list), pageLimit)], Issue: issue, Page: paged(page, len(list) > pageLimit)}
+	p.render(w, http.StatusOK, "runs.html", view{Title: "Runs of " + name, Project: name, Tab: "runs", Model: m})
+	return nil
+}

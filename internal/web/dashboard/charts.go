@@ -1,0 +1,258 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// chartDays is how far back charts go at most.
+const chartDays = 90
+
+// totalsAge is how long sums serve: the journal reads all records of the time for them.
+const totalsAge = time.Minute
+
+// totals keeps the sums of each project.
+type totals struct {
+	mu   sync.Mutex
+	seen map[string]summed // guarded by mu
+}
+
+type summed struct {
+	list []journal.Total
+	at   time.Time
+}
+
+func (t *totals) get(ctx context.Context, s History, name string) ([]journal.Total, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.seen[name]; time.Since(known.at) < totalsAge {
+		return known.list, nil
+	}
+	list, err := s.Totals(ctx, name, time.Unix((journal.Day(time.Now())-chartDays+1)*daySeconds, 0))
+	if err != nil {
+		return nil, err
+	}
+	if t.seen == nil {
+		t.seen = map[string]summed{}
+	}
+	t.seen[name] = summed{list, time.Now()}
+	return list, nil
+}
+
+const daySeconds = 24 * 60 * 60
+
+// sum is what some runs come to.
+type sum struct {
+	Name      string
+	Runs      int
+	Succeeded int
+	Took      float64 // seconds of all
+	Usage     agents.Usage
+}
+
+func (s *sum) add(t journal.Total) {
+	s.Runs += t.Runs
+	s.Took += t.Seconds
+	s.Usage = s.Usage.Add(t.Usage)
+	if t.Outcome == journal.Succeeded || t.Outcome == journal.NoChange {
+		s.Succeeded += t.Runs
+	}
+}
+
+// Share is the percentage that succeeded.
+func (s sum) Share() int {
+	return int(math.Round(100 * float64(s.Succeeded) / float64(max(1, s.Runs))))
+}
+
+// Mean is how long one took.
+func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Runs))) }
+
+// chartsModel is the page with the charts of a project.
+type chartsModel struct {
+	Project string
+	Days    int
+	Choices []int
+	All     sum
+	Daily   []sum // every day, the first one first
+	Charts  []chart
+	Groups  []group
+}
+
+// chart has a bar for each day.
+type chart struct {
+	Title string
+	Said  string // what it shows, in a sentence
+	Top   string // of the axis
+	Half  string
+	Keys  []string // of the parts of a bar
+	Width int
+	Bars  []bar
+	First string
+	Mid   string
+	Last  string
+}
+
+// bar is a day's, in units of the drawing: 100 high.
+type bar struct {
+	Title string
+	X     int
+	Parts []part
+}
+
+type part struct {
+	Class     string
+	Y, Height float64
+}
+
+// group is the sums of runs by what they have in common.
+type group struct {
+	Title string
+	Head  string
+	Rows  []sum
+	Top   sum // the largest values
+}
+
+func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("project")
+	list, err := p.totals.get(r.Context(), p.Service, name)
+	if err != nil {
+		return err
+	}
+	days, err := strconv.Atoi(r.FormValue("days"))
+	if choices := []int{7, 30, chartDays}; err != nil || !slices.Contains(choices, days) {
+		days = 30
+	}
+	m := drawn(list, days, journal.Day(time.Now()))
+	m.Project = name
+	p.render(w, http.StatusOK, "charts.html", view{Title: "Charts of " + name, Project: name, Tab: "charts", Model: m})
+	return nil
+}
+
+// drawn makes the charts of the days that end with today.
+func drawn(list []journal.Total, days int, today int64) chartsModel {
+	m := chartsModel{Days: days, Choices: []int{7, 30, chartDays}, Daily: make([]sum, days)}
+	first := today - int64(days) + 1
+	for i := range m.Daily {
+		m.Daily[i].Name = time.Unix((first+int64(i))*daySeconds, 0).UTC().Format(time.DateOnly)
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(t journal.Total) bool { return t.Day < first || t.Day > today })
+	for _, t := range list {
+		m.Daily[t.Day-first].add(t)
+		m.All.add(t)
+	}
+	m.Groups = []group{
+		grouped(list, "By outcome", "Outcome", func(t journal.Total) string { return cmp.Or(string(t.Outcome), "not ended") }),
+		grouped(list, "By agent", "Agent", func(t journal.Total) string { return cmp.Or(t.Agent, "none") }),
+		grouped(list, "By model", "Model", func(t journal.Total) string { return cmp.Or(t.Model, "the agent's own") }),
+	}
+	m.Charts = []chart{
+		m.chart("Spend", "Dollars a day", "$%s", []string{"spend"}, func(s sum) []float64 { return []float64{s.Usage.CostUSD} }),
+		m.chart("Throughput", "Runs a day", "%s", []string{"succeeded", "other"}, func(s sum) []float64 {
+			return []float64{float64(s.Succeeded), float64(s.Runs - s.Succeeded)}
+		}),
+	}
+	return m
+}
+
+// groupRows bounds a group: what is less is added up.
+const groupRows = 12
+
+func grouped(list []journal.Total, title, head string, of func(journal.Total) string) group {
+	g := group{Title: title, Head: head}
+	sums := map[string]sum{}
+	for _, t := range list {
+		s := sums[of(t)]
+		s.Name = of(t)
+		s.add(t)
+		sums[s.Name] = s
+	}
+	g.Rows = slices.SortedFunc(maps.Values(sums), func(a, b sum) int {
+		return cmp.Or(-cmp.Compare(a.Runs, b.Runs), cmp.Compare(a.Name, b.Name))
+	})
+	if len(g.Rows) > groupRows {
+		rest := sum{Name: fmt.Sprintf("%d others", len(g.Rows)-groupRows+1)}
+		for _, s := range g.Rows[groupRows-1:] {
+			rest.Runs, rest.Succeeded, rest.Took, rest.Usage = rest.Runs+s.Runs, rest.Succeeded+s.Succeeded, rest.Took+s.Took, rest.Usage.Add(s.Usage)
+		}
+		g.Rows = append(g.Rows[:groupRows-1], rest)
+	}
+	for _, s := range g.Rows {
+		g.Top.Runs = max(g.Top.Runs, s.Runs)
+		g.Top.Usage.CostUSD = max(g.Top.Usage.CostUSD, s.Usage.CostUSD)
+	}
+	return g
+}
+
+// RunsBar is the length of a row's bar, out of 100.
+func (g group) RunsBar(s sum) float64 { return length(float64(s.Runs), float64(g.Top.Runs)) }
+
+// SpendBar is that of its cost.
+func (g group) SpendBar(s sum) float64 { return length(s.Usage.CostUSD, g.Top.Usage.CostUSD) }
+
+func length(v, top float64) float64 {
+	if top <= 0 {
+		return 0
+	}
+	return math.Round(1000*v/top) / 10
+}
+
+// barWidth is that of a day in units of the drawing, with the gap.
+const barWidth = 10
+
+func (m chartsModel) chart(title, said, format string, keys []string, of func(sum) []float64) chart {
+	c := chart{Title: title, Keys: keys, Width: barWidth * len(m.Daily)}
+	most, whole := 0.0, 0.0
+	for _, d := range m.Daily {
+		v := 0.0
+		for _, x := range of(d) {
+			v += x
+		}
+		most, whole = max(most, v), whole+v
+	}
+	top := ceiling(most)
+	number := func(v float64) string {
+		return fmt.Sprintf(format, strconv.FormatFloat(math.Round(100*v)/100, 'f', -1, 64))
+	}
+	c.Top, c.Half = number(top), number(top/2)
+	c.Said = fmt.Sprintf("%s over %d days: %s in all, %s at most.", said, len(m.Daily), number(whole), number(most))
+	for i, d := range m.Daily {
+		b := bar{X: i * barWidth}
+		y := 100.0
+		title := d.Name + ":"
+		for n, v := range of(d) {
+			h := length(v, top)
+			y -= h
+			b.Parts = append(b.Parts, part{Class: keys[n], Y: math.Round(10*y) / 10, Height: h})
+			title += " " + number(v) + " " + keys[n]
+		}
+		b.Title = title
+		c.Bars = append(c.Bars, b)
+	}
+	c.First, c.Mid, c.Last = m.Daily[0].Name, m.Daily[len(m.Daily)/2].Name, m.Daily[len(m.Daily)-1].Name
+	return c
+}
+
+// ceiling is the next of 1, 2, 5, 10, 20, …
+func ceiling(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, n := range []float64{1, 2, 5} {
+		if v <= n*power {
+			return n * power
+		}
+	}
+	return 10 * power
+}

@@ -1,0 +1,202 @@
+package dashboard
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// The bounds of a diff's page.
+const (
+	diffBytes = 1 << 20
+	diffLines = 4000
+	diffWidth = 1000 // bytes of a line
+)
+
+// change to a file, as git's patch has it.
+type fileDiff struct {
+	Path, Old      string // hostile; Old is empty unless the file was renamed
+	Note           string // what the patch says besides lines, such as a new mode
+	Added, Removed int
+	Lines          []diffLine
+}
+
+type diffLine struct {
+	Kind     string // add, del, hunk, same
+	Old, New int    // line numbers; 0: none
+	Text     string // hostile
+	ID       string // of the line on the page
+	Comment  bool   // the form for a comment stands below it
+}
+
+// Number is that of the line in the file as it is now, or was.
+func (l diffLine) Number() int {
+	if l.New > 0 {
+		return l.New
+	}
+	return l.Old
+}
+
+// Sign is how a patch marks the line.
+func (l diffLine) Sign() string {
+	switch l.Kind {
+	case "add":
+		return "+"
+	case "del":
+		return "−"
+	}
+	return ""
+}
+
+// parseDiff reads git's patch. It never fails: what it does not know is left out. cut says that there are more lines.
+func parseDiff(patch []byte) (out []fileDiff, cut bool) {
+	var f *fileDiff
+	var oldLine, newLine, oldLeft, newLeft, shown int
+	for raw := range bytes.Lines(patch) {
+		s := strings.TrimSuffix(string(raw), "\n")
+		inside := oldLeft > 0 || newLeft > 0
+		switch {
+		case !inside && strings.HasPrefix(s, "diff --git "):
+			out = append(out, fileDiff{Path: pathOf(s)})
+			f = &out[len(out)-1]
+			continue
+		case f == nil:
+			continue
+		case !inside:
+			f.head(s, &oldLine, &newLine, &oldLeft, &newLeft)
+			continue
+		}
+		l := diffLine{Kind: "same", Text: width(s)}
+		switch {
+		case strings.HasPrefix(s, "\\"): // no newline at the end of the file
+			continue
+		case strings.HasPrefix(s, "+"):
+			l.Kind, l.New = "add", newLine
+			f.Added++
+			newLine, newLeft = newLine+1, newLeft-1
+		case strings.HasPrefix(s, "-"):
+			l.Kind, l.Old = "del", oldLine
+			f.Removed++
+			oldLine, oldLeft = oldLine+1, oldLeft-1
+		default:
+			l.Old, l.New = oldLine, newLine
+			oldLine, newLine, oldLeft, newLeft = oldLine+1, newLine+1, oldLeft-1, newLeft-1
+		}
+		if shown++; shown > diffLines {
+			return out, true
+		}
+		l.ID = fmt.Sprintf("f%d-%s%d", len(out), l.Kind[:1], l.Number())
+		f.Lines = append(f.Lines, l)
+	}
+	return out, false
+}
+
+// head reads a line of a patch that is not one of the file's.
+func (f *fileDiff) head(s string, oldLine, newLine, oldLeft, newLeft *int) {
+	if rest, ok := strings.CutPrefix(s, "@@ -"); ok {
+		ranges, after, _ := strings.Cut(rest, " @@")
+		before, now, _ := strings.Cut(ranges, " +")
+		*oldLine, *oldLeft = hunk(before)
+		*newLine, *newLeft = hunk(now)
+		f.Lines = append(f.Lines, diffLine{Kind: "hunk", Text: width(" @@ -" + ranges + " @@" + after)})
+		return
+	}
+	for prefix, to := range map[string]*string{"rename from ": &f.Old, "rename to ": &f.Path} {
+		if name, ok := strings.CutPrefix(s, prefix); ok {
+			*to = unquoted(name)
+		}
+	}
+	if name, ok := strings.CutPrefix(s, "+++ "); ok {
+		if name, ok = strings.CutPrefix(unquoted(strings.TrimSuffix(name, "\t")), "b/"); ok {
+			f.Path = name
+		}
+	}
+	for _, prefix := range []string{"new file", "deleted file", "old mode", "new mode", "Binary files"} {
+		if strings.HasPrefix(s, prefix) {
+			f.Note = strings.TrimPrefix(f.Note+", "+line(s), ", ")
+		}
+	}
+}
+
+// hunk reads "12,3" or "12".
+func hunk(s string) (first, n int) {
+	a, b, more := strings.Cut(s, ",")
+	first, _ = strconv.Atoi(a)
+	if n = 1; more {
+		n, _ = strconv.Atoi(b)
+	}
+	return max(0, first), max(0, n)
+}
+
+// pathOf is the path in a patch's first line, until a later one says it better.
+func pathOf(s string) string {
+	_, name, found := strings.Cut(s, " b/")
+	if !found {
+		_, name, _ = strings.Cut(s, ` "b/`)
+		name = unquoted(`"` + name)
+	}
+	return name
+}
+
+// unquoted is a path as it is; git quotes those with unusual characters.
+func unquoted(s string) string {
+	if name, err := strconv.Unquote(s); err == nil && strings.HasPrefix(s, `"`) {
+		return name
+	}
+	return s
+}
+
+// width is the text of a line of a patch, without its sign.
+func width(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.ToValidUTF8(s[1:], "�")
+	if len(s) > diffWidth {
+		s = strings.ToValidUTF8(s[:diffWidth], "") + "…"
+	}
+	return s
+}
+
+// diffModel is the page of what a run's commits change.
+type diffModel struct {
+	Project string
+	Run     journal.Record
+	Files   []fileDiff
+	Cut     bool
+	At      string // the line with the form for a comment; empty: none
+	Problem string
+}
+
+func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {
+	rec, err := p.record(r)
+	if err != nil {
+		return err
+	}
+	m := diffModel{Project: r.PathValue("project"), Run: rec, At: r.FormValue("at")}
+	if err := p.reading(r.Context(), func() error {
+		patch, cut, err := p.Service.Diff(r.Context(), m.Project, rec, diffBytes)
+		if err != nil {
+			m.Problem = line(service.OneLine(err))
+		}
+		m.Files, m.Cut = parseDiff(patch)
+		m.Cut = m.Cut || cut
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i := range m.Files {
+		for j := range m.Files[i].Lines {
+			l := &m.Files[i].Lines[j]
+			l.Comment = l.ID != "" && l.ID == m.At
+		}
+	}
+	v := view{Title: "Changes of " + line(rec.Key), Project: m.Project, Tab: "runs"}
+	p.render(w, http.StatusOK, "diff.html", v.with(m))
+	return nil
+}

@@ -1,0 +1,237 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Live knows what the runs that are on are doing. It is safe for concurrent use.
+type Live struct {
+	mu   sync.Mutex
+	runs map[string]doing // guarded by mu; by project and run
+}
+
+// doing is what a run is doing.
+type doing struct {
+	Phase string // for people
+	Last  string // what its agent or ralph did last; hostile
+	Usage agents.Usage
+}
+
+// NewLive makes one that has heard nothing.
+func NewLive() *Live { return &Live{runs: map[string]doing{}} }
+
+// Observe hears an event; see service.Config.
+func (l *Live) Observe(project string, e journal.Event) {
+	if e.Run == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := project + "/" + e.Run
+	if e.Kind == journal.EventEnded || e.Kind == journal.EventDeferred {
+		delete(l.runs, id)
+		return
+	}
+	d, on := l.runs[id]
+	switch e.Kind {
+	case journal.EventStage:
+		d.Phase = phase(e.Stage)
+	case journal.EventStarted:
+	case journal.EventIteration:
+		d.Phase = fmt.Sprintf("iteration %d", e.Iteration)
+	case journal.EventAgent:
+		d.Last = line(e.Text)
+	case journal.EventGate, journal.EventSetup:
+		d.Last = line(string(e.Kind) + ": " + said(e))
+	case journal.EventCommits, journal.EventNote, journal.EventReview, journal.EventWarning:
+		d.Last = line(said(e))
+	case journal.EventUsage:
+		if e.Usage != nil {
+			d.Usage = d.Usage.Add(*e.Usage)
+		}
+	default:
+		if !on {
+			return
+		}
+	}
+	l.runs[id] = d
+}
+
+// phase is a stage in words.
+func phase(s journal.Stage) string {
+	switch s {
+	case journal.StageBaseline:
+		return "gate on the base"
+	case journal.StageWork:
+		return "the agent works"
+	case journal.StageVerify:
+		return "verifying"
+	case journal.StagePublish:
+		return "publishing"
+	case journal.StageReport, journal.StageLabel, journal.StageRelease:
+		return "reporting"
+	}
+	return "preparing"
+}
+
+func (l *Live) of(project, run string) doing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[project+"/"+run]
+}
+
+// now is a run that is on, as the pages show it.
+type now struct {
+	Project, Key, Title, Run string
+	Started                  time.Time
+	doing
+}
+
+func (p *Pages) running(list ...service.Status) (out []now) {
+	for _, s := range list {
+		for _, r := range s.Running {
+			out = append(out, now{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.of(s.Name, r.Run)})
+		}
+	}
+	return out
+}
+
+// change is what a page hears: what its runs are doing, and a digest of everything else that it shows. When that is another
+// than its own, it loads itself again.
+type change struct {
+	Digest string   `json:"digest"`
+	Runs   []moving `json:"runs"`
+}
+
+type moving struct {
+	Run   string `json:"run"`
+	Phase string `json:"phase"`
+	Last  string `json:"last"`
+	Cost  string `json:"cost"`
+}
+
+// Changes is what the page of a project, or with an empty name that of all projects, hears now.
+func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
+	list := p.Service.Projects()
+	if project != "" {
+		s, err := p.Service.Status(project)
+		if err != nil {
+			return nil, err
+		}
+		list = []service.Status{s}
+	}
+	c := change{Digest: p.digest(list...), Runs: []moving{}}
+	if project != "" {
+		board, _ := p.boards.get(ctx, p.Service, list[0], 0)
+		c.Digest = boardDigest(c.Digest, board)
+	}
+	for _, n := range p.running(list...) {
+		c.Runs = append(c.Runs, moving{n.Run, n.Phase, n.Last, money(n.Usage)})
+	}
+	return json.Marshal(c)
+}
+
+// digest changes when the projects' states or the set of their runs do.
+func (p *Pages) digest(list ...service.Status) string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, p.Service.Refused(), p.Service.Draining())
+	for _, s := range list {
+		_, _ = fmt.Fprintf(sum, "%q %q %q %v\n", s.Name, s.Problem, s.State, ids(s))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+func ids(s service.Status) (out []string) {
+	for _, r := range s.Running {
+		out = append(out, r.Run)
+	}
+	return out
+}
+
+// boardDigest also changes when an issue's state does.
+func boardDigest(digest string, b service.Board) string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, digest, b.Wrong(), b.At.IsZero())
+	for _, i := range b.Issues(nil) {
+		_, _ = fmt.Fprintf(sum, "%q %q %q %q\n", i.Key, i.Title, i.State, i.Reason)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// boards keeps the latest board of each project. A look at a backlog may take long: pages show the last one meanwhile.
+type boards struct {
+	mu   sync.Mutex
+	seen map[string]*look // guarded by mu
+}
+
+type look struct {
+	board   service.Board
+	err     error
+	running string        // the runs that were on
+	done    chan struct{} // closed when the present look has ended; nil: none is on
+}
+
+// boardAge is how long a look serves: a tracker on the network has a limit of requests.
+const boardAge = 30 * time.Second
+
+// get waits for a new look at most so long, and returns the last one. The board's time is zero while there is none.
+func (b *boards) get(ctx context.Context, s Projects, status service.Status, patience time.Duration) (service.Board, error) {
+	running := fmt.Sprint(ids(status))
+	b.mu.Lock()
+	if b.seen == nil {
+		b.seen = map[string]*look{}
+	}
+	l := b.seen[status.Name]
+	if l == nil {
+		l = &look{}
+		b.seen[status.Name] = l
+	}
+	fresh := time.Since(l.board.At) < boardAge && l.running == running && l.err == nil
+	if !fresh && l.done == nil {
+		done := make(chan struct{})
+		l.done, l.running = done, running
+		go func() {
+			board, err := s.Board(context.WithoutCancel(ctx), status.Name)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			l.err, l.done = err, nil
+			if err == nil {
+				l.board = board
+			}
+			close(done)
+		}()
+	}
+	done := l.done
+	b.mu.Unlock()
+	if done != nil && patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return l.board, l.err
+}
+
+// stale has the next look at a project's backlog begin now.
+func (b *boards) stale(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l := b.seen[name]; l != nil {
+		l.running = "?"
+	}
+}

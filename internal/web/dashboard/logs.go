@@ -1,0 +1,347 @@
+package dashboard
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+)
+
+// The bounds of what is read of a log, whatever its length.
+const (
+	logShown    = 200      // lines of a page
+	logRange    = 1 << 20  // bytes read for a page
+	searchRange = 32 << 20 // bytes searched for a page
+	lineMax     = 1 << 20  // bytes of a line; what is longer is cut
+	queryMax    = 200      // bytes of what is searched for
+)
+
+const eventsFile = "events.jsonl"
+
+// logPage is a part of one file of a run's folder.
+type logPage struct {
+	File  string
+	Size  int64
+	From  int64 // where it begins, in bytes
+	To    int64 // where it ends
+	Lines []logLine
+}
+
+// Earlier reports that there is something before the part.
+func (l logPage) Earlier() bool { return l.From > 0 }
+
+// Later reports that there is something behind it.
+func (l logPage) Later() bool { return l.To < l.Size }
+
+// Percent is where in the file the part ends.
+func (l logPage) Percent() int64 { return 100 * l.To / max(1, l.Size) }
+
+type logLine struct {
+	At   int64     // where it begins
+	Time time.Time // zero: the file does not say
+	Kind string
+	Text string // hostile
+	Tone string
+}
+
+// openLog opens a file of a run's folder, and nothing else. Without an error the file may be nil: it is gone.
+func openLog(dir, name string) (*os.File, int64, error) {
+	if dir == "" || name != filepath.Base(name) {
+		return nil, 0, fs.ErrNotExist
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && name == eventsFile:
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
+	case !info.Mode().IsRegular():
+		return nil, 0, fs.ErrNotExist
+	}
+	f, err := root.Open(name)
+	return f, info.Size(), err
+}
+
+// logFiles lists the files of a run's folder.
+func logFiles(dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != "stop" && len(names) < pageLimit {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { // what happened first, then the raw streams
+		return strings.Compare(strconv.FormatBool(b == eventsFile), strconv.FormatBool(a == eventsFile))
+	})
+	return names
+}
+
+// lines reads lines, of which each is cut at lineMax.
+type lines struct {
+	r    *bufio.Reader
+	at   int64 // where the next line begins
+	text []byte
+}
+
+func newLines(r io.Reader, at int64) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10), at: at} }
+
+// next returns a line without its end, and where it begins. The text is valid until the next call.
+func (l *lines) next() (text []byte, at int64, err error) {
+	at, l.text = l.at, l.text[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		l.at += int64(len(part))
+		l.text = append(l.text, part[:min(len(part), lineMax-len(l.text))]...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && l.at > at:
+			err = nil
+		}
+		return bytes.TrimRight(l.text, "\r\n"), at, err
+	}
+}
+
+// page reads lines from an offset on: the one in which it lies is left out, unless it begins there. Only lines with the query
+// are shown.
+func page(dir, name string, from int64, query string) (logPage, error) {
+	f, size, err := openLog(dir, name)
+	if err != nil || f == nil {
+		return logPage{File: name}, err
+	}
+	defer f.Close()
+	from = min(max(0, from), size)
+	begin := max(0, from-1)
+	limit := int64(logRange)
+	if query != "" {
+		limit = searchRange
+	}
+	in := newLines(io.NewSectionReader(f, begin, limit+lineMax), begin)
+	if begin > 0 || from > 0 {
+		if _, _, err := in.next(); err != nil && !errors.Is(err, io.EOF) {
+			return logPage{}, err
+		}
+	}
+	out := logPage{File: name, Size: size, From: in.at}
+	find := newFinder(name, query)
+	for len(out.Lines) < logShown && in.at < from+limit {
+		raw, at, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return logPage{}, err
+		}
+		if shown, ok := find.line(raw, at); ok {
+			out.Lines = append(out.Lines, shown)
+		}
+	}
+	out.To = min(in.at, size)
+	return out, nil
+}
+
+// tail reads the last lines of a file.
+func tail(dir, name string, most int) (logPage, error) { return before(dir, name, -1, most) }
+
+// before reads the last lines before an offset; a negative one is the end.
+func before(dir, name string, end int64, most int) (logPage, error) {
+	f, size, err := openLog(dir, name)
+	if err != nil || f == nil {
+		return logPage{File: name}, err
+	}
+	defer f.Close()
+	if end < 0 || end > size {
+		end = size
+	}
+	begin := max(0, end-logRange)
+	in := newLines(io.NewSectionReader(f, begin, end-begin), begin)
+	if begin > 0 {
+		if _, _, err := in.next(); err != nil && !errors.Is(err, io.EOF) {
+			return logPage{}, err
+		}
+	}
+	out := logPage{File: name, Size: size, From: in.at, To: end}
+	find := newFinder(name, "")
+	for {
+		raw, at, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return logPage{}, err
+		}
+		if shown, ok := find.line(raw, at); ok {
+			out.Lines = append(out.Lines, shown)
+		}
+	}
+	if n := len(out.Lines) - most; n > 0 {
+		out.Lines = out.Lines[n:]
+		out.From = out.Lines[0].At
+	}
+	return out, nil
+}
+
+// finder makes lines of a file readable, and looks for a text in them whatever its case.
+type finder struct {
+	events bool
+	query  string
+	raw    []byte // how the query stands in a line of JSON
+	lower  []byte
+}
+
+func newFinder(name, query string) *finder {
+	f := &finder{events: name == eventsFile, query: strings.ToLower(query)}
+	if quoted, err := json.Marshal(f.query); err == nil && f.events {
+		f.raw = quoted[1 : len(quoted)-1]
+	} else {
+		f.raw = []byte(f.query)
+	}
+	return f
+}
+
+// line is false for a line that is not shown. Most are told apart without decoding them.
+func (f *finder) line(raw []byte, at int64) (logLine, bool) {
+	if f.query != "" {
+		f.lower = append(f.lower[:0], raw...)
+		for i, c := range f.lower {
+			if 'A' <= c && c <= 'Z' {
+				f.lower[i] = c + 'a' - 'A'
+			}
+		}
+		if !bytes.Contains(f.lower, f.raw) {
+			return logLine{}, false
+		}
+	}
+	if !f.events {
+		return logLine{At: at, Text: text(string(raw))}, true
+	}
+	e, ok := event(raw)
+	if !ok {
+		return logLine{}, false
+	}
+	l := logLine{At: at, Time: e.Time, Kind: string(e.Kind), Text: text(said(e)), Tone: toneOf(e)}
+	if e.Source != "" {
+		l.Kind = e.Source
+	}
+	return l, f.query == "" || strings.Contains(strings.ToLower(l.Kind+" "+said(e)), f.query)
+}
+
+func event(raw []byte) (e journal.Event, ok bool) {
+	return e, json.Unmarshal(raw, &e) == nil && e.Kind != ""
+}
+
+// said is an event in words.
+func said(e journal.Event) string {
+	switch e.Kind {
+	case journal.EventStage:
+		return string(e.Stage)
+	case journal.EventStarted:
+		return fmt.Sprintf("attempt %d: %s on %s", e.Attempt, e.Title, e.Branch)
+	case journal.EventCommits:
+		return fmt.Sprintf("%d new", e.Commits)
+	case journal.EventIteration:
+		return strconv.Itoa(e.Iteration)
+	case journal.EventUsage:
+		if e.Usage != nil {
+			return fmt.Sprintf("iteration %d: %s, %s", e.Iteration, money(*e.Usage), took(seconds(e.Elapsed)))
+		}
+	case journal.EventGate, journal.EventSetup:
+		if c := e.Check; c != nil {
+			return fmt.Sprintf("%s: exit status %d\n%s", c.Command, c.ExitCode, c.Tail)
+		}
+	case journal.EventEnded:
+		out := string(e.Outcome)
+		if e.Reason != nil {
+			out += ": " + report.Reason(*e.Reason)
+		}
+		return out
+	case journal.EventSkipped, journal.EventProblem:
+		if e.Skip != nil {
+			return report.Skip(e.Key, *e.Skip)
+		}
+	}
+	return e.Text
+}
+
+func toneOf(e journal.Event) string {
+	switch {
+	case e.Kind == journal.EventWarning || e.Kind == journal.EventProblem || e.Kind == journal.EventRefused:
+		return "warn"
+	case e.Check != nil && !e.Check.Passed():
+		return "bad"
+	case e.Check != nil:
+		return "ok"
+	case e.Kind == journal.EventEnded:
+		return tone(e.Outcome)
+	case e.Kind == journal.EventStage || e.Kind == journal.EventIteration:
+		return "info"
+	}
+	return "plain"
+}
+
+// logModel is the page of a run's log.
+type logModel struct {
+	Project string
+	Run     journal.Record
+	Files   []string
+	Query   string
+	Log     logPage
+}
+
+// log shows a part of a file: ?q= finds lines from ?at= on, ?before= is the part before, and without any it is the end.
+func (p *Pages) log(w http.ResponseWriter, r *http.Request) error {
+	rec, err := p.record(r)
+	if err != nil {
+		return err
+	}
+	m := logModel{Project: r.PathValue("project"), Run: rec, Files: logFiles(rec.Dir), Query: strings.TrimSpace(r.FormValue("q"))}
+	if len(m.Query) > queryMax {
+		m.Query = m.Query[:queryMax]
+	}
+	file := r.FormValue("file")
+	if file == "" {
+		file = eventsFile
+	}
+	at, atErr := strconv.ParseInt(r.FormValue("at"), 10, 64)
+	end, endErr := strconv.ParseInt(r.FormValue("before"), 10, 64)
+	if err := p.reading(r.Context(), func() error {
+		switch {
+		case m.Query != "" || atErr == nil:
+			m.Log, err = page(rec.Dir, file, at, m.Query)
+		case endErr == nil:
+			m.Log, err = before(rec.Dir, file, max(0, end), logShown)
+		default:
+			m.Log, err = tail(rec.Dir, file, logShown)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	v := view{Title: "Log of " + line(rec.Key), Project: m.Project, Tab: "runs"}
+	p.render(w, http.StatusOK, "log.html", v.with(m))
+	return nil
+}

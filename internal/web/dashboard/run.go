@@ -1,0 +1,172 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+)
+
+// runModel is the page of one run.
+type runModel struct {
+	Project string
+	Run     journal.Record
+	State   string
+	Reason  string
+	On      bool
+	Elapsed time.Duration
+	Now     now
+	Steps   []step
+	Cut     bool // the log was too long to find all steps
+	Checks  []checked
+	Log     logPage
+}
+
+// step is a stage or an iteration of a run's timeline.
+type step struct {
+	Name   string
+	Sub    bool // part of the stage above
+	Began  time.Time
+	After  time.Duration // since the run began
+	Took   time.Duration
+	X, Len int // in thousandths of the run
+}
+
+// checked is the result of one check.
+type checked struct {
+	Where string
+	loop.Check
+}
+
+// record finds a run of a project.
+func (p *Pages) record(r *http.Request) (journal.Record, error) {
+	list, err := p.Service.Runs(r.Context(), r.PathValue("project"), journal.Query{Run: r.PathValue("run"), Limit: 1})
+	switch {
+	case err != nil:
+		return journal.Record{}, err
+	case len(list) == 0:
+		return journal.Record{}, errNoRun
+	}
+	return list[0], nil
+}
+
+func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
+	rec, err := p.record(r)
+	if err != nil {
+		return err
+	}
+	project := r.PathValue("project")
+	m := runModel{
+		Project: project, Run: rec, State: service.RunState(rec), Reason: report.Reason(rec.Verdict.Reason), On: rec.Ended.IsZero(),
+		Checks: checks(rec.Facts), Now: now{Run: rec.ID, doing: p.Config.Live.of(project, rec.ID)},
+	}
+	end := rec.Ended
+	if m.On {
+		end = time.Now()
+	}
+	m.Elapsed = end.Sub(rec.Started)
+	if err := p.reading(r.Context(), func() error {
+		m.Steps, m.Cut, err = steps(rec, end)
+		if err == nil {
+			m.Log, err = tail(rec.Dir, eventsFile, logShown)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	v := view{Title: line(rec.Key) + " · run", Project: project, Tab: "runs"}
+	p.render(w, http.StatusOK, "run.html", v.with(m))
+	return nil
+}
+
+// reading bounds how many logs are read at the same time.
+func (p *Pages) reading(ctx context.Context, do func() error) error {
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case p.searches <- struct{}{}:
+		defer func() { <-p.searches }()
+		return do()
+	case <-timer.C:
+		return errBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// checks lists the checks of a run, in the order in which they ran.
+func checks(f journal.Facts) (out []checked) {
+	add := func(where string, list []loop.Check) {
+		for _, c := range list {
+			out = append(out, checked{where, c})
+		}
+	}
+	addAll := func(where string, v *journal.Verification) {
+		if v != nil {
+			add(where, v.Checks)
+		}
+	}
+	addAll("base", f.Baseline)
+	add("worktree", f.Gate)
+	addAll("clean checkout", f.Verify)
+	if f.Watch != nil {
+		addAll("with the base's checks", f.Watch.Base)
+	}
+	return out
+}
+
+// stepsRead is how much of a log is searched for the steps of a run, in bytes.
+const stepsRead = 32 << 20
+
+// steps finds when stages and iterations began. cut says that the log was too long to find all of them.
+func steps(r journal.Record, end time.Time) (out []step, cut bool, err error) {
+	f, size, err := openLog(r.Dir, eventsFile)
+	if err != nil || f == nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	lines := newLines(io.LimitReader(f, stepsRead), 0)
+	for {
+		text, _, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if !bytes.Contains(text, []byte(`"kind":"stage"`)) && !bytes.Contains(text, []byte(`"kind":"iteration"`)) {
+			continue
+		}
+		if e, ok := event(text); ok && e.Kind == journal.EventStage && e.Stage != journal.StageEnd {
+			out = append(out, step{Name: string(e.Stage), Began: e.Time})
+		} else if ok && e.Kind == journal.EventIteration && len(out) < stepsLimit {
+			out = append(out, step{Name: "iteration " + count(int64(e.Iteration)), Sub: true, Began: e.Time})
+		}
+	}
+	whole := max(1, end.Sub(r.Started))
+	for i := range out {
+		s := &out[i]
+		until := end
+		for _, later := range out[i+1:] {
+			if !later.Sub || s.Sub {
+				until = later.Began
+				break
+			}
+		}
+		s.Took, s.After = max(0, until.Sub(s.Began)), max(0, s.Began.Sub(r.Started))
+		s.X = int(1000 * s.After / whole)
+		s.Len = max(2, int(1000*s.Took/whole))
+		s.X = min(s.X, 1000-min(s.Len, 1000))
+	}
+	return out, size > stepsRead, nil
+}
+
+// stepsLimit bounds a timeline.
+const stepsLimit = 200
