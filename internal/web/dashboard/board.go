@@ -39,7 +39,7 @@ func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
 // boardModel is the board of one project.
 type boardModel struct {
 	Status  service.Status
-	Board   service.Board
+	Board   seen
 	Problem string // why there is no board
 	Running []now
 	Columns []column
@@ -96,7 +96,7 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	slices.Reverse(m.Runs)
-	v.Digest = boardDigest(p.digest(status), m.Board)
+	v.Digest = p.digest(status) + m.Board.digest
 	if m.Board.At.IsZero() && m.Problem == "" {
 		v.Refresh = 3
 	}

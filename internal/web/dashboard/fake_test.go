@@ -2,12 +2,14 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +29,8 @@ type fake struct {
 	journaltest.Memory
 	refused string
 	patch   string
-	fail    error // of every action
+	events  []journal.Event // that a run which is on has next
+	fail    error           // of every action
 
 	mu     sync.Mutex
 	status service.Status // guarded by mu
@@ -91,6 +94,13 @@ func (f *fake) Asked() []string {
 	return slices.Clone(f.asked)
 }
 
+// wait returns when so much has been asked.
+func (f *fake) wait(n int) {
+	for len(f.Asked()) < n {
+		runtime.Gosched()
+	}
+}
+
 func (f *fake) Stop(_ context.Context, name, key string) error { return f.ask("stop %s %s", name, key) }
 func (f *fake) Pause(name string, paused bool) error           { return f.ask("pause %s %t", name, paused) }
 func (f *fake) Retry(_ context.Context, name, key, _ string, fresh bool) error {
@@ -122,6 +132,13 @@ func site(t *testing.T, f *fake, live *dashboard.Live) string {
 	mux.HandleFunc("GET /p/{project}/live", changes)
 	mux.HandleFunc("GET /v1/projects/{project}/runs/{run}/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
+		for _, e := range f.events {
+			data, err := json.Marshal(e)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
+		}
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
@@ -290,33 +307,20 @@ index 1..2 100644
 +One voucher counts for an order.
 `
 
-// get reads a page.
-func get(t *testing.T, url string, headers ...string) (status int, body string) {
+// send sends a request, and follows nowhere.
+func send(t *testing.T, r *http.Request) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return send(t, r, headers...)
-}
-
-func send(t *testing.T, r *http.Request, headers ...string) (status int, body string) {
-	t.Helper()
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Set(name, value)
-	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var b strings.Builder
-	if _, err := copyTo(&b, res); err != nil {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return res.StatusCode, b.String()
+	return answer{res.StatusCode, res.Header, string(body)}
 }
 
 func TestMain(m *testing.M) {

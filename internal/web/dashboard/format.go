@@ -24,9 +24,16 @@ func (p *Pages) functions() template.FuncMap {
 		"line": line, "text": text, "link": link,
 		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
 		"tone": tone, "label": label, "state": service.RunState,
-		"escape": url.QueryEscape,
-		"args":   args,
+		"escape": url.QueryEscape, "plural": plural,
+		"args": args,
 	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // args is a template's data made of names and values.

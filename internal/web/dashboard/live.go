@@ -133,7 +133,7 @@ func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 	c := change{Digest: p.digest(list...), Runs: []moving{}}
 	if project != "" {
 		board, _ := p.boards.get(ctx, p.Service, list[0], 0)
-		c.Digest = boardDigest(c.Digest, board)
+		c.Digest += board.digest
 	}
 	for _, n := range p.running(list...) {
 		c.Runs = append(c.Runs, moving{n.Run, n.Phase, n.Last, money(n.Usage)})
@@ -158,24 +158,29 @@ func ids(s service.Status) (out []string) {
 	return out
 }
 
-// boardDigest also changes when an issue's state does.
-func boardDigest(digest string, b service.Board) string {
+// seen is a board and what it was made of.
+type seen struct {
+	service.Board
+	digest string // changes when an issue's state does
+}
+
+func newSeen(b service.Board) seen {
 	sum := sha256.New()
-	_, _ = fmt.Fprintln(sum, digest, b.Wrong(), b.At.IsZero())
+	_, _ = fmt.Fprintln(sum, b.Wrong())
 	for _, i := range b.Issues(nil) {
-		_, _ = fmt.Fprintf(sum, "%q %q %q %q\n", i.Key, i.Title, i.State, i.Reason)
+		_, _ = fmt.Fprintln(sum, i.Key, line(i.Title), i.State, line(i.Reason))
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
+	return seen{b, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
 // boards keeps the latest board of each project. A look at a backlog may take long: pages show the last one meanwhile.
 type boards struct {
-	mu   sync.Mutex
-	seen map[string]*look // guarded by mu
+	mu    sync.Mutex
+	looks map[string]*look // guarded by mu
 }
 
 type look struct {
-	board   service.Board
+	board   seen
 	err     error
 	running string        // the runs that were on
 	done    chan struct{} // closed when the present look has ended; nil: none is on
@@ -185,16 +190,16 @@ type look struct {
 const boardAge = 30 * time.Second
 
 // get waits for a new look at most so long, and returns the last one. The board's time is zero while there is none.
-func (b *boards) get(ctx context.Context, s Projects, status service.Status, patience time.Duration) (service.Board, error) {
+func (b *boards) get(ctx context.Context, s Projects, status service.Status, patience time.Duration) (seen, error) {
 	running := fmt.Sprint(ids(status))
 	b.mu.Lock()
-	if b.seen == nil {
-		b.seen = map[string]*look{}
+	if b.looks == nil {
+		b.looks = map[string]*look{}
 	}
-	l := b.seen[status.Name]
+	l := b.looks[status.Name]
 	if l == nil {
 		l = &look{}
-		b.seen[status.Name] = l
+		b.looks[status.Name] = l
 	}
 	fresh := time.Since(l.board.At) < boardAge && l.running == running && l.err == nil
 	if !fresh && l.done == nil {
@@ -202,11 +207,12 @@ func (b *boards) get(ctx context.Context, s Projects, status service.Status, pat
 		l.done, l.running = done, running
 		go func() {
 			board, err := s.Board(context.WithoutCancel(ctx), status.Name)
+			next := newSeen(board)
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			l.err, l.done = err, nil
 			if err == nil {
-				l.board = board
+				l.board = next
 			}
 			close(done)
 		}()
@@ -231,7 +237,7 @@ func (b *boards) get(ctx context.Context, s Projects, status service.Status, pat
 func (b *boards) stale(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l := b.seen[name]; l != nil {
+	if l := b.looks[name]; l != nil {
 		l.running = "?"
 	}
 }

@@ -59,8 +59,11 @@ type logLine struct {
 
 // openLog opens a file of a run's folder, and nothing else. Without an error the file may be nil: it is gone.
 func openLog(dir, name string) (*os.File, int64, error) {
-	if dir == "" || name != filepath.Base(name) {
+	switch {
+	case name != filepath.Base(name) || !filepath.IsLocal(name):
 		return nil, 0, fs.ErrNotExist
+	case dir == "":
+		return nil, 0, nil
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,50 @@
+package dashboard
+
+import (
+	"io/fs"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Style is the style sheet.
+func Style() (string, error) {
+	data, err := fs.ReadFile(files, "assets/style.css")
+	return string(data), err
+}
+
+// What tests look at from outside.
+type (
+	FileDiff = fileDiff
+	LogPage  = logPage
+)
+
+const (
+	SearchRange = searchRange
+	LogShown    = logShown
+)
+
+// Diff reads a patch.
+func Diff(patch []byte) ([]FileDiff, bool) { return parseDiff(patch) }
+
+// Part reads a part of a log.
+func Part(dir, name string, from int64, query string) (LogPage, error) {
+	return page(dir, name, from, query)
+}
+
+// Before reads what stands before an offset.
+func Before(dir, name string, end int64) (LogPage, error) { return before(dir, name, end, logShown) }
+
+// Drawn is the number of runs of each day, of each group, and the points of the first chart.
+func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map[string]int, top string) {
+	m := drawn(list, days, today)
+	groups = map[string]int{}
+	for _, d := range m.Daily {
+		daily = append(daily, d.Runs)
+	}
+	for _, g := range m.Groups {
+		for _, r := range g.Rows {
+			groups[g.Head+" "+r.Name] = r.Runs
+		}
+	}
+	return daily, groups, m.Charts[0].Top
+}

@@ -1,0 +1,189 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/web/dashboard"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+const events = "events.jsonl"
+
+// write writes a file of a run's folder.
+func write(t *testing.T, name string, text []byte) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// said is a line of the events.
+func said(t *testing.T, text string) []byte {
+	t.Helper()
+	data, err := json.Marshal(journal.Event{Kind: journal.EventAgent, Time: time.Unix(1, 0), Source: "message", Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+func texts(p dashboard.LogPage) (out []string) {
+	for _, l := range p.Lines {
+		out = append(out, l.Text)
+	}
+	return out
+}
+
+// Going forward or backward through a log, each line is shown once.
+func TestLogIsReadInParts(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	const n = 5*dashboard.LogShown + 7
+	for i := range n {
+		log.Write(said(t, fmt.Sprintf("line %d %s", i, strings.Repeat("x", i*7%3000))))
+	}
+	log.WriteString(`{"kind":"agent","te`) // a crash cut it
+	dir := write(t, events, log.Bytes())
+	number := func(text string) (i int) {
+		if _, err := fmt.Sscanf(text, "line %d", &i); err != nil {
+			t.Fatal(text, err)
+		}
+		return i
+	}
+	next := 0
+	for at := int64(0); ; {
+		p, err := dashboard.Part(dir, events, at, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts(p) {
+			if number(text) != next {
+				t.Fatalf("forward: %d, want %d", number(text), next)
+			}
+			next++
+		}
+		if !p.Later() {
+			break
+		}
+		at = p.To
+	}
+	if next != n {
+		t.Errorf("forward: %d lines, want %d", next, n)
+	}
+	for end := int64(-1); ; {
+		p, err := dashboard.Before(dir, events, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts(p) {
+			next = min(next, number(text))
+		}
+		if first := texts(p)[0]; number(first) != next || len(p.Lines) > dashboard.LogShown {
+			t.Fatalf("backward: %d lines from %s", len(p.Lines), first)
+		}
+		if !p.Earlier() {
+			break
+		}
+		end = p.From
+	}
+	if next != 0 {
+		t.Errorf("backward: it ends at %d", next)
+	}
+	middle, err := dashboard.Part(dir, events, 12345, "")
+	if err != nil || middle.From < 12345 || len(middle.Lines) == 0 {
+		t.Errorf("from the middle of a line: from %d, %d lines, %v", middle.From, len(middle.Lines), err)
+	}
+}
+
+// A search goes on where the last one has ended, finds whatever the case, and what JSON escapes.
+func TestLogIsSearched(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	for range 10 {
+		log.Write(said(t, "nothing"))
+	}
+	log.Write(said(t, `He said "GO" <now> & then ü`))
+	for log.Len() < dashboard.SearchRange+1<<20 {
+		log.Write(said(t, strings.Repeat("y", 200<<10)))
+	}
+	log.Write(said(t, "a needle at the end"))
+	dir := write(t, events, log.Bytes())
+	for _, query := range []string{`"go"`, "<NOW> &", "then ü", "message he"} {
+		p, err := dashboard.Part(dir, events, 0, strings.ToLower(query))
+		if err != nil || query == "message he" == (len(p.Lines) == 1) { // what is written apart is no match
+			t.Errorf("%q: %d lines, %v", query, len(p.Lines), err)
+		}
+	}
+	first, err := dashboard.Part(dir, events, 0, "needle")
+	if err != nil || len(first.Lines) > 0 || !first.Later() || first.To > dashboard.SearchRange+1<<20 {
+		t.Fatalf("the first part: %d lines, to %d of %d, %v", len(first.Lines), first.To, first.Size, err)
+	}
+	second, err := dashboard.Part(dir, events, first.To, "needle")
+	if err != nil || len(second.Lines) != 1 || second.Later() {
+		t.Errorf("the rest: %d lines, to %d of %d, %v", len(second.Lines), second.To, second.Size, err)
+	}
+}
+
+// One line as long as the file is cut, and the page stays small.
+func TestLongLine(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "agent-1.jsonl", append(bytes.Repeat([]byte("z"), 20<<20), "\nshort\n"...))
+	p, err := dashboard.Part(dir, "agent-1.jsonl", 0, "")
+	if err != nil || len(p.Lines) != 1 || len(p.Lines[0].Text) > 5<<10 {
+		t.Errorf("%d lines, %v", len(p.Lines), err)
+	}
+	for at := p.To; p.Later(); at = p.To { // the rest of the line is passed over in parts
+		if p, err = dashboard.Part(dir, "agent-1.jsonl", at, ""); err != nil || p.To <= at {
+			t.Fatalf("after it: %+v, %v", p, err)
+		}
+	}
+	if got := texts(p); len(got) != 1 || got[0] != "short" {
+		t.Errorf("after it: %q", got)
+	}
+}
+
+// Only files of the run's folder are read, and no link out of it.
+func TestOnlyLogsAreRead(t *testing.T) {
+	t.Parallel()
+	dir := write(t, events, nil)
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "../x", "/etc/passwd", ".", "..", "none"} {
+		if _, err := dashboard.Part(dir, name, 0, ""); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, dir := range []string{dir, filepath.Join(dir, "none")} {
+		if p, err := dashboard.Part(dir, events, 99, ""); err != nil || len(p.Lines) > 0 {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+}
+
+func FuzzLog(f *testing.F) {
+	f.Add([]byte(`{"kind":"gate","check":{"command":"x"}}`+"\n\n\r\n{"), int64(3), "x")
+	f.Fuzz(func(t *testing.T, data []byte, at int64, query string) {
+		dir := write(t, events, data)
+		for _, name := range []string{events} {
+			p, err := dashboard.Part(dir, name, at, strings.ToLower(query))
+			if err != nil || p.From > p.Size || p.To > p.Size || p.To < min(at, p.Size) && at > 0 {
+				t.Errorf("%+v, %v", p, err)
+			}
+			if p, err := dashboard.Before(dir, name, at); err != nil || p.From > p.To {
+				t.Errorf("before: %+v, %v", p, err)
+			}
+		}
+	})
+}
