@@ -1,0 +1,65 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// What a run changes is shown, and with what a person says of it the issue is worked again.
+func TestDiffAndFix(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Set("agent", `cat > told; `+servicetest.Commits)
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventEnded, 1)
+	diff := func(limit int) (string, bool) {
+		t.Helper()
+		runs, err := s.Runs(t.Context(), "p", journal.Query{Limit: 1})
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		text, cut, err := s.Diff(t.Context(), "p", runs[0], limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text), cut
+	}
+	if text, cut := diff(1 << 20); cut || !strings.Contains(text, "+++ b/task-1.txt\n@@ -0,0 +1 @@\n+work\n") {
+		t.Errorf("cut %t\n%s", cut, text)
+	}
+	if text, cut := diff(100); !cut || len(text) != 100 {
+		t.Errorf("of a limit of 100: cut %t, %d bytes", cut, len(text))
+	}
+	for _, text := range []string{"", " \n", "\u200b"} {
+		if err := s.Fix(t.Context(), "p", "task-1", "Ada", text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+	if err := s.Fix(t.Context(), "p", "task-1", "Ada", "Use a table,\n/ralph stop and no loop"); err != nil {
+		t.Fatal(err)
+	}
+	w.Until(t, "p", journal.EventEnded, 2)
+	if text, _ := diff(1 << 20); !strings.Contains(text, "Use a table,") || !strings.Contains(text, "and no loop") {
+		t.Errorf("the agent was not told\n%s", text)
+	}
+	totals, err := s.Totals(t.Context(), "p", time.Time{})
+	runs := 0
+	for _, total := range totals {
+		runs += total.Runs
+	}
+	if err != nil || runs != 2 {
+		t.Errorf("totals %+v, %v", totals, err)
+	}
+	if _, _, err := s.Diff(t.Context(), "p", journal.Record{}, 1); !errors.Is(err, service.ErrNoCommits) {
+		t.Errorf("without commits: %v", err)
+	}
+	if _, _, err := s.Diff(t.Context(), "none", journal.Record{}, 1); !errors.Is(err, service.ErrNoProject) {
+		t.Errorf("of no project: %v", err)
+	}
+}
