@@ -24,6 +24,7 @@ import (
 // Store is a journal in a file.
 type Store struct {
 	db   *sql.DB
+	look *sql.DB // reads for people, so that no run waits for them, and they for no run
 	log  *slog.Logger
 	save *sql.Stmt // used at every stage of every run
 }
@@ -88,7 +89,13 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1) // SQLite writes one at a time; waiting here is cheaper than waiting there
-	s := &Store{db: db, log: log}
+	options.Add("_pragma", "query_only(1)")
+	look, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+	}
+	look.SetMaxOpenConns(2) // none is opened before it is needed
+	s := &Store{db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close())
 	}
@@ -152,7 +159,7 @@ func (s *Store) upgrade(ctx context.Context, steps string) error {
 }
 
 // Close closes the file.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.look.Close(), s.db.Close()) }
 
 // Save inserts or replaces the record of a run.
 func (s *Store) Save(ctx context.Context, r journal.Record) error {
@@ -248,12 +255,13 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.pool = r.pool
 			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run) > (r.started, r.run))`)
 	}
-	from := "runs AS r WHERE " + strings.Join(where, " AND ")
+	from, db := "runs AS r WHERE "+strings.Join(where, " AND "), s.db
 	if q.Limit > 0 { // the latest are found without reading a record
+		db = s.look
 		from = "runs WHERE rowid IN (SELECT rowid FROM " + from + " ORDER BY started DESC, rowid DESC LIMIT ? OFFSET ?)"
 		args = append(args, q.Limit, q.Skip)
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
+	rows, err := db.QueryContext(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}

@@ -24,7 +24,7 @@ FROM r WHERE part IS NOT NULL GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then. Records that are damaged are left out.
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
-	rows, err := s.db.QueryContext(ctx, totals, pool, since.UnixNano())
+	rows, err := s.look.QueryContext(ctx, totals, pool, since.UnixNano())
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
