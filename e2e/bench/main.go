@@ -59,7 +59,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	large := flags.Int("files", 100_000, "files of the large repository")
 	agents := flags.Int("agents", 64, "agents at the same time, for memory")
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start); empty: all")
+	runs := flags.Int("runs", 10_000, "earlier runs of the dashboard's project")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start, dashboard); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -85,6 +86,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
 		{"start", b.start},
+		{"dashboard", func(ctx context.Context) error { return b.dashboard(ctx, *runs, 200) }},
 	}
 	if err := choose(&sections, *only); err != nil {
 		return err
