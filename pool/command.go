@@ -134,16 +134,8 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 // handedOver is why a run ends whose issue gets the label for people.
 func handedOver(label string) string { return "carries label " + label }
 
-// Retry asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
-// anew. Fresh begins at the base, whatever earlier work there is.
-func (w *Worker) Retry(ctx context.Context, key, by string, fresh bool) error {
-	if fresh {
-		return w.Ask(ctx, key, by, tracker.Fresh, "")
-	}
-	return w.Ask(ctx, key, by, tracker.Retry, "")
-}
-
-// Ask is Retry for each of its verbs: with Fix, text is feedback for the agent.
+// Ask asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
+// anew. Retry goes on from the commits so far, Fix too, with text as feedback for the agent; Fresh begins at the base.
 func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now()}
 	issue, err := w.cfg.Tracker.Get(ctx, key)

@@ -32,7 +32,11 @@ func newRetryCommand(a *app) *cobra.Command {
 		if err != nil {
 			return &exitError{status: exitUsage, err: err}
 		}
-		if err := worker.Retry(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), fresh); err != nil {
+		verb := tracker.Retry
+		if fresh {
+			verb = tracker.Fresh
+		}
+		if err := worker.Ask(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), verb, ""); err != nil {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.ui.printf("The next `ralph work` takes %s.\n", cleanLine(issue.Key))

@@ -31,17 +31,29 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 	return journal.Sum(list), err
 }
 
+// Retry has the next sweep, which begins now, work an issue again; fresh begins at the base.
+func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) error {
+	if fresh {
+		return s.ask(ctx, name, key, by, tracker.Fresh, "")
+	}
+	return s.ask(ctx, name, key, by, tracker.Retry, "")
+}
+
 // Fix is Retry with feedback for the agent, as the command /ralph fix is on a forge.
 func (s *Service) Fix(ctx context.Context, name, key, by, text string) error {
-	p, parts, err := s.opened(name)
-	if err != nil {
-		return err
-	}
 	_, text, _ = tracker.ParseCommand("/ralph fix " + text)
 	if text == "" {
 		return errors.New("say what has to be done")
 	}
-	if err := parts.Pool.Ask(ctx, key, by, tracker.Fix, text); err != nil {
+	return s.ask(ctx, name, key, by, tracker.Fix, text)
+}
+
+func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Verb, text string) error {
+	p, parts, err := s.opened(name)
+	if err != nil {
+		return err
+	}
+	if err := parts.Pool.Ask(ctx, key, by, verb, text); err != nil {
 		return err
 	}
 	p.moved.Store(true)

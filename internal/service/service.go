@@ -291,20 +291,6 @@ func (s *Service) Stop(ctx context.Context, name, key string) error {
 	return parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}})
 }
 
-// Retry has the next sweep, which begins now, work an issue again; fresh begins at the base.
-func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) error {
-	p, parts, err := s.opened(name)
-	if err != nil {
-		return err
-	}
-	if err := parts.Pool.Retry(ctx, key, by, fresh); err != nil {
-		return err
-	}
-	p.moved.Store(true)
-	p.wake()
-	return nil
-}
-
 // Wake has a project look at its backlog now, such as after a webhook.
 func (s *Service) Wake(name string) {
 	if p, err := s.project(name); err == nil {

@@ -185,12 +185,12 @@ func Eval[T any](p *Page, expression string) T {
 	return run(p, chromedp.Evaluate[T](expression))
 }
 
-// Until waits until an expression is true.
+// Until waits until an expression is true. While a page is loading, there may be nothing that it could look at.
 func (p *Page) Until(expression string) {
 	p.t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(patience); !Eval[bool](p, "Boolean("+expression+")"); <-ticker.C {
+	for end := time.Now().Add(patience); !Eval[bool](p, "(() => { try { return Boolean("+expression+") } catch { return false } })()"); <-ticker.C {
 		if time.Now().After(end) {
 			p.t.Fatalf("in Chromium: %s is never true; %q", expression, p.Wrong())
 		}

@@ -131,7 +131,7 @@ func testOutline(t *testing.T, browser browsertest.Browser) {
 func testKeyboard(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
-	for _, path := range []string{"/p/shop", "/p/shop/runs/r-396", "/p/shop/runs/r-396/diff"} {
+	for _, path := range []string{"/p/shop", "/p/shop/runs/r-396"} {
 		p := browser.Page(t, browsertest.Look{Width: 1000, Height: 800})
 		p.Go(url + path)
 		p.Until("!document.body.textContent.includes('is being read')")
