@@ -24,7 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve an HTTP API and metrics.
+const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve a dashboard, an HTTP API and metrics.
 
 CONFIG is a YAML file of yours with a list of projects: each a repository, optionally a name, and keys of the configuration
 that are stronger than those of its files. Without CONFIG the repository you are in is the only project.
@@ -39,7 +39,7 @@ const serveExample = `  ralph serve
 func newServeCommand(a *app) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with an HTTP API", Long: serveLong, Example: serveExample,
+		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
 		GroupID: groupWork, Args: atMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{app: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}

@@ -243,13 +243,13 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 	return c
 }
 
-// ceiling is the next of 1, 2, 5, 10, 20, …
+// ceiling is the next round number.
 func ceiling(v float64) float64 {
 	if v <= 0 {
 		return 1
 	}
 	power := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, n := range []float64{1, 2, 5} {
+	for _, n := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8} {
 		if v <= n*power {
 			return n * power
 		}

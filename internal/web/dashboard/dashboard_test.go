@@ -240,7 +240,7 @@ func TestCharts(t *testing.T) {
 	}
 	list = append(list, journal.Total{Day: 100, Agent: "agent-0", Runs: 5, Usage: agents.Usage{CostUSD: 4}})
 	daily, groups, top := dashboard.Drawn(list, 7, 100)
-	if fmt.Sprint(daily) != "[2 2 2 2 2 2 7]" || top != "$10" {
+	if fmt.Sprint(daily) != "[2 2 2 2 2 2 7]" || top != "$8" {
 		t.Errorf("daily %v, top %s", daily, top)
 	}
 	if groups["Outcome succeeded"] != 14 || groups["Outcome not ended"] != 5 || groups["Agent agent-0"] != 7 || groups["Agent agent-7"] != 0 {
