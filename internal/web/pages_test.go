@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,6 +51,10 @@ func TestLogin(t *testing.T) {
 	s.watch.Until(t, "shop", journal.EventEnded, 1)
 	if res := s.do("GET", "/p/shop?state=ready", "Accept: text/html"); res.Request.URL.Path != "/login" || res.Request.URL.Query().Get("next") != "/p/shop?state=ready" {
 		t.Errorf("a page leads to %s", res.Request.URL)
+	}
+	login, err := io.ReadAll(s.do("GET", "/login").Body)
+	if err != nil || !bytes.Contains(login, []byte(`type="password"`)) || bytes.Contains(login, []byte(`name="form"`)) || bytes.Contains(login, []byte("shop")) {
+		t.Errorf("who has not logged in sees %s, %v", login, err)
 	}
 	if res := s.login(url.Values{"token": {token + "x"}}); res.StatusCode != http.StatusUnauthorized || len(res.Cookies()) > 0 {
 		t.Errorf("a wrong token: %s, %v", res.Status, res.Cookies())

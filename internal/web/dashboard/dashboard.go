@@ -197,6 +197,7 @@ type view struct {
 	Tab     string // of the project
 	Live    string // where the page hears of changes; empty: it does not
 	Digest  string // of what is live in the page
+	Outside bool   // the reader has not logged in
 	Refresh int    // seconds after which a browser without scripts loads the page again; 0: never
 	Model   any
 }
@@ -219,7 +220,7 @@ func (p *Pages) LoginPage(w http.ResponseWriter, next string, wrong bool) {
 	if wrong {
 		status = http.StatusUnauthorized
 	}
-	p.render(w, status, "login.html", view{Title: "Log in", Model: map[string]any{"Next": Local(next), "Wrong": wrong}})
+	p.render(w, status, "login.html", view{Title: "Log in", Outside: true, Model: map[string]any{"Next": Local(next), "Wrong": wrong}})
 }
 
 // Local is a path of this server, whatever a form says: "/" for everything else.
