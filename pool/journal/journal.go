@@ -33,19 +33,6 @@ type Store interface {
 // Day numbers the days of UTC. A store keeps what was used by day.
 func Day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
-// Query selects records. Its fields narrow the selection; the zero Query selects everything of the unnamed pool.
-type Query struct {
-	Pool   string // the records of this namespace; the empty name is a namespace too
-	Run    string
-	Key    string
-	Kind   Kind
-	Open   bool      // only runs that have not ended
-	Latest bool      // only the latest ended run of each key and kind
-	Since  time.Time // only runs that started then or later; zero: all
-	Limit  int       // of those, at most so many of the latest; 0: all
-	Skip   int       // with Limit: leave out so many of the latest first
-}
-
 // Kind is what a run works on.
 type Kind string
 
