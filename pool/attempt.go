@@ -83,7 +83,7 @@ func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, err
 		if skip := a.outdated(issue, keys); skip != nil {
 			return skip, nil
 		}
-		if approves && !approvedText(issue, runs, a.claim) {
+		if approves && !tally.Approved(issue, runs, a.claim) {
 			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, nil
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.cfg.Base)+asked)
@@ -103,7 +103,7 @@ func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, err
 	if skip := v.whyNot(issue); skip != nil {
 		return skip, nil
 	}
-	if approves && (a.rec.Earlier.Asked == nil || !approvedText(issue, runs, a.claim)) {
+	if approves && (a.rec.Earlier.Asked == nil || !tally.Approved(issue, runs, a.claim)) {
 		if asked := a.rec.Earlier.Asked; asked != nil && asked.Labelled {
 			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, a.unlabel(ctx)
 		}

@@ -244,7 +244,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	}
 	_, approves := tracker.As[tracker.Approver](w.cfg.Tracker)
 	request := review.Request.Number != 0
-	if approves && (request || labelled) && !approvedText(issue, runs, claim) {
+	if approves && (request || labelled) && !tally.Approved(issue, runs, claim) {
 		return refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(w.c.Require[0]))
 	}
 	if request {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -91,18 +90,6 @@ func (v view) answered(ctx context.Context, key string) (at time.Time, err error
 		at = elsewhere.At
 	}
 	return at, err
-}
-
-// approvedText reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more
-// who edited them since: the label is gone.
-func approvedText(issue tracker.Issue, runs journal.History, claim *worktree.Claim) bool {
-	before := claim.Record().Hash // of another host, if this one has none
-	for _, r := range runs {
-		if !r.Ended.IsZero() && r.Hash != "" {
-			before = r.Hash
-		}
-	}
-	return before != "" && strings.HasPrefix(before, issue.TextHash())
 }
 
 // edited tells whether an issue is not what a run works from any more.

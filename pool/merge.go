@@ -18,7 +18,7 @@ import (
 // checked there, the base branch moves, and the issue is closed. The caller is a person who has looked at them: changed checks
 // are no obstacle. A merge that was left is finished. Otherwise it is like Work. The base has to be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, true)
+	return w.single(ctx, key, task{merge: true}, []string{key})
 }
 
 // leftMerge finishes a merge of the issue that was left on its way. Without a skip there was none.

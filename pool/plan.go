@@ -77,6 +77,17 @@ func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
 	return w.plan(ctx, base, merged, turns{}, keys)
 }
 
+// Tend does what a sweep does before runs: commands, what people have merged, and hand-overs. It returns the Plan then.
+func (w *Worker) Tend(ctx context.Context) (Plan, error) {
+	w.carryOutAll(ctx, nil)
+	if base, err := w.runner.Base(ctx); err == nil {
+		w.closeMerged(ctx, base, nil)
+	}
+	plan, err := w.Plan(ctx)
+	w.handOver(ctx, plan.HandOver)
+	return plan, err
+}
+
 // plan makes the plan as if the merged issues were closed, for a sweep that has taken issues.
 func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.Issue, t turns, keys []string) (Plan, error) {
 	listing, err := w.cfg.Tracker.List(ctx, tracker.Query{Labels: w.c.Require, Unworked: w.unworked(keys)})

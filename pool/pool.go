@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -158,6 +159,18 @@ func (p *Pool) Drain() {
 // takeSlot reports whether another issue may be started, and counts it.
 func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
+}
+
+// ErrBusy says that every slot is taken; see SetParallel.
+var ErrBusy = errors.New("no slot is free")
+
+// WorkPlanned is Work for what a Plan has of an issue: skipped, as by a sweep, when it is not fit any more. It needs a slot.
+func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
+	if !p.takeSlot() {
+		return Result{}, ErrBusy
+	}
+	defer p.freeSlot()
+	return p.single(ctx, key, task{follow: follow}, nil)
 }
 
 func (p *Pool) freeSlot() {

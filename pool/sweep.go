@@ -247,7 +247,7 @@ func (s *sweep) list(ctx context.Context) error {
 	default:
 		return err
 	}
-	s.handOver(ctx, plan.HandOver)
+	s.pool.handOver(ctx, plan.HandOver)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = nil
@@ -276,14 +276,14 @@ func (s *sweep) list(ctx context.Context) error {
 }
 
 // handOver gives requests that have had as many runs as they may have to a person.
-func (s *sweep) handOver(ctx context.Context, list []FollowUp) {
+func (w *Worker) handOver(ctx context.Context, list []FollowUp) {
 	for _, f := range list {
-		runs, err := s.pool.history(ctx, f.Key)
+		runs, err := w.history(ctx, f.Key)
 		if err == nil {
-			err = s.pool.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.mark)
+			err = w.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.mark)
 		}
 		if err != nil {
-			s.pool.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
+			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
 		}
 	}
 }

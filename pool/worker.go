@@ -147,10 +147,10 @@ type Result struct {
 // hand-over to a person do not count. Ending ctx asks the agent to end and imports its commits. The error says why the issue was
 // not worked, or why the run's end is left to a later call or sweep.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, false)
+	return w.single(ctx, key, task{}, []string{key})
 }
 
-func (w *Worker) single(ctx context.Context, key string, merge bool) (Result, error) {
+func (w *Worker) single(ctx context.Context, key string, t task, keys []string) (Result, error) {
 	hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
@@ -158,8 +158,9 @@ func (w *Worker) single(ctx context.Context, key string, merge bool) (Result, er
 	if err != nil {
 		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
 	}
+	t.issue = issue
 	findBase := w.runner.Base
-	if merge { // perhaps again, after a merge that was left on its way
+	if t.merge { // perhaps again, after a merge that was left on its way
 		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
 			return r, err
 		}
@@ -175,7 +176,7 @@ func (w *Worker) single(ctx context.Context, key string, merge bool) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	r := w.work(ctx, hard, task{issue: issue, merge: merge}, []string{key}, base)
+	r := w.work(ctx, hard, t, keys, base)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 

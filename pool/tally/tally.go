@@ -3,9 +3,11 @@ package tally
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -47,4 +49,16 @@ func Newest(last journal.Record, known worktree.Record) journal.Tally {
 		return here.With(shared)
 	}
 	return shared.With(here)
+}
+
+// Approved reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more
+// who edited them since: the label is gone.
+func Approved(issue tracker.Issue, runs journal.History, claim *worktree.Claim) bool {
+	before := claim.Record().Hash // of another host, if this one has none
+	for _, r := range runs {
+		if !r.Ended.IsZero() && r.Hash != "" {
+			before = r.Hash
+		}
+	}
+	return before != "" && strings.HasPrefix(before, issue.TextHash())
 }

@@ -1,0 +1,42 @@
+package pool_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// What a plan has is worked as by a sweep: within the slots, and not when it has become unfit since.
+func TestWorkPlanned(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; if [ "$RALPH_ISSUE_KEY" = fails ]; then exit 1; fi; echo work > f; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`)
+	f.issue("good")
+	f.issue("fails")
+	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: time.Hour}
+	p := f.pool()
+	plan, err := p.Tend(t.Context())
+	if err != nil || len(plan.Work) != 2 {
+		t.Fatalf("plan %+v, %v", plan, err)
+	}
+	p.SetParallel(0)
+	if _, err := p.WorkPlanned(t.Context(), "good", nil); !errors.Is(err, pool.ErrBusy) {
+		t.Errorf("without a slot: %v", err)
+	}
+	p.SetParallel(1)
+	for _, c := range []struct {
+		key     string
+		outcome journal.Outcome
+		skip    journal.SkipCode
+	}{
+		{"good", journal.Succeeded, ""}, {"good", "", journal.SkipUnfit},
+		{"fails", journal.Failed, ""}, {"fails", "", journal.SkipRetry},
+	} {
+		r, err := p.WorkPlanned(t.Context(), c.key, nil)
+		if err != nil || r.Record.Verdict.Outcome != c.outcome || (r.Skip == nil) != (c.skip == "") || r.Skip != nil && r.Skip.Code != c.skip {
+			t.Errorf("%s: outcome %q, skip %+v, %v; want %q, %q", c.key, r.Record.Verdict.Outcome, r.Skip, err, c.outcome, c.skip)
+		}
+	}
+}
