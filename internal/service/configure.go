@@ -52,6 +52,7 @@ func (p *project) configure(ctx context.Context) {
 		defer p.release(p.later)
 		p.later = parts
 		p.parts.Pool.Drain()
+		p.enoughWork()
 		return
 	}
 	defer p.release(p.parts)

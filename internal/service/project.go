@@ -66,6 +66,7 @@ type project struct {
 	failures int                                  // guarded by mu; sweeps in a row
 	swept    time.Time                            // guarded by mu
 	next     time.Time                            // guarded by mu
+	enough   context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: it is not on
 
 	looking sync.Mutex  // held while the backlog is looked at; see Board
 	board   Board       // guarded by looking
@@ -135,6 +136,9 @@ func (p *project) leave() {
 func (p *project) wake() {
 	if parts := p.opened(); parts != nil {
 		parts.Pool.Wake()
+		if parts.Wake != nil {
+			parts.Wake()
+		}
 	}
 	select {
 	case p.poke <- struct{}{}:
@@ -146,11 +150,19 @@ func (p *project) drain() {
 	p.mu.Lock()
 	parts := p.parts
 	p.ended = true
+	p.enoughWork()
 	p.mu.Unlock()
 	if parts != nil {
 		parts.Pool.Drain()
 	}
 	p.wake()
+}
+
+// enoughWork ends Parts.Work once its runs have ended. mu is held.
+func (p *project) enoughWork() {
+	if p.enough != nil {
+		p.enough(nil)
+	}
 }
 
 func (p *project) kill() {
@@ -188,6 +200,9 @@ func (p *project) turn(ctx context.Context) time.Duration {
 	}
 	p.sweeping, p.slots, p.next = true, 0, time.Time{}
 	parts.Pool.SetParallel(0)
+	until, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	p.enough = enough
 	p.mu.Unlock()
 	type result struct {
 		summary pool.Summary
@@ -195,6 +210,10 @@ func (p *project) turn(ctx context.Context) time.Duration {
 	}
 	done := make(chan result, 1)
 	go func() {
+		if parts.Work != nil {
+			done <- result{err: parts.Work(until)}
+			return
+		}
 		summary, err := parts.Pool.Sweep(ctx)
 		done <- result{summary, err}
 	}()
@@ -235,7 +254,7 @@ func (p *project) reconfigure(ctx context.Context) {
 func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sweeping, p.swept, p.problem = false, time.Now(), ""
+	p.sweeping, p.swept, p.problem, p.enough = false, time.Now(), "", nil
 	switch {
 	case err != nil:
 		p.problem = OneLine(err)
@@ -349,6 +368,9 @@ func (p *project) pause(paused bool) error {
 	err := WritePause(PauseFile(p.parts.Dir), paused)
 	if err == nil {
 		p.paused = paused
+	}
+	if p.paused {
+		p.enoughWork()
 	}
 	return err
 }

@@ -47,7 +47,13 @@ type Parts struct {
 	Dir     string                                         // the project's state folder
 	Problem func(line string)                              // is told why the project is not worked, empty when it is again; it must not block. Default: none
 	Webhook func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
+	Claims  pool.Claims
 	Close   func() error
+	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
+	Work func(ctx context.Context) error
+	Wake func() // has whoever plans for Work look at the backlog
+	// Stop ends the run of an issue that another process works; nil: there are no others.
+	Stop func(ctx context.Context, key string) (bool, error)
 }
 
 // Config is a service's set-up.
@@ -285,7 +291,15 @@ func (s *Service) Stop(ctx context.Context, name, key string) error {
 	if err != nil {
 		return err
 	}
-	if !parts.Pool.Stop(key) {
+	stopped := parts.Pool.Stop(key)
+	if parts.Stop != nil { // here or elsewhere
+		elsewhere, err := parts.Stop(ctx, key)
+		if err != nil {
+			return err
+		}
+		stopped = stopped || elsewhere
+	}
+	if !stopped {
 		return ErrNotOn
 	}
 	return parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}})
