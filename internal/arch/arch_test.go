@@ -39,6 +39,9 @@ var floors = map[string]int{
 	"internal/cli/trust":         composer,
 	"internal/cli/words":         composer,
 
+	"pool/fleet":           9,
+	"pool/fleet/fleettest": 1,
+
 	"internal/service": 9,
 	"internal/web":     11,
 
@@ -285,7 +288,7 @@ func TestPoolLinks(t *testing.T) {
 		t.Fatalf("go list: %+v, %v\n%s", exit, err, &errs)
 	}
 	for path := range strings.FieldsSeq(out.String()) {
-		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/"} {
+		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/", "github.com/riverqueue/", "github.com/jackc/"} {
 			if strings.HasPrefix(path, heavy) {
 				t.Errorf("pool links %s", path)
 			}

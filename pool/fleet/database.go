@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+// ErrNotMigrated says that the database lacks ralph's tables, or has older or newer ones.
+var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
+
+// schemaVersion is raised with every change of schema.
+const schemaVersion = 1
+
+const schema = `
+CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
+CREATE TABLE IF NOT EXISTS ralph_machine (
+	id text PRIMARY KEY, name text NOT NULL, projects jsonb NOT NULL, rows bigint[] NOT NULL, expires_at timestamptz NOT NULL
+);
+CREATE TABLE IF NOT EXISTS ralph_lease (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text NOT NULL, project text NOT NULL, holder text NOT NULL,
+	expires_at timestamptz NOT NULL
+);
+CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
+CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
+`
+
+// callTime bounds one question to the database.
+const callTime = 15 * time.Second
+
+// Database is a PostgreSQL database that machines share. It is safe for concurrent use.
+type Database struct {
+	pool   *pgxpool.Pool
+	secret string // the password; it is never shown
+}
+
+// Open connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
+// comes from the usual variables and files of PostgreSQL's clients. No error shows the password.
+func Open(ctx context.Context, where string) (*Database, error) {
+	c, err := pgxpool.ParseConfig(where)
+	if err != nil {
+		return nil, errors.New("the database's address is not like postgres://USER@HOST/NAME, or names a file that cannot be read")
+	}
+	c.MaxConns = max(c.MaxConns, 8)
+	c.ConnConfig.ConnectTimeout = min(max(c.ConnConfig.ConnectTimeout, time.Second), callTime)
+	if c.ConnConfig.RuntimeParams["application_name"] == "" {
+		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
+	}
+	d := &Database{secret: c.ConnConfig.Password}
+	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
+		return nil, d.hide(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := d.pool.Ping(ctx); err != nil {
+		d.pool.Close()
+		return nil, fmt.Errorf("the database does not answer: %w", d.hide(err))
+	}
+	return d, nil
+}
+
+// Close ends all connections.
+func (d *Database) Close() { d.pool.Close() }
+
+// hiddenError is an error on one line, without the password.
+type hiddenError struct {
+	error
+	text string
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+// Unwrap is the error with all of its text.
+func (e *hiddenError) Unwrap() error { return e.error }
+
+func (d *Database) hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' }), " ")
+	if d.secret != "" {
+		text = strings.ReplaceAll(text, d.secret, "xxxxx")
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &hiddenError{err, text}
+}
+
+// Migrate makes or updates the tables, River's and ralph's, and returns what it did, in lines for people. Machines that are at
+// work need not stop.
+func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
+	m, err := d.migrator()
+	if err != nil {
+		return nil, err
+	}
+	result, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	if err != nil {
+		return nil, d.hide(fmt.Errorf("make the queue's tables: %w", err))
+	}
+	for _, v := range result.Versions {
+		done = append(done, fmt.Sprintf("queue: version %d, %s", v.Version, v.Name))
+	}
+	err = d.tx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph schema', 0))"); err != nil {
+			return err
+		}
+		version, err := versionOf(ctx, tx)
+		if err != nil || version == schemaVersion {
+			return err
+		}
+		if version > schemaVersion {
+			return fmt.Errorf("%w: its tables are of version %d, and this ralph knows %d", ErrNotMigrated, version, schemaVersion)
+		}
+		if _, err := tx.Exec(ctx, schema); err != nil {
+			return err
+		}
+		done = append(done, fmt.Sprintf("ralph: version %d", schemaVersion))
+		_, err = tx.Exec(ctx, fmt.Sprintf("DELETE FROM ralph_schema; INSERT INTO ralph_schema VALUES (%d)", schemaVersion))
+		return err
+	})
+	return done, err
+}
+
+func (d *Database) migrator() (*rivermigrate.Migrator[pgx.Tx], error) {
+	return rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+}
+
+// Check fails with ErrNotMigrated unless Migrate has been called for these versions of River and ralph.
+func (d *Database) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	m, err := d.migrator()
+	if err != nil {
+		return err
+	}
+	state, err := m.Validate(ctx, nil)
+	if err != nil {
+		return d.hide(err)
+	}
+	version, err := versionOf(ctx, d.pool)
+	if err == nil && (version != schemaVersion || !state.OK) {
+		err = ErrNotMigrated
+	}
+	return d.hide(err)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// versionOf is the version of ralph's tables; 0: there are none.
+func versionOf(ctx context.Context, q querier) (version int, err error) {
+	var there bool
+	if err := q.QueryRow(ctx, "SELECT to_regclass('ralph_schema') IS NOT NULL").Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = q.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM ralph_schema").Scan(&version)
+	return version, err
+}
+
+// tx runs do in one transaction.
+func (d *Database) tx(ctx context.Context, do func(pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return d.hide(pgx.BeginFunc(ctx, d.pool, do))
+}
+
+// exec runs one statement, and returns how many rows it met.
+func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	tag, err := d.pool.Exec(ctx, sql, args...)
+	return int(tag.RowsAffected()), d.hide(err)
+}
+
+// maxSkew is how far a machine's clock may be from the database's. River compares the two where a machine leads.
+const maxSkew = 30 * time.Second
+
+// skew is how far this machine's clock is ahead of the database's.
+func (d *Database) skew(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	before := time.Now()
+	var there time.Time
+	err := d.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&there)
+	here := before.Add(time.Since(before) / 2)
+	return here.Sub(there), d.hide(err)
+}

@@ -1,0 +1,304 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Config is a fleet's set-up. Database is required; the zero value of every other field means the default its comment names.
+type Config struct {
+	Database *Database
+	Plan     bool          // plan projects
+	Work     bool          // work their issues
+	Name     string        // of this machine, for people; default: its host name
+	Life     time.Duration // of leases; what dies is noticed after that; default 30 s
+	Tick     time.Duration // between looks at the rows while planning; default 1 s
+	Log      *slog.Logger  // default: none
+}
+
+// Project is an open project. On all machines of a fleet it has the same Name, and is the same backlog of the same repository.
+type Project struct {
+	Name     string
+	Pool     *pool.Pool
+	Claims   pool.Claims
+	Parallel int           // issues that this machine works at the same time, at most; the pool's slots count, too
+	Poll     time.Duration // between looks at the backlog; default 1 min
+	// Limit is how many issues are worked on all machines; 0: no limit.
+	Limit int
+	// Account names what its agents use up together, such as a provider's account, and AccountLimit is how many runs of all
+	// projects may use it at the same time; 0: no limit.
+	Account      string
+	AccountLimit int
+}
+
+// Fleet is one process of the machines that share a database. Its methods are safe for concurrent use.
+type Fleet struct {
+	c      Config
+	id     string
+	db     *Database
+	client *river.Client[pgx.Tx]
+	stop   context.CancelCauseFunc
+	beside sync.WaitGroup
+
+	mu       sync.Mutex
+	projects map[string]*served // guarded by mu
+	rows     map[int64]bool     // guarded by mu; that are being worked
+}
+
+// served is a project that is being served.
+type served struct {
+	Project
+	wake chan struct{} // plan now
+
+	mu       sync.Mutex
+	rest     time.Time // guarded by mu; nothing is started here before
+	failures int       // guarded by mu; of this machine in a row
+}
+
+// ErrServed says that the project is being served already.
+var ErrServed = errors.New("this process serves the project already")
+
+// Start joins the fleet. The database has to be migrated; see Database.Check. Stop leaves it.
+func Start(ctx context.Context, c Config) (*Fleet, error) {
+	host, _ := os.Hostname()
+	c.Name = cmp.Or(c.Name, host, "unknown")
+	c.Life, c.Tick = cmp.Or(c.Life, 30*time.Second), cmp.Or(c.Tick, time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}}
+	if err := f.db.Check(ctx); err != nil {
+		return nil, err
+	}
+	skew, err := f.db.skew(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wrong := skew.Abs() > maxSkew
+	if wrong {
+		c.Log.Warn("this machine's clock is wrong: it does not lead", "ahead of the database's by", skew.Round(time.Second))
+	}
+	set := &river.Config{ID: f.id, Logger: slog.New(newQuiet(c.Log.Handler()))}
+	if c.Work {
+		set.Workers = river.NewWorkers()
+		if err := river.AddWorkerSafely(set.Workers, &worker{f: f}); err != nil {
+			return nil, err
+		}
+		set.Queues = map[string]river.QueueConfig{idleQueue: {MaxWorkers: 1, FetchPollInterval: time.Minute}}
+		set.JobTimeout, set.MaxAttempts = -1, 1
+		set.FetchOnlyKnownKinds, set.LeaderElectionDisabled = true, wrong
+		set.SoftStopTimeout = 0
+	}
+	if f.client, err = river.NewClient(riverpgxv5.New(f.db.pool), set); err != nil {
+		return nil, f.db.hide(err)
+	}
+	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	f.stop = stop
+	if err := f.announce(ctx); err != nil {
+		stop(nil)
+		return nil, err
+	}
+	if c.Work {
+		if err := f.client.Start(life); err != nil {
+			stop(nil)
+			return nil, f.db.hide(err)
+		}
+	}
+	f.beside.Go(func() { f.beat(life) })
+	return f, nil
+}
+
+// idleQueue is there because River wants a queue from the start. It has no rows.
+const idleQueue = "ralph-idle"
+
+// stopTime bounds the wait for the database when a process leaves: what it does not learn now it learns by expiry.
+const stopTime = 15 * time.Second
+
+// Stop leaves the fleet. All calls of Serve have to have returned.
+func (f *Fleet) Stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if f.c.Work {
+		if err := f.client.Stop(ctx); err != nil {
+			f.c.Log.Warn("the queue was not told of all ends; they are found out by expiry", "error", f.db.hide(err))
+		}
+	}
+	f.stop(nil)
+	f.beside.Wait()
+	if _, err := f.db.exec(ctx, "DELETE FROM ralph_machine WHERE id = $1", f.id); err != nil {
+		f.c.Log.Debug("machine not signed off", "error", err)
+	}
+}
+
+// beat says that this process lives, until ctx ends.
+func (f *Fleet) beat(ctx context.Context) {
+	ticker := time.NewTicker(f.c.Life / 4)
+	defer ticker.Stop()
+	for failed := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := f.announce(ctx)
+		if (err != nil) != failed && ctx.Err() == nil {
+			failed = err != nil
+			if failed {
+				f.c.Log.Error("the database is away; what is being worked goes on", "error", err)
+			} else {
+				f.c.Log.Info("the database is back")
+			}
+		}
+	}
+}
+
+// announce tells the others of this process, and what it works.
+func (f *Fleet) announce(ctx context.Context) error {
+	f.mu.Lock()
+	projects := map[string]int{}
+	for name, s := range f.projects {
+		if f.c.Work {
+			projects[name] = s.Parallel
+		}
+	}
+	rows := slices.AppendSeq([]int64{}, maps.Keys(f.rows))
+	f.mu.Unlock()
+	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4))
+		ON CONFLICT (id) DO UPDATE SET projects = excluded.projects, rows = excluded.rows, expires_at = excluded.expires_at`,
+		f.id, f.c.Name, projects, f.c.Life.Seconds(), rows)
+	return err
+}
+
+// working notes that a row is being worked, until the function that it returns is called.
+func (f *Fleet) working(id int64) (done func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rows[id] = true
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.rows, id)
+	}
+}
+
+// Serve plans and works a project until ctx ends and its runs have ended. Ending ctx stops no run: the pool's Kill and Stop do.
+func (f *Fleet) Serve(ctx context.Context, p Project) error {
+	p.Poll, p.Parallel = cmp.Or(p.Poll, time.Minute), max(1, p.Parallel)
+	s := &served{Project: p, wake: make(chan struct{}, 1)}
+	if err := f.add(s); err != nil {
+		return err
+	}
+	defer f.remove(s)
+	if err := f.announce(ctx); err != nil {
+		return err
+	}
+	if f.c.Work {
+		if err := s.recover(ctx); err != nil {
+			return err
+		}
+		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel}); err != nil {
+			return f.db.hide(err)
+		}
+	}
+	var beside sync.WaitGroup
+	if f.c.Plan {
+		beside.Go(func() { f.plan(ctx, s) })
+	}
+	if f.c.Work {
+		beside.Go(func() { f.recoverAgain(ctx, s) })
+	}
+	<-ctx.Done()
+	beside.Wait()
+	if f.c.Work {
+		f.release(queueOf(p.Name))
+	}
+	return nil
+}
+
+func (f *Fleet) add(s *served) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.projects[s.Name] != nil {
+		return ErrServed
+	}
+	projects := maps.Clone(f.projects)
+	projects[s.Name] = s
+	f.projects = projects
+	return nil
+}
+
+func (f *Fleet) remove(s *served) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.projects, s.Name)
+}
+
+// project is nil unless this process serves it.
+func (f *Fleet) project(name string) *served {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.projects[name]
+}
+
+// release takes no more rows of a queue, and waits until those that are on have ended. It does so bit by bit: a call keeps all
+// others of the client waiting.
+func (f *Fleet) release(queue string) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		err := f.client.Queues().Remove(ctx, queue)
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		pause(context.Background(), 200*time.Millisecond)
+	}
+}
+
+// recover takes care of runs on this machine whose process has died.
+func (s *served) recover(ctx context.Context) error {
+	r, err := s.Pool.Recover(ctx)
+	if err == nil {
+		err = r.Unavailable
+	}
+	return err
+}
+
+// recoverAgain tries again what could not be published, or recovered, before.
+func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
+	for pause(ctx, s.Poll) {
+		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
+			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)
+		}
+	}
+}
+
+// pause waits; false: ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// isHeld reports that somebody works the issue, as far as git can tell.
+func isHeld(c worktree.ClaimState) bool {
+	return c.Err != nil || !c.Gone && c.Holder.Run != ""
+}

@@ -1,0 +1,214 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+)
+
+var server *fleettest.Server // one for all tests; nil: there is no PostgreSQL
+
+func TestMain(m *testing.M) {
+	var end func()
+	var err error
+	if server, end, err = fleettest.New(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	status := m.Run()
+	end()
+	os.Exit(status)
+}
+
+// open is an empty database.
+func open(t *testing.T) *Database {
+	t.Helper()
+	d, err := Open(t.Context(), server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+func migrated(t *testing.T) *Database {
+	t.Helper()
+	d := open(t)
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	if err := d.Check(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Errorf("an empty database: %v", err)
+	}
+	if done, err := d.Migrate(t.Context()); err != nil || len(done) < 2 {
+		t.Errorf("done %q, %v", done, err)
+	}
+	if done, err := d.Migrate(t.Context()); err != nil || len(done) > 0 {
+		t.Errorf("again: done %q, %v", done, err)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.exec(t.Context(), "UPDATE ralph_schema SET version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Errorf("a newer database: %v", err)
+	}
+	if _, err := d.Migrate(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Errorf("a newer database is migrated: %v", err)
+	}
+}
+
+// No error of an address shows its password.
+func TestPasswordIsHidden(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{
+		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?connect_timeout=2",
+		"postgres://ralph:hunter2secret@127.0.0.1:x/ralph",
+		"postgres://ralph:hunter2secret/x@127.0.0.1:1/ralph",
+		"user=ralph password=hunter2secret host=127.0.0.1 port=1",
+		"user=ralph password='hunter2secret host=127.0.0.1 port=1",
+		"mysql://ralph:hunter2secret@127.0.0.1/ralph",
+		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?sslmode=hunter2secret",
+	} {
+		_, err := Open(t.Context(), where)
+		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+}
+
+func TestMayTake(t *testing.T) {
+	t.Parallel()
+	type m = map[string]int
+	for _, c := range []struct {
+		name         string
+		limit        int
+		held, wanted m
+		want         bool
+	}{
+		{"free", 1, nil, m{"a": 1}, true},
+		{"full", 1, m{"b": 1}, m{"a": 1, "b": 1}, false},
+		{"who is alone may have all", 4, m{"a": 3}, m{"a": 9}, true},
+		{"half", 4, m{"a": 2}, m{"a": 9, "b": 9}, false},
+		{"what the other leaves", 4, m{"a": 2}, m{"a": 9, "b": 1}, true},
+		{"and no more", 4, m{"a": 3}, m{"a": 9, "b": 1}, false},
+		{"an odd one goes to the first", 3, m{"a": 1}, m{"a": 9, "b": 9}, true},
+		{"more projects than slots", 1, nil, m{"a": 9, "b": 9, "c": 9}, true},
+		{"all have what they want", 9, m{"a": 1}, m{"a": 2, "b": 1}, true},
+		{"first come, first served", 4, m{"a": 3}, nil, true},
+		{"up to the limit", 4, m{"a": 4}, nil, false},
+	} {
+		if got := mayTake(c.limit, "a", c.held, c.wanted); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+// Of many that ask at once as many get a lease as there may be.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	type answer struct {
+		*leases
+		ok  bool
+		err error
+	}
+	answers := make(chan answer)
+	for range 20 {
+		go func() {
+			l, ok, err := d.take(t.Context(), "p", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "of all", limit: 7})
+			answers <- answer{l, ok, err}
+		}()
+	}
+	var got []*leases
+	for range 20 {
+		a := <-answers
+		if a.err != nil {
+			t.Error(a.err)
+		}
+		if a.ok {
+			got = append(got, a.leases)
+		}
+	}
+	if len(got) != 3 {
+		t.Fatalf("%d leases, want 3", len(got))
+	}
+	if n := number(t, d, "SELECT count(*) FROM ralph_lease"); n != 6 {
+		t.Errorf("%d rows: a refused one leaves some", n)
+	}
+	if err := got[0].free(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if held, err := got[0].renew(t.Context()); err != nil || held {
+		t.Errorf("a lease that was given back is renewed: %t, %v", held, err)
+	}
+	if _, ok, err := d.take(t.Context(), "p", "h", time.Minute, scope{name: "s", limit: 3}); err != nil || !ok {
+		t.Errorf("not taken again: %v", err)
+	}
+	if _, ok, err := d.take(t.Context(), "p", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "other", limit: 1}); err != nil || ok {
+		t.Errorf("a full scope has room: %v", err)
+	}
+}
+
+// A lease ends with its life, but for one that nobody could renew: the database was down.
+func TestLeaseExpires(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	s := scope{name: "s", limit: 1}
+	first, ok, err := d.take(t.Context(), "p", "h", time.Hour, s)
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	age := func(by time.Duration) {
+		if _, err := d.exec(t.Context(), "UPDATE ralph_lease SET expires_at = now() - make_interval(secs => $1)", by.Seconds()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age(2 * time.Hour)
+	if _, ok, err := d.take(t.Context(), "p", "h", time.Hour, s); err != nil || ok {
+		t.Errorf("the server is younger than a life, and still a lease is taken away: %v", err)
+	}
+	first.life = time.Microsecond // as if the server had been up for longer
+	if _, ok, err := d.take(t.Context(), "p", "h", first.life, s); err != nil || !ok {
+		t.Errorf("an expired lease is not taken over: %v", err)
+	}
+	if held, err := first.renew(t.Context()); err != nil || held {
+		t.Errorf("the first holder still has it: %t, %v", held, err)
+	}
+}
+
+func number(t *testing.T, d *Database, sql string, args ...any) (n int) {
+	t.Helper()
+	if err := d.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestQueueOf(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, name := range []string{"shop", "Shop", "a.b", "a-b", "a_b", "x", strings.Repeat("long.Name", 7), "-", "9", "ralph-"} {
+		q := queueOf(name)
+		if other, twice := seen[q]; twice {
+			t.Errorf("%s and %s share the queue %s", name, other, q)
+		}
+		seen[q] = name
+		if p := insertion(row{Project: name, Key: "k"}, priorityIssue); p.InsertOpts.Queue != q || len(q) > 64 {
+			t.Errorf("%s: queue %q", name, q)
+		}
+	}
+}

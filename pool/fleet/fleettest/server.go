@@ -1,0 +1,125 @@
+// Package fleettest runs a PostgreSQL of its own for tests, as ordinary processes from the system's package.
+package fleettest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// required is the variable that makes a missing PostgreSQL a failure and not a skip.
+const required = "RALPH_TEST_POSTGRES"
+
+// Server is a PostgreSQL that listens on a socket in its folder only.
+type Server struct {
+	dir, bin string
+	as       []string // what runs its programs as another user: it refuses to be root
+	n        atomic.Int64
+}
+
+// New makes and starts a server in a folder of its own; end stops it and removes all. Without PostgreSQL on this machine it
+// returns nil, or fails where the variable RALPH_TEST_POSTGRES is set.
+func New() (s *Server, end func(), err error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		if os.Getenv(required) != "" {
+			return nil, nil, errors.New("PostgreSQL is not installed: apt-get install postgresql")
+		}
+		return nil, func() {}, nil
+	}
+	slices.Sort(found)
+	dir, err := os.MkdirTemp("", "ralph-pg-") // a socket's path must be short
+	if err != nil {
+		return nil, nil, err
+	}
+	s = &Server{dir: dir, bin: filepath.Dir(found[len(found)-1])}
+	end = func() {
+		_ = s.Stop(context.Background())
+		_ = os.RemoveAll(dir)
+	}
+	if os.Geteuid() == 0 {
+		err = s.giveAway()
+	}
+	if err == nil {
+		err = s.run(context.Background(), "initdb", "-D", s.data(), "-A", "trust", "-U", "postgres", "--no-sync")
+	}
+	if err == nil {
+		err = s.Start(context.Background())
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return s, end, nil
+}
+
+func (s *Server) giveAway() error {
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return err
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	s.as = []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups", "--"}
+	return os.Chown(s.dir, uid, gid)
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// Start starts the server, and returns when it answers.
+func (s *Server) Start(ctx context.Context) error {
+	options := "-c listen_addresses= -k " + s.dir + " -c max_connections=200 -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+	return s.run(ctx, "pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "60", "-o", options, "start")
+}
+
+// Stop ends the server as a crash does: connections are cut.
+func (s *Server) Stop(ctx context.Context) error {
+	return s.run(ctx, "pg_ctl", "-D", s.data(), "-w", "-t", "60", "-m", "immediate", "stop")
+}
+
+func (s *Server) run(ctx context.Context, program string, args ...string) error {
+	var out bytes.Buffer
+	exit, err := proc.Run(ctx, proc.Spec{
+		Argv: append(slices.Clone(s.as), append([]string{filepath.Join(s.bin, program)}, args...)...), Dir: s.dir, Env: []string{"LC_ALL=C", "PATH=/usr/bin:/bin"},
+		Stdout: &out, Stderr: &out,
+	})
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("%s: status %d: %s", program, exit.Code, &out)
+	}
+	return err
+}
+
+// URL is the address of one of its databases.
+func (s *Server) URL(database string) string {
+	return "postgres:///" + database + "?user=postgres&host=" + s.dir
+}
+
+// Database makes an empty database, and returns its address.
+func (s *Server) Database(t *testing.T) string {
+	t.Helper()
+	if s == nil {
+		t.Skip("PostgreSQL is not installed")
+	}
+	c, err := pgx.Connect(t.Context(), s.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.Background()) }()
+	name := fmt.Sprintf("test%d", s.n.Add(1))
+	if _, err := c.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL(name)
+}

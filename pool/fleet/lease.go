@@ -1,0 +1,156 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Leases are rows with an expiry in database time. After a restart of the database every holder has one life to renew: nobody
+// could while it was down.
+
+// alive holds for a row of ralph_lease or ralph_machine whose life, in seconds, is $1.
+const alive = `greatest(expires_at, pg_postmaster_start_time() + make_interval(secs => $1)) > now()`
+
+// scope is what leases of a kind are counted in.
+type scope struct {
+	name  string
+	limit int  // leases at the same time on all machines; 0: no limit, and none is taken
+	fair  bool // projects share the limit by what they have to do
+}
+
+// leases are what a holder has taken together.
+type leases struct {
+	d    *Database
+	ids  []int64
+	life time.Duration
+}
+
+// take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects.
+func (d *Database) take(ctx context.Context, project, holder string, life time.Duration, scopes ...scope) (*leases, bool, error) {
+	l := &leases{d: d, life: life}
+	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
+	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // nobody waits in a circle
+	if len(scopes) == 0 {
+		return l, true, nil
+	}
+	ok := true
+	err := d.tx(ctx, func(tx pgx.Tx) error {
+		for _, s := range scopes {
+			free, err := s.free(ctx, tx, project, life)
+			if err != nil || !free {
+				ok = false
+				return err
+			}
+		}
+		for _, s := range scopes {
+			var id int64
+			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, holder, expires_at)
+				VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING id`, s.name, project, holder, life.Seconds()).Scan(&id); err != nil {
+				return err
+			}
+			l.ids = append(l.ids, id)
+		}
+		return nil
+	})
+	return l, ok && err == nil, err
+}
+
+// free locks the scope until the transaction ends, and reports whether the project may take another lease.
+func (s scope) free(ctx context.Context, tx pgx.Tx, project string, life time.Duration) (bool, error) {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, "DELETE FROM ralph_lease WHERE scope = $2 AND NOT "+alive, life.Seconds(), s.name); err != nil {
+		return false, err
+	}
+	held, err := counts(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)
+	if err != nil {
+		return false, err
+	}
+	var wanted map[string]int
+	if s.fair {
+		wanted, err = counts(ctx, tx, `SELECT args ->> 'project', count(*) FROM river_job WHERE kind = '`+kind+`' AND args ->> 'account' = $1
+			AND (state IN ('available', 'pending', 'running', 'retryable') OR state = 'scheduled' AND scheduled_at < now() + interval '1 minute')
+			GROUP BY 1`, s.name)
+	}
+	return mayTake(s.limit, project, held, wanted), err
+}
+
+func counts(ctx context.Context, tx pgx.Tx, sql string, args ...any) (map[string]int, error) {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	var name string
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&name, &n}, func() error { out[name] = n; return nil })
+	return out, err
+}
+
+// mayTake reports whether a project may hold one more of the slots, given what each holds and has open. Each project may have
+// as many as the others, and more only as far as they leave some unused. Without wanted, the first to come is served.
+func mayTake(limit int, project string, held, wanted map[string]int) bool {
+	total := 0
+	for _, n := range held {
+		total += n
+	}
+	if total >= limit || len(wanted) == 0 {
+		return total < limit
+	}
+	level := 1 // the least number of slots a project at which all are used
+	for {
+		used, more := 0, false
+		for _, n := range wanted {
+			used += min(n, level)
+			more = more || n > level
+		}
+		if used >= limit || !more {
+			return held[project] < level || !more
+		}
+		level++
+	}
+}
+
+// renew makes the leases last for their life from now on; false: at least one is lost.
+func (l *leases) renew(ctx context.Context) (bool, error) {
+	if len(l.ids) == 0 {
+		return true, nil
+	}
+	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $1) WHERE id = ANY($2)", l.life.Seconds(), l.ids)
+	return n == len(l.ids), err
+}
+
+// free gives the leases back. What fails is given back by their expiry.
+func (l *leases) free(ctx context.Context) error {
+	if len(l.ids) == 0 {
+		return nil
+	}
+	_, err := l.d.exec(context.WithoutCancel(ctx), "DELETE FROM ralph_lease WHERE id = ANY($1)", l.ids)
+	return err
+}
+
+// keep renews the leases until ctx ends, and calls lost once if one is lost. A database that does not answer is waited for:
+// the claim in git is what the work rests on.
+func (l *leases) keep(ctx context.Context, lost func()) {
+	if len(l.ids) == 0 {
+		return
+	}
+	ticker := time.NewTicker(l.life / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if held, err := l.renew(ctx); err == nil && !held {
+			lost()
+			return
+		}
+	}
+}

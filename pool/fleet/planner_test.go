@@ -1,0 +1,231 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// held are claims of issues.
+type held map[string]worktree.ClaimState
+
+func (h held) Claim(context.Context, string, worktree.Holder, time.Duration) (*worktree.Claim, error) {
+	return nil, worktree.ErrTaken
+}
+
+func (h held) Claims(context.Context) (map[string]worktree.ClaimState, error) { return h, nil }
+
+// planner plans project p, without a pool.
+func planner(t *testing.T, life time.Duration, claims held, limit int) *planning {
+	t.Helper()
+	f, err := Start(t.Context(), Config{Database: migrated(t), Plan: true, Life: life})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Stop)
+	s := &served{Project: Project{Name: "p", Claims: claims, Limit: limit, Account: "account a"}}
+	return &planning{f: f, s: s, open: map[string]bool{}}
+}
+
+// rows lists the rows, as "key state generation".
+func rows(t *testing.T, d *Database) []string {
+	t.Helper()
+	r, err := d.pool.Query(t.Context(), "SELECT concat_ws(' ', args ->> 'key', state, args ->> 'generation') FROM river_job ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(r, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (p *planning) mustFeed(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		p.queue = append(p.queue, task{key: k})
+	}
+	if err := errors.Join(p.count(t.Context()), p.feed(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A row is replaced when nobody works it and nobody holds its issue's claim.
+func TestReap(t *testing.T) {
+	t.Parallel()
+	claims := held{
+		"claimed":  {Holder: worktree.Holder{Run: "r"}},
+		"expired":  {Holder: worktree.Holder{Run: "r"}, Gone: true},
+		"finished": {},
+		"broken":   {Err: errors.New("cannot be read")},
+	}
+	p := planner(t, time.Hour, claims, 20)
+	p.s.Limit = 0
+	d := p.f.db
+	machine := func(id string, rows []int64) {
+		if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ($1, $1, '{"p": 20}', $2, now() + interval '1 hour')
+			ON CONFLICT (id) DO UPDATE SET rows = excluded.rows`, id, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	machine("lives", []int64{})
+	p.mustFeed(t, "claimed", "expired", "finished", "broken", "none", "worked", "just-taken", "never-heard", "waits")
+	set := func(key, by, at string) int64 {
+		var id int64
+		if err := d.pool.QueryRow(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['earlier', $2], attempted_at = now() - $3::interval
+			WHERE args ->> 'key' = $1 RETURNING id`, key, by, at).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for _, key := range []string{"claimed", "expired", "finished", "broken", "none"} {
+		set(key, "dead", "1 second")
+	}
+	id := set("worked", "lives", "5 hours")
+	set("just-taken", "lives", "1 second")
+	set("never-heard", "lives", "5 hours")
+	machine("lives", []int64{id})
+	for range 2 { // the second time there is nothing to do
+		if err := p.reap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"claimed running 1", "expired discarded 1", "finished discarded 1", "broken running 1", "none discarded 1", "worked running 1", "just-taken running 1",
+		"never-heard discarded 1", "waits available 1", "expired available 2", "finished available 2", "none available 2", "never-heard available 2",
+	}
+	got := rows(t, d)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%q, want\n%q", got, want)
+	}
+}
+
+// As many rows are open as machines can work, one for an issue, and what is over may come again.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	d := p.f.db
+	p.mustFeed(t, "a", "b", "c", "d", "e")
+	if got := rows(t, d); len(got) != ahead {
+		t.Errorf("without a machine: %q", got)
+	}
+	for n := range 2 {
+		if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine VALUES ($1, $1, '{"p": 1, "q": 9}', '{}', now() + interval '1 hour')`, fmt.Sprint(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.mustFeed(t)
+	if got := rows(t, d); !slices.Equal(got, []string{"a available 1", "b available 1", "c available 1", "d available 1"}) {
+		t.Errorf("with two machines: %q", got)
+	}
+	other := &planning{f: p.f, s: p.s, open: map[string]bool{}}
+	other.mustFeed(t, "a", "b", "c", "d")
+	if got := rows(t, d); len(got) != 4 {
+		t.Errorf("another planner has doubled some: %q", got)
+	}
+	if _, err := d.exec(t.Context(), "UPDATE river_job SET state = 'completed', finalized_at = now() WHERE args ->> 'key' IN ('a', 'b')"); err != nil {
+		t.Fatal(err)
+	}
+	p.mustFeed(t, "a")
+	if got := rows(t, d); len(got) != 6 || got[4] != "e available 1" || got[5] != "a available 1" || !p.ended {
+		t.Errorf("after two have ended: %q, %t", got, p.ended)
+	}
+	p.s.Limit = 1
+	p.mustFeed(t, "f")
+	if got := rows(t, d); len(got) != 6 {
+		t.Errorf("beyond the limit: %q", got)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	skipped := func(code journal.SkipCode, in time.Duration) pool.Skipped {
+		return pool.Skipped{Skip: journal.Skip{Code: code, Until: now.Add(in)}}
+	}
+	plan := pool.Plan{
+		Work:     []tracker.Issue{{Key: "b"}, {Key: "a"}},
+		FollowUp: []pool.FollowUp{{FollowUp: tracker.FollowUp{Key: "a"}}},
+		Skipped:  []pool.Skipped{skipped(journal.SkipRetry, time.Hour), skipped(journal.SkipRetry, time.Minute), skipped(journal.SkipRetry, -time.Minute), skipped(journal.SkipHuman, time.Second)},
+	}
+	if got := tasks(plan); !slices.Equal(got, []task{{"a", true}, {"b", false}}) {
+		t.Errorf("tasks %+v", got)
+	}
+	if got := due(plan, now); !got.Equal(now.Add(time.Minute)) {
+		t.Errorf("due %s", got)
+	}
+	p := &planning{s: &served{Project: Project{Poll: time.Minute}}, looked: now}
+	for _, c := range []struct {
+		name string
+		set  func()
+		in   time.Duration
+		want bool
+	}{
+		{"just looked", func() { p.ended = true }, time.Second, false},
+		{"some row has ended, and nothing waits", func() {}, 3 * time.Second, true},
+		{"something waits", func() { p.queue = []task{{key: "x"}} }, 3 * time.Second, false},
+		{"a retry is due", func() { p.due = now.Add(4 * time.Second) }, 4 * time.Second, true},
+		{"not yet", func() {}, 3 * time.Second, false},
+		{"the poll", func() { p.due = time.Time{} }, time.Minute, true},
+	} {
+		c.set()
+		if got := p.isDue(now.Add(c.in)); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+// An issue whose provider refuses waits as long as that says, and the longest word counts.
+func TestBlocked(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	for _, wait := range []time.Duration{time.Hour, time.Minute} {
+		if err := d.block(t.Context(), "a", wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := d.blocked(t.Context(), "a"); err != nil || got < 59*time.Minute || got > time.Hour {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := d.blocked(t.Context(), "b"); err != nil || got != 0 {
+		t.Errorf("another account: %s, %v", got, err)
+	}
+	s, now := &served{}, time.Now()
+	s.fails(now)
+	if got := s.resting(now); got != restMin {
+		t.Errorf("rests %s", got)
+	}
+	for range 20 {
+		s.fails(now)
+	}
+	if got := s.resting(now); got != restMax {
+		t.Errorf("rests %s", got)
+	}
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	p.mustFeed(t, "a")
+	for _, want := range []bool{true, false} {
+		if got, err := p.f.db.Stop(t.Context(), "p", "a"); err != nil || got != want {
+			t.Errorf("stopped: %t, %v", got, err)
+		}
+	}
+	if got := rows(t, p.f.db); !slices.Equal(got, []string{"a cancelled 1"}) {
+		t.Errorf("rows %q", got)
+	}
+}

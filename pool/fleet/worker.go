@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// worker takes rows. It never fails one: whether the issue is worked again is for the planner, who looks at the backlog.
+type worker struct {
+	river.WorkerDefaults[row]
+	f *Fleet
+}
+
+// The time until a row is looked at again.
+const (
+	soon  = time.Second     // another machine may have room
+	later = 5 * time.Second // the limits of all machines leave none
+)
+
+// snooze lets the row wait about as long; its slot is free meanwhile, and no attempt is used.
+func snooze(d time.Duration) error {
+	return river.JobSnooze(time.Duration(float64(d) * (0.75 + 0.5*rand.Float64())))
+}
+
+// Work works the issue of a row.
+func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
+	f, s := w.f, w.f.project(job.Args.Project)
+	defer f.working(job.ID)()
+	if s == nil {
+		return snooze(soon)
+	}
+	if wait := s.resting(time.Now()); wait > 0 {
+		return snooze(min(wait, later))
+	}
+	blocked, err := f.db.blocked(ctx, s.Account)
+	if err != nil || blocked > 0 {
+		return snooze(max(blocked, soon))
+	}
+	held, ok, err := f.db.take(ctx, s.Name, f.id, f.c.Life, s.scopes()...)
+	if err != nil || !ok {
+		return snooze(later)
+	}
+	keeping, kept := context.WithCancelCause(context.WithoutCancel(ctx))
+	soft, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		held.keep(keeping, func() {
+			f.c.Log.Warn("another run has this one's slot, and it is ended", "project", s.Name, "issue", job.Args.Key)
+			end(errSlotLost)
+		})
+	}()
+	unasked := context.AfterFunc(ctx, func() {
+		_, asked := errors.AsType[*rivertype.JobCancelError](context.Cause(ctx))
+		if !asked || !s.Pool.Stop(job.Args.Key) {
+			end(context.Cause(ctx))
+		}
+	})
+	r, err := s.work(soft, job.Args)
+	unasked()
+	kept(nil)
+	<-renewed
+	if err := held.free(ctx); err != nil {
+		f.c.Log.Warn("slot not given back; its expiry does", "project", s.Name, "issue", job.Args.Key, "error", err)
+	}
+	if errors.Is(err, pool.ErrBusy) {
+		return snooze(soon)
+	}
+	f.ended(ctx, s, job.Args.Key, r, err)
+	return nil
+}
+
+var errSlotLost = errors.New("the slot was lost")
+
+// work works the issue, or follows its request up.
+func (s *served) work(ctx context.Context, r row) (pool.Result, error) {
+	var follow *tracker.FollowUp
+	if r.FollowUp {
+		plan, err := s.Pool.Plan(ctx)
+		if err != nil {
+			return pool.Result{}, err
+		}
+		for _, f := range plan.FollowUp {
+			if f.Key == r.Key {
+				follow = &f.FollowUp
+			}
+		}
+		if follow == nil { // there is nothing left to do
+			return pool.Result{Skip: &journal.Skip{Code: journal.SkipRecovered}}, nil
+		}
+	}
+	return s.Pool.WorkPlanned(ctx, r.Key, follow)
+}
+
+// scopes are what a run of the project takes a lease in.
+func (s *served) scopes() []scope {
+	return []scope{
+		{name: "project " + s.Name, limit: s.Limit},
+		{name: s.Account, limit: s.AccountLimit, fair: true},
+	}
+}
+
+// ended notes what a run tells of the account and of this machine.
+func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
+	until := r.Record.Verdict.RetryAt
+	switch {
+	case r.Unavailable == nil:
+		s.works()
+	case r.Record.Verdict.Outcome == journal.AgentUnavailable && until.After(time.Now()):
+		if err := f.db.block(ctx, s.Account, time.Until(until)); err != nil {
+			f.c.Log.Warn("limit of the account not told to the others", "account", s.Account, "error", err)
+			s.fails(time.Now())
+		}
+	default:
+		s.fails(time.Now())
+		f.c.Log.Warn("this machine rests", "project", s.Name, "issue", key, "error", r.Unavailable)
+	}
+	if err != nil && r.Unavailable == nil {
+		f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
+	}
+}
+
+// The time that a machine rests from a project that it could not work.
+const restMin, restMax = 15 * time.Second, 15 * time.Minute
+
+func (s *served) resting(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rest.Sub(now)
+}
+
+func (s *served) works() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = 0
+}
+
+func (s *served) fails(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = min(s.failures+1, 10)
+	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
+}
+
+// blocked is how long the account's provider takes nothing; 0: it does.
+func (d *Database) blocked(ctx context.Context, account string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var seconds float64
+	err := d.pool.QueryRow(ctx, `SELECT coalesce(max(extract(epoch FROM blocked_until - now())), 0) FROM ralph_account
+		WHERE name = $1 AND blocked_until > now()`, account).Scan(&seconds)
+	return time.Duration(seconds * float64(time.Second)), d.hide(err)
+}
+
+// block notes that the account's provider takes nothing for a while.
+func (d *Database) block(ctx context.Context, account string, wait time.Duration) error {
+	_, err := d.exec(ctx, `INSERT INTO ralph_account (name, blocked_until) VALUES ($1, now() + make_interval(secs => $2))
+		ON CONFLICT (name) DO UPDATE SET blocked_until = greatest(ralph_account.blocked_until, excluded.blocked_until)`, account, wait.Seconds())
+	return err
+}
