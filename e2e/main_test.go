@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 
 // crashing makes ralph kill itself where RALPH_TEST_CRASH_AT says: when this step stands in the journal.
 func crashing(h *cli.Host) {
+	h.FleetLife, _ = time.ParseDuration(os.Getenv("RALPH_TEST_FLEET_LIFE"))
 	at := journal.Stage(os.Getenv("RALPH_TEST_CRASH_AT"))
 	if at == "" {
 		return

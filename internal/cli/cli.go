@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -33,6 +34,8 @@ type Host struct {
 	Agents []agents.Agent
 	// Observe, when set, gets every event of a run at the very moment it happens. It must not block.
 	Observe func(journal.Event)
+	// FleetLife is how long a machine of a fleet counts as alive without a word from it; 0: the default.
+	FleetLife time.Duration
 	// Trackers are kinds of trackers besides the built-in ones.
 	Trackers []tracker.Descriptor
 }

@@ -72,7 +72,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.VarPF(allHelp{a}, "help-all", "", "explain the command and every flag it has").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
-	root.AddCommand(newWorkCommand(a), newRunCommand(a), newNewCommand(a), newEditCommand(a), newServeCommand(a), newProjectsCommand(a), newStopCommand(a), newMergeCommand(a), newRetryCommand(a), newCloseCommand(a), newReopenCommand(a), newCleanCommand(a),
+	root.AddCommand(newWorkCommand(a), newRunCommand(a), newNewCommand(a), newEditCommand(a), newServeCommand(a), newProjectsCommand(a), newFleetCommand(a), newStopCommand(a), newMergeCommand(a), newRetryCommand(a), newCloseCommand(a), newReopenCommand(a), newCleanCommand(a),
 		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newCostCommand(a), newDiffCommand(a), newTreeCommand(a), newOpenCommand(a), newVerifyCommand(a), newLogsCommand(a), newPromptCommand(a),
 		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newTrustCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())

@@ -52,7 +52,8 @@ func newServeCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, systemd (the socket of its unit), or none")
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
-	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file")...)
+	o.fleet.flags(cmd)
+	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file", "fleet-parallel", "fleet-account", "fleet-account-parallel")...)
 	return cmd
 }
 
@@ -62,6 +63,7 @@ const defaultListen = "127.0.0.1:7420"
 type serveOptions struct {
 	listen, tokenFile string
 	hosts             []string
+	fleet             fleetOptions
 }
 
 // serving is one run of the command.
@@ -74,6 +76,7 @@ type serving struct {
 	service *service.Service
 	metrics *web.Metrics
 	live    *dashboard.Live
+	joined  *joined // nil: this machine works alone
 
 	closing       sync.WaitGroup
 	systemd       Host   // with the variables that are for this process alone
@@ -114,6 +117,13 @@ func (s *serving) run() error {
 	token, err := s.token()
 	if err != nil {
 		return err
+	}
+	if s.joined, err = s.join(s.cmd.Context(), s.fleet, s.log); err != nil {
+		return err
+	}
+	defer s.joined.leave()
+	if s.joined != nil && !s.joined.roles["web"] {
+		s.listen = "none"
 	}
 	s.metrics, s.live = web.NewMetrics(), dashboard.NewLive()
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
@@ -318,8 +328,12 @@ func (s *serving) read(ctx context.Context, a *app, name string) (service.Setup,
 	values[".ralph/.env"] = stamp(filepath.Join(top, dotEnvFile))
 	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, ".ralph", "prompt.md")))
 	values["request-template"] += stamp(c.RequestTemplate)
+	live := []string{"parallel", "poll"}
+	if s.joined != nil {
+		live = nil
+	}
 	return service.Setup{
-		Repo: top, Values: values, Live: []string{"parallel", "poll"}, Parallel: c.Parallel, Poll: c.Poll,
+		Repo: top, Values: values, Live: live, Parallel: c.Parallel, Poll: c.Poll,
 		Open: func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
 			parts, err := s.openProject(ctx, a, name, observe)
 			return parts, s.explained(err)

@@ -54,11 +54,15 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	if err != nil {
 		return nil, err
 	}
-	return &service.Parts{
-		Pool: workers, Store: p.journal, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
+	parts := &service.Parts{
+		Pool: workers, Store: p.journal, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
 			s.closing.Go(people.Close) // which may take a while, and the project goes on with other parts
 			return p.close()
 		},
-	}, nil
+	}
+	if s.joined != nil {
+		s.joined.take(parts, name, p.Config)
+	}
+	return parts, nil
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,20 +13,30 @@ import (
 )
 
 const stopLong = `Ask the ralph that works an issue to end its run. The agent gets time to end, its commits are imported, and the claim
-is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away.`
+is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away.
+
+With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
 func newStopCommand(a *app) *cobra.Command {
+	var o stopOptions
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
-		Example: "  ralph stop fix-login",
+		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
 		GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, known(args[0])) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, o, known(args[0])) },
 	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
 	a.bind(cmd, "tracker", "local.dir", "state-dir")
 	return cmd
 }
 
-func runStop(cmd *cobra.Command, a *app, key string) (err error) {
+type stopOptions struct {
+	databaseOptions
+	name string
+}
+
+func runStop(cmd *cobra.Command, a *app, o stopOptions, key string) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
@@ -45,6 +57,22 @@ func runStop(cmd *cobra.Command, a *app, key string) (err error) {
 			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", r.ID, cleanLine(key))
 			return nil
 		}
+	}
+	database, err := a.database(cmd.Context(), o.databaseOptions)
+	if err != nil {
+		return err
+	}
+	if database != nil {
+		defer database.Close()
+		name := cmp.Or(o.name, filepath.Base(p.top))
+		stopped, err := database.Stop(cmd.Context(), name, p.key(cmd.Context(), key))
+		if stopped {
+			a.ui.printf("Asked the machine that has %s of %s to end its run.\n", cleanLine(key), cleanLine(name))
+		}
+		if stopped || err != nil {
+			return migrated(err)
+		}
+		return fmt.Errorf("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
 	}
 	return fmt.Errorf("%s is not being worked on this host; `ralph status` says what is", key)
 }

@@ -83,7 +83,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
 	m.commit(t)
-	free := []string{"help", "version", "completion", "init", "trust"}
+	free := []string{"help", "version", "completion", "init", "trust", "fleet"} // a fleet is no repository
 	args := map[string][]string{
 		"show": {"x"}, "stop": {"x"}, "logs": {"x"}, "prompt": {"x"}, "run": {"--prompt=x"}, "exec": {"--", "true"},
 		"build-image": {"--image=x"}, "remove-image": {"--image=x"},

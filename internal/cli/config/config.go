@@ -158,6 +158,10 @@ type Config struct {
 	ClaimedLabel    string `mapstructure:"claimed-label"`
 	FailedLabel     string `mapstructure:"failed-label"`
 
+	FleetParallel        int    `mapstructure:"fleet-parallel"`
+	FleetAccount         string `mapstructure:"fleet-account"`
+	FleetAccountParallel int    `mapstructure:"fleet-account-parallel"`
+
 	StateDir   string `mapstructure:"state-dir"`
 	LayerMaxMB int    `mapstructure:"layer-max-mb"`
 	MinFreeMB  int    `mapstructure:"min-free-mb"`

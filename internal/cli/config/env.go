@@ -12,8 +12,13 @@ const envPrefix = "RALPH_"
 // ListenTokenVariable has the token that a service asks clients for, WebhookSecretVariable the secret that forges sign with.
 const ListenTokenVariable, WebhookSecretVariable = envPrefix + "LISTEN_TOKEN", envPrefix + "WEBHOOK_SECRET"
 
+// DatabaseVariable has the address of a fleet's database, with its password.
+const DatabaseVariable = envPrefix + "DATABASE"
+
 // SecretVariables are those that are for ralph alone, and for nothing that it starts.
-func SecretVariables() []string { return []string{ListenTokenVariable, WebhookSecretVariable} }
+func SecretVariables() []string {
+	return []string{ListenTokenVariable, WebhookSecretVariable, DatabaseVariable}
+}
 
 // forAgents reports the variables ralph sets for what it starts, which are no configuration: an agent may start ralph.
 func forAgents(name string) bool {

@@ -293,6 +293,13 @@ func makeKeys() []Key {
 		{Name: "failed-label", Group: "Labels ralph sets", Kind: Text, Default: "", Guard: Ordinary,
 			Help: "on issues that wait for another attempt; empty: none"},
 
+		{Name: "fleet-parallel", Group: "Fleet", Kind: Int, Default: 0, Guard: Above,
+			Help: "issues of the project worked at the same time on all machines; 0: no limit"},
+		{Name: "fleet-account", Group: "Fleet", Kind: Text, Default: "", Guard: Changed,
+			Help: "name of what the agents of several projects use up together, such as a provider's account; empty: the agents' names"},
+		{Name: "fleet-account-parallel", Group: "Fleet", Kind: Int, Default: 0, Guard: Above,
+			Help: "runs that may use the account at the same time on all machines; 0: no limit"},
+
 		{Name: "state-dir", Group: "This host", Kind: Path, Default: "", Guard: Changed,
 			Help: "folder of ralph's state; empty: $XDG_STATE_HOME/ralph"},
 		{Name: "layer-max-mb", Group: "This host", Kind: Int, Default: 4096, Guard: Above,

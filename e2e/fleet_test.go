@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+)
+
+// fleetLog is what agents write: "begin" or "end", machine, project, issue. A line is written at once.
+const fleetAgent = `#!/bin/sh
+cat >/dev/null
+say() { echo "$1 $E2E_MACHINE $(cat name) $RALPH_ISSUE_KEY" >> "$E2E_LOG"; }
+say begin
+for n in 1 2 3 4 5 6 7 8; do git status >/dev/null; done # it takes a moment
+mkdir -p done
+echo "$RALPH_ISSUE_KEY" > "done/$RALPH_ISSUE_KEY.txt"
+git add --all
+git commit --quiet --message "Do $RALPH_ISSUE_KEY"
+say end
+echo "<promise>COMPLETE</promise>"
+`
+
+// The limits of fleetScene's projects.
+const (
+	fleetPerProject = 3 // runs of a project on all machines
+	fleetPerAccount = 4 // runs of both
+)
+
+// fleetScene is three machines, two projects and a database.
+type fleetScene struct {
+	scene
+	server   *fleettest.Server
+	database string
+	remotes  map[string]repository
+	machines []*fleetMachine
+}
+
+type fleetMachine struct {
+	name   string
+	folder repository
+	*ralph // nil: it is down
+}
+
+func newFleetScene(t *testing.T, issues int) *fleetScene {
+	t.Helper()
+	server, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	f := &fleetScene{scene: newScene(t, "issues: {}"), server: server, database: server.Database(t), remotes: map[string]repository{}}
+	if err := os.WriteFile(f.path("agent"), []byte(fleetAgent), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]repository{}
+	for _, project := range []string{"shop", "site"} {
+		r := newRepository(t)
+		r.write(t, "name", project)
+		r.backlog(t, issues)
+		f.remotes[project], sources[project] = newRemote(t, r), r
+	}
+	for n := range 3 {
+		m := &fleetMachine{name: fmt.Sprint("m", n), folder: repository(t.TempDir())}
+		var text strings.Builder
+		text.WriteString("projects:\n")
+		for project, remote := range f.remotes {
+			fmt.Fprintf(&text, "  - {repo: %s, name: %s, parallel: 2, poll: 2s, claim-ttl: 10s, fleet-parallel: %d, fleet-account-parallel: %d}\n",
+				remote.clone(t), project, fleetPerProject, fleetPerAccount)
+		}
+		m.folder.write(t, "serve.yaml", text.String())
+		f.machines = append(f.machines, m)
+	}
+	if status := f.launch(t, f.machines[0], "fleet", "migrate").end(t); status != 0 {
+		t.Fatalf("ralph fleet migrate: status %d", status)
+	}
+	return f
+}
+
+func (f *fleetScene) launch(t *testing.T, m *fleetMachine, args ...string) *ralph {
+	t.Helper()
+	return launch(t, m.folder, f.env(
+		"E2E_MACHINE="+m.name, "E2E_LOG="+f.path("log"), "RALPH_AGENT_COMMAND="+f.path("agent"), "XDG_STATE_HOME="+filepath.Join(string(m.folder), "state"),
+		"RALPH_DATABASE="+f.database, "RALPH_TEST_FLEET_LIFE=6s",
+	), args...)
+}
+
+func (f *fleetScene) start(t *testing.T, m *fleetMachine) {
+	t.Helper()
+	m.ralph = f.launch(t, m, "serve", "--listen", "none", "serve.yaml")
+}
+
+// fleetLine is a line of the agents' log.
+type fleetLine struct{ what, machine, project, key string }
+
+func (f *fleetScene) log(t *testing.T) (out []fleetLine) {
+	t.Helper()
+	text, err := os.ReadFile(f.path("log"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		w := strings.Fields(line)
+		if len(w) == 4 && strings.HasSuffix(line, "\n") {
+			out = append(out, fleetLine{w[0], w[1], w[2], w[3]})
+		}
+	}
+	return out
+}
+
+// ended counts the agents that have come to their end.
+func (f *fleetScene) ended(t *testing.T) (n int) {
+	t.Helper()
+	for _, l := range f.log(t) {
+		if l.what == "end" {
+			n++
+		}
+	}
+	return n
+}
+
+// more waits until agents have ended so many times more.
+func (f *fleetScene) more(t *testing.T, n int) {
+	t.Helper()
+	from := f.ended(t)
+	await(t, fmt.Sprintf("%d more runs", n), func() bool { return f.ended(t) >= from+n })
+}
+
+// on are the agents that have begun and not ended, by machine, project and key.
+func on(log []fleetLine) map[fleetLine]bool {
+	open := map[fleetLine]bool{}
+	for _, l := range log {
+		at := fleetLine{machine: l.machine, project: l.project, key: l.key}
+		if l.what == "begin" {
+			open[at] = true
+		} else {
+			delete(open, at)
+		}
+	}
+	return open
+}
+
+// kill has a machine go down, with all that runs there, once it has an agent. It returns how many runs that cut off.
+func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
+	t.Helper()
+	busy := func() (n int) {
+		for at := range on(f.log(t)) {
+			if at.machine == m.name {
+				n++
+			}
+		}
+		return n
+	}
+	await(t, m.name+" to have a run", func() bool { return busy() > 0 })
+	_ = m.Process.Kill()
+	_ = m.Wait()
+	await(t, m.name+" to be down", func() bool {
+		left := processesWith(t, "E2E_MACHINE="+m.name)
+		for _, p := range left {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		return len(left) == 0
+	})
+	t.Logf("%s: %s", m.name, m.out.String())
+	m.ralph = nil
+	file, err := os.OpenFile(f.path("log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for at := range on(f.log(t)) {
+		if at.machine == m.name {
+			fmt.Fprintf(file, "cut %s %s %s\n", at.machine, at.project, at.key)
+		}
+	}
+	for _, l := range f.log(t) { // also those whose agent had ended
+		if _, err := f.remotes[l.project].try("rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+l.key); err != nil && l.what == "begin" && l.machine == m.name {
+			cut++
+		}
+	}
+	return cut
+}
+
+// ask asks the database for one value.
+func ask[T any](t *testing.T, f *fleetScene, sql string) (v T) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), f.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.Background()) }()
+	if err := c.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// planner is the machine that plans the shop.
+func (f *fleetScene) planner(t *testing.T) *fleetMachine {
+	t.Helper()
+	var found *fleetMachine
+	await(t, "somebody to plan", func() bool { // the lease of a dead one has to expire
+		holder := strings.Split(ask[string](t, f, "SELECT coalesce(max(holder), '//') FROM ralph_lease WHERE scope = 'planner of shop'"), "/")
+		for _, m := range f.machines {
+			if m.ralph != nil && strconv.Itoa(m.Process.Pid) == holder[1] {
+				found = m
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+// Three machines work two projects. One that plans dies, one that works dies, the database crashes: in the end each issue has
+// been published exactly once, and there have never been more runs than allowed.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	issues := 30
+	if everything() {
+		issues = 100
+	}
+	f := newFleetScene(t, issues)
+	for _, m := range f.machines {
+		f.start(t, m)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, m := range f.machines {
+				if m.ralph != nil {
+					_ = m.Process.Signal(syscall.SIGTERM)
+					_ = m.Wait()
+					t.Logf("%s: %s", m.name, m.out.String())
+				}
+			}
+		}
+	})
+	f.more(t, 8)
+	planner := f.planner(t)
+	cut := f.kill(t, planner)
+	f.more(t, 8)
+	f.start(t, planner)
+	planner = f.planner(t)
+	for _, m := range f.machines {
+		if m != planner {
+			cut += f.kill(t, m)
+			f.more(t, 4)
+			f.start(t, m)
+			break
+		}
+	}
+	f.more(t, 4)
+	if err := f.server.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the runs that are on to end without the database", func() bool { return len(on(f.log(t))) == 0 })
+	if err := f.server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	published := func() (n int) {
+		for _, r := range f.remotes {
+			n += len(r.lines(t, "for-each-ref", "refs/heads/ralph"))
+		}
+		return n
+	}
+	await(t, "all issues to be published", func() bool { return published() == 2*issues })
+	const open = "FROM river_job r WHERE state NOT IN ('completed', 'discarded', 'cancelled')"
+	defer func() {
+		if t.Failed() {
+			t.Log(ask[string](t, f, "SELECT coalesce(string_agg(r::text, E'\n'), '') "+open))
+		}
+	}()
+	await(t, "all rows to be over", func() bool { return ask[int](t, f, "SELECT count(*) "+open) == 0 })
+	for _, m := range f.machines {
+		_ = m.Process.Signal(syscall.SIGTERM)
+	}
+	for _, m := range f.machines {
+		if status := m.end(t); status != 0 {
+			t.Errorf("%s ends with status %d", m.name, status)
+		}
+	}
+	f.check(t, issues, cut)
+	noneLeft(t, f.mark)
+	if n := ask[int](t, f, "SELECT (SELECT count(*) FROM ralph_machine WHERE expires_at > now()) + (SELECT count(*) FROM ralph_lease WHERE expires_at > now())"); n > 0 {
+		t.Errorf("%d machines and leases are left", n)
+	}
+}
+
+// check holds what the log and the remotes have to say; cut is how many runs died with their machine.
+func (f *fleetScene) check(t *testing.T, issues, cut int) {
+	t.Helper()
+	begun, total := map[string]int{}, 0
+	runs, most, all, mostOfAll := map[string]int{}, map[string]int{}, 0, 0
+	for _, l := range f.log(t) {
+		if l.what != "begin" {
+			runs[l.project]--
+			all--
+			continue
+		}
+		begun[l.project+"/"+l.key]++
+		total++
+		runs[l.project]++
+		all++
+		most[l.project], mostOfAll = max(most[l.project], runs[l.project]), max(mostOfAll, all)
+	}
+	if total > 2*issues+cut {
+		t.Errorf("%d agents for %d issues, of which %d died", total, 2*issues, cut)
+	}
+	if mostOfAll > fleetPerAccount {
+		t.Errorf("%d runs at the same time used the account, at most %d may", mostOfAll, fleetPerAccount)
+	}
+	t.Logf("at the same time at most: %v, %d of both; %d agents, %d of them died", most, mostOfAll, total, cut)
+	for project, r := range f.remotes {
+		if most[project] > fleetPerProject {
+			t.Errorf("%s: %d runs at the same time, at most %d may be", project, most[project], fleetPerProject)
+		}
+		for i := range issues {
+			key := fmt.Sprintf("issue-%02d", i+1)
+			if begun[project+"/"+key] == 0 {
+				t.Errorf("%s/%s was never worked", project, key)
+			}
+			if n := r.commits(t, "ralph/"+key); n != 1 {
+				t.Errorf("%s/%s: %d commits on its branch", project, key, n)
+			}
+		}
+		if held := strings.Join(r.lines(t, "for-each-ref", "--format=%(contents)", "refs/ralph/claims"), "\n"); strings.Contains(held, `"expires"`) {
+			t.Errorf("%s: claims are left:\n%s", project, held)
+		}
+	}
+}
