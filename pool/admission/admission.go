@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
@@ -27,6 +28,15 @@ type Desk struct {
 	Lock    string                    // file that processes lock from a look at the caps until the run is on record
 }
 
+// Shared is a Store that several machines share. They admit runs one at a time.
+type Shared interface {
+	// Begin waits until no other machine looks at the caps. An error of end says that another may have, or does not see what
+	// was saved since.
+	Begin(ctx context.Context, pool string) (end func() error, err error)
+	// Others lists the runs that are on on other machines.
+	Others(ctx context.Context, pool string) ([]journal.Record, error)
+}
+
 // Admit stores the record of a run that begins, with what the caps leave for it; Skip explains the error. A run without an
 // agent spends nothing.
 func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
@@ -39,12 +49,28 @@ func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
 			return err
 		}
 		defer unlock()
-		left, err := d.left(ctx)
-		if err != nil {
-			return err
+		if shared, ok := d.Store.(Shared); ok {
+			end, err := shared.Begin(ctx, d.Pool)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(d.grant(ctx, rec), end()); err != nil {
+				return errors.Join(err, d.Store.Forget(ctx, rec.ID))
+			}
+			return nil
 		}
-		rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
+		return d.grant(ctx, rec)
 	}
+	return d.Store.Save(ctx, *rec)
+}
+
+// grant stores the record with what the caps leave for it.
+func (d *Desk) grant(ctx context.Context, rec *journal.Record) error {
+	left, err := d.left(ctx)
+	if err != nil {
+		return err
+	}
+	rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
 	return d.Store.Save(ctx, *rec)
 }
 
@@ -64,9 +90,17 @@ func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	if err != nil {
 		return loop.Budget{}, err
 	}
+	open = slices.DeleteFunc(open, d.Dead)
+	if shared, ok := d.Store.(Shared); ok {
+		others, err := shared.Others(ctx, d.Pool)
+		if err != nil {
+			return loop.Budget{}, err
+		}
+		open = append(open, others...)
+	}
 	var reserved agents.Usage
 	for _, r := range open {
-		if r.Stage.Before(journal.StageVerify) && !d.Dead(r) {
+		if r.Stage.Before(journal.StageVerify) {
 			reserved = reserved.Add(ledger.Unspent(r.Reserved, r.Facts.Usage))
 		}
 	}
