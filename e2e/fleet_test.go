@@ -287,6 +287,10 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	f.check(t, issues, cut)
+	const history = "SELECT count(%s) FROM ralph_run WHERE record::json -> 'verdict' ->> 'outcome' = 'succeeded'"
+	if all, distinct := ask[int](t, f, fmt.Sprintf(history, "*")), ask[int](t, f, fmt.Sprintf(history, "DISTINCT (project, key)")); all != 2*issues || distinct != all {
+		t.Errorf("the history has %d runs that succeeded, of %d issues; want %d", all, distinct, 2*issues)
+	}
 	noneLeft(t, f.mark)
 	if n := ask[int](t, f, "SELECT (SELECT count(*) FROM ralph_machine WHERE expires_at > now()) + (SELECT count(*) FROM ralph_lease WHERE expires_at > now())"); n > 0 {
 		t.Errorf("%d machines and leases are left", n)

@@ -234,6 +234,9 @@ func (j *joined) take(parts *service.Parts, name string, c config.Config) {
 		Name: name, Pool: parts.Pool, Claims: parts.Claims, Parallel: c.Parallel, Poll: c.Poll, Limit: c.FleetParallel,
 		Account: "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")), AccountLimit: c.FleetAccountParallel,
 	}
+	if shared, ok := parts.Store.(*fleet.Journal); ok {
+		p.Journal, parts.Store = shared, shared.History()
+	}
 	parts.Work = func(ctx context.Context) error { return j.Serve(ctx, p) }
 	parts.Wake = func() { j.Wake(name) }
 	parts.Stop = func(ctx context.Context, key string) (bool, error) {

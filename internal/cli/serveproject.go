@@ -46,6 +46,9 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		}
 	}()
 	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e) }, a.host.Observe
+	if s.joined != nil {
+		c.Run.Store = s.joined.Journal(name, p.journal)
+	}
 	workers, err := pool.New(c)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		return nil, err
 	}
 	parts := &service.Parts{
-		Pool: workers, Store: p.journal, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
+		Pool: workers, Store: c.Run.Store, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
 			s.closing.Go(people.Close) // which may take a while, and the project goes on with other parts
 			return p.close()

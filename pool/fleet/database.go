@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
 // ErrNotMigrated says that the database lacks ralph's tables, or has older or newer ones.
@@ -120,7 +122,7 @@ func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 		if version > schemaVersion {
 			return fmt.Errorf("%w: its tables are of version %d, and this ralph knows %d", ErrNotMigrated, version, schemaVersion)
 		}
-		if _, err := tx.Exec(ctx, schema); err != nil {
+		if _, err := tx.Exec(ctx, schema+postgres.Schema); err != nil {
 			return err
 		}
 		done = append(done, fmt.Sprintf("ralph: version %d", schemaVersion))

@@ -45,6 +45,7 @@ type Project struct {
 	// projects may use it at the same time; 0: no limit.
 	Account      string
 	AccountLimit int
+	Journal      *Journal // the pool's store; nil: it is this machine's alone
 }
 
 // Fleet is one process of the machines that share a database. Its methods are safe for concurrent use.
@@ -206,6 +207,11 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	if err := f.announce(ctx); err != nil {
 		return err
 	}
+	if p.Journal != nil {
+		if err := p.Journal.share(ctx); err != nil {
+			return err
+		}
+	}
 	if f.c.Work {
 		if err := s.recover(ctx); err != nil {
 			return err
@@ -277,9 +283,12 @@ func (s *served) recover(ctx context.Context) error {
 	return err
 }
 
-// recoverAgain tries again what could not be published, or recovered, before.
+// recoverAgain tries again what could not be published, recovered or shared before.
 func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 	for pause(ctx, s.Poll) {
+		if s.Journal != nil {
+			s.Journal.catchUp(ctx)
+		}
 		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)
 		}

@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"errors"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/ledger"
+)
+
+// join is a machine with the journal of project p.
+func join(t *testing.T, d *Database) (*Fleet, *Journal) {
+	t.Helper()
+	f, err := Start(t.Context(), Config{Database: d, Plan: true, Life: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, f.Journal("p", &journaltest.Memory{})
+}
+
+func TestJournalConforms(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, _ := join(t, d)
+	n := 0
+	t.Run("conformance", func(t *testing.T) {
+		journaltest.Run(t, func(t *testing.T) journal.Store {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			n++
+			return f.Journal(t.Name()+strconv.Itoa(n), &journaltest.Memory{})
+		})
+	})
+	f.Stop()
+}
+
+// desk admits runs of at most 4 tokens each while all runs of the day come to at most 10.
+func desk(t *testing.T, j *Journal) *admission.Desk {
+	t.Helper()
+	return &admission.Desk{
+		Store: j, Account: ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 10}}, j, ""), Budget: loop.Budget{Tokens: 4},
+		Dead: func(journal.Record) bool { return false }, Lock: filepath.Join(t.TempDir(), "lock"),
+	}
+}
+
+func admit(t *testing.T, d *admission.Desk, id string) (journal.Record, error) {
+	r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: id, Agent: "a", Started: time.Now()}, State: journal.State{Stage: journal.StageClaim, PID: 1}}
+	err := d.Admit(t.Context(), &r)
+	return r, err
+}
+
+// Two machines admit runs at the same time: together they reserve no more than the cap. What one spends counts for the other,
+// and what a machine had reserved that is gone is free.
+func TestCapOfAllMachines(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	one, first := join(t, d)
+	two, second := join(t, d)
+	desks := []*admission.Desk{desk(t, first), desk(t, second)}
+	type answer struct {
+		journal.Record
+		machine int
+		err     error
+	}
+	answers := make(chan answer)
+	for n := range 16 {
+		go func() {
+			r, err := admit(t, desks[n%2], "run-"+strconv.Itoa(n))
+			answers <- answer{r, n % 2, err}
+		}()
+	}
+	var reserved, ofTwo int64
+	for range 16 {
+		a := <-answers
+		var spent *ledger.SpentError
+		switch {
+		case a.err == nil:
+			reserved += a.Reserved.Input
+			if a.machine == 1 {
+				ofTwo += a.Reserved.Input
+			}
+		case !errors.As(a.err, &spent) || !spent.Reserved:
+			t.Errorf("refused: %v", a.err)
+		}
+	}
+	if reserved != 10 {
+		t.Errorf("%d tokens are reserved, want 10", reserved)
+	}
+	two.Stop()
+	if err := first.Spend(t.Context(), "", "another", agents.Usage{Input: 1}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for got := int64(0); ; {
+		r, err := admit(t, desks[0], "later-"+strconv.FormatInt(got, 10))
+		if err != nil {
+			if got != max(0, ofTwo-1) {
+				t.Errorf("the machine that is gone had reserved %d, one token is spent, and then %d were free", ofTwo, got)
+			}
+			break
+		}
+		got += r.Reserved.Input
+	}
+	one.Stop()
+}
+
+// What the database has missed it is told later, also by the next process.
+func TestJournalCatchesUp(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	rename := func(from, to string) {
+		if _, err := d.exec(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := func(id string, ended bool) journal.Record {
+		r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: "k", Started: time.Now()}}
+		if ended {
+			r.Ended = time.Now()
+		}
+		return r
+	}
+	shared := func() (out string) {
+		list, err := j.shared.Find(t.Context(), journal.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			out += r.ID + " "
+			if !r.Ended.IsZero() {
+				out += "ended "
+			}
+		}
+		return out
+	}
+	save := func(r journal.Record) {
+		if err := j.Save(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+	}
+	save(record("a", false))
+	save(record("b", false))
+	rename("ralph_run", "ralph_away")
+	save(record("a", true))
+	if err := j.Forget(t.Context(), "b"); err != nil {
+		t.Error(err)
+	}
+	rename("ralph_away", "ralph_run")
+	if got := shared(); got != "a b " {
+		t.Errorf("before: %q", got)
+	}
+	again := f.Journal("p", j.local)
+	if err := again.share(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := shared(); got != "a ended b " {
+		t.Errorf("the next process: %q", got)
+	}
+	save(record("c", false))
+	if got := shared(); got != "a ended c " {
+		t.Errorf("with the next save: %q", got)
+	}
+	list, err := f.Journal("p", &journaltest.Memory{}).History().Find(t.Context(), journal.Query{})
+	if err != nil || len(list) != 2 {
+		t.Errorf("another machine sees %v, %v", list, err)
+	}
+	f.Stop()
+}

@@ -1,0 +1,163 @@
+// Package postgres keeps journals of many machines in one PostgreSQL database: a [Store] is the journal of one project.
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Schema makes the tables. It may be repeated.
+const Schema = `
+CREATE TABLE IF NOT EXISTS ralph_run (
+	project text NOT NULL, run text NOT NULL, pool text NOT NULL, kind text NOT NULL, key text NOT NULL, machine text NOT NULL,
+	started bigint NOT NULL, ended bigint, record text NOT NULL, PRIMARY KEY (project, run)
+);
+CREATE INDEX IF NOT EXISTS ralph_run_by_key ON ralph_run (project, pool, key, started);
+CREATE INDEX IF NOT EXISTS ralph_run_open ON ralph_run (project, pool) WHERE ended IS NULL;
+CREATE TABLE IF NOT EXISTS ralph_spend (
+	project text NOT NULL, run text NOT NULL, day bigint NOT NULL, pool text NOT NULL, input bigint NOT NULL, output bigint NOT NULL,
+	cache_read bigint NOT NULL, cache_write bigint NOT NULL, cost_usd double precision NOT NULL, PRIMARY KEY (project, run, day)
+);
+CREATE INDEX IF NOT EXISTS ralph_spend_by_day ON ralph_spend (project, pool, day);
+`
+
+// Store is the journal of a project. Its methods are safe for concurrent use.
+type Store struct {
+	DB      *pgxpool.Pool
+	Project string // the records of other projects are not seen
+	Machine string // that saves
+}
+
+var _ journal.Store = (*Store)(nil)
+
+// spendMore adds what a run has used more than is known to a day. Those who note the same run wait for each other.
+const spendMore = `
+INSERT INTO ralph_spend AS s (project, run, day, pool, input, output, cache_read, cache_write, cost_usd)
+SELECT $1::text, $2::text, $3::bigint, $4::text, greatest(0, $5::bigint - coalesce(sum(input), 0)), greatest(0, $6::bigint - coalesce(sum(output), 0)),
+	greatest(0, $7::bigint - coalesce(sum(cache_read), 0)), greatest(0, $8::bigint - coalesce(sum(cache_write), 0)),
+	greatest(0, $9::double precision - coalesce(sum(cost_usd), 0))
+FROM ralph_spend WHERE project = $1 AND run = $2
+ON CONFLICT (project, run, day) DO UPDATE SET input = s.input + excluded.input, output = s.output + excluded.output,
+	cache_read = s.cache_read + excluded.cache_read, cache_write = s.cache_write + excluded.cache_write, cost_usd = s.cost_usd + excluded.cost_usd`
+
+// Save inserts or replaces the record of a run.
+func (s *Store) Save(ctx context.Context, r journal.Record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("journal run %s: %w", r.ID, err)
+	}
+	var ended *int64
+	if !r.Ended.IsZero() {
+		at := r.Ended.UnixNano()
+		ended = &at
+	}
+	return s.write(ctx, r.ID, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO ralph_run (project, run, pool, kind, key, machine, started, ended, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+			ON CONFLICT (project, run) DO UPDATE SET machine = excluded.machine, ended = excluded.ended, record = excluded.record`,
+			s.Project, r.ID, r.Pool, string(r.Kind), r.Key, s.Machine, r.Started.UnixNano(), ended, string(text))
+		if err != nil || r.Facts.Usage == (agents.Usage{}) {
+			return err
+		}
+		return s.spend(ctx, tx, r.Pool, r.ID, r.Facts.Usage, time.Now())
+	})
+}
+
+// write changes what is known of a run.
+func (s *Store) write(ctx context.Context, run string, do func(pgx.Tx) error) error {
+	if err := pgx.BeginFunc(ctx, s.DB, do); err != nil {
+		return fmt.Errorf("journal run %s: %w", run, err)
+	}
+	return nil
+}
+
+func (s *Store) spend(ctx context.Context, tx pgx.Tx, pool, run string, u agents.Usage, at time.Time) error {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph spend ' || $1::text || ' ' || $2::text, 0))", s.Project, run); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, spendMore, s.Project, run, journal.Day(at), pool, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD)
+	return err
+}
+
+// Spend notes what a run has used until now.
+func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
+	return s.write(ctx, run, func(tx pgx.Tx) error { return s.spend(ctx, tx, pool, run, used, at) })
+}
+
+// Spent is what the runs of the pool have used since a day began.
+func (s *Store) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
+	row := s.DB.QueryRow(ctx, `SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coalesce(sum(cache_read), 0)::bigint,
+		coalesce(sum(cache_write), 0)::bigint, coalesce(sum(cost_usd), 0) FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3`,
+		s.Project, pool, journal.Day(since))
+	if err := row.Scan(&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD); err != nil {
+		return agents.Usage{}, fmt.Errorf("read journal: %w", err)
+	}
+	return u, nil
+}
+
+// Forget deletes the record of a run.
+func (s *Store) Forget(ctx context.Context, run string) error {
+	if _, err := s.DB.Exec(ctx, "DELETE FROM ralph_run WHERE project = $1 AND run = $2", s.Project, run); err != nil {
+		return fmt.Errorf("journal run %s: %w", run, err)
+	}
+	return nil
+}
+
+// Find lists records that match, oldest first.
+func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	where, args := []string{"project = $1", "pool = $2"}, []any{s.Project, q.Pool}
+	match := func(condition string, value any) {
+		args = append(args, value)
+		where = append(where, condition+fmt.Sprintf(" $%d", len(args)))
+	}
+	for _, m := range []struct{ column, value string }{{"run", q.Run}, {"key", q.Key}, {"kind", string(q.Kind)}} {
+		if m.value != "" {
+			match(m.column+" =", m.value)
+		}
+	}
+	if !q.Since.IsZero() {
+		match("started >=", q.Since.UnixNano())
+	}
+	if q.Open {
+		where = append(where, "ended IS NULL")
+	}
+	if q.Latest {
+		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ralph_run AS later WHERE later.project = r.project AND later.pool = r.pool
+			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run COLLATE "C") > (r.started, r.run COLLATE "C"))`)
+	}
+	return s.find(ctx, strings.Join(where, " AND "), args...)
+}
+
+// Elsewhere lists the open records that other machines have saved, of those machines that $1 holds for.
+func (s *Store) Elsewhere(ctx context.Context, pool string, machines []string) ([]journal.Record, error) {
+	return s.find(ctx, "project = $1 AND pool = $2 AND ended IS NULL AND machine = ANY($3)", s.Project, pool, machines)
+}
+
+func (s *Store) find(ctx context.Context, where string, args ...any) ([]journal.Record, error) {
+	rows, err := s.DB.Query(ctx, "SELECT record FROM ralph_run AS r WHERE "+where+` ORDER BY started, run COLLATE "C"`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Record, err error) {
+		var text string
+		if err := row.Scan(&text); err != nil {
+			return r, err
+		}
+		return r, json.Unmarshal([]byte(text), &r)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return out, nil
+}
