@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -38,7 +39,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	limit := 0
 	var unmerged map[string]string
 	if len(v.keys) == 0 {
-		b.Held = func(key string) bool { return isHeld(v.claims[key]) }
+		b.Held = func(key string) bool { return tally.Held(v.claims[key]) }
 		limit = w.c.MaxOpen
 		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, w.cfg.Publish == journal.PublishRequest); err != nil {
 			return err

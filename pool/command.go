@@ -94,18 +94,18 @@ func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tr
 	switch t := tally.Newest(last, state.Record); c.Verb {
 	case tracker.Explain:
 		holder := ""
-		if isHeld(state) {
+		if tally.Held(state) {
 			holder = state.Holder.Host
 		}
 		return &tracker.Answer{Text: w.runner.Explain(last, t, holder)}, nil
 	case tracker.Stop:
-		if !w.works(issue) && t.Run == "" && !isHeld(state) {
+		if !w.works(issue) && t.Run == "" && !tally.Held(state) {
 			return refuse("Ralph does not work on this issue."), nil
 		}
 		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has started it again since
 			return &tracker.Answer{}, nil
 		}
-		return w.stopRun(ctx, c, isHeld(state))
+		return w.stopRun(ctx, c, tally.Held(state))
 	}
 	return w.restart(ctx, commander, c, issue, runs)
 }
@@ -152,7 +152,7 @@ func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, tex
 	}
 	commander, _ := tracker.As[tracker.Commander](w.cfg.Tracker)
 	var answer *tracker.Answer
-	if !isHeld(claims[key]) {
+	if !tally.Held(claims[key]) {
 		answer, err = w.restart(ctx, commander, c, issue, runs)
 	}
 	switch {

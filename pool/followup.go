@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -35,7 +36,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	}
 	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
-		return claimed && (c.Err != nil || isHeld(c)) || !v.wanted(f.Key) || v.waits(f.Key)
+		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
 	issues := make([]tracker.Issue, len(list)) // one that is not found is not open
 	reads, reading := errgroup.WithContext(ctx)

@@ -204,7 +204,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 			return &journal.Skip{Code: journal.SkipBadClaim, Detail: c.Err.Error()}
 		case c.Record.Pending != nil:
 			return &journal.Skip{Code: journal.SkipUnreported, Run: c.Record.Run}
-		case isHeld(c):
+		case tally.Held(c):
 			return &journal.Skip{Code: journal.SkipClaimed, Run: c.Holder.Run, Host: c.Holder.Host}
 		}
 	}
@@ -228,9 +228,6 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	}
 	return v.capped
 }
-
-// isHeld reports that somebody works the issue, as far as can be told.
-func isHeld(c worktree.ClaimState) bool { return !c.Gone && c.Holder.Run != "" }
 
 // unfit says why the issue itself, as it stands in the tracker, may not be worked by a run with these pick-up labels.
 func (w *Worker) unfit(issue tracker.Issue, require []string) string {

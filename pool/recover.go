@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -153,7 +154,7 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
 		return settled{}, &issueError{err}
 	}
-	if claim != nil && overtaken(rec, claim) {
+	if claim != nil && tally.Overtaken(rec, claim) {
 		if !shared {
 			if err := claim.Release(ctx); err != nil {
 				return settled{}, err
@@ -240,14 +241,6 @@ func (w *Worker) tellPending(ctx context.Context, key string, d worktree.Record)
 	return errors.Join(err, w.cfg.Tracker.Change(ctx, key, left.Change))
 }
 
-// overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
-// been told on its behalf.
-func overtaken(rec journal.Record, claim *worktree.Claim) bool {
-	d := claim.Record()
-	own, later := d.Run == rec.ID, d.At.After(rec.Started)
-	return d.Pending != nil && !own && later || d.Finished && (own || later)
-}
-
 // recoverStrays removes what no journal knows: worktrees and claims of runs whose record was lost.
 func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
 	trees, broken := w.cfg.Repo.Trees(ctx) // before the claims: whoever makes one from now on holds its claim
@@ -266,7 +259,7 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 	for _, t := range trees {
 		spec := t.Spec()
 		c, claimed := claims[spec.Key]
-		if claimed && (c.Err != nil || isHeld(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
+		if claimed && (c.Err != nil || tally.Held(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
 			continue
 		}
 		if known, err := w.find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
@@ -310,7 +303,7 @@ func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState
 	}
 	for _, l := range left {
 		busy := slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == l.Key && !w.runner.Dead(r) })
-		if c := claims[l.Key]; !l.Safe || busy || c.Err != nil || isHeld(c) {
+		if c := claims[l.Key]; !l.Safe || busy || c.Err != nil || tally.Held(c) {
 			continue
 		}
 		became, errRemove := l.Remove(ctx)

@@ -59,6 +59,13 @@ func (p *project) configure(ctx context.Context) {
 	p.parts = parts
 }
 
+// enoughWork ends Parts.Work once its runs have ended. mu is held.
+func (p *project) enoughWork() {
+	if p.enough != nil {
+		p.enough(nil)
+	}
+}
+
 func (p *project) observe(e journal.Event) {
 	switch e.Kind {
 	case journal.EventStarted, journal.EventEnded, journal.EventMerged, journal.EventRecovered:

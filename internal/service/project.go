@@ -158,13 +158,6 @@ func (p *project) drain() {
 	p.wake()
 }
 
-// enoughWork ends Parts.Work once its runs have ended. mu is held.
-func (p *project) enoughWork() {
-	if p.enough != nil {
-		p.enough(nil)
-	}
-}
-
 func (p *project) kill() {
 	if parts := p.opened(); parts != nil {
 		parts.Pool.Kill()

@@ -18,7 +18,6 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/ralph-pool/ralph/pool"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // Config is a fleet's set-up. Database is required; the zero value of every other field means the default its comment names.
@@ -305,9 +304,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// isHeld reports that somebody works the issue, as far as git can tell.
-func isHeld(c worktree.ClaimState) bool {
-	return c.Err != nil || !c.Gone && c.Holder.Run != ""
 }

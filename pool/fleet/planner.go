@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/tally"
 )
 
 // planning is the planner of one project. It belongs to one goroutine; what it forgets it finds again.
@@ -253,7 +254,7 @@ func (p *planning) reap(ctx context.Context) error {
 		return err
 	}
 	for _, d := range list {
-		if !isHeld(claims[d.Args.Key]) {
+		if c := claims[d.Args.Key]; c.Err == nil && !tally.Held(c) {
 			err = errors.Join(err, p.replace(ctx, d))
 		}
 	}

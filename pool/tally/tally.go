@@ -62,3 +62,14 @@ func Approved(issue tracker.Issue, runs journal.History, claim *worktree.Claim) 
 	}
 	return before != "" && strings.HasPrefix(before, issue.TextHash())
 }
+
+// Overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
+// been told on its behalf.
+func Overtaken(rec journal.Record, claim *worktree.Claim) bool {
+	d := claim.Record()
+	own, later := d.Run == rec.ID, d.At.After(rec.Started)
+	return d.Pending != nil && !own && later || d.Finished && (own || later)
+}
+
+// Held reports that somebody works the issue, as far as can be told.
+func Held(c worktree.ClaimState) bool { return !c.Gone && c.Holder.Run != "" }
