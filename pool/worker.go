@@ -158,7 +158,6 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	if err != nil {
 		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
 	}
-	t.issue = issue
 	findBase := w.runner.Base
 	if t.merge { // perhaps again, after a merge that was left on its way
 		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
@@ -176,7 +175,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	if err != nil {
 		return Result{}, err
 	}
-	r := w.work(ctx, hard, t, keys, base)
+	r := w.work(ctx, hard, task{issue: issue, follow: t.follow, merge: t.merge}, keys, base)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
