@@ -1,5 +1,11 @@
 package tracker
 
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
 // DefaultPriorities are the labels that many projects use, with their priorities.
 func DefaultPriorities() map[string]int {
 	table := map[string]int{"P0": 1, "P1": 2, "P2": 3, "P3": 4, "P4": 5}
@@ -21,4 +27,39 @@ func PriorityOf(labels []string, table map[string]int) int {
 		}
 	}
 	return best
+}
+
+// ParsePriorities reads a table of lines "LABEL=NUMBER", 1 the most urgent. A label may have equals signs itself. It is nil
+// without lines. Lines that cannot be read, as ParsePriority says, are left out; twice is a label that has two: forges do not
+// tell labels apart by case.
+func ParsePriorities(list []string) (table map[string]int, twice string) {
+	for _, s := range list {
+		label, priority, err := ParsePriority(s)
+		if err != nil {
+			continue
+		}
+		for known := range table {
+			if strings.EqualFold(known, label) {
+				twice = label
+			}
+		}
+		if table == nil {
+			table = map[string]int{}
+		}
+		table[label] = priority
+	}
+	return table, twice
+}
+
+// ParsePriority reads one line of such a table.
+func ParsePriority(s string) (label string, priority int, err error) {
+	at := strings.LastIndexByte(s, '=')
+	if at < 0 {
+		return "", 0, errors.New("is not LABEL=NUMBER, such as urgent=1")
+	}
+	n, err := strconv.ParseInt(s[at+1:], 10, 32)
+	if err != nil || n < 1 {
+		return s[:at], 0, errors.New("has no whole number from 1 on after the equals sign; 1 is the most urgent")
+	}
+	return s[:at], int(n), nil
 }

@@ -37,10 +37,11 @@ func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
 			return nil, err
 		}
 	}
+	priorities, _ := tracker.ParsePriorities(p.PriorityLabels)
 	settings := tracker.Settings{
 		BaseURL: p.ForgeURL, Folder: p.Local.Dir, StateDir: p.state, CAFile: p.CAFile,
 		Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		Priorities: p.Priorities(), WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redact, Log: p.log,
+		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redact, Log: p.log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it

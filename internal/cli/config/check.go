@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -182,7 +183,7 @@ func (l *Loaded) conflicts() []Problem {
 			}
 		}
 	}
-	if label := c.labelTwice(); label != "" {
+	if _, label := tracker.ParsePriorities(c.PriorityLabels); label != "" {
 		add("priority-labels", "priority-labels names the label %q twice; leave one", label)
 	}
 	if c.PermissionMode != "" && c.SkipPermissions {
@@ -215,4 +216,12 @@ func (l *Loaded) conflicts() []Problem {
 		add("retry-backoff-max", "retry-backoff-max %s is less than retry-backoff %s", c.RetryBackoffMax, c.RetryBackoff)
 	}
 	return all
+}
+
+func checkPriorityLabel(s string) error {
+	label, _, err := tracker.ParsePriority(s)
+	if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
+		err = errors.New("has a label that " + wrong.Error())
+	}
+	return err
 }
