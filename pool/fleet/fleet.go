@@ -202,7 +202,10 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	if err := f.add(s); err != nil {
 		return err
 	}
-	defer f.remove(s)
+	defer func() {
+		f.remove(s)
+		_ = f.announce(context.WithoutCancel(ctx)) // the next word says it, too
+	}()
 	if err := f.announce(ctx); err != nil {
 		return err
 	}
