@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"pool/fleet/fleettest": 1,
 
 	"internal/service": 9,
+	"internal/tui":     4,
 	"internal/web":     11,
 
 	"internal/web/dashboard": 10,
@@ -145,7 +146,8 @@ var homes = map[string][]string{
 	"github.com/xanzy/go-gitlab":          {"tracker/gitlab"},
 	"gitlab.com/gitlab-org/api/client-go": {"tracker/gitlab"},
 	"github.com/spf13/":                   {"internal/cli"},
-	"charm.land/":                         {"internal/cli", "internal/tui"},
+	"charm.land/":                         {"internal/tui"},
+	"github.com/charmbracelet/":           {"internal/tui"},
 	"github.com/riverqueue/":              {"pool/fleet"},
 	"github.com/jackc/":                   {"pool/fleet", "pool/journal/postgres"},
 	"modernc.org/":                        {"pool/journal/sqlite"},

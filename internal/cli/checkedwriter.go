@@ -14,7 +14,7 @@ type checkedWriter struct {
 	mu     sync.Mutex
 	w      io.Writer // guarded by mu; nil when nobody reads any more
 	first  error     // guarded by mu
-	below  []string  // guarded by mu; the block of lines that stands below all others
+	via    io.Writer // guarded by mu; what is written goes there instead; nil: nowhere else
 }
 
 func newCheckedWriter(w io.Writer) *checkedWriter {
@@ -27,8 +27,11 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 	if c.w == nil {
 		return len(b), nil
 	}
-	n := len(b)
-	_, err := c.w.Write(c.above(b))
+	n, to := len(b), c.w
+	if c.via != nil {
+		to = c.via
+	}
+	_, err := to.Write(b)
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		c.w = nil
@@ -41,6 +44,13 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 		n = 0
 	}
 	return n, err
+}
+
+// divert sends what is written somewhere else; nil ends that.
+func (c *checkedWriter) divert(to io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.via = to
 }
 
 func (c *checkedWriter) failed() error {

@@ -141,12 +141,19 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return false, nil //nolint:nilerr // written by a later ralph, or cut off by a crash
 	}
-	text := e.Text
+	if e.Kind == journal.EventStage && !a.ui.verbose {
+		return false, nil
+	}
+	said, ended := logText(e)
+	a.ui.printf("%s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), indent(said))
+	return ended, nil
+}
+
+// logText is an event as a log has it; ended says that it is the run's last.
+func logText(e journal.Event) (text string, ended bool) {
+	text = e.Text
 	switch e.Kind {
 	case journal.EventStage:
-		if !a.ui.verbose {
-			return false, nil
-		}
 		text = string(e.Stage)
 	case journal.EventStarted:
 		text = fmt.Sprintf("%s%s on %s", attempt(e.Attempt), e.Title, e.Branch)
@@ -167,7 +174,5 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 	if e.Source != "" {
 		kind = e.Source
 	}
-	said := strings.TrimRight(fmt.Sprintf("%-10s  %s", cleanLine(kind), indent(clean(text))), " ")
-	a.ui.printf("%s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), said)
-	return ended, nil
+	return strings.TrimRight(fmt.Sprintf("%-10s  %s", cleanLine(kind), clean(text)), " \n"), ended
 }

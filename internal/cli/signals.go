@@ -62,6 +62,38 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	}
 }
 
+// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called.
+func watchSuspend(suspend, resume func()) (stop func()) {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return func() {}
+	}
+	signals, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGTSTP {
+					suspend()
+					signal.Reset(syscall.SIGTSTP)
+					_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP) // what the shell waits for
+					continue
+				}
+				signal.Notify(signals, syscall.SIGTSTP)
+				resume()
+			case <-done:
+				signal.Stop(signals)
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		watching.Wait()
+	}
+}
+
 // surviveClosedPipes keeps a program alive whose output nobody reads any more, so that it comes to its end in order; its
 // writes fail instead. The signal is caught rather than ignored: what is ignored stays so in what ralph starts.
 func surviveClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // style is a terminal colour; its value is the SGR parameter.
@@ -28,34 +29,9 @@ func (p *printer) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// clean makes text of others safe to print on a terminal: it keeps lines and tabs, and removes control characters (so
-// that no escape sequence survives), text-direction overrides and characters that cannot be seen.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case unicode.IsControl(r), invisible(r), r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// invisible reports the characters that change or hide what a reader sees.
-func invisible(r rune) bool {
-	switch {
-	case unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Cf, r) && r != '\u200d', // the joiner makes emoji
-		r == '\u2028', r == '\u2029':
-		return true
-	}
-	return r >= 0xe0000 && r <= 0xe0fff // tags and supplementary variation selectors
-}
-
-// cleanLine is clean for one line: line ends and tabs become spaces.
-func cleanLine(s string) string {
-	return strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(clean(s))
-}
+// clean and cleanLine make text of others safe to print.
+func clean(s string) string     { return neutral.Terminal(s) }
+func cleanLine(s string) string { return neutral.Line(s) }
 
 // shorten cuts text to n characters, the last of which then says so.
 func shorten(s string, n int) string {

@@ -6,32 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
-
-func TestClean(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain ä €\n\tx":          "plain ä €\n\tx",
-		"\x1b[31mred\x1b[0m":      "[31mred[0m",
-		"\x1b]0;title\x07x":       "]0;titlex",
-		"a\rb\x00c\x7fd":          "abcd",
-		"\u009b31mC1":             "31mC1",
-		"\u202eevil\u202c \u2066": "evil ",
-		"zero\u200bwidth\ufeff":   "zerowidth",
-		"\U000e0041tag":           "tag",
-		"a\xffb":                  "ab",
-		"👩\u200d💻":                "👩\u200d💻",
-	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := cleanLine("a\r\nb\tc\nralph: x"); got != "a b c ralph: x" {
-		t.Errorf("got %q", got)
-	}
-}
 
 func TestAge(t *testing.T) {
 	t.Parallel()
@@ -43,23 +18,6 @@ func TestAge(t *testing.T) {
 			t.Errorf("age(%d) = %q, want %q", in, got, want)
 		}
 	}
-}
-
-// FuzzClean: nothing a terminal acts on survives, and cleaning again changes nothing.
-func FuzzClean(f *testing.F) {
-	f.Add("\x1b[2J\u009b1m\u202e")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
-		if !utf8.ValidString(got) || clean(got) != got {
-			t.Errorf("clean(%q) = %q", s, got)
-		}
-		if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
-			t.Errorf("clean(%q) keeps a control character at %d", s, i)
-		}
-		if strings.ContainsAny(cleanLine(s), "\n\t\r") {
-			t.Errorf("cleanLine(%q) is not one line", s)
-		}
-	})
 }
 
 func TestTable(t *testing.T) {

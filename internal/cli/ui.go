@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // printer is all of ralph's output. What people and programs asked for goes to standard output; progress, warnings and
@@ -118,7 +120,7 @@ func writeJSON(to io.Writer, v any, indent string) error {
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
-		if r == '\n' || r != '\u200d' && !unicode.IsControl(r) && !invisible(r) {
+		if r == '\n' || r != '\u200d' && !unicode.IsControl(r) && !neutral.Invisible(r) {
 			out = utf8.AppendRune(out, r)
 			continue
 		}

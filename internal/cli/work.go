@@ -67,19 +67,20 @@ func workKeys() []string {
 }
 
 func newWorkCommand(a *app) *cobra.Command {
-	var dry bool
+	var dry, plain bool
 	cmd := &cobra.Command{
 		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong + "\n" + exitHelp, Example: workExample,
 		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runWork(cmd, a, args, dry) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runWork(cmd, a, args, dry, plain) },
 	}
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
+	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, also on a terminal")
 	a.addJSON(cmd)
 	a.bind(cmd, workKeys()...)
 	return cmd
 }
 
-func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
+func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
@@ -99,10 +100,6 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 		return err
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
-	if !dry && !a.json {
-		view.live = startLive(a.ui, view.name)
-		defer view.live.stop()
-	}
 	people, err := a.notifier(p, filepath.Base(p.top))
 	if err != nil {
 		return err
@@ -132,12 +129,15 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry bool) (err error) {
 	if err := c.Run.Sandboxes.Check(cmd.Context()); err != nil {
 		return noSandbox(cmd.Context(), c.Run.Sandboxes.Name(), err)
 	}
+	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
+	defer hide()
+	view.screen = screen
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
 	defer a.sayStopping(cmd.Context(), c.Run.StopGrace)()
 	summary, err := workers.Sweep(cmd.Context(), args...)
 	people.Problem(problemOf(summary, err))
-	view.live.stop()
+	hide()
 	if err != nil && len(summary.Runs) == 0 {
 		return asUsage(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -18,7 +19,7 @@ type workView struct {
 	ui      *printer
 	started time.Time
 	name    func(key string) string // what people call an issue
-	live    *live                   // nil: there is none
+	screen  *tui.View               // nil: there is none
 	checked map[string]checked      // by run; what passes, and is not printed yet
 }
 
@@ -82,7 +83,8 @@ func (v *workView) passed(e journal.Event) {
 }
 
 func (v *workView) event(e journal.Event) {
-	v.live.event(e)
+	text, _ := logText(e)
+	v.screen.Event("", e, text)
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
 		v.check(e)

@@ -1,4 +1,4 @@
-// Package neutral rewrites untrusted text so that no forge, chat or CI service acts on it: mentions, issue references,
+// Package neutral rewrites untrusted text so that no terminal, forge, chat or CI service acts on it: mentions, issue references,
 // closing keywords, quick actions, HTML comments and skip-CI marks stay readable and do nothing. Reports, requests and
 // commit messages use it. The functions are safe for concurrent use.
 package neutral

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/tui"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// startView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
+// and v is nil, where nobody looks at a terminal, or where people asked for lines.
+func (a *app) startView(plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
+	out, ok := a.host.Stderr.(*os.File)
+	if !ok || plain || !a.ui.terminal || a.ui.quiet || a.ui.verbose || a.host.getenv("TERM") == "dumb" || !tui.Foreground(out) {
+		return nil, func() {}
+	}
+	in, _ := a.host.Stdin.(*os.File)
+	if !a.host.Interactive {
+		in = nil
+	}
+	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.color, Title: title, Leave: leave, Actions: actions})
+	a.ui.err.divert(v)
+	unwatch := watchSuspend(v.Suspend, v.Resume)
+	return v, sync.OnceFunc(func() {
+		unwatch()
+		v.Stop()
+		a.ui.err.divert(nil)
+	})
+}
+
+// viewActions are what a view of this repository's runs can do.
+func (a *app) viewActions(p *parts, name func(key string) string) tui.Actions {
+	return tui.Actions{
+		Name: func(r tui.Run) string { return name(r.Key) }, Cost: cost,
+		Stop: func(ctx context.Context, r tui.Run) error {
+			runs, err := p.journal.Find(ctx, journal.Query{Run: r.ID})
+			if err != nil {
+				return err
+			}
+			if len(runs) == 0 || stateOf(runs[0]).State != "running" {
+				return fmt.Errorf("%s is not being worked any more", r.Key)
+			}
+			return journal.RequestStop(runs[0])
+		},
+		Diff: func(ctx context.Context, r tui.Run) (string, error) {
+			w, err := p.left(ctx, r.Key)
+			if err != nil {
+				return "", err
+			}
+			var text limited
+			err = p.repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
+			if text.full() {
+				err = nil
+			}
+			return text.String(), err
+		},
+	}
+}
+
+// diffMax is how many bytes of a diff a view takes; nobody reads more there.
+const diffMax = 1 << 20
+
+// limited keeps the first bytes that are written, and then refuses the rest.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) full() bool { return l.Len() >= diffMax }
+
+func (l *limited) Write(b []byte) (int, error) {
+	n, _ := l.Buffer.Write(b[:min(len(b), diffMax-l.Len())])
+	if n < len(b) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}

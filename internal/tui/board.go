@@ -1,0 +1,153 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Run names a run. Project is empty outside a service.
+type Run struct{ Project, ID, Key string }
+
+// logMax is how many log lines of a run are kept.
+const logMax = 400
+
+// row is what is known of a run that is on.
+type row struct {
+	Run
+	title   string
+	started time.Time
+	phase   string
+	check   bool // setup or gate is on; last says which
+	last    string
+	used    agents.Usage
+	log     []string // shared with snapshots: appended to, never written in place
+}
+
+// board is what events say of the runs: its rows are those that are on, in the order in which they began.
+type board struct {
+	rows      []row
+	succeeded int
+	ended     int // of which succeeded have
+	spent     agents.Usage
+}
+
+// event learns what a run does. text is the event as a log has it; empty: it has no line.
+func (b *board) event(project string, e journal.Event, text string) {
+	if e.Run == "" {
+		return
+	}
+	i := slices.IndexFunc(b.rows, func(r row) bool { return r.ID == e.Run && r.Project == project })
+	if e.Kind == journal.EventEnded || e.Kind == journal.EventDeferred {
+		b.end(i, e)
+		return
+	}
+	if i < 0 {
+		b.rows = append(b.rows, row{Run: Run{project, e.Run, e.Key}, started: e.Time, phase: "starting"})
+		i = len(b.rows) - 1
+	}
+	r := &b.rows[i]
+	if e.Title != "" {
+		r.title = e.Title
+	}
+	if e.Kind == journal.EventStarted && e.Time.Before(r.started) {
+		r.started = e.Time
+	}
+	r.does(e)
+	if text != "" {
+		r.log = appendLog(r.log, e.Time, text)
+	}
+}
+
+// does notes what the run does now.
+func (r *row) does(e journal.Event) {
+	switch e.Kind {
+	case journal.EventStage:
+		r.phase, r.last, r.check = string(e.Stage), "", false
+	case journal.EventIteration:
+		r.phase, r.last, r.check = fmt.Sprintf("iteration %d", e.Iteration), "", false
+	case journal.EventSetup, journal.EventGate:
+		r.check = e.Check == nil
+		r.last = ""
+		if r.check {
+			r.last = string(e.Kind) + where(e.Place) + ": " + e.Text
+		}
+	case journal.EventAgent, journal.EventNote:
+		r.last, r.check = e.Text, false
+	case journal.EventReview:
+		r.last, r.check = e.Text, false
+		r.uses(e.Usage)
+	case journal.EventUsage:
+		r.uses(e.Usage)
+	}
+}
+
+func where(p journal.Place) string {
+	switch p {
+	case journal.PlaceBase:
+		return " on the base"
+	case journal.PlaceCheckout:
+		return " on a clean checkout"
+	}
+	return ""
+}
+
+func (r *row) uses(u *agents.Usage) {
+	if u != nil {
+		r.used = r.used.Add(*u)
+	}
+}
+
+// end takes a run away.
+func (b *board) end(i int, e journal.Event) {
+	var used agents.Usage
+	if i >= 0 {
+		used = b.rows[i].used
+		b.rows = slices.Delete(slices.Clone(b.rows), i, i+1)
+	}
+	if e.Kind != journal.EventEnded {
+		b.spent = b.spent.Add(used)
+		return
+	}
+	if e.Usage != nil {
+		used = *e.Usage
+	}
+	b.spent = b.spent.Add(used)
+	b.ended++
+	if e.Outcome == journal.Succeeded {
+		b.succeeded++
+	}
+}
+
+// total is what all runs have used.
+func (b *board) total() agents.Usage {
+	sum := b.spent
+	for _, r := range b.rows {
+		sum = sum.Add(r.used)
+	}
+	return sum
+}
+
+// snapshot is the board as it is now, for another goroutine.
+func (b *board) snapshot() board {
+	now := *b
+	now.rows = slices.Clone(b.rows)
+	return now
+}
+
+// appendLog adds the lines of a text, the last of which are kept.
+func appendLog(log []string, at time.Time, text string) []string {
+	begin := at.Local().Format(time.TimeOnly) + "  "
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		log = append(log, begin+plain(line))
+		begin = strings.Repeat(" ", stamp)
+	}
+	if len(log) > 2*logMax { // rarely: each time copies what is kept
+		log = slices.Clone(log[len(log)-logMax:])
+	}
+	return log
+}

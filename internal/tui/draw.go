@@ -1,0 +1,268 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// styles are the sixteen colours that a terminal's own theme sets, so that light and dark are the same to the view.
+type styles struct {
+	name, phase, faint, good, bad, hunk, ask lipgloss.Style
+}
+
+func newStyles(color bool) styles {
+	s := lipgloss.NewStyle()
+	if !color {
+		return styles{s, s, s, s, s, s, s}
+	}
+	return styles{
+		name: s.Bold(true), phase: s.Foreground(lipgloss.Cyan), faint: s.Faint(true), good: s.Foreground(lipgloss.Green),
+		bad: s.Foreground(lipgloss.Red), hunk: s.Foreground(lipgloss.Cyan), ask: s.Bold(true).Foreground(lipgloss.Yellow),
+	}
+}
+
+// diff paints a line of a diff.
+func (s styles) diff(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+		return s.faint.Render(line)
+	case strings.HasPrefix(line, "+"):
+		return s.good.Render(line)
+	case strings.HasPrefix(line, "-"):
+		return s.bad.Render(line)
+	case strings.HasPrefix(line, "@@"):
+		return s.hunk.Render(line)
+	}
+	return line
+}
+
+// logged paints a line of a log: the time stands first.
+func (s styles) logged(line string) string {
+	n := min(stamp, len(line))
+	return s.faint.Render(line[:n]) + line[n:]
+}
+
+// The widths of terminals from which on there is more to see.
+const (
+	wide   = 60  // the last action on the line of the run
+	widest = 120 // and the title
+)
+
+// lines are the view as it is now: no wider and no higher than the terminal, and one empty line, where the cursor stands.
+func (m model) lines() []string {
+	if m.over || m.width == 0 || m.now.IsZero() {
+		return nil
+	}
+	out := []string{m.head()}
+	switch {
+	case m.pane != nil:
+		out = append(out, m.paneLines()...)
+	case len(m.board.rows) == 0:
+		out = append(out, m.paint.faint.Render(cut("  nothing is being worked now", m.columns())))
+	default:
+		out = append(out, m.table()...)
+	}
+	out = append(out, m.foot()...)
+	return append(out, "")
+}
+
+// columns are used of a line: the last one stays free, as some terminals break the line there.
+func (m model) columns() int { return max(m.width-1, 10) }
+
+// rule is a line across the terminal with text on both sides.
+func (m model) rule(text, end string) string {
+	n := m.columns()
+	if width(text)+width(end)+9 > n {
+		end = ""
+	}
+	text = cut(text, max(n-6, 1))
+	fill := n - 4 - width(text)
+	tail := ""
+	if end != "" {
+		tail = " " + end + " ──"
+		fill -= width(tail)
+	}
+	return m.paint.faint.Render("── ") + text + m.paint.faint.Render(" "+strings.Repeat("─", max(fill, 0))+tail)
+}
+
+// head says how the whole goes.
+func (m model) head() string {
+	b := m.board
+	parts := []string{fmt.Sprintf("%d working", len(b.rows))}
+	if b.succeeded > 0 {
+		parts = append(parts, m.paint.good.Render(fmt.Sprintf("%d succeeded", b.succeeded)))
+	}
+	if n := b.ended - b.succeeded; n > 0 {
+		parts = append(parts, m.paint.bad.Render(fmt.Sprintf("%d not", n)))
+	}
+	if sum := b.total(); sum != (agents.Usage{}) {
+		parts = append(parts, m.Cost(sum))
+	}
+	parts = append(parts, elapsed(m.now.Sub(m.began)))
+	if m.width >= wide {
+		parts = append([]string{m.paint.name.Render(m.title)}, parts...)
+	}
+	return m.rule(strings.Join(parts, m.paint.faint.Render(" · ")), "? keys")
+}
+
+// grid is how wide the columns are.
+type grid struct{ name, phase, time, cost, title, last int }
+
+func (m model) grid() grid {
+	g := grid{phase: 8, time: 6} // wide enough for nearly all that comes, so that columns stay where they are
+	if m.width >= wide {
+		g.phase = 11
+	}
+	for _, r := range m.board.rows {
+		g.name = max(g.name, width(plain(m.Name(r.Run))))
+		g.phase = max(g.phase, width(m.phase(r)))
+		g.time = max(g.time, width(m.elapsed(r)))
+		g.cost = max(g.cost, width(m.cost(r)))
+		g.title = max(g.title, width(plain(r.title)))
+	}
+	n := m.columns()
+	g.name = min(g.name, max(8, n*3/10))
+	free := n - 2 - g.name - 2 - g.phase - 2 - g.time
+	if g.cost > 0 {
+		free -= 2 + g.cost
+	}
+	if m.width < widest {
+		g.title = 0
+	} else {
+		g.title = min(g.title, free*4/10)
+	}
+	if g.title > 0 {
+		free -= 2 + g.title
+	}
+	if m.width >= wide {
+		g.last = free - 2
+	}
+	return g
+}
+
+func (m model) phase(r row) string {
+	if m.width < wide {
+		return strings.Replace(r.phase, "iteration", "iter", 1)
+	}
+	return r.phase
+}
+
+func (m model) elapsed(r row) string { return elapsed(m.now.Sub(r.started)) }
+
+func (m model) cost(r row) string {
+	if r.used == (agents.Usage{}) {
+		return ""
+	}
+	return m.Cost(r.used)
+}
+
+// table are the runs: as many as half of the terminal has room for, the chosen one among them.
+func (m model) table() []string {
+	room := max(m.height/2, 3)
+	each := 1
+	if m.width < wide && 2*len(m.board.rows) <= room {
+		each = 2
+	}
+	rows := m.board.rows
+	more := 0
+	if len(rows)*each > room {
+		fit := room - 1
+		at := max(slices.IndexFunc(rows, m.is), 0)
+		from := min(max(at-fit/2, 0), len(rows)-fit)
+		rows, more = rows[from:from+fit], len(rows)-fit
+	}
+	g := m.grid()
+	var out []string
+	for _, r := range rows {
+		out = append(out, m.line(r, g))
+		if each == 2 && r.last != "" {
+			out = append(out, m.paint.faint.Render("    "+cut(plain(r.last), m.columns()-4)))
+		}
+	}
+	if more > 0 {
+		out = append(out, m.paint.faint.Render(fmt.Sprintf("  and %d more", more)))
+	}
+	return out
+}
+
+// line is one run.
+func (m model) line(r row, g grid) string {
+	mark := "  "
+	if m.is(r) {
+		mark = "› "
+	}
+	cells := []string{
+		mark + m.paint.name.Render(left(plain(m.Name(r.Run)), g.name)), m.paint.phase.Render(left(m.phase(r), g.phase)), right(m.elapsed(r), g.time),
+	}
+	if g.cost > 0 {
+		cells = append(cells, right(m.cost(r), g.cost))
+	}
+	if g.title > 0 {
+		cells = append(cells, left(plain(r.title), g.title))
+	}
+	if g.last > 0 && r.last != "" {
+		cells = append(cells, m.paint.faint.Render(cut(plain(r.last), g.last)))
+	}
+	line := strings.Join(cells, "  ")
+	if width(line) > m.columns() {
+		line = cut(line, m.columns())
+	}
+	return strings.TrimRight(line, " ")
+}
+
+// paneRoom is how many lines a pane may have: the head, the run, the pane's own head, the free line and what is printed above
+// leave them.
+func (m model) paneRoom() int { return max(m.height-4-rowsMax-len(m.foot()), 1) }
+
+func (m model) paneLines() []string {
+	var out []string
+	if at := slices.IndexFunc(m.board.rows, m.is); at >= 0 {
+		out = append(out, m.line(m.board.rows[at], m.grid()))
+	}
+	what := "log of "
+	if m.pane.diff {
+		what = "diff of "
+	}
+	out = append(out, m.rule(what+m.paint.name.Render(plain(m.Name(m.pane.run))), "↑↓ scroll · esc back"))
+	return append(out, m.pane.seen(m.paneRoom(), m.columns(), m.paint)...)
+}
+
+// foot is what the view asks, says or explains.
+func (m model) foot() []string {
+	var out []string
+	if m.help {
+		out = m.keys()
+	}
+	switch {
+	case m.ask != nil:
+		out = append(out, m.paint.ask.Render(cut("  "+m.ask.text+" y/n", m.columns())))
+	case m.note != "":
+		out = append(out, cut("  "+m.note, m.columns()))
+	}
+	return out
+}
+
+// keys explains the keys, on as many lines as it takes.
+func (m model) keys() (out []string) {
+	line, used := " ", 1
+	for _, k := range [][2]string{
+		{"↑↓", "choose"}, {"enter", "log"}, {"d", "diff"}, {"s", "stop"}, {"q", "leave the view"}, {"Ctrl-C", "stop all"}, {"?", "keys"},
+	} {
+		if k[0] == "Ctrl-C" && m.leave == "" {
+			k[1] = "leave"
+		}
+		n := 1 + width(k[0]) + 1 + width(k[1]) + 1
+		if used+n > m.columns() {
+			out = append(out, line)
+			line, used = " ", 1
+		}
+		line += " " + m.paint.name.Render(k[0]) + " " + m.paint.faint.Render(k[1]) + " "
+		used += n
+	}
+	return append(out, strings.TrimRight(line, " "))
+}

@@ -1,0 +1,231 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Actions are what a view asks of the program that it is part of. Name, Cost and Describe are quick; Stop and Diff may take long.
+type Actions struct {
+	Name func(Run) string          // what people call a run's issue
+	Cost func(agents.Usage) string // in few characters
+	Stop func(context.Context, Run) error
+	Diff func(context.Context, Run) (string, error) // what the run's commits change
+}
+
+// model is what the view shows, and what the person has asked it for. It knows no terminal and no clock.
+type model struct {
+	Actions
+	ctx   context.Context //nolint:containedctx // of what the person asks for
+	title string
+	leave string // what is asked before the view is left; empty: nothing
+	paint styles
+
+	board         board
+	now, began    time.Time
+	width, height int
+	chosen        Run
+	pane          *pane // what is shown of the chosen run; nil: nothing
+	ask           *question
+	help          bool
+	note          string // one line, until the next key
+	over, left    bool   // nothing is shown any more; because the person has left
+	content       string // what is on the terminal
+}
+
+// question waits for a yes.
+type question struct {
+	text string
+	yes  func(model) (model, tea.Cmd)
+}
+
+type (
+	// frame is what is known by now.
+	frame struct {
+		board board
+		now   time.Time
+	}
+	// noted is the result of something that was asked for.
+	noted string
+	// differs is the diff of a run.
+	differs struct {
+		run  Run
+		text string
+	}
+	// quit ends the view.
+	quit struct{}
+)
+
+// Init is of tea.Model.
+func (m model) Init() tea.Cmd { return nil }
+
+// Update is of tea.Model.
+func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var then tea.Cmd
+	switch msg := msg.(type) {
+	case frame:
+		m = m.learn(msg)
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		m.note = ""
+		m, then = m.press(msg.String())
+	case noted:
+		m.note = plain(string(msg))
+	case differs:
+		if m.pane != nil && m.pane.diff && m.pane.run == msg.run {
+			m.pane = m.pane.with(diffLines(msg.text))
+		}
+	case quit:
+		m.over, then = true, tea.Quit
+	default:
+		return m, nil
+	}
+	m.content = strings.Join(m.lines(), "\n")
+	return m, then
+}
+
+// View is of tea.Model. The cursor stays visible, on an empty line below all others: that is where a shell goes on.
+func (m model) View() tea.View {
+	v := tea.NewView(m.content)
+	v.DisableBracketedPasteMode = true
+	v.Cursor = tea.NewCursor(0, strings.Count(m.content, "\n"))
+	return v
+}
+
+func (m model) learn(f frame) model {
+	gone := slices.IndexFunc(m.board.rows, m.is)
+	m.board, m.now = f.board, f.now
+	if m.began.IsZero() {
+		m.began = f.now
+	}
+	at := slices.IndexFunc(m.board.rows, m.is)
+	switch {
+	case at < 0 && m.pane == nil && len(m.board.rows) > 0: // what stands there now; a pane stays until it is closed
+		m.chosen = m.board.rows[min(max(gone, 0), len(m.board.rows)-1)].Run
+	case at >= 0 && m.pane != nil && !m.pane.diff:
+		m.pane = m.pane.with(m.board.rows[at].log)
+	}
+	return m
+}
+
+func (m model) is(r row) bool { return r.Run == m.chosen }
+
+// press does what a key asks for.
+func (m model) press(key string) (model, tea.Cmd) {
+	if m.ask != nil {
+		yes := m.ask.yes
+		m.ask = nil
+		if key == "y" || key == "Y" {
+			return yes(m)
+		}
+		return m, nil
+	}
+	if m.pane != nil {
+		if p, moved := m.pane.press(key, m.paneRoom()); moved {
+			m.pane = p
+			return m, nil
+		}
+	}
+	at := slices.IndexFunc(m.board.rows, m.is)
+	switch key {
+	case "?":
+		m.help = !m.help
+	case "up", "k":
+		m = m.choose(at - 1)
+	case "down", "j":
+		m = m.choose(at + 1)
+	case "enter":
+		return m.show(at, false)
+	case "d":
+		return m.show(at, true)
+	case "s":
+		return m.stop(at), nil
+	case "q", "esc":
+		return m.back(key)
+	}
+	return m, nil
+}
+
+func (m model) choose(at int) model {
+	if n := len(m.board.rows); n > 0 {
+		m.chosen = m.board.rows[min(max(at, 0), n-1)].Run
+	}
+	return m
+}
+
+// show opens the log or the diff of the chosen run, or closes it again.
+func (m model) show(at int, diff bool) (model, tea.Cmd) {
+	if m.pane != nil && m.pane.diff == diff {
+		m.pane = nil
+		return m.learn(frame{m.board, m.now}), nil
+	}
+	if at < 0 {
+		return m, nil
+	}
+	r := m.board.rows[at]
+	m.pane = &pane{run: r.Run, diff: diff, follow: !diff}
+	if !diff {
+		m.pane = m.pane.with(r.log)
+		return m, nil
+	}
+	m.pane = m.pane.with([]string{"…"})
+	ctx, get := m.ctx, m.Diff
+	return m, func() tea.Msg {
+		text, err := get(ctx, r.Run)
+		switch {
+		case err != nil:
+			text = err.Error()
+		case strings.TrimSpace(text) == "":
+			text = "Nothing differs."
+		}
+		return differs{r.Run, text}
+	}
+}
+
+func (m model) stop(at int) model {
+	if at < 0 {
+		return m
+	}
+	r := m.board.rows[at].Run
+	name := plain(m.Name(r))
+	m.ask = &question{"Stop " + name + "? Its work is kept.", func(m model) (model, tea.Cmd) {
+		ctx, stop := m.ctx, m.Stop
+		return m, func() tea.Msg {
+			if err := stop(ctx, r); err != nil {
+				return noted(err.Error())
+			}
+			return noted(name + " is asked to end")
+		}
+	}}
+	return m
+}
+
+// back leaves what is open, and in the end the view.
+func (m model) back(key string) (model, tea.Cmd) {
+	switch {
+	case m.pane != nil:
+		m.pane = nil
+		return m.learn(frame{m.board, m.now}), nil
+	case m.help:
+		m.help = false
+		return m, nil
+	case key == "esc":
+		return m, nil
+	}
+	over := func(m model) (model, tea.Cmd) {
+		m.over, m.left = true, true
+		return m, tea.Quit
+	}
+	if m.leave == "" {
+		return over(m)
+	}
+	m.ask = &question{m.leave, over}
+	return m, nil
+}

@@ -1,0 +1,98 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
+)
+
+const (
+	textMax = 4096 // bytes of a line that are looked at
+	marks   = 3    // combining marks on one character; more grow over the lines beside
+)
+
+// plain is text of others as one line whose width is known: nothing a terminal acts on, no heaps of marks, and none of the
+// characters that join others, as terminals do not agree how wide these are.
+func plain(s string) string {
+	cut := len(s) > textMax
+	if cut {
+		s = s[:textMax] // half a character goes, see neutral.Line
+	}
+	n := 0
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u200d', unicode.Is(unicode.Variation_Selector, r):
+			return -1
+		case !unicode.Is(unicode.M, r):
+			n = 0
+		case n == marks:
+			return -1
+		default:
+			n++
+		}
+		return r
+	}, neutral.Line(s))
+}
+
+func width(s string) int { return ansi.StringWidthWc(s) }
+
+// cut shortens text to n columns, the last of which then says so.
+func cut(s string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return ansi.TruncateWc(s, n, "…")
+}
+
+// left and right make text exactly n columns wide.
+func left(s string, n int) string {
+	s = cut(s, n)
+	return s + strings.Repeat(" ", max(0, n-width(s)))
+}
+
+func right(s string, n int) string {
+	s = cut(s, n)
+	return strings.Repeat(" ", max(0, n-width(s))) + s
+}
+
+// wrap breaks a line into lines of at most n columns.
+func wrap(s string, n int) []string { return strings.Split(ansi.HardwrapWc(s, max(n, 1), true), "\n") }
+
+// stamp is how wide the time is that a log line begins with.
+const stamp = len("15:04:05  ")
+
+// wrapLog breaks a log line between words. What follows stands below the text where there is room for that.
+func wrapLog(s string, n int) []string {
+	indent := stamp
+	if n < 4*stamp {
+		indent = 0
+	}
+	lines := strings.Split(ansi.WrapWc(s, max(n-indent, 1), ""), "\n")
+	for i, line := range lines {
+		if i > 0 {
+			line = strings.Repeat(" ", indent) + strings.TrimLeft(line, " ")
+		}
+		lines[i] = cut(strings.TrimRight(line, " "), n)
+	}
+	return lines
+}
+
+// elapsed is a time in at most six characters.
+func elapsed(d time.Duration) string {
+	d = max(d, 0)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case h >= 48:
+		return fmt.Sprintf("%dd%02dh", h/24, h%24)
+	case h > 0:
+		return fmt.Sprintf("%dh%02dm", h, m)
+	case m > 0:
+		return fmt.Sprintf("%dm%02ds", m, s)
+	}
+	return fmt.Sprintf("%ds", s)
+}
