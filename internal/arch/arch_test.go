@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"pool/fleet":           9,
 	"pool/fleet/fleettest": 1,
 
+	"internal/attach":  4,
 	"internal/service": 9,
 	"internal/tui":     4,
 	"internal/web":     11,

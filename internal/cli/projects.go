@@ -268,7 +268,7 @@ const askTime = 30 * time.Second
 
 // ask sends a request to the running service, and reads its answer into a value, if one is given.
 func (o *projectsOptions) ask(ctx context.Context, method, path string, into any) error {
-	token, err := (&serving{app: o.app, serveOptions: serveOptions{tokenFile: o.tokenFile}}).token()
+	token, err := o.listenToken(o.tokenFile)
 	if err != nil {
 		return err
 	}

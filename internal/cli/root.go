@@ -73,7 +73,7 @@ func newRoot(a *app) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(newWorkCommand(a), newRunCommand(a), newNewCommand(a), newEditCommand(a), newServeCommand(a), newProjectsCommand(a), newFleetCommand(a), newStopCommand(a), newMergeCommand(a), newRetryCommand(a), newCloseCommand(a), newReopenCommand(a), newCleanCommand(a),
-		newSandboxCommand(a), newStatusCommand(a), newShowCommand(a), newCostCommand(a), newDiffCommand(a), newTreeCommand(a), newOpenCommand(a), newVerifyCommand(a), newLogsCommand(a), newPromptCommand(a),
+		newSandboxCommand(a), newStatusCommand(a), newTopCommand(a), newShowCommand(a), newCostCommand(a), newDiffCommand(a), newTreeCommand(a), newOpenCommand(a), newVerifyCommand(a), newLogsCommand(a), newPromptCommand(a),
 		newInitCommand(a), newDoctorCommand(a), newImageCommand(a), newEngineCommand(a, "docker"), newEngineCommand(a, "podman"), newConfigCommand(a), newTrustCommand(a), newVersionCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	for _, c := range root.Commands() {

@@ -114,7 +114,7 @@ func (s *serving) run() error {
 			return err
 		}
 	}
-	token, err := s.token()
+	token, err := s.listenToken(s.tokenFile)
 	if err != nil {
 		return err
 	}
@@ -160,17 +160,17 @@ func (s *serving) run() error {
 	return nil
 }
 
-// token is what clients have to send; empty: nothing.
-func (s *serving) token() (string, error) {
-	if s.tokenFile == "" {
-		return s.host.getenv(config.ListenTokenVariable), nil
+// listenToken is what clients of the API have to send; empty: nothing.
+func (a *app) listenToken(file string) (string, error) {
+	if file == "" {
+		return a.host.getenv(config.ListenTokenVariable), nil
 	}
-	path := s.expand(s.host.Dir, s.tokenFile)
+	path := a.expand(a.host.Dir, file)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", usagef("--listen-token-file: %w", err)
 	}
-	s.warnOfOpen("listen-token-file", path)
+	a.warnOfOpen("listen-token-file", path)
 	token := strings.TrimSpace(string(text))
 	if len(token) < minToken {
 		return "", usagef("--listen-token-file: %s holds fewer than %d characters; make one with: openssl rand -hex 32", path, minToken)

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // errInterrupted is the cause of everything that ends because the user asked for it.
@@ -62,25 +65,29 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	}
 }
 
-// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called.
+// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called. resume is called
+// again and again: a shell that takes ralph from the background to the foreground does not say so.
 func watchSuspend(suspend, resume func()) (stop func()) {
-	if signal.Ignored(syscall.SIGTSTP) {
+	session, err := unix.Getsid(0)
+	if signal.Ignored(syscall.SIGTSTP) || err != nil || session == unix.Getpgrp() { // there is no shell that would resume it
 		return func() {}
 	}
 	signals, done := make(chan os.Signal, 4), make(chan struct{})
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
 	var watching sync.WaitGroup
 	watching.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
 		for {
 			select {
+			case <-tick.C:
+				resume()
 			case s := <-signals:
 				if s == syscall.SIGTSTP {
 					suspend()
-					signal.Reset(syscall.SIGTSTP)
-					_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP) // what the shell waits for
+					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not bring back what SIGTSTP does
 					continue
 				}
-				signal.Notify(signals, syscall.SIGTSTP)
 				resume()
 			case <-done:
 				signal.Stop(signals)

@@ -3,21 +3,20 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
 
+	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/tui"
-	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // startView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
 // and v is nil, where nobody looks at a terminal, or where people asked for lines.
 func (a *app) startView(plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
 	out, ok := a.host.Stderr.(*os.File)
-	if !ok || plain || !a.ui.terminal || a.ui.quiet || a.ui.verbose || a.host.getenv("TERM") == "dumb" || !tui.Foreground(out) {
+	if !ok || plain || !a.ui.terminal || a.ui.quiet || a.ui.verbose || a.host.getenv("TERM") == "dumb" {
 		return nil, func() {}
 	}
 	in, _ := a.host.Stdin.(*os.File)
@@ -39,28 +38,24 @@ func (a *app) viewActions(p *parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
 		Name: func(r tui.Run) string { return name(r.Key) }, Cost: cost,
 		Stop: func(ctx context.Context, r tui.Run) error {
-			runs, err := p.journal.Find(ctx, journal.Query{Run: r.ID})
-			if err != nil {
-				return err
-			}
-			if len(runs) == 0 || stateOf(runs[0]).State != "running" {
-				return fmt.Errorf("%s is not being worked any more", r.Key)
-			}
-			return journal.RequestStop(runs[0])
+			return attach.Local{Journal: p.journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
 		},
-		Diff: func(ctx context.Context, r tui.Run) (string, error) {
-			w, err := p.left(ctx, r.Key)
-			if err != nil {
-				return "", err
-			}
-			var text limited
-			err = p.repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
-			if text.full() {
-				err = nil
-			}
-			return text.String(), err
-		},
+		Diff: func(ctx context.Context, r tui.Run) (string, error) { return p.diffText(ctx, r.Key) },
 	}
+}
+
+// diffText is what an issue's branch changes, for a view.
+func (p *parts) diffText(ctx context.Context, key string) (string, error) {
+	w, err := p.left(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	var text limited
+	err = p.repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
+	if text.full() {
+		err = nil
+	}
+	return text.String(), err
 }
 
 // diffMax is how many bytes of a diff a view takes; nobody reads more there.

@@ -20,6 +20,7 @@ type workView struct {
 	started time.Time
 	name    func(key string) string // what people call an issue
 	screen  *tui.View               // nil: there is none
+	project string                  // of a service
 	checked map[string]checked      // by run; what passes, and is not printed yet
 }
 
@@ -84,7 +85,7 @@ func (v *workView) passed(e journal.Event) {
 
 func (v *workView) event(e journal.Event) {
 	text, _ := logText(e)
-	v.screen.Event("", e, text)
+	v.screen.Event(v.project, e, text)
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
 		v.check(e)

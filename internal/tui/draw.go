@@ -98,12 +98,14 @@ func (m model) head() string {
 		parts = append(parts, m.paint.good.Render(fmt.Sprintf("%d succeeded", b.succeeded)))
 	}
 	if n := b.ended - b.succeeded; n > 0 {
-		parts = append(parts, m.paint.bad.Render(fmt.Sprintf("%d not", n)))
+		parts = append(parts, m.paint.bad.Render(fmt.Sprintf("%d unsuccessful", n)))
 	}
 	if sum := b.total(); sum != (agents.Usage{}) {
 		parts = append(parts, m.Cost(sum))
 	}
-	parts = append(parts, elapsed(m.now.Sub(m.began)))
+	if m.leave != "" { // the view has been there from the beginning
+		parts = append(parts, elapsed(m.now.Sub(m.began)))
+	}
 	if m.width >= wide {
 		parts = append([]string{m.paint.name.Render(m.title)}, parts...)
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Foreground reports that this process may read the terminal and change its mode: a job in the background would be stopped.
-func Foreground(f *os.File) bool {
+// foreground reports that this process may read the terminal and change its mode: a job in the background would be stopped.
+func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }

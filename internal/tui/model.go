@@ -34,10 +34,14 @@ type model struct {
 	pane          *pane // what is shown of the chosen run; nil: nothing
 	ask           *question
 	help          bool
-	note          string // one line, until the next key
+	note          string // one line, until the next key or for a while
+	noted         time.Time
 	over, left    bool   // nothing is shown any more; because the person has left
 	content       string // what is on the terminal
 }
+
+// noteTime is how long a note is shown.
+const noteTime = 10 * time.Second
 
 // question waits for a yes.
 type question struct {
@@ -77,7 +81,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.note = ""
 		m, then = m.press(msg.String())
 	case noted:
-		m.note = plain(string(msg))
+		m.note, m.noted = plain(string(msg)), m.now
 	case differs:
 		if m.pane != nil && m.pane.diff && m.pane.run == msg.run {
 			m.pane = m.pane.with(diffLines(msg.text))
@@ -101,7 +105,9 @@ func (m model) View() tea.View {
 
 func (m model) learn(f frame) model {
 	gone := slices.IndexFunc(m.board.rows, m.is)
-	m.board, m.now = f.board, f.now
+	if m.board, m.now = f.board, f.now; m.now.Sub(m.noted) > noteTime {
+		m.note = ""
+	}
 	if m.began.IsZero() {
 		m.began = f.now
 	}

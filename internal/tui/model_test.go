@@ -140,7 +140,7 @@ func TestTable(t *testing.T) {
 		v.event("bb", journal.Event{Kind: journal.EventDeferred})
 		v.event("cc", journal.Event{Kind: journal.EventEnded, Outcome: journal.Failed})
 		v.frame(0)
-		v.want("── ralph work · 0 working · 1 succeeded · 1 not · $1.50 · 2h01m ───── ? keys ──", "  nothing is being worked now", "")
+		v.want("── ralph work · 0 working · 1 succeeded · 1 unsuccessful · $1.50 · 2h01m ──────", "  nothing is being worked now", "")
 	})
 	t.Run("40 columns", func(t *testing.T) {
 		t.Parallel()

@@ -96,3 +96,22 @@ func elapsed(d time.Duration) string {
 	}
 	return fmt.Sprintf("%ds", s)
 }
+
+// broken is how many lines more a text takes on a terminal that breaks what is longer than columns.
+func broken(text string, columns int) (more int) {
+	for line := range strings.SplitSeq(text, "\n") {
+		more += max(width(line)-1, 0) / max(columns, 1)
+	}
+	return more
+}
+
+// reflows reports that the terminal breaks long lines when it becomes narrower. Nearly all do; the others cut them off.
+func reflows(env []string) bool {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if name == "XTERM_VERSION" || name == "STY" || name == "TERM" && (value == "linux" || strings.HasPrefix(value, "rxvt")) {
+			return false
+		}
+	}
+	return true
+}

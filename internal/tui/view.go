@@ -56,6 +56,7 @@ type View struct {
 	dropped int    // guarded by mu; lines that did not fit into pending
 	on      bool   // guarded by mu; the terminal is the view's
 	model   model  // guarded by mu; while the view is off
+	reflows bool   // the terminal breaks lines that are too long when it becomes narrower
 	left    chan struct{}
 	leave   sync.Once
 	program *tea.Program  // guarded by turn
@@ -65,7 +66,7 @@ type View struct {
 // Start begins a view.
 func Start(c Config) *View {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	v := &View{c: c, ctx: ctx, cancel: cancel, left: make(chan struct{}), changed: true}
+	v := &View{c: c, ctx: ctx, cancel: cancel, left: make(chan struct{}), changed: true, reflows: reflows(c.Env)}
 	v.model = model{Actions: c.Actions, ctx: ctx, title: c.Title, leave: c.Leave, paint: newStyles(c.Color)}
 	v.Resume()
 	return v
@@ -134,7 +135,7 @@ func (v *View) Suspend() {
 	}
 }
 
-// Resume begins the view again, unless the person has left it.
+// Resume begins the view again, unless it is on, the person has left it, or this process is in the background.
 func (v *View) Resume() {
 	v.turn.Lock()
 	defer v.turn.Unlock()
@@ -145,7 +146,7 @@ func (v *View) Resume() {
 		return
 	default:
 	}
-	if v.program != nil || !Foreground(v.c.Out) {
+	if v.program != nil || !foreground(v.c.Out) {
 		return
 	}
 	v.mu.Lock()
@@ -155,9 +156,21 @@ func (v *View) Resume() {
 		profile = colorprofile.ANSI
 	}
 	v.program = tea.NewProgram(v.model, tea.WithInput(nil), tea.WithOutput(v.c.Out), tea.WithEnvironment(v.c.Env), tea.WithFPS(frames),
-		tea.WithColorProfile(profile), tea.WithoutSignalHandler())
+		tea.WithColorProfile(profile), tea.WithoutSignalHandler(), tea.WithFilter(v.resized))
 	v.over, v.on = make(chan struct{}), true
 	go v.run(v.program, v.over)
+}
+
+// resized has the view begin where it began before the terminal became narrower, and broke its lines.
+func (v *View) resized(m tea.Model, msg tea.Msg) tea.Msg {
+	size, is := msg.(tea.WindowSizeMsg)
+	now, ok := m.(model)
+	if is && ok && v.reflows {
+		if n := broken(now.content, size.Width); n > 0 {
+			_, _ = io.WriteString(v.c.Out, ansi.CursorUp(n))
+		}
+	}
+	return msg
 }
 
 // run shows the view until it ends, for whatever reason, and gives the terminal back.
@@ -268,7 +281,7 @@ func (v *View) readKeys(p *tea.Program, beside *sync.WaitGroup) (stop func()) {
 			<-done
 		}
 		_ = in.Close()
-		if Foreground(v.c.In) {
+		if foreground(v.c.In) {
 			undo()
 		}
 	}

@@ -1,0 +1,119 @@
+// Package attach follows runs of other processes: those of a repository, from its journal and the folders of the runs, and those
+// of a service, from its HTTP API. It changes nothing, but for what a person asks for.
+package attach
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Run is a run that is on.
+type Run struct {
+	Project string // of a service; else empty
+	ID, Key string
+	Title   string
+	Started time.Time
+	Used    agents.Usage
+	Repo    string // folder of the repository, if it is known
+	dir     string // of the run
+}
+
+// Event is an event of a run.
+type Event struct {
+	Run   Run
+	Old   bool // it happened before Watch began
+	Found bool // it says that the run is on, and is not one of the run's own
+	journal.Event
+}
+
+// Source is where runs are. Its methods are safe for concurrent use.
+type Source interface {
+	// Runs are the runs that are on.
+	Runs(ctx context.Context) ([]Run, error)
+	// Follow calls each with the events of a run until the run or ctx ends, or the source is away.
+	Follow(ctx context.Context, r Run, each func(journal.Event))
+	// Stop asks that a run end. Its work is kept.
+	Stop(ctx context.Context, r Run) error
+}
+
+const (
+	look      = time.Second // between looks at what is on
+	followMax = 64          // runs that are followed at the same time
+)
+
+// Watch calls each with the events of all runs, one at a time, until ctx ends. A run begins with an
+// EventStarted (Found) that has its title and its time, and ends with an EventEnded or an EventDeferred. away is called when the source cannot be asked, and with
+// nil when it can again; the source has just been asked before.
+func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
+	w := watch{source: s, each: each, began: time.Now(), on: map[string]bool{}}
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	defer w.following.Wait()
+	failed := false
+	for {
+		runs, err := s.Runs(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if (err != nil) != failed {
+			failed = err != nil
+			away(err)
+		}
+		for _, r := range runs {
+			w.find(ctx, r)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+type watch struct {
+	source    Source
+	began     time.Time
+	following sync.WaitGroup
+
+	mu   sync.Mutex
+	each func(Event)     // called with mu held
+	on   map[string]bool // guarded by mu; the runs that are followed
+}
+
+// find follows a run that is not followed yet.
+func (w *watch) find(ctx context.Context, r Run) {
+	id := r.Project + "/" + r.ID
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.on[id] || len(w.on) == followMax {
+		return
+	}
+	w.on[id] = true
+	w.following.Go(func() {
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			delete(w.on, id)
+		}()
+		send := func(e Event) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.each(e)
+		}
+		send(Event{r, true, true, journal.Event{Kind: journal.EventStarted, Run: r.ID, Key: r.Key, Title: r.Title, Time: r.Started}})
+		ended := false
+		w.source.Follow(ctx, r, func(e journal.Event) {
+			e.Run, e.Key = r.ID, r.Key
+			ended = ended || e.Kind == journal.EventEnded || e.Kind == journal.EventDeferred
+			send(Event{Run: r, Old: e.Time.Before(w.began), Event: e})
+		})
+		if !ended && ctx.Err() == nil {
+			gone := journal.Event{Kind: journal.EventDeferred, Run: r.ID, Key: r.Key, Time: time.Now(), Text: "its process has ended, or is away"}
+			send(Event{Run: r, Event: gone})
+		}
+	})
+}

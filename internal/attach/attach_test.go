@@ -1,0 +1,282 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// watching collects what Watch says until enough says that it is enough.
+func watching(t *testing.T, s Source, enough func(said []string) bool) []string {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var said []string
+	hear := func(text string) {
+		if said = append(said, text); enough(said) {
+			cancel(nil)
+		}
+	}
+	Watch(ctx, s, func(e Event) {
+		text := fmt.Sprintf("%s %s", e.Run.Key, e.Kind)
+		if e.Text+e.Title != "" {
+			text += " " + e.Text + e.Title
+		}
+		if e.Old {
+			text = "old " + text
+		}
+		hear(text)
+	}, func(err error) { hear(fmt.Sprint("away: ", err)) })
+	return said
+}
+
+func until(last string) func([]string) bool {
+	return func(said []string) bool { return said[len(said)-1] == last }
+}
+
+// local is a run of this process.
+func local(t *testing.T) (Local, journal.Record, *journal.Folder) {
+	t.Helper()
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := journal.Record{
+		Run:   journal.Run{ID: "r1", Key: "fix", Title: "Fix it", Dir: t.TempDir(), Started: time.Now().Add(-time.Hour)},
+		State: journal.State{Stage: journal.StageWork, PID: os.Getpid(), Process: self},
+	}
+	l := Local{Journal: &journaltest.Memory{}}
+	if err := l.Journal.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f, err := journal.OpenFolder(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return l, r, f
+}
+
+func add(t *testing.T, f *journal.Folder, list ...journal.Event) {
+	t.Helper()
+	for _, e := range list {
+		if err := f.Append(e); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	l, _, f := local(t)
+	dead := journal.Record{Run: journal.Run{ID: "r0", Key: "dead", Started: time.Now()}, State: journal.State{PID: os.Getpid(), Process: "another"}}
+	if err := l.Journal.Save(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	add(t, f, journal.Event{Kind: journal.EventAgent, Text: "before", Time: time.Now().Add(-time.Minute)})
+	said := watching(t, l, func(said []string) bool {
+		switch said[len(said)-1] {
+		case "old fix agent before":
+			add(t, f, journal.Event{Kind: journal.EventAgent, Text: "now", Time: time.Now().Add(time.Minute)})
+		case "fix agent now":
+			add(t, f, journal.Event{Kind: journal.EventEnded, Time: time.Now().Add(time.Minute)})
+		case "fix ended":
+			return true
+		}
+		return false
+	})
+	if diff := cmp.Diff([]string{"old fix started Fix it", "old fix agent before", "fix agent now", "fix ended"}, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A run whose process has gone does not stay for ever.
+func TestLocalDied(t *testing.T) {
+	t.Parallel()
+	l, r, _ := local(t)
+	said := watching(t, l, func(said []string) bool {
+		r.Process = "another"
+		if err := l.Journal.Save(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		return len(said) == 2
+	})
+	if want := "fix deferred its process has ended, or is away"; said[len(said)-1] != want {
+		t.Errorf("%q, want %q last", said, want)
+	}
+	if err := l.Stop(t.Context(), Run{ID: "r1", Key: "fix"}); err == nil || err.Error() != "stop fix: it is not being worked any more" {
+		t.Errorf("stopped with %v", err)
+	}
+	if err := l.Stop(t.Context(), Run{ID: "r2", Key: "no"}); err == nil || err.Error() != "stop no: there is no such run" {
+		t.Errorf("stopped with %v", err)
+	}
+}
+
+// Of a very long log the end is read, and what was used comes from the record.
+func TestLocalLong(t *testing.T) {
+	t.Parallel()
+	l, r, f := local(t)
+	r.Facts.Usage = agents.Usage{CostUSD: 3}
+	if err := l.Journal.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	add(t, f, journal.Event{Kind: journal.EventAgent, Text: "first"})
+	if err := os.Truncate(filepath.Join(r.Dir, "events.jsonl"), wholeMax+1); err != nil {
+		t.Fatal(err)
+	}
+	add(t, f, journal.Event{Kind: journal.EventNote, Text: "cut"}, journal.Event{Kind: journal.EventNote, Text: "last", Time: r.Started})
+	said := watching(t, l, until("old fix note last"))
+	if diff := cmp.Diff([]string{"old fix started Fix it", "old fix usage", "old fix note last"}, said); diff != "" {
+		t.Error(diff)
+	}
+	if err := l.Stop(t.Context(), Run{ID: "r1", Key: "fix"}); err != nil || !f.StopRequested() {
+		t.Errorf("stopped with %v", err)
+	}
+}
+
+const projects = `{"projects":[{"name":"shop","repo":"/src/shop","running":[
+	{"run":"r1","issue":"fix","title":"Fix it","started":"2026-11-01T10:00:00Z","usage":{"cost_usd":1.5}}]}]}`
+
+// served is a service that answers with these functions.
+func served(t *testing.T, token string, events http.HandlerFunc) *Service {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/projects", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(projects)) })
+	mux.HandleFunc("GET /v1/projects/shop/runs/r1/events", events)
+	mux.HandleFunc("POST /v1/projects/shop/issues/{key}/stop", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("key") != "fix" {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"detail":"it is not being worked"}`))
+		}
+	})
+	mux.HandleFunc("GET /elsewhere", func(http.ResponseWriter, *http.Request) { t.Error("the token goes elsewhere") })
+	guard := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != "Bearer secret" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(guard)
+	_ = server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	t.Cleanup(server.Close)
+	s, err := NewService("unix:"+l.Addr().String(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestService(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := served(t, "secret", func(w http.ResponseWriter, r *http.Request) {
+		switch asked.Add(1) {
+		case 1: // breaks off in an event
+			fmt.Fprint(w, ": events\n\nid: 10\ndata: {\"kind\":\"agent\",\"text\":\"one\"}\n\nid: 20\ndata: {\"kind\":")
+		case 2:
+			if last := r.Header.Get("Last-Event-ID"); last != "10" {
+				t.Errorf("goes on after %q", last)
+			}
+			fmt.Fprint(w, "id: 20\ndata: {\"kind\":\"agent\",\"text\":\"two\"}\n\ndata: nonsense\n\nid: 30\ndata: {\"kind\":\"ended\"}\n\nevent: end\nid: 30\ndata: {}\n\n")
+		}
+	})
+	said := watching(t, s, until("old fix ended"))
+	if diff := cmp.Diff([]string{"old fix started Fix it", "old fix agent one", "old fix agent two", "old fix ended"}, said); diff != "" {
+		t.Error(diff)
+	}
+	runs, err := s.Runs(t.Context())
+	if err != nil || len(runs) != 1 || runs[0].Repo != "/src/shop" || runs[0].Used.CostUSD != 1.5 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	if err := s.Stop(t.Context(), runs[0]); err != nil {
+		t.Error(err)
+	}
+	if err := s.Stop(t.Context(), Run{Project: "shop", Key: "other"}); err == nil || !strings.Contains(err.Error(), "stop other: 409 Conflict: it is not being worked") {
+		t.Errorf("stopped with %v", err)
+	}
+}
+
+func TestServiceRefuses(t *testing.T) {
+	t.Parallel()
+	s := served(t, "wrong", http.NotFound)
+	if _, err := s.Runs(t.Context()); err == nil || err.Error() != "401 Unauthorized" {
+		t.Errorf("asked with %v", err)
+	}
+	redirect := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusFound))
+	defer redirect.Close()
+	r, err := NewService(redirect.Listener.Addr().String(), "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Runs(t.Context()); err == nil || !strings.Contains(err.Error(), "redirect") {
+		t.Errorf("asked with %v", err)
+	}
+	for _, address := range []string{"", "ftp://x", "http://", "a b"} {
+		if _, err := NewService(address, ""); err == nil {
+			t.Errorf("%q is taken for an address", address)
+		}
+	}
+}
+
+// flaky fails now and then.
+type flaky struct{ asked int }
+
+func (f *flaky) Runs(context.Context) ([]Run, error) {
+	if f.asked++; f.asked == 2 {
+		return nil, errors.New("gone")
+	}
+	return nil, nil
+}
+func (f *flaky) Follow(context.Context, Run, func(journal.Event)) {}
+func (f *flaky) Stop(context.Context, Run) error                  { return nil }
+
+func TestAway(t *testing.T) {
+	t.Parallel()
+	said := watching(t, &flaky{}, until("away: <nil>"))
+	if diff := cmp.Diff([]string{"away: gone", "away: <nil>"}, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzStream: a service that sends anything cannot stop its reader.
+func FuzzStream(f *testing.F) {
+	for _, s := range []string{"id: 1\ndata: {\"kind\":\"agent\"}\n\n", "event: end\ndata: {}\n\n", ":\n\ndata\n\n", "data: {\r\n\r\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		last, n := "", 0
+		over, _ := stream(strings.NewReader(text), &last, func(journal.Event) { n++ })
+		if lines := slices.Collect(strings.Lines(text)); n > len(lines) || over && !strings.Contains(text, "end") {
+			t.Errorf("%d events of %d lines, over %v", n, len(lines), over)
+		}
+	})
+}

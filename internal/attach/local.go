@@ -1,0 +1,95 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Local are the runs of a repository on this host.
+type Local struct{ Journal journal.Store }
+
+// Runs is of Source.
+func (l Local) Runs(ctx context.Context) (runs []Run, err error) {
+	open, err := l.Journal.Find(ctx, journal.Query{Open: true})
+	for _, r := range open {
+		if proc.Alive(r.PID, r.Process) {
+			runs = append(runs, Run{ID: r.ID, Key: r.Key, Title: r.Title, Started: r.Started, Used: r.Facts.Usage, dir: r.Dir})
+		}
+	}
+	return runs, err
+}
+
+const (
+	check    = 250 * time.Millisecond // between looks at a run's events
+	runCheck = 8                      // looks without an event before the run itself is looked at
+	wholeMax = 16 << 20               // bytes of events that are read from their beginning
+	tail     = 1 << 20                // of more than that, these are read
+)
+
+// Follow is of Source.
+func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
+	at := int64(0)
+	if info, err := os.Stat(filepath.Join(r.dir, "events.jsonl")); err == nil && info.Size() > wholeMax {
+		at = info.Size() - tail
+		each(journal.Event{Kind: journal.EventUsage, Time: r.Started, Usage: &r.Used})
+	}
+	tick := time.NewTicker(check)
+	defer tick.Stop()
+	for idle, over := 1, false; ; idle++ {
+		err := journal.ReadEventsFrom(r.dir, at, func(e journal.Event, next int64) error {
+			at, idle, over = next, 0, over || e.Kind == journal.EventEnded
+			each(e)
+			return ctx.Err()
+		})
+		if err != nil || over {
+			return
+		}
+		if idle%runCheck == 0 {
+			over = !l.on(ctx, r) // what came before is read once more
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l Local) find(ctx context.Context, r Run) (journal.Record, error) {
+	runs, err := l.Journal.Find(ctx, journal.Query{Run: r.ID})
+	if err == nil && len(runs) == 0 {
+		err = errors.New("there is no such run")
+	}
+	if err != nil {
+		return journal.Record{}, err
+	}
+	return runs[0], nil
+}
+
+func (l Local) on(ctx context.Context, r Run) bool {
+	now, err := l.find(ctx, r)
+	return err == nil && now.Ended.IsZero() && proc.Alive(now.PID, now.Process)
+}
+
+// Stop is of Source.
+func (l Local) Stop(ctx context.Context, r Run) error {
+	now, err := l.find(ctx, r)
+	if err == nil && (!now.Ended.IsZero() || !proc.Alive(now.PID, now.Process)) {
+		err = errors.New("it is not being worked any more")
+	}
+	if err == nil {
+		err = journal.RequestStop(now)
+	}
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", r.Key, err)
+	}
+	return nil
+}

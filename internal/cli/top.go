@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/tui"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
+ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + topService + `).
+
+Leaving it changes nothing: what runs goes on.`
+
+// topService is where a service listens unless it is told otherwise.
+const topService = "127.0.0.1:7420"
+
+func newTopCommand(a *app) *cobra.Command {
+	var t top
+	cmd := &cobra.Command{
+		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,
+		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
+		GroupID: groupLook, Args: atMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.app, t.cmd, t.views = a, cmd, map[string]*workView{}
+			if len(args) > 0 {
+				t.address = args[0]
+			} else if _, err := worktree.Locate(cmd.Context(), a.dir()); err != nil && a.repo == "" {
+				t.address = topService
+			}
+			return t.run()
+		},
+	}
+	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
+	cmd.Flags().StringVar(&t.tokenFile, "listen-token-file", "", "`file` with the token of the service")
+	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	return cmd
+}
+
+// top is one run of the command.
+type top struct {
+	*app
+	cmd                *cobra.Command
+	address, tokenFile string
+	plain              bool
+
+	source  attach.Source
+	actions tui.Actions
+	name    func(project, key string) string
+	screen  *tui.View
+	views   map[string]*workView // by project; used by attach.Watch alone
+}
+
+func (t *top) run() (err error) {
+	ctx, cancel := t.whileRead(t.cmd.Context())
+	defer cancel()
+	end, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	runs, err := t.source.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	screen, hide := t.startView(t.plain || !isTerminal(t.host.Stdout), "ralph top", "", t.actions)
+	defer hide()
+	if t.screen = screen; screen == nil {
+		t.ui.err.divert(t.ui.out) // the lines are the result
+		defer t.ui.err.divert(nil)
+		if len(runs) == 0 {
+			t.ui.note("nothing is being worked now")
+		}
+	}
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	if screen != nil {
+		stop := context.AfterFunc(ctx, screen.Stop)
+		defer stop()
+		go func() {
+			<-screen.Left()
+			leave(nil)
+		}()
+	}
+	attach.Watch(ctx, t.source, t.event, t.away)
+	return nil
+}
+
+// connect finds the runs: of the repository, or of a service.
+func (t *top) connect(ctx context.Context) (end func() error, err error) {
+	if t.address == "" {
+		p, err := t.open(t.cmd)
+		if err != nil {
+			return nil, err
+		}
+		name := p.names(ctx)
+		name("") // looks at the backlog now, and not while it draws
+		t.source, t.actions = attach.Local{Journal: p.journal}, t.viewActions(p, name)
+		t.name = func(_, key string) string { return name(key) }
+		return p.close, nil
+	}
+	token, err := t.listenToken(t.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	service, err := attach.NewService(t.address, token)
+	if err != nil {
+		return nil, usagef("%w; give HOST:PORT, http://HOST:PORT or unix:PATH", err)
+	}
+	t.source = service
+	t.name = func(project, key string) string { return project + "/" + key }
+	t.actions = tui.Actions{
+		Name: func(r tui.Run) string { return t.name(r.Project, r.Key) }, Cost: cost,
+		Stop: func(ctx context.Context, r tui.Run) error {
+			return service.Stop(ctx, attach.Run{Project: r.Project, ID: r.ID, Key: r.Key})
+		},
+		Diff: func(ctx context.Context, r tui.Run) (string, error) { return t.diffThere(ctx, r) },
+	}
+	return func() error { service.Close(); return nil }, nil
+}
+
+// diffThere is what a run of the service has changed, where its repository is on this host.
+func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error) {
+	runs, err := t.source.Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(runs, func(on attach.Run) bool { return on.ID == r.ID && on.Project == r.Project })
+	if at < 0 {
+		return "", fmt.Errorf("%s is not being worked any more", r.Key)
+	}
+	there := *t.app
+	there.repo = runs[at].Repo
+	p, err := there.open(t.cmd)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.diffText(ctx, r.Key)
+}
+
+func (t *top) event(e attach.Event) {
+	v := t.views[e.Run.Project]
+	if v == nil {
+		v = &workView{ui: t.ui, screen: t.screen, project: e.Run.Project, name: func(key string) string { return t.name(e.Run.Project, key) }}
+		t.views[e.Run.Project] = v
+	}
+	if e.Found && t.screen == nil {
+		v.line(e.Event, t.ui.paint(bold, "working"), e.Title)
+	}
+	if e.Old {
+		text, _ := logText(e.Event)
+		t.screen.Event(v.project, e.Event, text)
+		return
+	}
+	v.event(e.Event)
+}
+
+// away tells that the runs cannot be asked for, and that they can again.
+func (t *top) away(err error) {
+	if err != nil {
+		t.ui.warn(fmt.Sprintf("%v; trying again", err))
+		return
+	}
+	t.ui.note("connected again")
+}
