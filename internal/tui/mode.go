@@ -9,7 +9,7 @@ import (
 // foreground reports that this process may read the terminal and change its mode: a job in the background would be stopped.
 func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	return err != nil || group == unix.Getpgrp() // an error: it has no jobs
 }
 
 // eachKey has the terminal hand over each key as it is typed, without showing it. Everything else stays: Ctrl-C, Ctrl-Z and

@@ -50,13 +50,14 @@ type View struct {
 	turn sync.Mutex // held while the view begins or ends
 
 	mu      sync.Mutex
-	board   board  // guarded by mu
-	changed bool   // guarded by mu; since the last frame
-	pending []byte // guarded by mu
-	dropped int    // guarded by mu; lines that did not fit into pending
-	on      bool   // guarded by mu; the terminal is the view's
-	model   model  // guarded by mu; while the view is off
-	reflows bool   // the terminal breaks lines that are too long when it becomes narrower
+	board   board   // guarded by mu
+	changed bool    // guarded by mu; since the last frame
+	pending []byte  // guarded by mu
+	dropped int     // guarded by mu; lines that did not fit into pending
+	parts   []above // guarded by mu; on their way to the terminal
+	on      bool    // guarded by mu; the terminal is the view's
+	model   model   // guarded by mu; while the view is off
+	reflows bool    // the terminal breaks lines that are too long when it becomes narrower
 	left    chan struct{}
 	leave   sync.Once
 	program *tea.Program  // guarded by turn
@@ -156,18 +157,28 @@ func (v *View) Resume() {
 		profile = colorprofile.ANSI
 	}
 	v.program = tea.NewProgram(v.model, tea.WithInput(nil), tea.WithOutput(v.c.Out), tea.WithEnvironment(v.c.Env), tea.WithFPS(frames),
-		tea.WithColorProfile(profile), tea.WithoutSignalHandler(), tea.WithFilter(v.resized))
+		tea.WithColorProfile(profile), tea.WithoutSignalHandler(), tea.WithFilter(v.filter))
 	v.over, v.on = make(chan struct{}), true
 	go v.run(v.program, v.over)
 }
 
-// resized has the view begin where it began before the terminal became narrower, and broke its lines.
-func (v *View) resized(m tea.Model, msg tea.Msg) tea.Msg {
-	size, is := msg.(tea.WindowSizeMsg)
-	now, ok := m.(model)
-	if is && ok && v.reflows {
-		if n := broken(now.content, size.Width); n > 0 {
-			_, _ = io.WriteString(v.c.Out, ansi.CursorUp(n))
+// above is text that is printed above the view at once.
+type above string
+
+// filter sees each message before the program does. Text that has come so far is printed, whatever happens. When the terminal has
+// become narrower, and so has broken the lines of the view, the view is to begin where it began before.
+func (v *View) filter(m tea.Model, msg tea.Msg) tea.Msg {
+	switch msg := msg.(type) {
+	case above:
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.parts = v.parts[1:]
+		return tea.Println(string(msg))()
+	case tea.WindowSizeMsg:
+		if now, ok := m.(model); ok && v.reflows {
+			if n := broken(now.content, msg.Width); n > 0 {
+				_, _ = io.WriteString(v.c.Out, ansi.CursorUp(n))
+			}
 		}
 	}
 	return msg
@@ -187,7 +198,12 @@ func (v *View) run(p *tea.Program, over chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.on = false
-	_, _ = io.WriteString(v.c.Out, v.take())
+	var rest strings.Builder
+	for _, part := range v.parts {
+		rest.WriteString(string(part) + "\n")
+	}
+	v.parts = nil
+	_, _ = io.WriteString(v.c.Out, rest.String()+v.take())
 	m, _ := final.(model)
 	if err != nil || m.left {
 		v.leave.Do(func() { close(v.left) })
@@ -204,7 +220,9 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 	for {
 		now := time.Now()
 		v.mu.Lock()
-		text, changed := v.take(), v.changed || now.Unix() != shown
+		changed := v.changed || now.Unix() != shown
+		parts := v.cut(v.take())
+		v.parts = append(v.parts, parts...) // until filter has seen them
 		f := frame{now: now}
 		if changed {
 			v.changed, shown, f.board = false, now.Unix(), v.board.snapshot()
@@ -213,8 +231,8 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 		if changed {
 			p.Send(f)
 		}
-		for _, part := range v.parts(text) {
-			p.Send(tea.Println(part)())
+		for _, part := range parts {
+			p.Send(part)
 		}
 		select {
 		case <-tick.C:
@@ -227,9 +245,9 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 // rowsMax is how many rows of the terminal a line may take that is printed above the view. The view leaves room for so many.
 const rowsMax = 3
 
-// parts cuts text into what is printed above the view at once. The terminal breaks long lines, but very long ones, and those
+// cut cuts text into what is printed above the view at once. The terminal breaks long lines, but very long ones, and those
 // of which terminals do not agree how long they are.
-func (v *View) parts(text string) (parts []string) {
+func (v *View) cut(text string) (parts []above) {
 	if text == "" {
 		return nil
 	}
@@ -240,10 +258,12 @@ func (v *View) parts(text string) (parts []string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		n := width(line)
 		if n > columns && (n > rowsMax*columns || n != utf8.RuneCountInString(ansi.Strip(line))) {
-			parts = append(parts, wrap(line, columns)...)
+			for _, part := range wrap(line, columns) {
+				parts = append(parts, above(part))
+			}
 			continue
 		}
-		parts = append(parts, line)
+		parts = append(parts, above(line))
 	}
 	return parts
 }
