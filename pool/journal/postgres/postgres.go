@@ -133,7 +133,13 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ralph_run AS later WHERE later.project = r.project AND later.pool = r.pool
 			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run COLLATE "C") > (r.started, r.run COLLATE "C"))`)
 	}
-	return s.find(ctx, strings.Join(where, " AND "), args...)
+	which := strings.Join(where, " AND ")
+	if q.Limit > 0 { // the latest are found without reading a record
+		args = append(args, q.Limit, q.Skip)
+		which = fmt.Sprintf(`project = $1 AND run IN (SELECT run FROM ralph_run AS r WHERE %s ORDER BY started DESC, run COLLATE "C" DESC LIMIT $%d OFFSET $%d)`,
+			which, len(args)-1, len(args))
+	}
+	return s.find(ctx, which, args...)
 }
 
 // Elsewhere lists the open records that other machines have saved, of those machines that $1 holds for.
