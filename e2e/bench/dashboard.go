@@ -136,7 +136,7 @@ func listen(ctx context.Context, url string, clients int) (stop func(), err erro
 		if err != nil {
 			return stop, err
 		}
-		res, err := http.DefaultClient.Do(r)
+		res, err := http.DefaultClient.Do(r) //nolint:bodyclose // stop closes it
 		if err != nil {
 			return stop, err
 		}
