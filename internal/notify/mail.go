@@ -20,6 +20,8 @@ type Mail struct {
 	User     string // empty: no login
 	Password string
 	TLS      *tls.Config // default: the system's certificates
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // default: a net.Dialer's; not for port 465
 }
 
 // CheckMail refuses what is no e-mail address. An empty one is none.
@@ -92,7 +94,11 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 	}()
 	if port != 465 { // where it has to dial by itself
 		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
-			conn, err = new(net.Dialer).DialContext(ctx, network, address)
+			dial := c.dial
+			if dial == nil {
+				dial = new(net.Dialer).DialContext
+			}
+			conn, err = dial(ctx, network, address)
 			return conn, err
 		}))
 	}
