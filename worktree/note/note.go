@@ -70,9 +70,13 @@ func (s Store) There(ctx context.Context, others ...string) (notes string, at ma
 	return "", nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, Ref)
 }
 
-// Bring fetches a commit that a ref of the remote is at, unless it is here. No ref moves.
+// Bring fetches a commit that a ref of the remote is at, unless all of it is here: another process that fetches it just now
+// may have stored the commit and not yet its files. No ref moves.
 func (s Store) Bring(ctx context.Context, commit string) error {
-	here, err := s.Git.Yes(ctx, "cat-file", "-e", commit+"^{commit}")
+	if !git.IsObject(commit) {
+		return fmt.Errorf("%q is not the full name of an object", commit)
+	}
+	here, err := s.Git.Yes(ctx, "rev-list", "--objects", "--quiet", commit, "--not", "--all")
 	if here || err != nil && !git.Failed(err) {
 		return err
 	}

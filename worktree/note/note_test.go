@@ -180,6 +180,31 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	s.want(s.here(tip), append(all, "last")...)
 }
 
+// A state of the remote's whose commit is here and whose tree is not, because another process is fetching it just now, is
+// fetched as well.
+func TestHalfFetched(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	tip := s.commit()
+	s.git("push", "-q", "origin", "main")
+	c := s.clone()
+	if err := errors.Join(s.Add(t.Context(), tip, "line"), s.Share(t.Context()), c.Add(t.Context(), tip, "other")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.Git.Out(t.Context(), "cat-file", "commit", Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := c.Objects.Write("commit", []byte(text+"\n"))
+	if err != nil || half != s.git("rev-parse", Ref) {
+		t.Fatalf("%s, %v", half, err)
+	}
+	if err := c.Share(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.want(c.here(tip), "line", "other")
+}
+
 // TestJoin: notes on different commits, written apart, are all there afterwards.
 func TestJoin(t *testing.T) {
 	t.Parallel()
