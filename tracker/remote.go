@@ -19,6 +19,8 @@ var (
 	scpAddress = pattern.Lazy(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9][A-Za-z0-9.-]*):(.*)$`)
 )
 
+var errUnreadable = errors.New("the remote's address cannot be read")
+
 // ErrLocalRemote is returned for a remote that is a folder on this machine.
 var ErrLocalRemote = errors.New("the remote is a local path")
 
@@ -33,6 +35,9 @@ func ParseRemote(address string) (Remote, error) {
 		if m == nil {
 			return Remote{}, ErrLocalRemote
 		}
+		if !remoteHost().MatchString(m[1]) {
+			return Remote{}, errUnreadable
+		}
 		return remoteOf(m[1], "", m[2]), nil
 	}
 	u, err := url.Parse(address)
@@ -40,7 +45,7 @@ func ParseRemote(address string) (Remote, error) {
 	case err == nil && u.Scheme == "file":
 		return Remote{}, ErrLocalRemote
 	case err != nil || !remoteHost().MatchString(u.Host): // the parser's error would show the password
-		return Remote{}, errors.New("the remote's address cannot be read")
+		return Remote{}, errUnreadable
 	}
 	switch u.Scheme {
 	case "http", "https":

@@ -53,7 +53,7 @@ func TestParseRemote(t *testing.T) {
 }
 
 func FuzzParseRemote(f *testing.F) {
-	for _, s := range []string{"https://github.com/a/b.git", "git@github.com:a/b", "ssh://git@h:22/a/b", "x://y", ":", "a:b/c", "https://u:p@h/a/b"} {
+	for _, s := range []string{"https://github.com/a/b.git", "git@github.com:a/b", "ssh://git@h:22/a/b", "x://y", ":", "a:b/c", "https://u:p@h/a/b", "0.:0/0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {

@@ -59,7 +59,7 @@ func TestParseRemote(t *testing.T) {
 }
 
 func FuzzParseRemote(f *testing.F) {
-	for _, s := range []string{"https://gitlab.com/a/b.git", "git@h:a/b", "ssh://git@h:22/a/b", "https://u:hunter2@h/..", ":/", "a:b:c/d"} {
+	for _, s := range []string{"https://gitlab.com/a/b.git", "git@h:a/b", "ssh://git@h:22/a/b", "https://u:hunter2@h/..", ":/", "a:b:c/d", "0.:0/0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
