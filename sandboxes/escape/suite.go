@@ -265,7 +265,7 @@ func (r *Room) attack(name string, args ...string) {
 	r.Helper()
 	var out bytes.Buffer
 	exit, err := r.Exec(r.Bounded(), sandboxes.Command{
-		Argv: r.attackArgv(name, args...), Stdout: &out, Stderr: &out,
+		Argv: r.attackArgv(name, args...), Env: []string{"GORACE=" + os.Getenv("GORACE")}, Stdout: &out, Stderr: &out,
 	})
 	if err != nil || !exit.OK() {
 		r.Errorf("%s: %+v, %v\n%s", name, exit, err, &out)

@@ -39,7 +39,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
 	cmd.Dir = tmp
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp, asUser + "=1"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp, asUser + "=1", "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as user %d: %v\n%s", ordinary, err, out)
