@@ -44,9 +44,9 @@ func named(table []Key, names []string) []Key {
 	for _, name := range names {
 		before := len(keys)
 		prefix, many := strings.CutSuffix(name, "*")
-		for _, k := range table {
-			if k.Name == name || many && strings.HasPrefix(k.Name, prefix) {
-				keys = append(keys, k)
+		for i := range table { // a key is large, and every start of ralph comes here
+			if k := &table[i]; k.Name == name || many && strings.HasPrefix(k.Name, prefix) {
+				keys = append(keys, *k)
 			}
 		}
 		if len(keys) == before {
