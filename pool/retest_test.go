@@ -124,3 +124,20 @@ func TestProofAfterARebase(t *testing.T) {
 	}
 	f.clean()
 }
+
+// A run that died before its proof, and whose worktree is gone, is no success by the gate alone.
+func TestDeathBeforeTheProof(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, untested)
+	f.proving(journal.ProvingOff)
+	f.one()
+	f.pretend("a", journal.StageVerify, func(r *journal.Record) { r.Settings.Checks.Proof = journal.ProvingRequire })
+	f.Config.Run.Proving = journal.ProvingRequire
+	f.issue("a") // still to be done
+	f.sweep(t.Context())
+	runs := f.runs("a")
+	if len(runs) != 2 || runs[0].Verdict.Outcome != journal.Interrupted || runs[1].Verdict.Outcome != journal.Succeeded || !runs[1].Facts.Retest.Proved {
+		t.Fatalf("%+v", runs)
+	}
+	f.clean()
+}
