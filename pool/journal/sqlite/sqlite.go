@@ -27,6 +27,7 @@ type Store struct {
 	look *sql.DB // reads for people, so that no run waits for them, and they for no run
 	log  *slog.Logger
 	save *sql.Stmt // used at every stage of every run
+	more *sql.Stmt // used at every answer of a model
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -38,24 +39,11 @@ CREATE TABLE IF NOT EXISTS runs (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS runs_by_key ON runs (pool, key, started);
 CREATE INDEX IF NOT EXISTS runs_open ON runs (pool) WHERE ended IS NULL;
-` + spendSchema
-
-// spendSchema came with version 3.
-const spendSchema = `
 CREATE TABLE IF NOT EXISTS spend (
 	run TEXT NOT NULL, day INTEGER NOT NULL, pool TEXT NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
 	cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, cost_usd REAL NOT NULL, PRIMARY KEY (run, day)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS spend_by_day ON spend (pool, day);
-`
-
-// spendOfRuns takes what earlier versions have recorded: a run's usage counts on the day on which it began.
-const spendOfRuns = `
-INSERT INTO spend SELECT run, started / 86400000000000, pool,
-	coalesce(record ->> '$.facts.usage.input', 0), coalesce(record ->> '$.facts.usage.output', 0),
-	coalesce(record ->> '$.facts.usage.cache_read', 0), coalesce(record ->> '$.facts.usage.cache_write', 0),
-	coalesce(record ->> '$.facts.usage.cost_usd', 0)
-FROM runs WHERE json_valid(record) AND record -> '$.facts.usage' IS NOT NULL;
 `
 
 // spendMore adds what a run has used more than is known to a day.
@@ -101,6 +89,9 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	}
 	s.save, err = db.PrepareContext(ctx, `INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,?,?,?)
 		ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record`)
+	if err == nil {
+		s.more, err = db.PrepareContext(ctx, spendMore)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
 	}
@@ -133,16 +124,14 @@ func (s *Store) migrate(ctx context.Context) error {
 	case version > schemaVersion:
 		return fmt.Errorf("it was written by a newer ralph (version %d, this one knows %d); use that ralph, or move the file away",
 			version, schemaVersion)
-	case version == 2:
-		return s.upgrade(ctx, spendSchema+spendOfRuns)
 	case version > 0:
 		return fmt.Errorf("it was written by an older ralph (version %d, this one needs %d); move the file away", version, schemaVersion)
 	}
-	return s.upgrade(ctx, schema)
+	return s.create(ctx)
 }
 
-// upgrade takes the file to the present version. Another process may have done that meanwhile.
-func (s *Store) upgrade(ctx context.Context, steps string) error {
+// create makes the tables. Another process may have done that meanwhile.
+func (s *Store) create(ctx context.Context) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -152,7 +141,7 @@ func (s *Store) upgrade(ctx context.Context, steps string) error {
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == schemaVersion {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, steps+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
+	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -195,7 +184,9 @@ func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) err
 	if _, err := save.ExecContext(ctx, args...); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Usage, time.Now())...); err != nil {
+	more := tx.StmtContext(ctx, s.more)
+	defer more.Close()
+	if _, err := more.ExecContext(ctx, spending(r.Pool, r.ID, r.Facts.Usage, time.Now())...); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -210,7 +201,7 @@ func spending(pool, run string, u agents.Usage, at time.Time) []any {
 
 // Spend notes what a run has used until now.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
-	if _, err := s.db.ExecContext(ctx, spendMore, spending(pool, run, used, at)...); err != nil {
+	if _, err := s.more.ExecContext(ctx, spending(pool, run, used, at)...); err != nil {
 		return fmt.Errorf("journal run %s: %w", run, err)
 	}
 	return nil

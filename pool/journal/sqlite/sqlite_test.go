@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -55,7 +54,7 @@ func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ prepare, want string }{
 		"newer":       {"PRAGMA user_version = 99", "newer ralph"},
-		"older":       {"PRAGMA user_version = 1", "older ralph"},
+		"older":       {"PRAGMA user_version = 2", "older ralph"},
 		"no database": {"", "move it away"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,40 +129,5 @@ func TestDamagedRecord(t *testing.T) {
 	var run, record string
 	if err := db.QueryRowContext(t.Context(), "SELECT run, record FROM damaged").Scan(&run, &record); err != nil || run != r.ID || record != "{" {
 		t.Errorf("set aside: %q, %q, %v", run, record, err)
-	}
-}
-
-// A file of the version before knows nothing of days: what its runs have used counts on the day on which they began.
-func TestUpgrade(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	for _, step := range []string{
-		`CREATE TABLE runs (run TEXT PRIMARY KEY, pool TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
-			started INTEGER NOT NULL, ended INTEGER, record TEXT NOT NULL) STRICT`,
-		`INSERT INTO runs VALUES ('a', 'p', 'issue', 'k', @at, NULL, '{"facts":{"usage":{"input":3,"output":2,"cost_usd":0.5}}}')`,
-		`INSERT INTO runs VALUES ('b', 'p', 'issue', 'k', @at, NULL, '{"facts":{}}'), ('c', 'p', 'issue', 'k', @at, NULL, '{')`,
-		"PRAGMA user_version = 2",
-	} {
-		if _, err := db.ExecContext(t.Context(), step, sql.Named("at", began.UnixNano())); err != nil {
-			t.Fatal(step, err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time there is nothing to do
-		s := open(t, path)
-		for since, want := range map[time.Time]agents.Usage{
-			began: {Input: 3, Output: 2, CostUSD: 0.5}, began.AddDate(0, 0, 1): {},
-		} {
-			if got, err := s.Spent(t.Context(), "p", since); err != nil || got != want {
-				t.Errorf("since %s: %+v, %v; want %+v", since, got, err, want)
-			}
-		}
 	}
 }
