@@ -7,6 +7,9 @@
 // One agent is one file (and a second for a long decoder) with its program, login, model service, installation and
 // output. The commands that set up, check and isolate agents read all of it from the agent's [Description].
 //
+// An agent of another module has all that the built-in ones share: [Request.Check] and [Request.Environ] for its invocation,
+// [Stream], [Read], [Clip], [Fail] and [Tally] for its decoder. outside_test.go is one. Package agenttest is its test.
+//
 // Agents are values, found by name in a [Registry]. They are safe for concurrent use; a Decoder belongs to one process
 // and one goroutine.
 package agents
@@ -17,8 +20,7 @@ type Agent interface {
 	Name() string
 	// Describe returns the facts about the agent.
 	Describe() Description
-	// Invocation builds the command line. It fails for options that Check refuses and for a prompt or a session that
-	// the program cannot take.
+	// Invocation builds the command line. It fails for what [Request.Check] refuses; its environment is [Request.Environ].
 	Invocation(Request) (Invocation, error)
 	// NewDecoder returns a decoder for one process.
 	NewDecoder() Decoder
@@ -86,7 +88,6 @@ type Request struct {
 	Prompt  string
 	Options Options
 	Session string // session to resume; empty starts a new one
-	Fork    bool   // resume into a new session
 	// Vars are facts about the run (RALPH_ISSUE_KEY, RALPH_ISSUE_TITLE, RALPH_BRANCH, RALPH_ITERATION, …) that
 	// every agent gets in its environment.
 	Vars []string
@@ -99,7 +100,8 @@ type Invocation struct {
 	Env   []string // added to the sandbox's environment, over which it wins; each name once
 }
 
-// Decoder reads one process's output. Nothing a program prints makes it fail: an unknown line is an EventUnknown.
+// Decoder reads one process's output. Nothing a program prints makes it fail: an unknown line is an EventUnknown. What it
+// keeps is bounded, whatever is printed, and all texts of its events but prose are one harmless line; see [Stream].
 type Decoder interface {
 	// Line decodes one line of standard output, without its end. The slice is only valid during the call.
 	Line(line []byte) []Event

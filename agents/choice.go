@@ -17,9 +17,9 @@ func ParseChoice(text string) (Choice, error) {
 	agent, model, colon := strings.Cut(text, ":")
 	switch {
 	case agent == "" || strings.ContainsFunc(agent, odd):
-		return Choice{}, fmt.Errorf("%q is not AGENT or AGENT:MODEL", clip(text, 60))
+		return Choice{}, fmt.Errorf("%q is not AGENT or AGENT:MODEL", Clip(text, 60))
 	case colon && model == "":
-		return Choice{}, fmt.Errorf("%q names no model after the colon", clip(text, 60))
+		return Choice{}, fmt.Errorf("%q names no model after the colon", Clip(text, 60))
 	}
 	if err := (check{agent}).model(Description{Models: true}, model); err != nil {
 		return Choice{}, err

@@ -10,19 +10,19 @@ import (
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	evidence := map[Class][]Class{
-		"": {statusClass(0), statusClass(200), statusClass(399), claudeErrorClass("unknown"), codexCodeClass("")},
+		"": {StatusClass(0), StatusClass(200), StatusClass(399), claudeErrorClass("unknown"), codexCodeClass("")},
 		Auth: {
-			statusClass(401), statusClass(402), statusClass(403), claudeErrorClass("billing_error"),
+			StatusClass(401), StatusClass(402), StatusClass(403), claudeErrorClass("billing_error"),
 			claudeErrorClass("permission_error"), codexCodeClass("insufficient_quota"), codexCodeClass("invalid_api_key"),
 		},
-		RateLimit: {statusClass(429), claudeErrorClass("rate_limit"), codexCodeClass("rate_limit_exceeded")},
+		RateLimit: {StatusClass(429), claudeErrorClass("rate_limit"), codexCodeClass("rate_limit_exceeded")},
 		Overload: {
-			statusClass(408), statusClass(500), statusClass(503), statusClass(529), claudeErrorClass("server_error"),
+			StatusClass(408), StatusClass(500), StatusClass(503), StatusClass(529), claudeErrorClass("server_error"),
 			claudeErrorClass("connection_failed"), codexCodeClass("server_is_overloaded"),
 		},
-		ModelNotFound: {statusClass(404), claudeErrorClass("model_not_found"), codexCodeClass("model_not_found")},
+		ModelNotFound: {StatusClass(404), claudeErrorClass("model_not_found"), codexCodeClass("model_not_found")},
 		BadRequest: {
-			statusClass(400), statusClass(413), statusClass(422), claudeErrorClass("request_too_large"),
+			StatusClass(400), StatusClass(413), StatusClass(422), claudeErrorClass("request_too_large"),
 			codexCodeClass("context_length_exceeded"),
 		},
 	}
@@ -69,8 +69,8 @@ func TestClip(t *testing.T) {
 		"0123456789a":                   "0123456789…",
 		strings.Repeat(" ", 1000) + "a": "…",
 	} {
-		if got := clip(s, 10); got != want {
-			t.Errorf("clip(%.40q) = %q, want %q", s, got, want)
+		if got := Clip(s, 10); got != want {
+			t.Errorf("Clip(%.40q) = %q, want %q", s, got, want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (Claude) Describe() Description {
 		},
 		Sbx:     Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
 		Mail:    "noreply@anthropic.com",
-		Session: uuid, // --resume takes a file, too
+		Session: UUID, // --resume takes a file, too
 		Models:  true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
 		Modes:   []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
 		Looking: "default",
@@ -65,7 +65,7 @@ func (Claude) Describe() Description {
 // Requests to other hosts are switched off.
 func pointClaude(s Service, url, placeholder string) (env, args []string) {
 	return []string{
-		"ANTHROPIC_BASE_URL=" + url, s.env + "=" + placeholder,
+		"ANTHROPIC_BASE_URL=" + url, s.Env + "=" + placeholder,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 	}, nil
 }
@@ -78,7 +78,7 @@ func claudeLogin(path string) (Token, error) {
 			ExpiresAt   int64  `json:"expiresAt"` // milliseconds
 		} `json:"claudeAiOauth"`
 	}
-	if err := readLogin(path, &file); err != nil {
+	if err := ReadLogin(path, &file); err != nil {
 		return Token{}, err
 	}
 	switch {
@@ -93,7 +93,7 @@ func claudeLogin(path string) (Token, error) {
 // Invocation builds the command line; the prompt is on stdin.
 func (c Claude) Invocation(r Request) (Invocation, error) {
 	o := r.Options
-	if err := checkRequest(c, r); err != nil {
+	if err := r.Check(c); err != nil {
 		return Invocation{}, err
 	}
 	argv := []string{"claude", "-p", "--verbose", "--output-format", "stream-json"}
@@ -112,15 +112,16 @@ func (c Claude) Invocation(r Request) (Invocation, error) {
 			argv = append(argv, option[:]...)
 		}
 	}
-	if r.Fork {
-		argv = append(argv, "--fork-session")
-	}
 	return Invocation{
 		Argv:  append(argv, o.Args...),
 		Stdin: strings.ToValidUTF8(r.Prompt, "\uFFFD"),
-		Env:   environ(env, o.Env, facts(r.Vars)),
+		Env:   r.Environ(env...),
 	}, nil
 }
 
 // NewDecoder returns a decoder for one process.
-func (Claude) NewDecoder() Decoder { return &claudeDecoder{stream: stream{valid: uuid}} }
+func (Claude) NewDecoder() Decoder {
+	return &claudeDecoder{Stream: Stream{Program: "claude", Resumes: UUID, Refusals: []string{
+		"cannot be used with root/sudo privileges", "error: unknown option", "error: option '", "requires --verbose",
+	}}}
+}

@@ -11,24 +11,20 @@ import (
 
 // claudeDecoder reads `claude -p --output-format stream-json`.
 type claudeDecoder struct {
-	stream
-	message    string   // the one that the main agent writes
-	usage      tally    // of the messages, for a process that ends without a result
-	context    int64    // tokens of the main agent's latest request and its answer
-	waiting    string   // for the service, as " (429 rate_limit)"
-	waitClass  Class    // of that wait
-	apiError   string   // of the latest message that claude made up to report an error
-	limitEnd   int64    // Unix time at which the rate limit that stopped it ends
-	seen       bool     // a result
-	failure    *Failure // of the latest result
-	spent      Usage    // of all results
+	Stream
+	message    string // the one that the main agent writes
+	usage      Tally  // of the messages, for a process that ends without a result
+	context    int64  // tokens of the main agent's latest request and its answer
+	apiError   string // of the latest message that claude made up to report an error
+	limitEnd   int64  // Unix time at which the rate limit that stopped it ends
+	spent      Usage  // of all results
 	denied     []Denial
 	structured json.RawMessage
 }
 
 const maxStructured = 1 << 20
 
-func (d *claudeDecoder) Line(line []byte) []Event { return d.line(line, d.decode) }
+func (d *claudeDecoder) Line(line []byte) []Event { return d.Stream.Decode(line, d.decode) }
 
 // claudeKind is the common fields of all lines.
 type claudeKind struct {
@@ -37,7 +33,7 @@ type claudeKind struct {
 }
 
 func (d *claudeDecoder) decode(line []byte) ([]Event, error) {
-	head, err := read[claudeKind](line)
+	head, err := Read[claudeKind](line)
 	if err != nil {
 		return nil, err
 	}
@@ -55,28 +51,28 @@ func (d *claudeDecoder) decode(line []byte) ([]Event, error) {
 		// Tool results, pieces of messages that come whole as well, and talk with a program that embeds claude.
 		return nil, nil
 	}
-	return nil, unknownKind(head.Type)
+	return nil, Unknown(head.Type)
 }
 
 func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
 	switch head.Subtype {
 	case "init":
-		return d.begin(head.SessionID)
+		return d.Begin(head.SessionID)
 	case "api_retry":
-		v, err := read[struct {
+		v, err := Read[struct {
 			Attempt     int64
 			MaxRetries  int64 `json:"max_retries"`
 			ErrorStatus int64 `json:"error_status"`
 			Error       string
 		}](line)
-		d.wait(v.ErrorStatus, clip(v.Error, 60))
-		return []Event{{Kind: EventRetry, Text: fmt.Sprintf("retry %d of %d%s", v.Attempt, v.MaxRetries, d.waiting)}}, err
+		d.wait(v.ErrorStatus, Clip(v.Error, 60))
+		return []Event{{Kind: EventRetry, Text: fmt.Sprintf("retry %d of %d%s", v.Attempt, v.MaxRetries, d.Waiting)}}, err
 	case "permission_denied":
-		v, err := read[struct {
+		v, err := Read[struct {
 			ToolName string `json:"tool_name"`
 			Message  string
 		}](line)
-		denial := Denial{Tool: clip(v.ToolName, 60), Detail: clip(v.Message, maxDetail)}
+		denial := Denial{Tool: Clip(v.ToolName, 60), Detail: Clip(v.Message, MaxDetail)}
 		d.deny(denial)
 		return []Event{{Kind: EventDenied, Name: denial.Tool, Detail: denial.Detail}}, err
 	case "compact_boundary":
@@ -86,22 +82,22 @@ func (d *claudeDecoder) system(line []byte, head claudeKind) ([]Event, error) {
 		"task_notification", "files_persisted", "local_command_output", "session_state_changed":
 		return nil, nil
 	}
-	return nil, unknownKind("system", head.Subtype)
+	return nil, Unknown("system", head.Subtype)
 }
 
 func (d *claudeDecoder) wait(status int64, reason string) {
-	d.waiting, d.waitClass = "", statusClass(status)
+	d.Waiting, d.Class = "", StatusClass(status)
 	switch {
 	case status != 0:
-		d.waiting = fmt.Sprintf(" (%d %s)", status, reason)
+		d.Waiting = fmt.Sprintf(" (%d %s)", status, reason)
 	case reason != "":
-		d.waiting = " (" + reason + ")"
+		d.Waiting = " (" + reason + ")"
 	}
-	if d.waitClass == "" {
-		d.waitClass = claudeErrorClass(reason)
+	if d.Class == "" {
+		d.Class = claudeErrorClass(reason)
 	}
-	if d.waitClass == "" {
-		d.waitClass = Overload // the service never answered
+	if d.Class == "" {
+		d.Class = Overload // the service never answered
 	}
 }
 
@@ -114,7 +110,7 @@ func (d *claudeDecoder) deny(denial Denial) {
 
 // rateLimit keeps the end of a limit that stopped claude; a mere warning needs no action.
 func (d *claudeDecoder) rateLimit(line []byte) ([]Event, error) {
-	v, err := read[struct {
+	v, err := Read[struct {
 		Info struct {
 			Status   string
 			ResetsAt int64 `json:"resetsAt"`
@@ -126,7 +122,7 @@ func (d *claudeDecoder) rateLimit(line []byte) ([]Event, error) {
 	if v.Info.Status == "rejected" {
 		d.limitEnd = max(v.Info.ResetsAt, 1)
 	}
-	return []Event{{Kind: EventNotice, Text: "rate limit: " + clip(v.Info.Status, 60)}}, nil
+	return []Event{{Kind: EventNotice, Text: "rate limit: " + Clip(v.Info.Status, 60)}}, nil
 }
 
 type claudeBlock struct {
@@ -137,7 +133,7 @@ type claudeBlock struct {
 // assistant reads one content block, or a few, of a message. Only the main agent's text is prose: not its thinking, not
 // the text of a sub-agent, not an error that claude itself reports in the guise of a message.
 func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
-	v, err := read[struct {
+	v, err := Read[struct {
 		Parent  *string `json:"parent_tool_use_id"`
 		Error   string
 		Message *struct {
@@ -148,22 +144,22 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	}](line)
 	m, main := v.Message, v.Parent == nil
 	if m == nil || err != nil && m.ID == "" && m.Content[0] == nil {
-		return nil, errShape
+		return nil, ErrShape
 	}
 	if m.Model == "<synthetic>" {
-		d.apiError = clip(v.Error, 60)
+		d.apiError = Clip(v.Error, 60)
 		var events []Event
 		for _, b := range m.Content {
 			if b != nil && b.Text != "" {
-				events = append(events, Event{Kind: EventNotice, Text: clip(b.Text, maxDetail)})
+				events = append(events, Event{Kind: EventNotice, Text: Clip(b.Text, MaxDetail)})
 			}
 		}
 		return events, err
 	}
-	d.waiting = ""
-	id := clip(m.ID, 128)
+	d.Waiting = ""
+	id := Clip(m.ID, 128)
 	usage, uerr := m.Usage.sum()
-	d.usage.note(id, usage)
+	d.usage.Note(id, usage)
 	if main {
 		d.context = usage.Tokens() + usage.CacheRead
 	}
@@ -179,7 +175,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 			continue
 		}
 		if i == len(m.Content)-1 {
-			err = errors.Join(err, errShape) // there may be more than are decoded
+			err = errors.Join(err, ErrShape) // there may be more than are decoded
 		}
 		switch {
 		case b.Type == "text":
@@ -187,11 +183,11 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 				events = append(events, Event{Kind: EventMessage, Message: d.message, Text: b.Text})
 			}
 		case b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use":
-			events = append(events, Event{Kind: EventTool, Name: clip(b.Name, 60), Detail: string(b.Input)})
+			events = append(events, Event{Kind: EventTool, Name: Clip(b.Name, 60), Detail: string(b.Input)})
 		case b.Type == "thinking" || b.Type == "redacted_thinking" || b.Type == "fallback",
 			strings.HasSuffix(b.Type, "_tool_result"):
 		default:
-			err = errors.Join(err, unknownKind("content", b.Type))
+			err = errors.Join(err, Unknown("content", b.Type))
 		}
 	}
 	return events, err
@@ -203,15 +199,15 @@ type claudeInput string
 // UnmarshalJSON never fails: tools may have any input.
 func (in *claudeInput) UnmarshalJSON(raw []byte) error {
 	var v struct {
-		Command, Path, URL, Query, Pattern, Description, Skill loose
+		Command, Path, URL, Query, Pattern, Description, Skill Loose
 
-		File     loose `json:"file_path"`
-		Notebook loose `json:"notebook_path"`
+		File     Loose `json:"file_path"`
+		Notebook Loose `json:"notebook_path"`
 	}
 	_ = json.Unmarshal(raw, &v)
-	for _, s := range []loose{v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill} {
+	for _, s := range []Loose{v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill} {
 		if s != "" {
-			*in = claudeInput(clip(string(s), maxDetail))
+			*in = claudeInput(Clip(string(s), MaxDetail))
 			break
 		}
 	}
@@ -227,7 +223,7 @@ type claudeUsage struct {
 }
 
 func (u claudeUsage) sum() (Usage, error) {
-	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.sane()
+	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.Sane()
 }
 
 // claudeModels is claude's account by model, summed: it includes sub-agents and small helper models.
@@ -251,11 +247,11 @@ func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 			CostUSD                                                                   float64
 		}
 		if err := dec.Decode(&v); err != nil {
-			return errShape
+			return ErrShape
 		}
 		u, err := Usage{
 			Input: v.InputTokens, Output: v.OutputTokens, CacheRead: v.CacheReadInputTokens, CacheWrite: v.CacheCreationInputTokens, CostUSD: v.CostUSD,
-		}.sane()
+		}.Sane()
 		if err != nil {
 			return err
 		}
@@ -285,34 +281,34 @@ type claudeResult struct {
 }
 
 func (d *claudeDecoder) result(line []byte) ([]Event, error) {
-	r, err := read[claudeResult](line)
+	r, err := Read[claudeResult](line)
 	// The account by model is of this result. The total, the only one in older versions, includes earlier results and
 	// the session resumed from.
 	usage := r.Models.Usage
 	if r.Models.models == 0 {
 		u, uerr := r.Usage.sum()
 		u.CostUSD = max(r.Cost-d.spent.CostUSD, 0)
-		u, cerr := u.sane()
+		u, cerr := u.Sane()
 		usage, err = u, errors.Join(err, uerr, cerr)
 	}
-	d.seen, d.spent = true, d.spent.Add(usage)
+	d.Finished, d.spent = true, d.spent.Add(usage)
 	if len(r.Structured) <= maxStructured && !bytes.Equal(r.Structured, []byte("null")) {
 		d.structured = r.Structured
 	}
 	if len(d.denied) == 0 { // there were no events
 		for _, denial := range r.Denials {
 			if denial != nil {
-				d.deny(Denial{Tool: clip(denial.ToolName, 60), Detail: string(denial.ToolInput)})
+				d.deny(Denial{Tool: Clip(denial.ToolName, 60), Detail: string(denial.ToolInput)})
 			}
 		}
 	}
 	// A result that cannot be read is no success.
-	d.failure = nil
+	d.Failure = nil
 	if is := string(r.IsError); r.Subtype != "success" || is != "" && is != "false" && is != "null" {
-		d.failure = d.reported(r)
+		d.Failure = d.reported(r)
 		return nil, err
 	}
-	events, serr := d.begin(r.SessionID) // a session that could not be resumed is named in a failure only
+	events, serr := d.Begin(r.SessionID) // a session that could not be resumed is named in a failure only
 	return events, errors.Join(err, serr)
 }
 
@@ -325,12 +321,12 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 		}
 	}
 	limitEnd := d.limitEnd
-	if head, unix, ok := strings.Cut(clip(message, maxMessage), "|"); ok && strings.HasSuffix(head, "limit reached") {
+	if head, unix, ok := strings.Cut(Clip(message, MaxMessage), "|"); ok && strings.HasSuffix(head, "limit reached") {
 		n, _ := strconv.ParseInt(strings.TrimSpace(unix), 10, 64)
 		limitEnd = max(limitEnd, n)
 	}
 	// The most exact evidence first: the service's status, then the names that claude gives to errors.
-	class := statusClass(r.Status)
+	class := StatusClass(r.Status)
 	for _, name := range []string{r.ErrorType, r.Cause, d.apiError} {
 		if class == "" {
 			class = claudeErrorClass(name)
@@ -338,7 +334,7 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 	}
 	switch {
 	case r.Terminal == "aborted_tools" || r.Terminal == "aborted_streaming": // claude catches SIGINT and exits 0
-		return fail(Killed, "claude was interrupted by SIGINT")
+		return Fail(Killed, "claude was interrupted by SIGINT")
 	case r.Terminal == "prompt_too_long":
 		class = BadRequest
 	case r.Subtype == "error_max_turns":
@@ -348,11 +344,11 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 	case class == "":
 		class = OtherFailure
 	case class == Auth:
-		message = fmt.Sprintf("%s (%s)", clip(message, maxMessage/2), Claude{}.Describe().Login.Hint)
+		message = fmt.Sprintf("%s (%s)", Clip(message, MaxMessage/2), Claude{}.Describe().Login.Hint)
 	}
-	f := fail(class, "%s", message)
+	f := Fail(class, "%s", message)
 	if class == RateLimit {
-		f.ResetAt = reset(limitEnd)
+		f.ResetAt = ResetTime(limitEnd)
 	}
 	return f
 }
@@ -376,18 +372,10 @@ func claudeErrorClass(name string) Class {
 
 // Finish sums the process up.
 func (d *claudeDecoder) Finish(e Ending) Report {
-	usage := d.spent
-	if !d.seen {
-		usage = d.usage.sum()
+	r := d.Report(e)
+	r.Usage, r.Context, r.Denied, r.Structured = d.spent, d.context, d.denied, d.structured
+	if !d.Finished {
+		r.Usage = d.usage.Sum()
 	}
-	return Report{
-		Session: d.session, Usage: usage, Context: d.context, Denied: d.denied, Structured: d.structured, Unknown: d.unknown,
-		Failure: end{
-			program: "claude", reported: d.failure, finished: d.seen,
-			lines: d.lines, waiting: d.waiting, class: d.waitClass,
-			refusals: []string{
-				"cannot be used with root/sudo privileges", "error: unknown option", "error: option '", "requires --verbose",
-			},
-		}.failure(e),
-	}
+	return r
 }

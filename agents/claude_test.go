@@ -28,8 +28,8 @@ func TestClaudeInvocation(t *testing.T) {
 			[]string{"--permission-mode", "dontAsk"}, append(slices.Clone(quiet), "IS_SANDBOX=1")},
 		"all": {agents.Request{
 			Options: agents.Options{Model: "sonnet[1m]", Effort: "max", Args: []string{"--max-turns", "5"}, Env: []string{"CLAUDE_CODE_MAX_RETRIES=0"}},
-			Session: "0f3c2a10-0000-4000-8000-0000000000a1", Fork: true, Vars: []string{"RALPH_ITERATION=2"},
-		}, []string{"--model", "sonnet[1m]", "--effort", "max", "--resume", "0f3c2a10-0000-4000-8000-0000000000a1", "--fork-session", "--max-turns", "5"},
+			Session: "0f3c2a10-0000-4000-8000-0000000000a1", Vars: []string{"RALPH_ITERATION=2"},
+		}, []string{"--model", "sonnet[1m]", "--effort", "max", "--resume", "0f3c2a10-0000-4000-8000-0000000000a1", "--max-turns", "5"},
 			[]string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=0", "RALPH_ITERATION=2"}},
 	} {
 		c.request.Prompt = "do \xff it"

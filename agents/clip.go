@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
+// How long texts may be that a decoder makes.
 const (
-	maxDetail  = 200 // runes of a tool's detail or of an unknown line
-	maxMessage = 500 // runes of a failure's message
+	MaxDetail  = 200 // runes of a tool's detail or of an unknown line
+	MaxMessage = 500 // runes of a failure's message
 )
 
-// clip makes one harmless line of hostile text: at most limit runes, white space and control characters folded into
+// Clip makes one harmless line of hostile text: at most limit runes, white space and control characters folded into
 // single blanks, invisible and bidirectional characters dropped. Its cost is bounded by limit, not by len(s).
-func clip(s string, limit int) string {
+func Clip(s string, limit int) string {
 	cut := false
 	if most := limit * utf8.UTFMax * 2; len(s) > most {
 		s, cut = s[:most], true

@@ -40,7 +40,7 @@ func (Codex) Describe() Description {
 		},
 		Sbx:     Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
 		Mail:    "noreply@openai.com",
-		Session: uuid, // resume takes a name, too
+		Session: UUID, // resume takes a name, too
 		Models:  true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",
 		Owned: map[string]string{
@@ -54,8 +54,8 @@ func (Codex) Describe() Description {
 // pointCodex makes a model provider of the endpoint, with arguments that win over every configuration file.
 func pointCodex(s Service, url, placeholder string) (env, args []string) {
 	headers := ""
-	if s.account != "" {
-		headers = `,http_headers={"chatgpt-account-id"=` + strconv.Quote(s.account) + `}`
+	if s.Account != "" {
+		headers = `,http_headers={"chatgpt-account-id"=` + strconv.Quote(s.Account) + `}`
 	}
 	return []string{codexKey + "=" + placeholder}, []string{
 		"-c", `model_provider="ralph"`,
@@ -78,7 +78,7 @@ func codexLogin(path string) (Token, error) {
 			Account string `json:"account_id"`
 		} `json:"tokens"`
 	}
-	if err := readLogin(path, &file); err != nil {
+	if err := ReadLogin(path, &file); err != nil {
 		return Token{}, err
 	}
 	switch {
@@ -96,14 +96,11 @@ func codexLogin(path string) (Token, error) {
 // Invocation builds the command line; the prompt is on stdin, for which the argument "-" stands.
 func (c Codex) Invocation(r Request) (Invocation, error) {
 	o := r.Options
-	if err := checkRequest(c, r); err != nil {
+	if err := r.Check(c); err != nil {
 		return Invocation{}, err
 	}
 	argv := []string{"codex", "exec"}
-	switch {
-	case r.Fork:
-		argv = append(argv, "fork", r.Session)
-	case r.Session != "":
+	if r.Session != "" {
 		argv = append(argv, "resume", r.Session)
 	}
 	argv = append(argv, "--json", "--skip-git-repo-check")
@@ -125,9 +122,13 @@ func (c Codex) Invocation(r Request) (Invocation, error) {
 	return Invocation{
 		Argv:  append(argv, o.Args...),
 		Stdin: strings.ToValidUTF8(r.Prompt, "\uFFFD"),
-		Env:   environ(o.Env, facts(r.Vars)),
+		Env:   r.Environ(),
 	}, nil
 }
 
 // NewDecoder returns a decoder for one process.
-func (Codex) NewDecoder() Decoder { return &codexDecoder{stream: stream{valid: uuid}} }
+func (Codex) NewDecoder() Decoder {
+	return &codexDecoder{Stream: Stream{Program: "codex", Resumes: UUID, Refusals: []string{
+		"error: unexpected argument", "error: invalid value", "Error loading config.toml",
+	}}}
+}

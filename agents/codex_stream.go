@@ -10,15 +10,12 @@ import (
 
 // codexDecoder reads `codex exec --json`.
 type codexDecoder struct {
-	stream
-	started  ring // items whose tool event is out
-	usage    Usage
-	finished bool     // the turn was completed, and no error came after it
-	failure  *Failure // the turn failed, or an error was reported and the turn never completed
-	waiting  string   // the reconnection it is in, or ""
+	Stream       // Finished: the turn was completed, and no error came after it
+	started ring // items whose tool event is out
+	usage   Usage
 }
 
-func (d *codexDecoder) Line(line []byte) []Event { return d.line(line, d.decode) }
+func (d *codexDecoder) Line(line []byte) []Event { return d.Stream.Decode(line, d.decode) }
 
 // codexLine is all lines in one: their fields do not collide.
 type codexLine struct {
@@ -44,16 +41,16 @@ type codexItem struct {
 }
 
 func (d *codexDecoder) decode(line []byte) ([]Event, error) {
-	v, err := read[codexLine](line)
+	v, err := Read[codexLine](line)
 	switch v.Type {
 	case "thread.started":
-		events, berr := d.begin(v.ThreadID)
+		events, berr := d.Begin(v.ThreadID)
 		return events, errors.Join(err, berr)
 	case "turn.started":
 		return nil, err
 	case "turn.completed":
-		d.finished, d.failure, d.waiting = true, nil, ""
-		u, uerr := Usage{Input: v.Usage.Input, Output: v.Usage.Output, CacheRead: v.Usage.CacheRead, CacheWrite: v.Usage.CacheWrite}.sane()
+		d.Finished, d.Failure, d.Waiting = true, nil, ""
+		u, uerr := Usage{Input: v.Usage.Input, Output: v.Usage.Output, CacheRead: v.Usage.CacheRead, CacheWrite: v.Usage.CacheWrite}.Sane()
 		u.Input = max(u.Input-u.CacheRead-u.CacheWrite, 0) // codex counts cached input as input
 		d.usage = u
 		return nil, errors.Join(err, uerr)
@@ -62,32 +59,40 @@ func (d *codexDecoder) decode(line []byte) ([]Event, error) {
 		return nil, err
 	case "error":
 		if strings.HasPrefix(v.Message, "Reconnecting...") {
-			d.waiting = clip(v.Message, maxDetail)
-			return []Event{{Kind: EventRetry, Text: d.waiting}}, err
+			text := Clip(v.Message, MaxDetail)
+			d.waits(text)
+			return []Event{{Kind: EventRetry, Text: text}}, err
 		}
 		d.fails(v.Message)
-		return []Event{{Kind: EventNotice, Text: clip(v.Message, maxDetail)}}, err
+		return []Event{{Kind: EventNotice, Text: Clip(v.Message, MaxDetail)}}, err
 	case "item.started", "item.updated", "item.completed":
-		d.waiting = ""
+		d.Waiting = ""
 		events, ierr := d.item(v.Type, v.Item)
 		return events, errors.Join(err, ierr)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return nil, unknownKind(v.Type)
+	return nil, Unknown(v.Type)
+}
+
+func (d *codexDecoder) waits(text string) {
+	d.Waiting, d.Class = ": "+text, codexTextClass(text)
+	if d.Class == OtherFailure {
+		d.Class = Overload // the service was never reached
+	}
 }
 
 func (d *codexDecoder) fails(message string) {
-	d.finished, d.waiting = false, ""
-	d.failure = codexFailure(message)
+	d.Finished, d.Waiting = false, ""
+	d.Failure = codexFailure(message)
 }
 
 // item reads one thing the agent did. Its message is prose; its reasoning and its tools' output are not; an error item
 // is a notice, which may come with a success.
 func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 	completed := kind == "item.completed"
-	id := clip(i.ID, 128)
+	id := Clip(i.ID, 128)
 	switch i.Type {
 	case "agent_message", "assistant_message":
 		if completed {
@@ -103,25 +108,25 @@ func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 		}
 	case "error":
 		if completed {
-			return []Event{{Kind: EventNotice, Text: clip(i.Message, maxDetail)}}, nil
+			return []Event{{Kind: EventNotice, Text: Clip(i.Message, MaxDetail)}}, nil
 		}
 	case "reasoning", "todo_list":
 	default:
-		return nil, unknownKind("item", i.Type)
+		return nil, Unknown("item", i.Type)
 	}
 	return nil, nil
 }
 
 // tool names a tool and its arguments in one short line.
 func (i codexItem) tool() []Event {
-	e := Event{Kind: EventTool, Name: i.Type, Detail: clip(i.Tool, maxDetail)}
+	e := Event{Kind: EventTool, Name: i.Type, Detail: Clip(i.Tool, MaxDetail)}
 	switch i.Type {
 	case "command_execution":
 		e.Name, e.Detail = "command", string(i.Command)
 	case "web_search":
-		e.Detail = clip(i.Query, maxDetail)
+		e.Detail = Clip(i.Query, MaxDetail)
 	case "mcp_tool_call":
-		e.Name, e.Detail = clip(i.Server+"/"+i.Tool, 60), ""
+		e.Name, e.Detail = Clip(i.Server+"/"+i.Tool, 60), ""
 	case "file_change":
 		e.Detail = ""
 		others := -1
@@ -131,7 +136,7 @@ func (i codexItem) tool() []Event {
 			}
 		}
 		if i.Changes[0] != nil {
-			e.Detail = clip(i.Changes[0].Path, maxDetail-20)
+			e.Detail = Clip(i.Changes[0].Path, MaxDetail-20)
 		}
 		if others > 0 {
 			e.Detail = fmt.Sprintf("%s and %d more", e.Detail, others)
@@ -145,15 +150,15 @@ type codexCommand string
 
 // UnmarshalJSON never fails.
 func (c *codexCommand) UnmarshalJSON(raw []byte) error {
-	var words [200]loose
+	var words [200]Loose
 	if json.Unmarshal(raw, &words[0]) == nil && words[0] == "" {
 		_ = json.Unmarshal(raw, &words)
 	}
 	var line strings.Builder
 	for _, w := range words {
-		line.WriteString(clip(string(w), maxDetail) + " ")
+		line.WriteString(Clip(string(w), MaxDetail) + " ")
 	}
-	*c = codexCommand(clip(line.String(), maxDetail))
+	*c = codexCommand(Clip(line.String(), MaxDetail))
 	return nil
 }
 
@@ -182,26 +187,26 @@ func (r *ring) first(name string) bool {
 // text, with the HTTP status where there was one, or the service's JSON as it came, when the service answered 400.
 func codexFailure(message string) *Failure {
 	message = strings.TrimSpace(message)
-	text := clip(message, maxMessage)
+	text := Clip(message, MaxMessage)
 	if !strings.HasPrefix(message, "{") {
 		class := codexTextClass(text)
 		switch {
 		case text == "":
 			text = "codex reported a failed turn"
 		case class == Auth:
-			text = fmt.Sprintf("%s (%s)", clip(text, maxMessage/2), Codex{}.Describe().Login.Hint)
+			text = fmt.Sprintf("%s (%s)", Clip(text, MaxMessage/2), Codex{}.Describe().Login.Hint)
 		}
-		return fail(class, "%s", text)
+		return Fail(class, "%s", text)
 	}
-	body, _ := read[struct {
-		Detail loose
+	body, _ := Read[struct {
+		Detail Loose
 		Error  struct {
-			Code, Type, Message loose
+			Code, Type, Message Loose
 			ResetsAt            int64 `json:"resets_at"`
 		}
 	}]([]byte(message))
-	for _, better := range []loose{body.Detail, body.Error.Message} {
-		if s := clip(string(better), maxMessage); s != "" {
+	for _, better := range []Loose{body.Detail, body.Error.Message} {
+		if s := Clip(string(better), MaxMessage); s != "" {
 			text = s
 		}
 	}
@@ -213,11 +218,11 @@ func codexFailure(message string) *Failure {
 	case "":
 		class = BadRequest
 	case Auth:
-		text = fmt.Sprintf("%s (%s)", clip(text, maxMessage/2), Codex{}.Describe().Login.Hint)
+		text = fmt.Sprintf("%s (%s)", Clip(text, MaxMessage/2), Codex{}.Describe().Login.Hint)
 	}
-	f := fail(class, "%s", text)
+	f := Fail(class, "%s", text)
 	if class == RateLimit {
-		f.ResetAt = reset(body.Error.ResetsAt)
+		f.ResetAt = ResetTime(body.Error.ResetsAt)
 	}
 	return f
 }
@@ -227,7 +232,7 @@ func codexTextClass(text string) Class {
 	for _, before := range []string{"unexpected status ", "last status: "} {
 		if _, after, ok := strings.Cut(text, before); ok && len(after) >= 3 {
 			status, _ := strconv.ParseInt(after[:3], 10, 64) // no number: no status
-			if c := statusClass(status); c != "" {
+			if c := StatusClass(status); c != "" {
 				return c
 			}
 			break
@@ -276,16 +281,7 @@ func codexCodeClass(code string) Class {
 
 // Finish sums the process up.
 func (d *codexDecoder) Finish(e Ending) Report {
-	x := end{
-		program: "codex", reported: d.failure, finished: d.finished,
-		lines:    d.lines,
-		refusals: []string{"error: unexpected argument", "error: invalid value", "Error loading config.toml"},
-	}
-	if d.waiting != "" {
-		x.waiting, x.class = ": "+d.waiting, codexTextClass(d.waiting)
-		if x.class == OtherFailure {
-			x.class = Overload // the service was never reached
-		}
-	}
-	return Report{Session: d.session, Usage: d.usage, SessionTotal: true, Failure: x.failure(e), Unknown: d.unknown}
+	r := d.Report(e)
+	r.Usage, r.SessionTotal = d.usage, true
+	return r
 }

@@ -26,8 +26,6 @@ func TestCodexInvocation(t *testing.T) {
 			[]string{"--json", "--skip-git-repo-check", "-c", `sandbox_mode="read-only"`, "-"}},
 		"resume": {agents.Request{Session: "0f3c2a10-0000-4000-8000-0000000000b1", Options: agents.Options{SkipPermissions: true, Args: []string{"-i", "a.png"}}},
 			[]string{"resume", "0f3c2a10-0000-4000-8000-0000000000b1", "--json", "--skip-git-repo-check", bypass, "-", "-i", "a.png"}},
-		"fork": {agents.Request{Session: "0f3c2a10-0000-4000-8000-0000000000b1", Fork: true},
-			[]string{"fork", "0f3c2a10-0000-4000-8000-0000000000b1", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`, "-"}},
 	} {
 		c.request.Prompt = "do it"
 		inv, err := agents.Codex{}.Invocation(c.request)

@@ -16,17 +16,14 @@ func (Command) Describe() Description { return Description{} }
 
 // Invocation builds the command line. There are no sessions to resume.
 func (c Command) Invocation(r Request) (Invocation, error) {
-	if err := Check(c, r.Options); err != nil {
+	if err := r.Check(c); err != nil {
 		return Invocation{}, err
-	}
-	if r.Session != "" || r.Fork {
-		return Invocation{}, check{c.Name()}.fail("sessions are not supported")
 	}
 	argv := append([]string(nil), r.Options.Command...)
 	return Invocation{
 		Argv:  append(argv, r.Options.Args...),
 		Stdin: r.Prompt,
-		Env:   environ(r.Options.Env, facts(r.Vars)),
+		Env:   r.Environ(),
 	}, nil
 }
 
@@ -43,7 +40,8 @@ func (commandDecoder) Line(line []byte) []Event {
 // Finish knows only how the process ended.
 func (commandDecoder) Finish(e Ending) Report {
 	if e.StartErr != nil { // which names the program
-		return Report{Failure: fail(NotStarted, "%v; %s", e.StartErr, InstallHint)}
+		return Report{Failure: Fail(NotStarted, "%v; %s", e.StartErr, InstallHint)}
 	}
-	return Report{Failure: end{program: "the agent's command", finished: true}.failure(e)}
+	s := Stream{Program: "the agent's command", Finished: true}
+	return s.Report(e)
 }

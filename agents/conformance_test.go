@@ -26,57 +26,61 @@ func codexBulk(n int) []byte {
 		strings.Repeat(`row \"quoted\" \\ \n 漢`, n/24))
 }
 
-func TestClaudeConformance(t *testing.T) {
-	agenttest.Run(t, agenttest.Subject{
-		Agent: agents.Claude{},
-		Refused: map[string]agents.Options{
-			"model":                          {Model: "--dangerously-skip-permissions"},
-			"effort":                         {Effort: "hihg"},
-			"permission mode":                {PermissionMode: "yolo"},
-			"command":                        {Command: []string{"other"}},
-			"--output-format":                {Args: []string{"--output-format=text"}},
-			"--dangerously-skip-permissions": {Args: []string{"--dangerously-skip-permissions"}},
-		},
-		Stream:  recorded(t, "claude", "write-commit"),
-		Session: "412129a4-df73-4bf7-9ebe-7a279d4af101",
-		Silent:  true,
-		Bulk:    claudeBulk,
-	})
-}
-
-func TestCodexConformance(t *testing.T) {
-	agenttest.Run(t, agenttest.Subject{
-		Agent: agents.Codex{},
-		Refused: map[string]agents.Options{
-			"model":            {Model: "a b"},
-			"effort":           {Effort: `low" x="`},
-			"permission mode":  {PermissionMode: "plan"},
-			"command":          {Command: []string{"other"}},
-			"--json":           {Args: []string{"--json"}},
-			"skip permissions": {Args: []string{"--yolo"}},
-		},
-		Stream:  recorded(t, "codex", "multi"),
-		Session: "01a1fb35-6121-7612-a5db-bc6768247b48",
-		Silent:  true,
-		Bulk:    codexBulk,
-	})
-}
-
-func TestCommandConformance(t *testing.T) {
+// TestConformance: every agent that ralph knows passes the suite.
+func TestConformance(t *testing.T) {
 	with := func(change func(*agents.Options)) agents.Options {
 		o := agents.Options{Command: []string{"./agent.sh"}}
 		change(&o)
 		return o
 	}
-	agenttest.Run(t, agenttest.Subject{
-		Agent:   agents.Command{},
-		Options: agents.Options{Command: []string{"./agent.sh", "--fast"}},
-		Refused: map[string]agents.Options{
-			"command":         {},
-			"model":           with(func(o *agents.Options) { o.Model = "m" }),
-			"effort":          with(func(o *agents.Options) { o.Effort = "low" }),
-			"permission mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
+	subjects := map[agents.Agent]agenttest.Subject{
+		agents.Claude{}: {
+			Refused: map[string]agents.Options{
+				"model":                          {Model: "--dangerously-skip-permissions"},
+				"effort":                         {Effort: "hihg"},
+				"permission mode":                {PermissionMode: "yolo"},
+				"command":                        {Command: []string{"other"}},
+				"--output-format":                {Args: []string{"--output-format=text"}},
+				"--dangerously-skip-permissions": {Args: []string{"--dangerously-skip-permissions"}},
+			},
+			Stream:  recorded(t, "claude", "write-commit"),
+			Session: "412129a4-df73-4bf7-9ebe-7a279d4af101",
+			Silent:  true,
+			Bulk:    claudeBulk,
 		},
-		Stream: []string{"working", "done <promise>COMPLETE</promise>"},
-	})
+		agents.Codex{}: {
+			Refused: map[string]agents.Options{
+				"model":            {Model: "a b"},
+				"effort":           {Effort: `low" x="`},
+				"permission mode":  {PermissionMode: "plan"},
+				"command":          {Command: []string{"other"}},
+				"--json":           {Args: []string{"--json"}},
+				"skip permissions": {Args: []string{"--yolo"}},
+			},
+			Stream:  recorded(t, "codex", "multi"),
+			Session: "01a1fb35-6121-7612-a5db-bc6768247b48",
+			Silent:  true,
+			Bulk:    codexBulk,
+		},
+		agents.Command{}: {
+			Options: agents.Options{Command: []string{"./agent.sh", "--fast"}},
+			Refused: map[string]agents.Options{
+				"command":         {},
+				"model":           with(func(o *agents.Options) { o.Model = "m" }),
+				"effort":          with(func(o *agents.Options) { o.Effort = "low" }),
+				"permission mode": with(func(o *agents.Options) { o.PermissionMode = "plan" }),
+			},
+			Stream: []string{"working", "done <promise>COMPLETE</promise>"},
+		},
+	}
+	for _, a := range agents.Builtin() {
+		t.Run(a.Name(), func(t *testing.T) {
+			s, ok := subjects[a]
+			if !ok {
+				t.Fatal("it has no subject here")
+			}
+			s.Agent = a
+			agenttest.Run(t, s)
+		})
+	}
 }

@@ -14,66 +14,53 @@ const InstallHint = "install it where the agent runs"
 // NotFound says that an agent's program is missing.
 func NotFound(program string) string { return program + ": not found in PATH" }
 
-// end is the state of a decoder when its process has ended.
-type end struct {
-	program  string
-	reported *Failure // by the program itself
-	finished bool     // the program said that it is done
-	lines    int      // it has printed
-	// refusals are the beginnings of the program's messages about its own command line and configuration on stderr. They
-	// count only when nothing was printed, that is, before any agent was at work.
-	refusals []string
-	waiting  string // for its model service, as " (429 rate_limit)"; empty: it was not
-	class    Class  // of the wait
-}
-
 // failure puts a report of the program before how it ended, and that before a missing result.
-func (x end) failure(e Ending) *Failure {
+func (s *Stream) failure(e Ending) *Failure {
 	doing := ""
-	if x.waiting != "" {
-		doing = " while it waited for its model service" + x.waiting
+	if s.Waiting != "" {
+		doing = " while it waited for its model service" + s.Waiting
 	}
 	signal := signalOf(e)
 	switch {
 	case e.StartErr != nil:
 		if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
-			return fail(NotStarted, "%s; %s", NotFound(x.program), InstallHint)
+			return Fail(NotStarted, "%s; %s", NotFound(s.Program), InstallHint)
 		}
-		return fail(NotStarted, "%s: %v; %s", x.program, e.StartErr, InstallHint)
-	case x.reported != nil:
-		return x.reported
+		return Fail(NotStarted, "%s: %v; %s", s.Program, e.StartErr, InstallHint)
+	case s.Failure != nil:
+		return s.Failure
 	case signal != "":
-		return fail(Killed, "%s was ended by %s%s", x.program, signal, doing)
-	case x.finished && e.ExitCode == 0:
+		return Fail(Killed, "%s was ended by %s%s", s.Program, signal, doing)
+	case s.Finished && e.ExitCode == 0:
 		return nil
-	case x.finished:
-		return x.exited(e)
-	case x.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // of a shell or a container
-		return fail(NotStarted, "%s could not be executed (status %d: %s); %s",
-			x.program, e.ExitCode, clip(lastLine(e.StderrTail), maxDetail), InstallHint)
+	case s.Finished:
+		return s.exited(e)
+	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // of a shell or a container
+		return Fail(NotStarted, "%s could not be executed (status %d: %s); %s",
+			s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail), InstallHint)
 	}
-	if x.lines == 0 && e.ExitCode != 0 {
-		for _, refusal := range x.refusals {
+	if s.lines == 0 && e.ExitCode != 0 {
+		for _, refusal := range s.Refusals {
 			if line := firstLineWith(e.StderrTail, refusal); line != "" {
-				return fail(BadRequest, "%s refused its command line or configuration: %s", x.program, line)
+				return Fail(BadRequest, "%s refused its command line or configuration: %s", s.Program, line)
 			}
 		}
 	}
 	switch {
 	case doing != "":
-		return fail(x.class, "%s ended (status %d)%s", x.program, e.ExitCode, doing)
+		return Fail(s.Class, "%s ended (status %d)%s", s.Program, e.ExitCode, doing)
 	case e.ExitCode != 0:
-		return x.exited(e)
+		return s.exited(e)
 	}
-	return fail(OtherFailure, "%s ended without a result", x.program)
+	return Fail(OtherFailure, "%s ended without a result", s.Program)
 }
 
 // exited is the failure of a process that ended by itself without a reason.
-func (x end) exited(e Ending) *Failure {
-	if line := clip(lastLine(e.StderrTail), maxMessage); line != "" {
-		return fail(OtherFailure, "%s exited with status %d: %s", x.program, e.ExitCode, line)
+func (s *Stream) exited(e Ending) *Failure {
+	if line := Clip(lastLine(e.StderrTail), MaxMessage); line != "" {
+		return Fail(OtherFailure, "%s exited with status %d: %s", s.Program, e.ExitCode, line)
 	}
-	return fail(OtherFailure, "%s exited with status %d and no message", x.program, e.ExitCode)
+	return Fail(OtherFailure, "%s exited with status %d and no message", s.Program, e.ExitCode)
 }
 
 // signalOf is the signal that ended a process, or "". Programs that catch a signal to clean up, and container
@@ -88,12 +75,13 @@ func signalOf(e Ending) string {
 	}[e.ExitCode]
 }
 
-func fail(c Class, format string, args ...any) *Failure {
-	return &Failure{Class: c, Message: clip(fmt.Sprintf(format, args...), maxMessage)}
+// Fail makes a failure. Its message is one harmless line of at most MaxMessage runes.
+func Fail(c Class, format string, args ...any) *Failure {
+	return &Failure{Class: c, Message: Clip(fmt.Sprintf(format, args...), MaxMessage)}
 }
 
-// statusClass is the meaning of a model service's HTTP status; "" for a status that is no error.
-func statusClass(status int64) Class {
+// StatusClass is the meaning of a model service's HTTP status; "" for a status that is no error.
+func StatusClass(status int64) Class {
 	switch {
 	case status < 400:
 		return ""
@@ -109,8 +97,8 @@ func statusClass(status int64) Class {
 	return BadRequest
 }
 
-// reset turns a Unix time, in seconds or milliseconds, into the end of a rate limit; zero when it cannot be one.
-func reset(unix int64) time.Time {
+// ResetTime turns a Unix time, in seconds or milliseconds, into the end of a rate limit; zero when it cannot be one.
+func ResetTime(unix int64) time.Time {
 	if unix > 1e12 {
 		unix /= 1000
 	}

@@ -75,7 +75,8 @@ type Service struct {
 	// Named says that the user has named Upstream in the environment: it may be on this host or a private network, and http.
 	Named bool
 
-	env, account string // for Point: the variable for the placeholder, and Token.Account
+	// Env and Account are for Point: the variable for the placeholder, and Token.Account.
+	Env, Account string
 }
 
 // ErrNoEndpoint is wrapped by FindService where no endpoint can stand in for the service.
@@ -99,7 +100,7 @@ func FindService(a Agent, u User) (Service, error) {
 	}
 	for _, key := range d.Login.Keys {
 		if value := u.value(key.Env); value != "" {
-			s.Login, s.env = key.Env, key.Env
+			s.Login, s.Env = key.Env, key.Env
 			s.Header, s.Format = cmp.Or(key.Header, s.Header), cmp.Or(key.Format, s.Format)
 			s.Secret = func(context.Context) (string, error) { return value, nil }
 			return s, nil
@@ -113,7 +114,7 @@ func FindService(a Agent, u User) (Service, error) {
 	if err != nil {
 		return Service{}, fmt.Errorf("agent %s: %w; %s", a.Name(), err, d.Login.Hint)
 	}
-	s.Upstream, s.env, s.account = cmp.Or(first.Upstream, s.Upstream), first.Env, first.Account
+	s.Upstream, s.Env, s.Account = cmp.Or(first.Upstream, s.Upstream), first.Env, first.Account
 	s.Named = s.Named && first.Upstream == ""
 	s.Secret = func(context.Context) (string, error) {
 		now, err := d.Login.Read(s.Login)
@@ -193,7 +194,7 @@ func Secrets(u User, list ...Agent) []string {
 			}
 		}
 		var file any
-		if l.File != "" && readLogin(l.Path(u), &file) == nil {
+		if l.File != "" && ReadLogin(l.Path(u), &file) == nil {
 			out = append(out, secretsIn("", file)...)
 		}
 	}
@@ -223,8 +224,8 @@ func secretsIn(name string, value any) (out []string) {
 	return out
 }
 
-// readLogin reads a JSON file in which an agent keeps its login. Its errors show nothing of the content.
-func readLogin(path string, into any) error {
+// ReadLogin reads a JSON file in which an agent keeps its login. Its errors show nothing of the content.
+func ReadLogin(path string, into any) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no login in %s", path)

@@ -54,7 +54,7 @@ func (c check) model(d Description, model string) error {
 	case model != "" && !d.Models:
 		return c.fail("a model is not supported; put it into the command")
 	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, odd):
-		return c.fail("model %q: a model's name has no leading dash, no blanks and at most 256 characters", clip(model, 60))
+		return c.fail("model %q: a model's name has no leading dash, no blanks and at most 256 characters", Clip(model, 60))
 	}
 	return nil
 }
@@ -66,14 +66,14 @@ func (c check) choice(option, value string, valid []string) error {
 	case len(valid) == 0:
 		return c.fail("%s is not supported; put it into the command", option)
 	}
-	return c.fail("%s %q: use one of %s%s", option, clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
+	return c.fail("%s %q: use one of %s%s", option, Clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
 }
 
 // args refuses extra arguments that cannot be passed, and flags that ralph sets itself.
 func (c check) args(args []string, owned map[string]string) error {
 	for _, arg := range args {
 		if hasNUL(arg) {
-			return c.fail("argument %q: an argument cannot contain a NUL byte", clip(arg, 60))
+			return c.fail("argument %q: an argument cannot contain a NUL byte", Clip(arg, 60))
 		}
 		flag, _, _ := strings.Cut(arg, "=")
 		instead, ours := owned[flag]
@@ -94,30 +94,48 @@ func (c check) env(env []string) error {
 		name, _, ok := strings.Cut(setting, "=")
 		if !ok || name == "" || strings.ContainsFunc(name, odd) || hasNUL(setting) {
 			// The value may be a secret: only the name is shown.
-			return c.fail("environment %q: use NAME=value", clip(name, 60))
+			return c.fail("environment %q: use NAME=value", Clip(name, 60))
 		}
 	}
 	return nil
 }
 
-// checkRequest refuses options, a session or a prompt that the program cannot take.
-func checkRequest(a Agent, r Request) error {
+// Check refuses options, a session or a prompt that the agent's program cannot take.
+func (r Request) Check(a Agent) error {
 	c := check{a.Name()}
 	switch {
+	case r.Session != "" && a.Describe().Session == nil:
+		return c.fail("sessions are not supported")
 	case r.Session != "" && !a.Describe().Resumes(r.Session):
-		return c.fail("session %q is not a session id", clip(r.Session, 60))
-	case r.Fork && r.Session == "":
-		return c.fail("there is no session to fork")
+		return c.fail("session %q is not a session id", Clip(r.Session, 60))
 	case strings.TrimSpace(r.Prompt) == "":
 		return c.fail("the prompt is empty")
 	}
 	return Check(a, r.Options)
 }
 
+// Environ is the environment of an Invocation: the agent's own settings, over them Options.Env, over these Vars, each name
+// once. An issue's title comes from outsiders: in Vars, NUL bytes and what exceeds 64 KiB in one setting, which would keep
+// the process from starting, are left out.
+func (r Request) Environ(own ...string) []string {
+	var joined []string
+	at := map[string]int{}
+	for _, setting := range slices.Concat(own, r.Options.Env, facts(r.Vars)) {
+		name, _, _ := strings.Cut(setting, "=")
+		if i, ok := at[name]; ok {
+			joined[i] = setting
+			continue
+		}
+		at[name] = len(joined)
+		joined = append(joined, setting)
+	}
+	return joined
+}
+
 const maxSession = 128 // bytes of a session id
 
-// uuid reports the form 8-4-4-4-12 of hexadecimal digits.
-func uuid(id string) bool {
+// UUID reports the form 8-4-4-4-12 of hexadecimal digits.
+func UUID(id string) bool {
 	if len(id) != 36 {
 		return false
 	}
@@ -136,24 +154,7 @@ func uuid(id string) bool {
 	return true
 }
 
-// environ joins settings, one entry a name; the last list wins.
-func environ(lists ...[]string) []string {
-	var joined []string
-	at := map[string]int{}
-	for _, setting := range slices.Concat(lists...) {
-		name, _, _ := strings.Cut(setting, "=")
-		if i, ok := at[name]; ok {
-			joined[i] = setting
-			continue
-		}
-		at[name] = len(joined)
-		joined = append(joined, setting)
-	}
-	return joined
-}
-
-// facts makes a run's variables fit for a process: an issue's title comes from outsiders, and a NUL byte or 128 KiB in
-// one setting would keep the process from starting.
+// facts makes variables fit for a process.
 func facts(vars []string) []string {
 	const most = 64 << 10
 	fit := make([]string, 0, len(vars))

@@ -56,7 +56,7 @@ func (r Registry) Lookup(name string) (Agent, error) {
 		}
 	}
 	names := r.Names()
-	return nil, fmt.Errorf("unknown agent %q: use one of %s%s", clip(name, 60), strings.Join(names, ", "), suggestion(name, names))
+	return nil, fmt.Errorf("unknown agent %q: use one of %s%s", Clip(name, 60), strings.Join(names, ", "), suggestion(name, names))
 }
 
 // suggestion is "; did you mean …?" for a name close to a valid one, and empty when none is close.

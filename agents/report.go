@@ -137,7 +137,7 @@ func (c Class) Fatal() bool {
 // Failure is how an agent failed.
 type Failure struct {
 	Class   Class  `json:"class"`
-	Message string `json:"message"` // one line for people, bounded
+	Message string `json:"message"` // one line for people; see Fail
 	// ResetAt is when a rate limit ends; zero when the CLI does not say.
 	ResetAt time.Time `json:"reset_at,omitzero"`
 }

@@ -1,8 +1,8 @@
 package agents
 
-// tally adds up the usage of messages. A message is reported several times; its last report counts. Sub-agents interleave
-// their messages, so tally remembers several, up to a limit.
-type tally struct {
+// Tally adds up the usage of messages. A message is reported several times; its last report counts. Sub-agents interleave
+// their messages, so Tally remembers several, up to a limit.
+type Tally struct {
 	settled Usage
 	open    []counted // oldest first
 }
@@ -14,7 +14,8 @@ type counted struct {
 
 const maxOpen = 64
 
-func (t *tally) note(message string, u Usage) {
+// Note stores the usage of a message in place of what was noted of it before.
+func (t *Tally) Note(message string, u Usage) {
 	for i := range t.open {
 		if t.open[i].message == message {
 			t.open[i].usage = u
@@ -28,7 +29,8 @@ func (t *tally) note(message string, u Usage) {
 	t.open = append(t.open, counted{message, u})
 }
 
-func (t *tally) sum() Usage {
+// Sum is the usage of all messages.
+func (t *Tally) Sum() Usage {
 	sum := t.settled
 	for _, c := range t.open {
 		sum = sum.Add(c.usage)
