@@ -14,8 +14,8 @@ const (
 	EventSweep     EventKind = "sweep"     // a sweep starts; Text says what it found
 	EventProblem   EventKind = "problem"   // an issue that cannot be read or worked; the others go on
 	EventSkipped   EventKind = "skipped"   // an issue that was selected, and turned out not to qualify
-	EventStarted   EventKind = "started"   // setup and gate have run on the base, and the rest of the run starts
-	EventStage     EventKind = "stage"     // the run's next stage is stored and about to begin
+	EventStarted   EventKind = "started"   // setup and gate have run on the base, and the rest of the run starts; Elapsed is the run's
+	EventStage     EventKind = "stage"     // the run's next stage is stored and about to begin; Elapsed is the run's
 	EventNote      EventKind = "note"      // ralph says what a stage is about to do besides the usual
 	EventIteration EventKind = "iteration" // an iteration starts
 	EventAgent     EventKind = "agent"     // the agent says or does something; Text is hostile
@@ -46,7 +46,8 @@ const (
 
 // Event is one thing that happened. It is flat, for JSON lines.
 type Event struct {
-	Seq       uint64        `json:"seq"`            // counts the events of one process
+	Seq       uint64        `json:"seq"`            // counts the events of one pool in one process
+	PID       int           `json:"pid,omitempty"`  // of that process
 	Pool      string        `json:"pool,omitempty"` // namespace of the pool
 	Time      time.Time     `json:"time"`
 	Kind      EventKind     `json:"kind"`
@@ -59,6 +60,10 @@ type Event struct {
 	Place     Place         `json:"place,omitempty"`  // EventSetup, EventGate
 	Source    string        `json:"source,omitempty"` // EventAgent: message, tool, retry, notice, unknown
 	Text      string        `json:"text,omitempty"`
+	Agent     string        `json:"agent,omitempty"`   // EventStarted, EventUsage, EventEnded
+	Model     string        `json:"model,omitempty"`   // beside Agent; empty: the agent's own
+	Session   string        `json:"session,omitempty"` // EventUsage: the agent's own id of its session; hostile
+	Sandbox   string        `json:"sandbox,omitempty"` // EventStarted, EventEnded
 	Commits   int           `json:"commits,omitempty"`
 	Count     int           `json:"count,omitempty"` // EventDropped
 	Branch    string        `json:"branch,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 // RedactedEvent returns a copy of the event in which no text carries a secret.
 func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
-	e.Text, e.Title = s.Clean(e.Text), s.Clean(e.Title)
+	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
 	if e.Reason != nil {
 		reason := *e.Reason
 		reason.Detail = s.Clean(reason.Detail)
@@ -55,6 +55,7 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 		}
 		usage := e.Result.Usage
 		out.Kind, out.Usage, out.Elapsed = journal.EventUsage, &usage, e.Result.Duration.Seconds()
+		out.Agent, out.Model, out.Session = e.Result.Agent, e.Result.Model, e.Result.Session
 	case loop.EventSetup:
 		out.Kind = journal.EventSetup
 	case loop.EventGate:

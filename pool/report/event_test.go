@@ -5,6 +5,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/redact"
 )
 
 // An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
@@ -31,5 +32,15 @@ func TestTalkIsBounded(t *testing.T) {
 	}
 	if _, ok := l.Event(say(3, "")); ok {
 		t.Error("an event without text is shown")
+	}
+}
+
+// An iteration's end names its session, in which an agent may have written a secret.
+func TestSessionOfIteration(t *testing.T) {
+	t.Parallel()
+	var l Loops
+	e, ok := l.Event(loop.Event{Kind: loop.EventEnded, Result: &loop.Iteration{Agent: "claude", Model: "opus", Session: "a-secret-of-ours-0123456789"}})
+	if e = RedactedEvent(e, redact.New("a-secret-of-ours-0123456789")); !ok || e.Agent != "claude" || e.Model != "opus" || e.Session != redact.Text {
+		t.Errorf("%+v", e)
 	}
 }

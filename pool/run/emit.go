@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -31,7 +32,7 @@ func (x *execution) emit(e journal.Event) {
 
 // Stamp numbers and redacts an event.
 func (r *Runner) Stamp(e journal.Event) journal.Event {
-	e.Seq, e.Pool = r.seq.Add(1), r.c.Name
+	e.Seq, e.PID, e.Pool = r.seq.Add(1), os.Getpid(), r.c.Name
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}

@@ -284,7 +284,10 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			continue
 		}
 		if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
-			x.emit(journal.Event{Kind: journal.EventStarted, Branch: x.run.Branch})
+			x.emit(journal.Event{
+				Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
+				Elapsed: time.Since(x.run.Started).Seconds(),
+			})
 		}
 		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
 			// Killed, or the claim is lost: what is left is to bring the work home.
@@ -295,7 +298,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		}
 		s.Stage = stage.name
 		x.save(ctx, s)
-		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name})
+		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
 		next, err := stage.do(x, ctx, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
 		if !stage.name.Before(journal.StageVerify) { // until then a run that is on has none
@@ -381,7 +384,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
 	x.emit(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
-		Usage: &usage, Elapsed: s.Ended.Sub(x.run.Started).Seconds(),
+		Usage: &usage, Elapsed: s.Ended.Sub(x.run.Started).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
 	})
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
 		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
