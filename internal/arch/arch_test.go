@@ -117,6 +117,7 @@ var floors = map[string]int{
 	"internal/tempdir":          0,
 	"internal/toolchain":        1,
 	"internal/notify":           5,
+	"internal/trace":            4,
 	"internal/webhook":          2,
 }
 
@@ -165,6 +166,8 @@ var homes = map[string][]string{
 	"kernel.org/pub/":                     {"sandboxes/native"},
 	"github.com/xtaci/smux":               {"sandboxes/container"},
 	"github.com/wneessen/":                {"internal/notify"},
+	"go.opentelemetry.io/":                {"internal/trace"},
+	"google.golang.org/":                  {"internal/trace"},
 }
 
 // programOnly are imports of the program: a library that uses them cannot be embedded twice, or at all.
@@ -292,7 +295,7 @@ func TestPoolLinks(t *testing.T) {
 		t.Fatalf("go list: %+v, %v\n%s", exit, err, &errs)
 	}
 	for path := range strings.FieldsSeq(out.String()) {
-		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/", "github.com/riverqueue/", "github.com/jackc/"} {
+		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/", "github.com/riverqueue/", "github.com/jackc/", "go.opentelemetry.io/", "google.golang.org/"} {
 			if strings.HasPrefix(path, heavy) {
 				t.Errorf("pool links %s", path)
 			}

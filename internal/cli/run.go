@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
@@ -80,7 +79,7 @@ func newRunCommand(a *app) *cobra.Command {
 		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "state-dir", "log-level", "log-format")
+		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "traces", "state-dir", "log-level", "log-format")
 	return cmd
 }
 
@@ -138,6 +137,12 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	c.Shares = all.shares
 	p.secrets.Add(a.secrets(env, c.Network.User)...)
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
+	traces, err := a.tracer(p, filepath.Base(p.top))
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	c.Emit = traces.Observe
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
 		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered,
@@ -305,94 +310,4 @@ func (f runFlags) output(a *app) (*loop.Output, error) {
 		}
 	}
 	return o, nil
-}
-
-// jobVerdict is the exit status of a run.
-func jobVerdict(r journal.Record) error {
-	why := errors.New(report.Reason(r.Verdict.Reason))
-	switch r.Verdict.Outcome {
-	case journal.Succeeded, journal.NoChange:
-		return nil
-	case journal.Interrupted:
-		return errInterrupted
-	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
-		return &exitError{status: exitParked, err: why}
-	}
-	if r.Facts.End == loop.EndPrompt {
-		return &exitError{status: exitUsage, err: why}
-	}
-	if r.Verdict.Reason.Code == "" {
-		why = fmt.Errorf("the run ended: %s", r.Verdict.Outcome)
-	}
-	hint := ""
-	if r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultDirty {
-		hint = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, or remove the worktree with: ralph clean " + r.Key
-	}
-	if r.Verdict.Reason.Code == journal.ReasonConflict {
-		hint = fmt.Sprintf("the work is kept on %s; get it with: %s", r.Branch, report.GitCommand("merge", r.Branch))
-	}
-	return &exitError{status: exitIncomplete, err: why, hint: hint}
-}
-
-// printJob prints what the run came to.
-func (a *app) printJob(res run.Result, f runFlags) error {
-	if a.json {
-		return a.ui.json(jobJSON(res))
-	}
-	r := res.Record
-	row := func(name, format string, args ...any) {
-		if a.quiet && f.outputTag != "" { // only the output was asked for
-			return
-		}
-		a.ui.printf("%-18s %s\n", name+":", cleanLine(fmt.Sprintf(format, args...)))
-	}
-	row("Iterations", "%d of %d", len(r.Facts.Iterations), f.iterations)
-	signal := ""
-	if n := len(r.Facts.Iterations); n > 0 {
-		signal = r.Facts.Iterations[n-1].Signal
-	}
-	row("Completion signal", "%s", orNone(signal))
-	for _, c := range r.Facts.Gate {
-		state := "passed"
-		if !c.Passed() {
-			state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
-		}
-		row("Gate", "%s: %s", c.Command, state)
-	}
-	branch := r.Branch
-	if res.Merged != "" {
-		branch = r.Base // the scratch branch is gone
-	}
-	row("Branch", "%s", branch)
-	var shas []string
-	for _, c := range res.Commits {
-		shas = append(shas, shortSHA(c.SHA))
-	}
-	row("Commits", "%s", orNone(strings.Join(shas, ", ")))
-	if res.Merged != "" {
-		row("Merged", "into %s as %s", r.Base, shortSHA(res.Merged))
-	}
-	if r.WIP != "" {
-		row("Uncommitted", "saved as %s", shortSHA(r.WIP))
-	}
-	if r.Tree != "" {
-		row("Worktree", "%s", r.Tree)
-	}
-	u := r.Facts.Usage
-	if u.Input+u.Output > 0 {
-		row("Tokens", "in %d, out %d, cache read %d, cache written %d", u.Input, u.Output, u.CacheRead, u.CacheWrite)
-	} else {
-		row("Tokens", "not reported")
-	}
-	if u.CostUSD > 0 {
-		row("Cost", "%s", usd(u.CostUSD))
-	}
-	row("Logs", "%s", r.Dir)
-	for _, w := range r.Warnings {
-		a.ui.warn(w)
-	}
-	if res.Output != nil {
-		a.ui.printf("%s\n", clean(outputText(res.Output)))
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/trace"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -44,6 +45,10 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		}
 		return container.New(e, config)
 	}
+	deny := append(a.trackers.SecretVars(), config.SecretVariables()...)
+	if c.Traces != "off" {
+		deny = append(deny, trace.HeaderVariables()...)
+	}
 	rules := landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}
 	if p.state != "" {
 		rules.Scratch = filepath.Join(p.state, "landlock")
@@ -53,7 +58,7 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 		in(container.Docker()), in(container.Podman()),
 		sbx.New(sbxConfig(c, a.about(c.Agent), a.host.Env)),
 		landlock.New(rules),
-		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: append(a.trackers.SecretVars(), config.SecretVariables()...)}),
+		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: deny}),
 	)
 }
 

@@ -45,7 +45,16 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 			people.Close()
 		}
 	}()
-	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e) }, a.host.Observe
+	traces, err := a.tracer(p, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			traces.Close()
+		}
+	}()
+	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e); traces.Observe(e) }, a.host.Observe
 	if s.joined != nil {
 		c.Run.Store = s.joined.Journal(name, p.journal)
 	}
@@ -60,7 +69,8 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	parts := &service.Parts{
 		Pool: workers, Store: c.Run.Store, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
-			s.closing.Go(people.Close) // which may take a while, and the project goes on with other parts
+			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
+			s.closing.Go(traces.Close)
 			return p.close()
 		},
 	}

@@ -62,7 +62,7 @@ func workKeys() []string {
 		"prompt-file", "gate-files", "proof", "proof-command", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices",
+		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "traces",
 	)
 }
 
@@ -105,7 +105,12 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err er
 		return err
 	}
 	defer people.Close()
-	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(e); people.Observe(e) }, a.host.Observe
+	traces, err := a.tracer(p, filepath.Base(p.top))
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(e); people.Observe(e); traces.Observe(e) }, a.host.Observe
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}

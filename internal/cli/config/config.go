@@ -166,6 +166,7 @@ type Config struct {
 	LayerMaxMB int    `mapstructure:"layer-max-mb"`
 	MinFreeMB  int    `mapstructure:"min-free-mb"`
 	KeepRuns   int    `mapstructure:"keep-runs"`
+	Traces     string `mapstructure:"traces"`
 	LogLevel   string `mapstructure:"log-level"`
 	LogFormat  string `mapstructure:"log-format"`
 }

@@ -309,6 +309,8 @@ func makeKeys() []Key {
 			Help:  "free disk space in MiB below which the run that takes most is ended, and none is started; 0: no floor"},
 		{Name: "keep-runs", Group: "This host", Kind: Int, Default: 20, Min: 1, Guard: Below,
 			Help: "runs of an issue whose logs are kept"},
+		{Name: "traces", Group: "This host", Kind: Text, Default: "off", Choices: []string{"off", "otlp"}, Guard: Own,
+			Help: "otlp: send OpenTelemetry traces of runs to the collector that the standard variables OTEL_* name"},
 		{Name: "log-level", Group: "This host", Kind: Text, Default: "warn",
 			Choices: []string{"debug", "info", "warn", "error"}, Guard: Ordinary, Help: "least level that is logged"},
 		{Name: "log-format", Group: "This host", Kind: Text, Default: "auto", Choices: []string{"auto", "text", "json"},

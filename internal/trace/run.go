@@ -1,0 +1,196 @@
+package trace
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// spanLimit is how many spans a run has before what only shows its progress makes no more.
+const spanLimit = 5000
+
+// run are the spans of one run: its own, and those that are open below it. Nothing that people or agents have written gets into
+// them: no titles, prompts, messages, output, or details of reasons.
+type run struct {
+	trace []byte
+	root  *tracepb.Span
+	claim bool            // its claim has no span yet
+	open  []*tracepb.Span // of a stage, then of an iteration in it
+	judge *tracepb.Span   // a review that is on
+	spans int
+	used  agents.Usage // by iterations and reviews, until the end says it
+	count map[string]int64
+}
+
+// begins reports the events with which a trace begins. Later ones of a run whose first were lost make one, too.
+func begins(e journal.Event) bool {
+	switch e.Kind {
+	case journal.EventStage, journal.EventStarted, journal.EventIteration, journal.EventEnded:
+		return true
+	}
+	return false
+}
+
+// traceID is the same for all processes that work on a run, and can be computed from its id.
+func traceID(run string) []byte {
+	sum := sha256.Sum256([]byte(run))
+	return sum[:16]
+}
+
+func newRun(project string, e journal.Event) *run {
+	r := &run{trace: traceID(e.Run), count: map[string]int64{}}
+	began := e.Time
+	if r.claim = e.Kind == journal.EventStarted || e.Kind == journal.EventStage && e.Stage.Before(journal.StageWork); r.claim {
+		began = e.Time.Add(-seconds(e.Elapsed))
+	}
+	r.root = r.span(nil, "run", began, text("ralph.project", project), text("ralph.issue", e.Key), text("ralph.run", e.Run), number("ralph.attempt", int64(e.Attempt)))
+	return r
+}
+
+// event returns the spans that have ended with the event, and whether the run's own is among them.
+func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
+	if r.spans >= spanLimit && e.Progress() {
+		r.count["events_left_out"]++
+		return nil, false
+	}
+	switch e.Kind {
+	case journal.EventStage:
+		if r.claim {
+			r.claim = false
+			s := r.span(r.root, string(journal.StageClaim), e.Time)
+			s.StartTimeUnixNano = r.root.StartTimeUnixNano
+			done = append(done, ended(s, e.Time))
+		}
+		done = append(done, r.closeTo(0, e.Time)...)
+		r.push(r.span(r.root, string(e.Stage), e.Time))
+	case journal.EventStarted:
+		set(r.root, who(e)...)
+	case journal.EventIteration:
+		done = r.closeTo(1, e.Time)
+		r.push(r.span(r.top(), fmt.Sprintf("iteration %d", e.Iteration), e.Time, number("ralph.iteration", int64(e.Iteration))))
+	case journal.EventUsage:
+		s := r.span(r.top(), "agent", e.Time.Add(-seconds(e.Elapsed)), who(e)...)
+		set(s, spent(e.Usage)...)
+		r.add(e.Usage)
+		done = append(done, ended(s, e.Time))
+	case journal.EventSetup, journal.EventGate:
+		if e.Check == nil {
+			break
+		}
+		s := r.span(r.top(), string(e.Kind), e.Time.Add(-e.Check.Duration),
+			text("ralph.command", e.Check.Command), text("ralph.place", string(e.Place)), number("process.exit.code", int64(e.Check.ExitCode)))
+		if !e.Check.Passed() {
+			s.Status = failed("exit status")
+		}
+		if e.Check.TimedOut {
+			s.Status = failed("timeout")
+		}
+		done = append(done, ended(s, e.Time))
+	case journal.EventReview:
+		done = r.review(e)
+	case journal.EventCommits:
+		set(r.top(), number("ralph.commits", int64(e.Commits)))
+	case journal.EventWarning, journal.EventRefused, journal.EventSignal:
+		r.count[string(e.Kind)]++
+	case journal.EventDeferred:
+		return r.end(e.Time, boolean("ralph.deferred", true)), true
+	case journal.EventEnded:
+		return r.finish(e), true
+	}
+	return done, false
+}
+
+// review is a span from the event that begins a review to the one that ends it.
+func (r *run) review(e journal.Event) (done []*tracepb.Span) {
+	if e.Usage == nil {
+		r.judge = r.span(r.top(), "review", e.Time)
+		return nil
+	}
+	s := r.judge
+	if r.judge = nil; s == nil {
+		s = r.span(r.top(), "review", e.Time)
+	}
+	set(s, spent(e.Usage)...)
+	r.add(e.Usage)
+	return []*tracepb.Span{ended(s, e.Time)}
+}
+
+// finish ends the run's span with what has become of the run.
+func (r *run) finish(e journal.Event) []*tracepb.Span {
+	set(r.root, who(e)...)
+	set(r.root, text("ralph.outcome", string(e.Outcome)), boolean("ralph.final", e.Final), number("ralph.commits", int64(e.Commits)))
+	code := ""
+	if e.Reason != nil {
+		code = string(e.Reason.Code)
+		set(r.root, text("ralph.reason", code))
+	}
+	if e.Usage != nil {
+		r.used = *e.Usage
+	}
+	switch e.Outcome {
+	case journal.Succeeded:
+		r.root.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_OK}
+	case journal.GateFailed, journal.PolicyBlocked, journal.OverBudget, journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Failed:
+		r.root.Status = failed(code)
+	}
+	return r.end(e.Time)
+}
+
+// end ends all spans that are open, and the run's own last.
+func (r *run) end(at time.Time, more ...*commonpb.KeyValue) []*tracepb.Span {
+	done := r.closeTo(0, at)
+	set(r.root, more...)
+	set(r.root, spent(&r.used)...)
+	for kind, n := range r.count {
+		set(r.root, number("ralph.count."+kind, n))
+	}
+	return append(done, ended(r.root, at))
+}
+
+func (r *run) add(u *agents.Usage) {
+	if u != nil {
+		r.used = r.used.Add(*u)
+	}
+}
+
+// span makes a span below another.
+func (r *run) span(parent *tracepb.Span, name string, at time.Time, with ...*commonpb.KeyValue) *tracepb.Span {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id) // never fails, by its documentation
+	s := &tracepb.Span{TraceId: r.trace, SpanId: id, Name: name, Kind: tracepb.Span_SPAN_KIND_INTERNAL, StartTimeUnixNano: nanos(at)}
+	if parent != nil {
+		s.ParentSpanId = parent.SpanId
+	}
+	set(s, with...)
+	r.spans++
+	return s
+}
+
+func (r *run) push(s *tracepb.Span) { r.open = append(r.open, s) }
+
+// top is the innermost span that is open.
+func (r *run) top() *tracepb.Span {
+	if len(r.open) == 0 {
+		return r.root
+	}
+	return r.open[len(r.open)-1]
+}
+
+// closeTo ends the open spans but the first n.
+func (r *run) closeTo(n int, at time.Time) (done []*tracepb.Span) {
+	if r.judge != nil {
+		done, r.judge = append(done, ended(r.judge, at)), nil
+	}
+	for len(r.open) > n {
+		done = append(done, ended(r.top(), at))
+		r.open = r.open[:len(r.open)-1]
+	}
+	return done
+}

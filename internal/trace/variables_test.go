@@ -1,0 +1,95 @@
+package trace
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{ // of the error; empty: none
+		"":                           "",
+		"OTEL_SDK_DISABLED=true":     "",
+		"OTEL_TRACES_EXPORTER=none":  "",
+		"OTEL_SERVICE_NAME=fleet":    "",
+		"OTEL_TRACES_SAMPLER=always": "OTEL_TRACES_SAMPLER",
+		"OTEL_TRACES_SAMPLER=parentbased_always_on":                                         "",
+		"OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":                        "OTEL_TRACES_SAMPLER_ARG",
+		"OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN":                      "OTEL_TRACES_SAMPLER_ARG",
+		"OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=0.5":                      "",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318":                                        "OTEL_EXPORTER_OTLP_ENDPOINT is not an address",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=ftp://collector":                                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                                                  `OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf": "",
+		"OTEL_EXPORTER_OTLP_HEADERS=a-secret":                                               "OTEL_EXPORTER_OTLP_HEADERS is not a list",
+		"OTEL_EXPORTER_OTLP_HEADERS=a=%zz":                                                  "OTEL_EXPORTER_OTLP_HEADERS is not a list",
+		"OTEL_EXPORTER_OTLP_COMPRESSION=zip":                                                "OTEL_EXPORTER_OTLP_COMPRESSION",
+		"OTEL_EXPORTER_OTLP_TIMEOUT=5s":                                                     "OTEL_EXPORTER_OTLP_TIMEOUT",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=/no/such/file":                                      "OTEL_EXPORTER_OTLP_CERTIFICATE: open",
+		"OTEL_EXPORTER_OTLP_CLIENT_KEY=/no/such/file":                                       "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+		"OTEL_RESOURCE_ATTRIBUTES=a":                                                        "OTEL_RESOURCE_ATTRIBUTES",
+	} {
+		_, err := parse(strings.Fields(env))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) || err != nil && strings.Contains(err.Error(), "a-secret") {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+	for env, want := range map[string]string{
+		"": "http://localhost:4318/v1/traces",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=https://c.example/otlp/":     "https://c.example/otlp/v1/traces",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://c.example/in": "https://c.example/in",
+	} {
+		if s, err := parse(strings.Fields(env)); err != nil || s.sender.address != want {
+			t.Errorf("%s: %q, %v", env, s.sender.address, err)
+		}
+	}
+	for env, want := range map[string]bool{"OTEL_SDK_DISABLED=TRUE": true, "OTEL_TRACES_EXPORTER=none": true, "OTEL_SDK_DISABLED=false": false} {
+		if s, err := parse([]string{env}); err != nil || s.off != want {
+			t.Errorf("%s: %t, %v", env, s.off, err)
+		}
+	}
+}
+
+func TestSampler(t *testing.T) {
+	t.Parallel()
+	s, err := sampler("traceidratio", "0.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := range 1000 {
+		if s(traceID(strings.Repeat("x", i))) {
+			n++
+		}
+	}
+	if n < 400 || n > 600 {
+		t.Errorf("%d of 1000", n)
+	}
+	for arg, want := range map[string]bool{"0": false, "1": true} {
+		if s, err := sampler("traceidratio", arg); err != nil || s(slices.Repeat([]byte{0xFF}, 16)) != want {
+			t.Errorf("ratio %s, %v", arg, err)
+		}
+	}
+}
+
+func FuzzList(f *testing.F) {
+	f.Add("a=1,b=%20")
+	f.Fuzz(func(t *testing.T, s string) {
+		pairs, err := list(s)
+		for _, p := range pairs {
+			if err != nil || p[0] == "" {
+				t.Errorf("%q, %v", p, err)
+			}
+		}
+	})
+}
+
+func FuzzRejected(f *testing.F) {
+	f.Add([]byte("\x0a\x02\x08\x07"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if rejectedOf(answer) < 0 {
+			t.Error("negative")
+		}
+	})
+}
