@@ -219,7 +219,7 @@ func TestService(t *testing.T) {
 	if err := s.Stop(t.Context(), runs[0]); err != nil {
 		t.Error(err)
 	}
-	if err := s.Stop(t.Context(), Run{Project: "shop", Key: "other"}); err == nil || !strings.Contains(err.Error(), "stop other: 409 Conflict: it is not being worked") {
+	if err := s.Stop(t.Context(), Run{Project: "shop", Key: "other"}); err == nil || !strings.Contains(err.Error(), "stop other: the service answers 409 Conflict: it is not being worked") {
 		t.Errorf("stopped with %v", err)
 	}
 }
@@ -227,8 +227,23 @@ func TestService(t *testing.T) {
 func TestServiceRefuses(t *testing.T) {
 	t.Parallel()
 	s := served(t, "wrong", http.NotFound)
-	if _, err := s.Runs(t.Context()); err == nil || err.Error() != "401 Unauthorized" {
+	if _, err := s.Runs(t.Context()); err == nil || err.Error() != "the service answers 401 Unauthorized" {
 		t.Errorf("asked with %v", err)
+	}
+	var refused *RefusedError
+	if err := s.Pause(t.Context(), "shop", true); !errors.As(err, &refused) || refused.Code != http.StatusUnauthorized {
+		t.Errorf("paused with %v", err)
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, address := range []string{gone.Listener.Addr().String(), "unix:" + filepath.Join(t.TempDir(), "none.sock")} {
+		none, err := NewService(address, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := none.Ready(t.Context()); !errors.Is(err, ErrNoService) || !strings.Contains(err.Error(), address) {
+			t.Errorf("%s answers with %v", address, err)
+		}
 	}
 	redirect := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusFound))
 	defer redirect.Close()

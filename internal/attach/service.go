@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -24,16 +26,17 @@ const (
 	failuresMax = 5 // of a stream, one after the other
 )
 
-// Service are the runs of a service, through its API.
+// Service is a client of a service's API.
 type Service struct {
-	base   string
-	token  string
-	client *http.Client
+	address string // as it was given
+	base    string
+	token   string
+	client  *http.Client
 }
 
 // NewService makes a client of the API at an address: http://HOST:PORT, HOST:PORT or unix:PATH. The token may be empty.
 func NewService(address, token string) (*Service, error) {
-	s := &Service{base: address, token: token}
+	s := &Service{address: address, base: address, token: token}
 	transport := &http.Transport{ResponseHeaderTimeout: answerTime, MaxConnsPerHost: followMax + 8}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		s.base = "http://localhost"
@@ -57,8 +60,25 @@ func NewService(address, token string) (*Service, error) {
 // Close ends idle connections.
 func (s *Service) Close() { s.client.CloseIdleConnections() }
 
-// ask sends a request and returns the body of the answer, which the caller closes.
-func (s *Service) ask(ctx context.Context, method, path, last string) (io.ReadCloser, error) {
+// ErrNoService is the error of an address where nothing listens.
+var ErrNoService = errors.New("no service listens")
+
+// RefusedError is an answer of the service that is an error.
+type RefusedError struct {
+	Code   int    // of HTTP
+	Detail string // what the service says about it, from elsewhere; empty: nothing
+}
+
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("the service answers %d %s", e.Code, http.StatusText(e.Code))
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// open sends a request and returns the body of the answer, which the caller closes.
+func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.base+path, nil)
 	if err != nil {
 		return nil, err
@@ -70,58 +90,88 @@ func (s *Service) ask(ctx context.Context, method, path, last string) (io.ReadCl
 		r.Header.Set("Last-Event-ID", last)
 	}
 	answer, err := s.client.Do(r)
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w at %s", ErrNoService, s.address)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		defer answer.Body.Close()
-		var problem struct{ Detail string }
-		_ = json.NewDecoder(io.LimitReader(answer.Body, answerMax)).Decode(&problem)
-		return nil, errors.New(strings.TrimSuffix(answer.Status+": "+problem.Detail, ": "))
+		refused := RefusedError{Code: answer.StatusCode}
+		_ = json.NewDecoder(io.LimitReader(answer.Body, answerMax)).Decode(&refused)
+		refused.Code = answer.StatusCode
+		return nil, &refused
 	}
 	return answer.Body, nil
 }
 
-// Runs is of Source.
-func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
+// ask sends a request and reads its answer into a value, if one is given.
+func (s *Service) ask(ctx context.Context, method, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	body, err := s.ask(ctx, http.MethodGet, "/v1/projects", "")
+	body, err := s.open(ctx, method, path, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer body.Close()
-	var answer struct {
-		Projects []struct {
-			Name    string
-			Repo    string
-			Running []struct {
-				Run, Issue, Title string
-				Started           time.Time
-				Usage             agents.Usage
-			}
-		}
+	if into == nil {
+		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(body, answerMax)).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("answer of the service: %w", err)
+	if err := json.NewDecoder(io.LimitReader(body, answerMax)).Decode(into); err != nil {
+		return fmt.Errorf("answer of the service: %w", err)
 	}
-	for _, p := range answer.Projects {
+	return nil
+}
+
+// Ready reports whether the service answers; ErrNoService: nothing listens.
+func (s *Service) Ready(ctx context.Context) error {
+	return s.ask(ctx, http.MethodGet, "/healthz", nil)
+}
+
+// Project is a project of the service.
+type Project struct {
+	Name, Repo, State, Problem string
+	Running                    []struct {
+		Run, Issue, Title string
+		Started           time.Time
+		Usage             agents.Usage
+	}
+}
+
+// Projects lists the projects of the service.
+func (s *Service) Projects(ctx context.Context) ([]Project, error) {
+	var answer struct{ Projects []Project }
+	err := s.ask(ctx, http.MethodGet, "/v1/projects", &answer)
+	return answer.Projects, err
+}
+
+// Pause has a project start nothing more, or takes that back.
+func (s *Service) Pause(ctx context.Context, project string, paused bool) error {
+	verb := "/resume"
+	if paused {
+		verb = "/pause"
+	}
+	return s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(project)+verb, nil)
+}
+
+// Runs is of Source.
+func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
+	projects, err := s.Projects(ctx)
+	for _, p := range projects {
 		for _, r := range p.Running {
 			runs = append(runs, Run{Project: p.Name, ID: r.Run, Key: r.Issue, Title: r.Title, Started: r.Started, Used: r.Usage, Repo: p.Repo})
 		}
 	}
-	return runs, nil
+	return runs, err
 }
 
 // Stop is of Source.
 func (s *Service) Stop(ctx context.Context, r Run) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	body, err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+"/issues/"+url.PathEscape(r.Key)+"/stop", "")
-	if err != nil {
+	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+"/issues/"+url.PathEscape(r.Key)+"/stop", nil); err != nil {
 		return fmt.Errorf("stop %s: %w", r.Key, err)
 	}
-	return body.Close()
+	return nil
 }
 
 // Follow is of Source. A stream that breaks is taken up again where it was.
@@ -136,7 +186,7 @@ func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 		case <-ctx.Done():
 			return
 		}
-		body, err := s.ask(ctx, http.MethodGet, "/v1/projects/"+url.PathEscape(r.Project)+"/runs/"+url.PathEscape(r.ID)+"/events", last)
+		body, err := s.open(ctx, http.MethodGet, "/v1/projects/"+url.PathEscape(r.Project)+"/runs/"+url.PathEscape(r.ID)+"/events", last)
 		if err != nil {
 			continue
 		}

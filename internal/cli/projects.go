@@ -2,22 +2,17 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/worktree"
@@ -124,20 +119,19 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Projects []struct {
-			Name, Repo, State, Problem string
-			Running                    []struct{}
-		}
+	there, err := o.service(o.listen, o.tokenFile)
+	if err != nil {
+		return err
 	}
-	away := o.ask(cmd.Context(), http.MethodGet, "/v1/projects", &answer)
-	if away != nil && !errors.Is(away, errNoService) {
-		return away
+	defer there.Close()
+	known, away := there.Projects(cmd.Context())
+	if away != nil && !errors.Is(away, attach.ErrNoService) {
+		return o.refused(away)
 	}
 	shown := []shownProject{}
 	for _, p := range list {
 		s := shownProject{Name: p.Name, Repo: p.Repo, State: "not-running"}
-		for _, of := range answer.Projects {
+		for _, of := range known {
 			if of.Name == p.Name {
 				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)
 			}
@@ -211,30 +205,39 @@ func (o *projectsOptions) remove(cmd *cobra.Command, p config.Project) error {
 
 // says tells what a change of the file leads to.
 func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
-	err := o.ask(cmd.Context(), http.MethodGet, "/healthz", nil)
-	switch {
+	there, err := o.service(o.listen, o.tokenFile)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	switch err := there.Ready(cmd.Context()); {
 	case err == nil:
 		o.ui.note("the service takes it up within seconds; runs that are on come to their end")
-	case errors.Is(err, errNoService) && begin != "":
+	case errors.Is(err, attach.ErrNoService) && begin != "":
 		o.ui.note("%s; begin one with: %s", err, begin)
 	}
 	return nil
 }
 
 func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused bool) error {
-	verb, done := "resume", "Resumed %s.\n"
+	done := "Resumed %s.\n"
 	if paused {
-		verb, done = "pause", "Paused %s: nothing more is started; what is on goes on.\n"
+		done = "Paused %s: nothing more is started; what is on goes on.\n"
 	}
-	err := o.ask(cmd.Context(), http.MethodPost, "/v1/projects/"+p.Name+"/"+verb, nil)
-	if errors.Is(err, errNoService) { // the next start finds it
+	there, err := o.service(o.listen, o.tokenFile)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	err = there.Pause(cmd.Context(), p.Name, paused)
+	if errors.Is(err, attach.ErrNoService) { // the next start finds it
 		var file string
 		if file, err = o.pauseFile(cmd, p); err == nil {
 			err = service.WritePause(file, paused)
 		}
 	}
 	if err != nil {
-		return err
+		return o.refused(err)
 	}
 	o.ui.printf(done, cleanLine(p.Name))
 	return nil
@@ -258,65 +261,4 @@ func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project) (strin
 	}
 	dir, err := worktree.StateDir(cmd.Context(), state, place)
 	return service.PauseFile(dir), err
-}
-
-// errNoService is the error of an address where nothing listens.
-var errNoService = errors.New("no service listens")
-
-// askTime bounds one question.
-const askTime = 30 * time.Second
-
-// ask sends a request to the running service, and reads its answer into a value, if one is given.
-func (o *projectsOptions) ask(ctx context.Context, method, path string, into any) error {
-	token, err := o.listenToken(o.tokenFile)
-	if err != nil {
-		return err
-	}
-	network, address := "tcp", o.listen
-	if socket, is := strings.CutPrefix(o.listen, "unix:"); is {
-		network, address = "unix", o.expand(o.host.Dir, socket)
-	}
-	client := http.Client{Timeout: askTime, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, fmt.Errorf("%w at %s", errNoService, o.listen)
-		}
-		return conn, nil
-	}}}
-	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
-	if err != nil {
-		return err
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	res, err := client.Do(r)
-	if errors.Is(err, errNoService) {
-		return fmt.Errorf("%w at %s", errNoService, o.listen)
-	}
-	if err != nil {
-		return fmt.Errorf("ask the service at %s: %w", o.listen, err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
-	if err != nil {
-		return err
-	}
-	if res.StatusCode >= http.StatusBadRequest {
-		var problem struct{ Detail string }
-		_ = json.Unmarshal(body, &problem)
-		err := fmt.Errorf("the service at %s answers %s", o.listen, res.Status)
-		if problem.Detail != "" {
-			err = fmt.Errorf("%w: %s", err, cleanLine(problem.Detail))
-		}
-		if res.StatusCode == http.StatusUnauthorized {
-			return &exitError{status: exitUsage, err: err, hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
-		}
-		return err
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(body, into)
 }

@@ -14,12 +14,9 @@ import (
 )
 
 const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
-ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + topService + `).
+ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + defaultListen + `).
 
 Leaving it changes nothing: what runs goes on.`
-
-// topService is where a service listens unless it is told otherwise.
-const topService = "127.0.0.1:7420"
 
 func newTopCommand(a *app) *cobra.Command {
 	var t top
@@ -32,7 +29,7 @@ func newTopCommand(a *app) *cobra.Command {
 			if len(args) > 0 {
 				t.address = args[0]
 			} else if _, err := worktree.Locate(cmd.Context(), a.dir()); err != nil && a.repo == "" {
-				t.address = topService
+				t.address = defaultListen
 			}
 			return t.run()
 		},
@@ -67,7 +64,7 @@ func (t *top) run() (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	runs, err := t.source.Runs(ctx)
 	if err != nil {
-		return err
+		return t.refused(err)
 	}
 	screen, hide := t.startView(t.plain || !isTerminal(t.host.Stdout), "ralph top", "", t.actions)
 	defer hide()
@@ -105,13 +102,9 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 		t.name = func(_, key string) string { return name(key) }
 		return p.close, nil
 	}
-	token, err := t.listenToken(t.tokenFile)
+	service, err := t.service(t.address, t.tokenFile)
 	if err != nil {
 		return nil, err
-	}
-	service, err := attach.NewService(t.address, token)
-	if err != nil {
-		return nil, usagef("%w; give HOST:PORT, http://HOST:PORT or unix:PATH", err)
 	}
 	t.source = service
 	t.name = func(project, key string) string { return project + "/" + key }
