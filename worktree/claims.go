@@ -23,8 +23,8 @@ type (
 	TakenError = claim.TakenError
 )
 
-// Claim takes the issue, or fails with [*TakenError], or wraps ErrRemote. ttl is how long the claim is valid without
-// Renew. Host, PID, Started, Generation and Expires of the holder are filled in here.
+// Claim takes the issue for a holder with an Owner, or fails with [*TakenError], or wraps ErrRemote. ttl is how long it is valid
+// without Renew. Host, PID, Started, Generation and Expires are filled in here. Another try with the same Owner and Run succeeds.
 func (r *Repo) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
 	if err := checkKey(key); err != nil {
 		return nil, fmt.Errorf("claim: %w", err)

@@ -23,8 +23,8 @@ func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
 func (t *Tree) givenDir() string { return t.repo.path("given", t.name) }
 
 // Sandbox returns what a sandbox on the tree may see of git, and stores that from now on something in the tree may be
-// unsaved. Call it before a sandbox opens, and again before each agent that starts after an Import. It also applies to
-// trees that are not private, and is zero for them.
+// unsaved: until it is called, Remove deletes whatever is there. Call it before anything else works in the tree, with a
+// sandbox or without, and again before each agent that starts after an Import. It is zero for trees that are not private.
 func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)

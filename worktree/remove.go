@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Remove deletes the worktree (never the refs). It fails with ErrKept when something in it may be on no ref of ralph's. A
+// Remove deletes the worktree (never the refs). After a call of Sandbox it fails with ErrKept until all is imported. A
 // tree whose import has failed twice in the same way is put into a folder that ralph never deletes, for a person; the error
 // names it. Removing what is half made, half removed or gone is not an error.
 func (t *Tree) Remove(ctx context.Context) error {

@@ -15,6 +15,9 @@ import (
 func TestClaim(t *testing.T) {
 	everywhere(t, func(s *site) {
 		ctx := s.Context()
+		if _, err := s.store.Claim(ctx, "k", Holder{Run: "r1"}, ttl); err == nil || s.git("for-each-ref", "refs/ralph/") != "" {
+			s.Errorf("a claim without an owner, which nobody could read, is taken: %v", err)
+		}
 		c, err := s.store.Claim(ctx, "k", Holder{Owner: "me", Run: "r1", Hash: "h"}, ttl)
 		if err != nil {
 			s.Fatal(err)

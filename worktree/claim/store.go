@@ -67,6 +67,9 @@ func New(c Config) (*Store, error) {
 // fails with [*TakenError] or ErrVersion, or wraps git.ErrRemote. The claim is valid for ttl without Renew. Host, PID,
 // Started, Generation and Expires of the holder are filled in here. The caller has checked the key.
 func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
+	if h.Owner == "" {
+		return nil, fmt.Errorf("claim %s: the holder has no Owner", key)
+	}
 	c := &Claim{store: s, key: key, ttl: ttl, sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
 	at := ""
