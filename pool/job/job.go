@@ -79,6 +79,12 @@ func (e *StrategyError) Error() string { return fmt.Sprintf("strategy %s: %s", e
 // Check finds what is wrong with the job before anything starts.
 func (j Job) Check() error {
 	j = j.withDefaults()
+	switch {
+	case j.Run.Sandboxes == nil:
+		return j.Run.Missing()
+	case j.Run.Agent == nil && j.Command == nil:
+		return errors.New("required and not set: Agent or Command")
+	}
 	var errs []error
 	bad := func(p StrategyProblem) {
 		errs = append(errs, &StrategyError{j.Strategy, p, j.Run.Sandboxes.Name()})
@@ -110,7 +116,7 @@ func (j Job) Check() error {
 func (j Job) withDefaults() Job {
 	if j.Strategy == "" {
 		j.Strategy = StrategyMerge
-		if j.Command == nil && j.Run.Sandboxes.Capabilities().Files == sandboxes.InPlace {
+		if j.Command == nil && j.Run.Sandboxes != nil && j.Run.Sandboxes.Capabilities().Files == sandboxes.InPlace {
 			j.Strategy = StrategyHead
 		}
 	}

@@ -1,0 +1,33 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/job"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// What a program forgets is an error that names it.
+func TestIncomplete(t *testing.T) {
+	t.Parallel()
+	none := sandboxes.NewNone(sandboxes.NoneConfig{})
+	for want, config := range map[string]run.Config{
+		"Repo, Store, Sandboxes, StateDir": {},
+		"Repo, Store, StateDir": {
+			Sandboxes: none, Prompt: loop.Prompt{Inline: "x"},
+			Agent: agents.Command{}, Options: agents.Options{Command: []string{"true"}},
+		},
+		"Agent": {Sandboxes: none, Prompt: loop.Prompt{Inline: "x"}},
+	} {
+		if _, err := (job.Job{Run: config}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := (job.Job{}).Check(); err == nil || !strings.Contains(err.Error(), "Sandboxes") {
+		t.Error(err)
+	}
+}
