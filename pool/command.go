@@ -137,6 +137,9 @@ func handedOver(label string) string { return "carries label " + label }
 // Ask asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
 // anew. Retry goes on from the commits so far, Fix too, with text as feedback for the agent; Fresh begins at the base.
 func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
+	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
+		return fmt.Errorf("%q cannot be asked for", verb)
+	}
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now()}
 	issue, err := w.cfg.Tracker.Get(ctx, key)
 	if err != nil {

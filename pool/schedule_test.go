@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // An issue that arrives during a sweep is started while another run is still on, whether the pool is told or looks itself.
@@ -212,6 +213,12 @@ func TestKill(t *testing.T) {
 	}
 	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 || r.WIP == "" || !s.Interrupted {
 		t.Errorf("%+v", r)
+	}
+	if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted || len(s.Runs) != 0 {
+		t.Errorf("a sweep after it: %+v, %v", s, err)
+	}
+	if err := p.Ask(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
+		t.Error("the next sweep is asked for what it cannot do")
 	}
 	f.clean()
 }

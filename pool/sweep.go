@@ -54,6 +54,11 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 //
 // It first takes care of what a crashed ralph left on this host. The base is pinned when it starts.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
+	select {
+	case <-p.killed:
+		return Summary{Interrupted: true}, nil
+	default:
+	}
 	hard, release := p.untilKilled(ctx)
 	defer release()
 	defer p.bus.Flush(ctx, hard)

@@ -80,7 +80,7 @@ func NewWorker(c Config) (*Worker, error) {
 
 // Kill ends everything the worker is doing, at once: agents are killed, not asked. Claims are released. Work that is on disk
 // is still imported if that takes only a moment; otherwise the next start does it. It may be called at any time, from any
-// goroutine.
+// goroutine, and cannot be undone.
 func (w *Worker) Kill() { w.once.Do(func() { close(w.killed) }) }
 
 // errKilled is the cause of everything that ends by Kill.
