@@ -19,7 +19,7 @@ func Reason(r journal.Reason) string {
 	case journal.ReasonShutdown:
 		return "ralph was stopped"
 	case journal.ReasonAsked:
-		return "stopped by `ralph stop`"
+		return "stopped by a person"
 	case journal.ReasonClaimLost:
 		return "the claim was lost to another ralph"
 	case journal.ReasonCrash:

@@ -296,7 +296,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonAgentSaid, "which?", "which?"},
 		{journal.ReasonUnchanged, "", "the commits change no file"},
 		{journal.ReasonShutdown, "", "ralph was stopped"},
-		{journal.ReasonAsked, "", "stopped by `ralph stop`"},
+		{journal.ReasonAsked, "", "stopped by a person"},
 		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
 		{journal.ReasonCrash, "work", "ralph died at stage work"},
 		{journal.ReasonIssue, "gone", "the issue is gone"},
