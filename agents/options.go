@@ -16,10 +16,10 @@ func Check(a Agent, o Options) error {
 	if err := c.model(d, o.Model); err != nil {
 		return err
 	}
-	if err := c.choice("effort", o.Effort, d.Efforts); err != nil {
+	if err := c.choice(d, "effort", o.Effort, d.Efforts); err != nil {
 		return err
 	}
-	if err := c.choice("permission mode", o.PermissionMode, d.Modes); err != nil {
+	if err := c.choice(d, "permission mode", o.PermissionMode, d.Modes); err != nil {
 		return err
 	}
 	if err := c.args(o.Args, d.Owned); err != nil {
@@ -52,19 +52,27 @@ func (c check) command(d Description, command []string) error {
 func (c check) model(d Description, model string) error {
 	switch {
 	case model != "" && !d.Models:
-		return c.fail("a model is not supported; put it into the command")
+		return c.unsupported(d, "a model")
 	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, odd):
 		return c.fail("model %q: a model's name has no leading dash, no blanks and at most 256 characters", Clip(model, 60))
 	}
 	return nil
 }
 
-func (c check) choice(option, value string, valid []string) error {
+// unsupported refuses an option that the agent does not have. The user's own command may have it.
+func (c check) unsupported(d Description, option string) error {
+	if d.Program == "" {
+		return c.fail("%s is not supported; put it into the command", option)
+	}
+	return c.fail("%s is not supported; leave it out", option)
+}
+
+func (c check) choice(d Description, option, value string, valid []string) error {
 	switch {
 	case value == "" || slices.Contains(valid, value):
 		return nil
 	case len(valid) == 0:
-		return c.fail("%s is not supported; put it into the command", option)
+		return c.unsupported(d, option)
 	}
 	return c.fail("%s %q: use one of %s%s", option, Clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
 }

@@ -100,7 +100,7 @@ var scribeRun = []string{
 func TestOutsideConformance(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{
 		Agent:   scribe{},
-		Refused: map[string]agents.Options{"effort": {Effort: "high"}, "--model": {Args: []string{"--model=x"}}},
+		Refused: map[string]agents.Options{"effort is not supported; leave it out": {Effort: "high"}, "--model": {Args: []string{"--model=x"}}},
 		Stream:  scribeRun, Session: "s-1", Silent: true,
 		Bulk: func(n int) []byte { return fmt.Appendf(nil, `{"type":"output","out":"%s"}`, strings.Repeat("x", n)) },
 	})
