@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Reaper is implemented by providers that can find and end the remains of a crashed ralph.
+// Reaper is implemented by providers that can find and end the remains of a crashed ralph. Every provider needs it whose
+// commands outlive this process.
 type Reaper interface {
 	// Reap ends and removes everything marked with the run id, files on the sandbox's own disk included, and returns when
 	// it is gone. It is not an error if nothing is left.

@@ -34,11 +34,11 @@ type Issue struct {
 	// Key is the stable, path-safe, collision-free name: it matches [A-Za-z0-9._-]+, is valid as the last part of a
 	// git ref and as a file name. Make one with [Key].
 	Key string
-	// ID is the tracker's own name for it, as people see it, such as "#42".
+	// ID is the tracker's own name for it, as people see it, such as "#42"; never empty.
 	ID     string
 	Title  string
 	Body   string
-	URL    string // where a person reads it; for the local tracker, the file's path
+	URL    string // where a person reads it, for the local tracker the file's path; never empty
 	Author string
 	Labels []string // as the tracker spells them
 	Open   bool

@@ -1,7 +1,12 @@
 package arch_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,6 +27,90 @@ func TestDocumentedCode(t *testing.T) {
 	for _, block := range blocks {
 		if !strings.Contains(source, block[1]) {
 			t.Errorf("%s has code that is not in %s:\n%s", doc, example, block[1])
+		}
+	}
+}
+
+// exported is a name of a package in Markdown, such as `pool.Worker.Parked`.
+var exported = regexp.MustCompile("`([a-z]+)\\.([A-Z][A-Za-z]*(?:\\.[A-Z][A-Za-z]*)?)`")
+
+// A name in the documentation is one that a package exports.
+func TestDocumentedNames(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	eachText(t, func(file, text string) {
+		if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			declared(t, path.Base(path.Dir(file)), text, names)
+		}
+	})
+	documents, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(documents) < 10 {
+		t.Fatal(documents, err)
+	}
+	found := 0
+	for _, doc := range documents {
+		for _, m := range exported.FindAllStringSubmatch(read(t, doc), -1) {
+			found++
+			if !names[m[1]+"."+m[2]] {
+				t.Errorf("%s names %s.%s, which does not exist", filepath.Base(doc), m[1], m[2])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d names", found)
+	}
+}
+
+// declared adds what a file declares to names, as package.Name and package.Type.Member. The members of package
+// run's Config, an alias, are in package config.
+func declared(t *testing.T, pkg, text string, names map[string]bool) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(name string) { names[pkg+"."+name] = true }
+	members := func(typ string, list *ast.FieldList) {
+		for _, f := range list.List {
+			for _, name := range f.Names {
+				add(typ + "." + name.Name)
+				if pkg == "config" { // of package run
+					names["run."+typ+"."+name.Name] = true
+				}
+			}
+		}
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				typ := d.Recv.List[0].Type
+				if star, ok := typ.(*ast.StarExpr); ok {
+					typ = star.X
+				}
+				if id, ok := typ.(*ast.Ident); ok {
+					name = id.Name + "." + name
+				}
+			}
+			add(name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						add(name.Name)
+					}
+				case *ast.TypeSpec:
+					add(s.Name.Name)
+					switch typ := s.Type.(type) {
+					case *ast.StructType:
+						members(s.Name.Name, typ.Fields)
+					case *ast.InterfaceType:
+						members(s.Name.Name, typ.Methods)
+					}
+				}
+			}
 		}
 	}
 }

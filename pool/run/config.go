@@ -6,7 +6,7 @@ import (
 
 // What a caller says of how runs are done.
 type (
-	// Config is how runs are done.
+	// Config is how runs are done. Its fields are in package config.
 	Config = config.Config
 	// Labels are the labels that show an issue's state to people.
 	Labels = config.Labels
