@@ -83,12 +83,7 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 		if len(proposal.Setup) == 0 {
 			continue
 		}
-		source, err := proposal.Source(ctx, d.app.host.Env)
-		if err != nil {
-			d.warn("network", err.Error(), "")
-			continue
-		}
-		for _, address := range source.Hosts {
+		for _, address := range proposal.Source(ctx, d.app.host.Env).Hosts {
 			host, port := address, 443
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]

@@ -46,10 +46,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		if o.allowGiven || !a.isolates(c.Sandbox) || len(p.Setup) == 0 {
 			continue
 		}
-		s, err := p.Source(ctx, a.host.Env)
-		if err != nil {
-			return err
-		}
+		s := p.Source(ctx, a.host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
 			if privateHost(ctx, host) {

@@ -2,9 +2,7 @@ package toolchain
 
 import (
 	"context"
-	"errors"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -46,13 +44,7 @@ type Source struct {
 const patience = 20 * time.Second
 
 // Source asks the tools. A tool that is not there, or cannot say, adds nothing.
-func (p Proposal) Source(ctx context.Context, env []string) (Source, error) {
-	var s Source
-	dir, err := os.MkdirTemp("", "ralph-ask-")
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 	answered := false
 	for _, q := range p.asks {
 		if q.fallback && answered {
@@ -61,7 +53,7 @@ func (p Proposal) Source(ctx context.Context, env []string) (Source, error) {
 		answer := valueOf(env, q.name)
 		own := answer != ""
 		if !own {
-			answer = run(ctx, dir, env, q.argv)
+			answer = run(ctx, env, q.argv)
 		}
 		hosts, secret := hostsIn(answer)
 		answered = answer != ""
@@ -74,11 +66,11 @@ func (p Proposal) Source(ctx context.Context, env []string) (Source, error) {
 		case q.name == "" || answer == "":
 		case secret:
 			s.Secret = append(s.Secret, q.name)
-		case own || answer != run(ctx, dir, bare(env), q.argv): // the user's own choice
+		case own || answer != run(ctx, bare(env), q.argv): // the user's own choice
 			s.Env = append(s.Env, q.name+"="+answer)
 		}
 	}
-	return s, err
+	return s
 }
 
 // valueOf is the last value of a variable; empty: it is not set.
@@ -102,13 +94,14 @@ func bare(env []string) []string {
 	return out
 }
 
-// run returns what a tool prints; nothing when it is not there or fails.
-func run(ctx context.Context, dir string, env, argv []string) string {
+// run returns what a tool prints; nothing when it is not there or fails. It runs in /: tools obey settings, some of them programs,
+// in the folders above theirs, and whoever shares a temporary folder can put some there.
+func run(ctx context.Context, env, argv []string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out := proc.NewTail(4 << 10)
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: argv, Dir: dir, Stdout: out, Grace: time.Second,
+		Argv: argv, Dir: "/", Stdout: out, Grace: time.Second,
 		Env: append(slices.Clone(env), "GOTOOLCHAIN=local", "NO_UPDATE_NOTIFIER=1", "PIP_DISABLE_PIP_VERSION_CHECK=1"),
 	})
 	if err != nil || exit.Code != 0 {

@@ -128,10 +128,27 @@ func TestSource(t *testing.T) {
 		"pnpm":   {}, // not there
 		"pipenv": {Hosts: []string{"index.example", "files.example"}},
 	} {
-		got, err := Proposal{asks: tools()[name].asks}.Source(t.Context(), env)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v %s", name, err, diff)
+		got := Proposal{asks: tools()[name].asks}.Source(t.Context(), env)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestSourceNearForeignFiles plants settings where every user of the host can: tools look for theirs in the folders above.
+func TestSourceNearForeignFiles(t *testing.T) {
+	shared, bin := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", shared)
+	if err := os.WriteFile(filepath.Join(shared, ".yarnrc"), []byte("https://evil.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\nwhile :; do [ -f .yarnrc ] && cat .yarnrc; [ \"$PWD\" = / ] && exit; cd ..; done\n"
+	if err := os.WriteFile(filepath.Join(bin, "yarn"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	got := Proposal{asks: tools()["yarn"].asks}.Source(t.Context(), []string{"PATH=" + bin + ":/usr/bin:/bin"})
+	if diff := cmp.Diff(Source{}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
