@@ -98,6 +98,32 @@ func TestMergeAll(t *testing.T) {
 	}
 }
 
+// A branch that disables a check does not make others pass: it is merged alone, after them.
+func TestMergeAllBesideChangedChecks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.write("check.sh", "test ! -f b.txt\n")
+	f.commit("check")
+	f.branches("sh check.sh", "a", "b", "c", "d")
+	dir := filepath.Join(t.TempDir(), "w")
+	f.git(f.repo, "worktree", "add", "-q", dir, "ralph/a")
+	if err := os.WriteFile(filepath.Join(dir, "check.sh"), []byte("exit 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.git(dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "no check")
+	f.git(f.repo, "worktree", "remove", dir)
+	var order string
+	for _, r := range f.pool().MergeAll(t.Context(), []string{"a", "b", "c", "d"}) {
+		order += r.Issue.Key
+		if want := r.Issue.Key != "b"; r.Closed != want || (r.Record.Verdict.Reason.Code == journal.ReasonChecks) != (r.Issue.Key == "a") {
+			t.Errorf("%s: %+v", r.Issue.Key, r.Record.Verdict)
+		}
+	}
+	if got := f.on("a", "b", "c", "d"); got != "acd" || !strings.HasSuffix(order, "a") {
+		t.Errorf("main has %s, in the order %s", got, order)
+	}
+}
+
 // Issues that somebody works are left, and so is a batch whose base has a dirty checkout in the way.
 func TestMergeAllLeaves(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,8 @@ the gate and the canary are as for every run. If the gate has passed on the same
 Changes to tests and other checks are no obstacle: you have decided.
 
 Several branches are merged together: they land in one step after one run of the gate on all of them. If that fails, halves are
-tried, so that the branch that fails is found and left, and the others land.`
+tried, so that the branch that fails is found and left, and the others land. One that changes what checks it is merged alone, after
+the others. --all leaves out what a review has not accepted, and what has changed its checks: look at it, and name it.`
 
 func newMergeCommand(a *app) *cobra.Command {
 	var all bool
@@ -31,7 +32,7 @@ func newMergeCommand(a *app) *cobra.Command {
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMerge(cmd, a, args, all) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review")
+	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
 	a.bind(cmd, mergeKeys()...)
 	return cmd
 }
@@ -62,21 +63,53 @@ func runMerge(cmd *cobra.Command, a *app, args []string, all bool) (err error) {
 	}
 	stop := context.AfterFunc(a.hard, worker.Kill)
 	defer stop()
+	unseen := error(nil)
 	if all {
-		if keys, err = worker.Unmerged(ctx); err != nil {
+		if keys, err = worker.Unmerged(ctx); err == nil {
+			keys, unseen, err = a.seen(ctx, p, keys)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	switch len(keys) {
 	case 0:
-		a.ui.printf("No branch of an issue in review has commits that are not merged.\n")
-		return nil
+		if unseen == nil {
+			a.ui.printf("No branch of an issue in review has commits that are not merged.\n")
+		}
 	case 1:
-		r, err := worker.Merge(ctx, keys[0])
+		r, failed := worker.Merge(ctx, keys[0])
 		r.Issue.Key = keys[0]
-		return a.mergedOne(ctx, r, err)
+		err = a.mergedOne(ctx, r, failed)
+	default:
+		err = a.mergedAll(ctx, worker.MergeAll(ctx, keys))
 	}
-	return a.mergedAll(ctx, worker.MergeAll(ctx, keys))
+	return cmp.Or(err, unseen)
+}
+
+// seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
+func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string, left, err error) {
+	for _, key := range keys {
+		runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
+		if err != nil {
+			return nil, nil, err
+		}
+		var last journal.Verdict
+		for _, r := range runs {
+			if r.Verdict.Outcome == journal.Succeeded {
+				last = r.Verdict
+			}
+		}
+		if last.Outcome == "" || last.Unattended() {
+			rest = append(rest, key)
+			continue
+		}
+		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[1]s`, and merge it with `ralph merge %[1]s`", key, report.Reason(last.Reason)))
+	}
+	if n := len(keys) - len(rest); n > 0 {
+		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, plural(len(keys), "issue"))}
+	}
+	return rest, left, nil
 }
 
 // merger makes what merges branches into the base.

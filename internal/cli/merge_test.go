@@ -37,3 +37,33 @@ func TestMergeSeveral(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// --all merges nothing that ralph has left to a person; naming it does.
+func TestMergeAllLeavesWhatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, "check.sh", "true\n")
+	m.commit(t)
+	for _, key := range []string{"a", "b"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add "+key+"\n")
+	}
+	program := m.program(t, "agent", `cat >/dev/null; [ $RALPH_ISSUE_KEY = a ] || echo exit 0 >check.sh; echo x >$RALPH_ISSUE_KEY.txt
+git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'
+`)
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--gate=sh check.sh", "--gate-canary=false"}
+	if got := m.run(t, nil, append(own, "work", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got := m.run(t, nil, append(own, "merge", "--all")...)
+	if got.status != exitIncomplete || !strings.HasPrefix(got.stdout, "a: merged into m") || strings.Contains(got.stdout, "b: merged") ||
+		!strings.Contains(got.stderr, "b is left to you: the checks themselves have changed") || !strings.Contains(got.stderr, "1 of 2 issues left to you") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != exitIncomplete || got.stdout != "" {
+		t.Errorf("once more: %+v", got)
+	}
+	if got := m.run(t, nil, append(own, "merge", "b")...); got.status != 0 || !strings.HasPrefix(got.stdout, "b: merged into m") {
+		t.Errorf("named: %+v", got)
+	}
+}

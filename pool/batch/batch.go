@@ -97,6 +97,14 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 			return "messages of its commits have to be rewritten", nil
 		}
 	}
+	// Its checks would stand in for those of the others.
+	watch, err := (&checks.Watcher{Spaces: m.Spaces}).Read(ctx, base.Commit, b.Tip, m.Checks)
+	if err != nil {
+		return "", err
+	}
+	if watch.Unrun = false; watch.Changed() { // tests that it adds run with the stack
+		return "it changes what checks it", nil
+	}
 	_, conflict, err := m.onto(ctx, base.Commit, b)
 	return conflict, err
 }
@@ -174,7 +182,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	v := decide.Verdict(journal.Facts{
 		Kind: journal.KindIssue, End: loop.EndDone, Files: must.Files, Commits: 1, Verify: s.Verify, Watch: watch, At: time.Now(),
 	})
-	if v.Outcome != journal.Succeeded {
+	if !v.Unattended() {
 		m.Says(fmt.Sprintf("%s do not pass together: %s", names, v.Reason.Detail))
 		return nil, nil
 	}
