@@ -127,6 +127,76 @@ func TestDeadRunWithPrivateRepository(t *testing.T) {
 	f.clean()
 }
 
+// The claim of a process that hangs is over: whoever takes it imports what that run has in its private repository.
+func TestHungRunWithPrivateRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = newBinding(nil)
+	f.issue("a")
+	ctx := t.Context()
+	f.one() // shows what a record of this process is like
+	hung := f.runs("a")[0]
+	hung.ID, hung.Stage, hung.Ended, hung.Verdict, hung.Facts = "hung", journal.StageWork, time.Time{}, journal.Verdict{}, journal.Facts{}
+	hung.PID = os.Getpid()
+	if err := f.store.Memory.Save(ctx, hung); err != nil {
+		t.Fatal(err)
+	}
+	base, err := f.Config.Run.Repo.Base(ctx, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "hung", Key: "a", Branch: "ralph/a", Base: base, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := tree.Sandbox(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.git(f.repo, "--git-dir="+repo.GitDir, "--work-tree="+tree.Dir(), "commit", "-q", "--allow-empty", "-m", "before it hung")
+	f.issue("a")
+	f.sweep(ctx, "a")
+	if log := f.git(f.repo, "log", "--format=%s", "main..ralph/a"); log != "work on a\nbefore it hung\nwork on a" {
+		t.Errorf("log: %s", log)
+	}
+	if kept, _ := os.ReadDir(filepath.Join(f.state, "kept")); len(kept) > 0 {
+		t.Errorf("put aside: %v", kept)
+	}
+}
+
+// No sandbox is opened over a worktree in which nobody has worked: ralph may have died while it made it.
+func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	ctx := t.Context()
+	f.one()
+	dead := f.runs("a")[0]
+	dead.ID, dead.Stage, dead.Ended, dead.Verdict, dead.Facts = "dead", journal.StagePrepare, time.Time{}, journal.Verdict{}, journal.Facts{}
+	dead.PID = 0
+	if err := f.store.Memory.Save(ctx, dead); err != nil {
+		t.Fatal(err)
+	}
+	base, err := f.Config.Run.Repo.Base(ctx, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f.Config.Run.Repo.Add(ctx, worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Config.Run.Sandboxes = newBinding(func(s sandboxes.Spec) {
+		if s.Worktree == tree.Dir() {
+			t.Error("a sandbox was opened over it")
+		}
+	})
+	f.issue("a")
+	f.sweep(ctx, "a")
+	if _, err := os.Stat(tree.Dir()); !os.IsNotExist(err) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
 // job is a prompt for the fixture's agent.
 func (f *fixture) job(s job.Strategy) job.Job {
 	j := job.Job{Run: f.Config.Run, Strategy: s}

@@ -102,7 +102,7 @@ func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "
 
 // repository is how the repository is opened for this machine alone.
 func (p *parts) repository() worktree.Options {
-	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config)}
+	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Log: p.log}
 }
 
 // useRemote opens the repository again with the remote that holds claims, where there is one.

@@ -165,6 +165,13 @@ func (x *execution) place(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		warnings, err := x.r.spaces.Clear(ctx, x.run.Key, x.run.ID)
+		for _, text := range warnings {
+			x.emit(journal.Event{Kind: journal.EventWarning, Text: text})
+		}
+		if err != nil {
+			return err
+		}
 		tree, err = x.c.Repo.Add(ctx, worktree.Spec{
 			Run: x.run.ID, Key: x.run.Key, Branch: x.run.Branch, Base: x.base, Fresh: x.run.Scratch || x.run.Fresh, Without: x.run.Without,
 			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who,

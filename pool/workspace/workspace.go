@@ -143,7 +143,7 @@ func (w *Workspace) Take(ctx context.Context) error {
 		return w.late
 	}
 	var in worktree.Inside
-	if w.Tree.Spec().Private {
+	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // else nobody has worked there since the last import
 		if err := w.Open(ctx); err != nil { // such as after a crash
 			return err
 		}
