@@ -41,7 +41,13 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if len(v.keys) == 0 {
 		b.Held = func(key string) bool { return tally.Held(v.claims[key]) }
 		limit = w.c.MaxOpen
-		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, w.cfg.Publish == journal.PublishRequest); err != nil {
+		elsewhere := map[string]string{}
+		for _, s := range plan.Skipped {
+			if s.Skip.Code == journal.SkipDone && s.Skip.Outcome == journal.Succeeded {
+				elsewhere[s.Issue.Key] = v.done[s.Issue.Key].Tip
+			}
+		}
+		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, elsewhere, w.cfg.Publish == journal.PublishRequest); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,32 @@ func (f *fixture) clone(bare, agent string, keys ...string) *fixture {
 	return c
 }
 
+// What another clone has finished and nobody has merged counts, although the files of this one's backlog do not show it.
+func TestOpenWorkOfAnotherClone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	f.issue("a", "touches: [x/**]")
+	f.one()
+	c := f.clone(bare, commits, "a")
+	c.issue("b", "touches: [a.txt]")
+	plan, err := c.pool().Plan(t.Context())
+	if n := len(plan.Skipped); err != nil || len(plan.Work) > 0 || n != 2 || plan.Skipped[1].Skip.Code != journal.SkipUnmerged || plan.Skipped[1].Skip.For != "a" {
+		t.Errorf("touches: %+v, %v", plan, err)
+	}
+	c.issue("b", "touches: none")
+	c.Config.MaxOpen = 1
+	if s := c.sweep(t.Context()); skips(s)["b"] != journal.SkipOpen {
+		t.Errorf("max open: %+v", s)
+	}
+	f.git(f.repo, "merge", "-q", "--squash", "ralph/a")
+	f.git(f.repo, "commit", "-qm", "squash")
+	f.git(f.repo, "push", "-q", "origin", "main", ":ralph/a")
+	if s := c.sweep(t.Context()); outcomes(s)["b"] != journal.Succeeded {
+		t.Errorf("merged: %+v", s)
+	}
+}
+
 // A remote that declines every push, such as one that was made read-only while the agent worked, costs one run of the agent:
 // the commits wait in the clone that has them. Another clone starts none, neither meanwhile nor when the remote accepts
 // pushes again.

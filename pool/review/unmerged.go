@@ -3,6 +3,8 @@ package review
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -10,7 +12,8 @@ import (
 
 // Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
 // forge, or, where it makes none, branches. Their names begin with the prefix; tips are those of the branches that are known.
-func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, tips map[string]string, requests bool) (map[string]string, error) {
+// Elsewhere are the tips of works that another clone has finished and this backlog does not show; Open adds them to tips.
+func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, tips, elsewhere map[string]string, requests bool) (map[string]string, error) {
 	out := map[string]string{}
 	if lister, ok := tracker.As[tracker.RequestLister](b.Tracker); ok && requests {
 		list, err := lister.Requests(ctx, prefix)
@@ -22,16 +25,26 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 		}
 		return out, nil
 	}
-	keys, err := b.Unmerged(ctx, base, tips)
+	for key, tip := range elsewhere {
+		here, err := b.Repo.Git().Yes(ctx, "cat-file", "-e", tip+"^{commit}")
+		if err == nil && !here {
+			tip, err = b.Repo.RemoteBranch(ctx, prefix+key)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", prefix+key, err)
+		}
+		tips[key] = tip
+	}
+	keys, err := b.Unmerged(ctx, base, tips, slices.Collect(maps.Keys(elsewhere))...)
 	for _, key := range keys {
 		out[key] = prefix + key
 	}
 	return out, err
 }
 
-// Unmerged are the keys of open issues in review that have a branch whose commits the base does not have. Tips are those of
-// the branches, by key.
-func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[string]string) ([]string, error) {
+// Unmerged are the keys of open issues in review that have a branch whose commits the base does not have, and such ones of
+// more. Tips are those of the branches, by key.
+func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[string]string, more ...string) ([]string, error) {
 	if len(tips) == 0 {
 		return nil, nil
 	}
@@ -44,6 +57,11 @@ func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[stri
 	for _, i := range list.Issues {
 		if tips[i.Key] != "" && i.Open && i.HasLabel(label) && !i.HasLabel(b.PickUp) {
 			keys, look = append(keys, i.Key), append(look, tips[i.Key])
+		}
+	}
+	for _, key := range more {
+		if tips[key] != "" {
+			keys, look = append(keys, key), append(look, tips[key])
 		}
 	}
 	if len(keys) == 0 {
