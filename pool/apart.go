@@ -23,7 +23,7 @@ type turns struct {
 // A person who names keys has decided: then only runs of the same sweep are waited for.
 func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed []tracker.Issue, plan *Plan, t turns) error {
 	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return t.on[i.Key] || t.over[i.Key] })
-	if len(queue) == 0 || base.Commit == "" || w.c.Together && w.c.MaxOpen == 0 {
+	if len(queue) == 0 || base.Commit == "" || w.c.Together && w.c.MaxOpen == 0 && len(w.c.ByLabel) == 0 {
 		return nil
 	}
 	look, err := w.index.Look(ctx, base.Commit)
@@ -58,7 +58,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if err != nil {
 		return err
 	}
-	facts.Limit, facts.Together = limit, w.c.Together
+	facts.Limit, facts.Together, facts.ByLabel = limit, w.c.Together, w.c.ByLabel
 	plan.take(schedule.Decide(facts), queue, v, unmerged)
 	return nil
 }
@@ -77,7 +77,7 @@ func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged
 		return Skipped{issues[s.Key], s.Skip(v.claims[s.For].Holder.Run, unmerged[s.For])}
 	}
 	for _, s := range d.Wait {
-		if s.Cause == schedule.Overlap {
+		if s.Cause == schedule.Overlap || s.Cause == schedule.Busy {
 			p.After = append(p.After, skip(s))
 		} else {
 			p.Skipped = append(p.Skipped, skip(s))

@@ -20,7 +20,7 @@ type Plan struct {
 	Work     []tracker.Issue   // in the order they would be started, after the follow-ups
 	FollowUp []FollowUp        // ralph's own open requests that need another run
 	HandOver []FollowUp        // those that have had as many runs as they may have; a sweep hands them to a person
-	After    []Skipped         // once runs that change the same files have ended
+	After    []Skipped         // once runs that change the same files, or have the same label, have ended
 	Later    []Skipped         // issues of Work that come later than in their order, for what is not merged yet
 	Skipped  []Skipped         // every other open issue
 	Problems []tracker.Problem // what could not be read

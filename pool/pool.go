@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -25,14 +26,15 @@ type Config struct {
 	// Claims takes and lists claims; default: Run.Repo.
 	Claims Claims
 
-	Require      []string // labels an issue must all carry; default "no-human"
-	Exclude      []string // labels none of which it may carry; the state labels always count
-	Parallel     int      // issues worked at the same time; default 4; see SetParallel
-	Limit        int      // issues worked in one sweep; 0: no limit
-	MaxOpen      int      // requests, or unmerged branches of finished issues, that may be open; 0: no limit
-	Together     bool     // also work issues at the same time that are likely to change the same files
-	BranchPrefix string   // default: that of Run.Repo, such as "ralph/"
-	MinFree      int64    // bytes that runs must leave free where StateDir is; default 1 GiB; negative: no floor
+	Require      []string        // labels an issue must all carry; default "no-human"
+	Exclude      []string        // labels none of which it may carry; the state labels always count
+	Parallel     int             // issues worked at the same time; default 4; see SetParallel
+	Limit        int             // issues worked in one sweep; 0: no limit
+	MaxOpen      int             // requests, or unmerged branches of finished issues, that may be open; 0: no limit
+	ByLabel      schedule.Limits // of issues worked at the same time
+	Together     bool            // also work issues at the same time that are likely to change the same files
+	BranchPrefix string          // default: that of Run.Repo, such as "ralph/"
+	MinFree      int64           // bytes that runs must leave free where StateDir is; default 1 GiB; negative: no floor
 	// Refresh is the time between looks at the backlog while a sweep has an idle worker, and for commands; default 15 s.
 	Refresh time.Duration
 

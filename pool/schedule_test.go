@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -119,6 +120,40 @@ func TestNoSlotForNow(t *testing.T) {
 	if s := wait(); s.Count(journal.Succeeded) != 2 {
 		t.Errorf("runs: %+v", s.Runs)
 	}
+}
+
+// No more issues with a label are worked at a time than may be, and the rest begins when one of them ends.
+func TestLimitByLabel(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.Config.Parallel, g.Config.ByLabel, g.Config.Together = 4, schedule.Limits{"db": 1}, true
+	g.issue("a", "labels: [no-human, DB]", "priority: 1")
+	g.issue("b", "labels: [no-human, db]", "priority: 2")
+	g.issue("c", "priority: 3")
+	p := g.pool()
+	wait := g.begin(t.Context(), p)
+	if got := g.next(2); !slices.Contains(got, "a") || !slices.Contains(got, "c") {
+		t.Fatalf("%q started", got)
+	}
+	if plan, err := p.Plan(t.Context()); err != nil || len(plan.After) != 1 || plan.After[0].Issue.Key != "b" || plan.After[0].Skip.Code != journal.SkipBusy {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	g.goOn("c")
+	g.wait(g.ended, 1, "ended")
+	for _, r := range p.Running() {
+		if r.Key == "b" {
+			t.Error("b is worked while a is")
+		}
+	}
+	g.goOn("a")
+	if got := g.next(1); got[0] != "b" {
+		t.Errorf("%q started", got)
+	}
+	g.goOn("b")
+	if s := wait(); s.Count(journal.Succeeded) != 3 {
+		t.Errorf("%+v", s)
+	}
+	g.clean()
 }
 
 // A pool that drains ends what is on, and starts nothing more, in this sweep and in later ones.

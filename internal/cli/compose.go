@@ -24,6 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
@@ -202,6 +203,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
+	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)
 	return pool.Config{
 		Run: run.Config{
 			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: all.Agent, Sandboxes: provider, StateDir: p.state,
@@ -218,7 +220,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Labels: p.labels(), ClaimTTL: p.ClaimTTL, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
 		},
 		Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
-		MaxOpen: p.MaxOpen, Together: p.Overlap == "allow",
+		MaxOpen: p.MaxOpen, ByLabel: byLabel, Together: p.Overlap == "allow",
 		MinFree: minFree(p.Config),
 	}, nil
 }

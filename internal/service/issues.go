@@ -87,7 +87,7 @@ func stateOfSkip(code journal.SkipCode) IssueState {
 		return IssueNeedsHuman
 	case journal.SkipAnswer:
 		return IssueNeedsInfo
-	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen:
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy:
 		return IssueWaiting
 	}
 	return IssueLeftOut

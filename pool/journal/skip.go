@@ -38,5 +38,6 @@ const (
 	SkipOverlap    SkipCode = "overlap"     // For is worked first, which is likely to change the same file; Detail: its path
 	SkipUnmerged   SkipCode = "unmerged"    // what For has changed waits to be merged; Detail: the path of a file of both
 	SkipOpen       SkipCode = "open"        // as many requests as may be are open; Detail: how many of how many
+	SkipBusy       SkipCode = "busy"        // as many with one of its labels as may be are worked; Detail: the label, how many of how many
 	SkipBroken     SkipCode = "broken"      // something is wrong with this host or the repository; Detail: what
 )

@@ -43,6 +43,8 @@ func Skip(key string, s journal.Skip) string {
 		return fmt.Sprintf("waits until %s is merged (%s): both change %s", s.For, s.Where, s.Detail)
 	case journal.SkipOpen:
 		return fmt.Sprintf("waits for a merge: %s requests or branches are open, or on the way", s.Detail)
+	case journal.SkipBusy:
+		return "waits for runs of issues with the label " + s.Detail
 	case journal.SkipStopped:
 		return "the sweep was stopped"
 	}

@@ -110,7 +110,7 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 	f.Files = l.Files
 	for _, i := range b.Queue {
 		area, declared := l.Issue(i)
-		f.Queue = append(f.Queue, Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created})
+		f.Queue = append(f.Queue, Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created, Labels: i.Labels})
 	}
 	texts, on := map[string]tracker.Issue{}, map[string]bool{}
 	for _, i := range b.Listed {
@@ -137,7 +137,7 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 		}
 		if on[key] {
 			said, _ := l.Issue(texts[key])
-			work.Area = work.Area.And(said)
+			work.Area, work.Labels = work.Area.And(said), texts[key].Labels
 			f.On = append(f.On, work)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package schedule decides which issues may begin, so that runs do not get in each other's way: issues that are likely to
-// change the same files are worked one after the other, and while many requests are open nothing new begins. It decides over
-// facts that its caller has collected, and changes nothing.
+// change the same files are worked one after the other, no more with one label than may be, and while many requests are open
+// nothing new begins. It decides over facts that its caller has collected, and changes nothing.
 package schedule
 
 import (
@@ -17,6 +17,8 @@ type Facts struct {
 	On    []Work  // is being worked, or about to be
 	Open  []Work  // is finished and not merged
 	Limit int     // works that may be on or open together; 0: any number
+	// ByLabel says how many issues with a label may be on together.
+	ByLabel Limits
 	// Together lets issues begin whatever files they change.
 	Together bool
 }
@@ -28,6 +30,7 @@ type Issue struct {
 	Declared bool // a person has said which files it changes; otherwise the area is a guess
 	Priority int
 	Created  time.Time // zero when unknown
+	Labels   []string
 }
 
 // Work is a run that is on, or commits that wait to be merged.
@@ -35,6 +38,8 @@ type Work struct {
 	Key   string
 	Area  Area
 	Since time.Time // when it was finished; zero when unknown
+
+	Labels []string
 }
 
 // Cause is why an issue waits.
@@ -47,14 +52,17 @@ const (
 	Unmerged Cause = "unmerged"
 	// Full: as many as may be are on or open.
 	Full Cause = "full"
+	// Busy: as many with one of its labels as may be are on.
+	Busy Cause = "busy"
 )
 
 // Wait says why an issue does not begin now.
 type Wait struct {
-	Key, For   string // For: the issue that it waits for; empty for Full
+	Key, For   string // For: the issue that it waits for; empty for Full and Busy
 	Cause      Cause
 	Path       string // that both are likely to change
-	Open, Most int    // Full: how many are on or open, and how many may be
+	Open, Most int    // Full and Busy: how many are on or open, and how many may be
+	Label      string // Busy
 }
 
 // Skip is the reason as the journal has it, with the run that is waited for and the request, or the branch, of what it has done.
@@ -64,6 +72,8 @@ func (w Wait) Skip(run, where string) journal.Skip {
 		return journal.Skip{Code: journal.SkipOverlap, For: w.For, Detail: w.Path, Run: run}
 	case Unmerged:
 		return journal.Skip{Code: journal.SkipUnmerged, For: w.For, Detail: w.Path, Where: where}
+	case Busy:
+		return journal.Skip{Code: journal.SkipBusy, Detail: fmt.Sprintf("%s: %d of %d", w.Label, w.Open, w.Most)}
 	}
 	return journal.Skip{Code: journal.SkipOpen, Detail: fmt.Sprintf("%d of %d", w.Open, w.Most)}
 }
@@ -85,8 +95,10 @@ func Decide(f Facts) (d Decision) {
 	queue := f.yield(&d)
 	count := map[string]bool{}
 	open := map[string]bool{}
+	on := busy{}
 	for _, w := range f.On {
 		count[w.Key] = true
+		on.add(f.ByLabel.of(w.Labels))
 	}
 	for _, w := range f.Open {
 		count[w.Key], open[w.Key] = true, true
@@ -112,6 +124,12 @@ func Decide(f Facts) (d Decision) {
 			d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Overlap, Path: path})
 			continue
 		}
+		labels := f.ByLabel.of(i.Labels)
+		if label, full := on.full(f.ByLabel, labels); full {
+			d.Wait = append(d.Wait, Wait{Key: i.Key, Cause: Busy, Label: label, Open: on[label], Most: f.ByLabel[label]})
+			continue
+		}
+		on.add(labels)
 		d.Begin = append(d.Begin, i.Key)
 		count[i.Key] = true
 	}

@@ -119,6 +119,45 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// No more issues with a label begin than may be on, however labels are written; who waits for files counts for none.
+func TestByLabel(t *testing.T) {
+	t.Parallel()
+	f := files()
+	limits, twice := schedule.ParseLimits([]string{"DB=1", "web=2", "nonsense", "x=0"})
+	if twice != "" || len(limits) != 2 {
+		t.Fatalf("%v, %q", limits, twice)
+	}
+	for name, c := range map[string]struct{ queue, on, begin, wait string }{
+		"one of two":              {"a:db b:Db c:", "", "a c", "b busy db 1/1"},
+		"one is on":               {"a:db b:web", "x:DB", "b", "a busy db 1/1"},
+		"its own run":             {"a:other", "a:db", "a", ""},
+		"two labels, one full":    {"a:db,web b:web c:web", "x:web", "a", "b busy web 2/2 c busy web 2/2"},
+		"who waits takes nothing": {"a:db,web b:web", "x:db", "b", "a busy db 1/1"},
+		"more than may be":        {"a:db", "x:db y:db", "", "a busy db 2/1"},
+	} {
+		facts := schedule.Facts{Files: f, ByLabel: limits}
+		for at, text := range strings.Fields(c.queue) {
+			key, labels, _ := strings.Cut(text, ":")
+			facts.Queue = append(facts.Queue, schedule.Issue{Key: key, Labels: strings.Split(labels, ","), Created: time.Unix(int64(at), 0)})
+		}
+		for _, text := range strings.Fields(c.on) {
+			key, labels, _ := strings.Cut(text, ":")
+			facts.On = append(facts.On, schedule.Work{Key: key, Labels: strings.Split(labels, ",")})
+		}
+		d := schedule.Decide(facts)
+		var wait []string
+		for _, w := range d.Wait {
+			wait = append(wait, fmt.Sprintf("%s %s %s %d/%d", w.Key, w.Cause, w.Label, w.Open, w.Most))
+		}
+		if strings.Join(d.Begin, " ") != c.begin || strings.Join(wait, " ") != c.wait {
+			t.Errorf("%s: begin %q, wait %q", name, d.Begin, wait)
+		}
+	}
+	if _, twice := schedule.ParseLimits([]string{"a=1", "A=2"}); twice != "A" {
+		t.Errorf("twice %q", twice)
+	}
+}
+
 // An issue that is put behind others is not overtaken by those that came after the commits that it yields to.
 func TestNotPutOffForEver(t *testing.T) {
 	t.Parallel()
@@ -142,12 +181,12 @@ func FuzzDecide(f *testing.F) {
 		var list []schedule.Issue
 		seen := map[string]bool{}
 		for _, i := range issues(files, lines(queue)...) {
-			if !seen[i.Key] {
+			if i.Labels = []string{"l", "m"}[:len(list)%3%2]; !seen[i.Key] {
 				list = append(list, i)
 			}
 			seen[i.Key] = true
 		}
-		facts := schedule.Facts{Files: files, Queue: list, On: works(lines(on)...), Open: works(lines(open)...), Limit: limit}
+		facts := schedule.Facts{Files: files, Queue: list, On: works(lines(on)...), Open: works(lines(open)...), Limit: limit, ByLabel: schedule.Limits{"l": 1}}
 		d := schedule.Decide(facts)
 		can := map[string]bool{}
 		for _, w := range facts.On {
@@ -160,6 +199,9 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%d begin, %d wait, of %d", len(d.Begin), len(d.Wait), len(list))
 		}
 		for _, w := range d.Wait {
+			if w.Cause == schedule.Busy {
+				can[w.Key] = true
+			}
 			if w.Cause == schedule.Overlap {
 				if w.For == w.Key || !can[w.For] {
 					t.Fatalf("%+v", w)

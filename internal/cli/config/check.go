@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
@@ -186,6 +187,9 @@ func (l *Loaded) conflicts() []Problem {
 	if _, label := tracker.ParsePriorities(c.PriorityLabels); label != "" {
 		add("priority-labels", "priority-labels names the label %q twice; leave one", label)
 	}
+	if _, label := schedule.ParseLimits(c.ParallelByLabel); label != "" {
+		add("parallel-by-label", "parallel-by-label names the label %q twice; leave one", label)
+	}
 	if c.PermissionMode != "" && c.SkipPermissions {
 		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
 	}
@@ -216,6 +220,14 @@ func (l *Loaded) conflicts() []Problem {
 		add("retry-backoff-max", "retry-backoff-max %s is less than retry-backoff %s", c.RetryBackoffMax, c.RetryBackoff)
 	}
 	return all
+}
+
+func checkLabelLimit(s string) error {
+	label, _, err := schedule.ParseLimit(s)
+	if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
+		err = errors.New("has a label that " + wrong.Error())
+	}
+	return err
 }
 
 func checkPriorityLabel(s string) error {

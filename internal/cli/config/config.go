@@ -9,12 +9,13 @@ import "time"
 
 // Config is every setting, effective and valid. The comments are in [Keys]; each field belongs to the key in its tag.
 type Config struct {
-	Labels        []string `mapstructure:"labels"`
-	ExcludeLabels []string `mapstructure:"exclude-labels"`
-	Parallel      int      `mapstructure:"parallel"`
-	Limit         int      `mapstructure:"limit"`
-	MaxOpen       int      `mapstructure:"max-open-requests"`
-	Overlap       string   `mapstructure:"overlap"`
+	Labels          []string `mapstructure:"labels"`
+	ExcludeLabels   []string `mapstructure:"exclude-labels"`
+	Parallel        int      `mapstructure:"parallel"`
+	Limit           int      `mapstructure:"limit"`
+	ParallelByLabel []string `mapstructure:"parallel-by-label"`
+	MaxOpen         int      `mapstructure:"max-open-requests"`
+	Overlap         string   `mapstructure:"overlap"`
 
 	Assignee    string   `mapstructure:"assignee"`
 	Milestone   string   `mapstructure:"milestone"`

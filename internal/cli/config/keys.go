@@ -28,6 +28,8 @@ func makeKeys() []Key {
 			Guard: Lacking, Help: "and none of these"},
 		{Name: "parallel", Group: "Which issues", Kind: Int, Short: "p", Default: 4, Min: 1, Guard: Above,
 			Help: "issues worked at the same time"},
+		{Name: "parallel-by-label", Group: "Which issues", Kind: Names, Default: []string{}, Check: checkLabelLimit, Guard: Lacking,
+			Help: "LABEL=NUMBER: issues with this label worked at the same time"},
 		{Name: "limit", Group: "Which issues", Kind: Int, Default: 0, Guard: Above,
 			Help: "issues worked by one sweep at most; 0: no limit"},
 		{Name: "max-open-requests", Group: "Which issues", Kind: Int, Default: 0, Min: 0, Guard: Above,
