@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // parallelReads is how many issues are read side by side.
@@ -70,27 +69,10 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	return out, exhausted, nil
 }
 
-// answered is the time up to which pushed runs answer what people said on the issue's request; zero when none is known. A
-// run answers what it was told of. Of another host's run only its end is known.
-func (v view) answered(ctx context.Context, key string) (at time.Time, err error) {
+// answered is the time up to which an issue's pushed runs answer what people said.
+func (v view) answered(ctx context.Context, key string) (time.Time, error) {
 	runs, err := v.w.history(ctx, key)
-	elsewhere := v.claims[key].Record
-	for _, r := range runs {
-		if r.ID == elsewhere.Run {
-			elsewhere = worktree.Record{}
-		}
-		told := r.Answers
-		if told.IsZero() {
-			told = r.Started
-		}
-		if r.Published != "" && told.After(at) {
-			at = told
-		}
-	}
-	if elsewhere.Tip != "" && elsewhere.At.After(at) {
-		at = elsewhere.At
-	}
-	return at, err
+	return tally.Answered(runs, v.claims[key].Record), err
 }
 
 // edited tells whether an issue is not what a run works from any more.

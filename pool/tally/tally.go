@@ -4,6 +4,7 @@ package tally
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -73,3 +74,24 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) bool {
 
 // Held reports that somebody works the issue, as far as can be told.
 func Held(c worktree.ClaimState) bool { return !c.Gone && c.Holder.Run != "" }
+
+// Answered is the time up to which pushed runs answer what people said on the issue's request; zero when none is known. A
+// run answers what it was told of. Of another host's run only its end is known.
+func Answered(runs journal.History, elsewhere worktree.Record) (at time.Time) {
+	for _, r := range runs {
+		if r.ID == elsewhere.Run {
+			elsewhere = worktree.Record{}
+		}
+		told := r.Answers
+		if told.IsZero() {
+			told = r.Started
+		}
+		if r.Published != "" && told.After(at) {
+			at = told
+		}
+	}
+	if elsewhere.Tip != "" && elsewhere.At.After(at) {
+		at = elsewhere.At
+	}
+	return at
+}
