@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -66,13 +67,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
 }
 
-// reason is git's own fatal or error line, else the last line that is no hint.
+// reason is git's own fatal or error line, that of the ssh which it has started, or the last line that is no hint.
 func (e *Error) reason() string {
 	last := ""
 	for line := range strings.Lines(e.Stderr) {
 		line = strings.TrimSpace(line)
 		for _, prefix := range []string{"fatal: ", "error: "} {
 			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				if rest == "Could not read from remote repository." {
+					rest = cmp.Or(last, rest) // what ssh has said
+				}
 				return Printable(rest)
 			}
 		}

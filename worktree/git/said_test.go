@@ -29,6 +29,8 @@ func TestErrorReason(t *testing.T) {
 		"hint: grafts are deprecated\nhint: use replace\n": "git x: exit status 137",
 		"hint: a\nfatal: b\nhint: c\n":                     "git x: b",
 		"some words\nhint: c\n":                            "git x: some words",
+		"ssh: no such host\r\nfatal: Could not read from remote repository.\n\nPlease make sure\n": "git x: ssh: no such host",
+		"fatal: Could not read from remote repository.\n":                                          "git x: Could not read from remote repository.",
 	} {
 		if got := (&Error{Args: []string{"x"}, ExitCode: 137, Stderr: stderr}).Error(); got != want {
 			t.Errorf("%q: %q, want %q", stderr, got, want)
