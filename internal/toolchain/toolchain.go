@@ -30,7 +30,8 @@ type tool struct {
 	asks  []ask
 }
 
-// choice is a line for projects with one of the files, whose text has one of the words; without files, for all.
+// choice is a line for projects with one of the files, whose text has one of the words; without files, for all. A word that
+// begins with a line end also fits the first line.
 type choice struct {
 	files, words []string
 	line         string // empty: no line is needed
@@ -90,7 +91,7 @@ func (c choice) fits(top fs.FS) bool {
 			return false
 		}
 		text, err := fs.ReadFile(top, name)
-		return err == nil && (len(c.words) == 0 || slices.ContainsFunc(c.words, func(w string) bool { return strings.Contains(string(text), w) }))
+		return err == nil && (len(c.words) == 0 || slices.ContainsFunc(c.words, func(w string) bool { return strings.Contains("\n"+string(text), w) }))
 	})
 }
 

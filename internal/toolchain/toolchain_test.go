@@ -22,8 +22,8 @@ func TestPropose(t *testing.T) {
 		want  []want
 	}{
 		"nothing":   {map[string]string{"README.md": ""}, nil},
-		"go":        {map[string]string{"go.mod": "module a", "go.sum": "x"}, []want{{"go", "go mod download && (go vet ./... || true)", "go vet ./... && go test ./..."}}},
-		"go, alone": {map[string]string{"go.mod": "module a", "Makefile": "all:\n\ntest:\n\tgo test"}, []want{{"go", "go vet ./... || true", "go vet ./... && go test ./..."}}},
+		"go":        {map[string]string{"go.mod": "module a", "go.sum": "x"}, []want{{"go", "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "go vet ./... && go test ./..."}}},
+		"go, alone": {map[string]string{"go.mod": "module a", "Makefile": "all:\n\ntest:\n\tgo test"}, []want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}}},
 		"npm": {map[string]string{"package.json": `{"scripts":{"test":"x"}}`, "package-lock.json": "{}"},
 			[]want{{"npm", "npm ci --no-audit --no-fund", "npm test"}}},
 		"npm without a lock": {map[string]string{"package.json": `{"dependencies":{}}`},
@@ -33,12 +33,14 @@ func TestPropose(t *testing.T) {
 			[]want{{"pip", "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -r requirements.txt", ".venv/bin/python -m unittest"}}},
 		"pytest": {map[string]string{"pyproject.toml": "[project]\nname='a'\n[project.optional-dependencies]\ntest = ['pytest']"},
 			[]want{{"pip", "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -e '.[test]'", ".venv/bin/python -m pytest"}}},
-		"uv":      {map[string]string{"pyproject.toml": "pytest", "uv.lock": ""}, []want{{"uv", "uv sync --frozen", "uv run --frozen pytest"}}},
-		"cargo":   {map[string]string{"Cargo.toml": "", "Cargo.lock": ""}, []want{{"cargo", "cargo fetch --locked", "cargo test"}}},
-		"gradlew": {map[string]string{"build.gradle.kts": "", "gradlew": ""}, []want{{"gradle", "./gradlew --no-daemon testClasses", "./gradlew --no-daemon test"}}},
-		"make":    {map[string]string{"Makefile": "all: x\ntest: all\n"}, []want{{"make", "", "make test"}}},
+		"uv":               {map[string]string{"pyproject.toml": "pytest", "uv.lock": ""}, []want{{"uv", "uv sync --frozen", "uv run --frozen pytest"}}},
+		"cargo":            {map[string]string{"Cargo.toml": "", "Cargo.lock": ""}, []want{{"cargo", "cargo fetch --locked", "cargo test"}}},
+		"gradlew":          {map[string]string{"build.gradle.kts": "", "gradlew": ""}, []want{{"gradle", "./gradlew --no-daemon testClasses", "./gradlew --no-daemon test"}}},
+		"make":             {map[string]string{"Makefile": "all: x\ntest: all\n"}, []want{{"make", "", "make test"}}},
+		"make, test first": {map[string]string{"Makefile": "test:\n\ttrue\n"}, []want{{"make", "", "make test"}}},
+		"npm init":         {map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, []want{{"npm", "", ""}}},
 		"both": {map[string]string{"go.mod": "", "package.json": `{"scripts":{"test":"x"},"dependencies":{}}`},
-			[]want{{"go", "go vet ./... || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
+			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
