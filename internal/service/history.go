@@ -61,7 +61,8 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	return nil
 }
 
-// Diff is the beginning of what the commits of a run change, as git writes it; cut says that there is more than limit bytes.
+// Diff is the beginning of what the commits of a run change, as git writes it: first the lines of --numstat, which name all
+// files, then the patch. cut says that there is more than limit bytes.
 // No filter, text conversion or external diff runs.
 func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error) {
 	p, parts, err := s.opened(name)
@@ -91,7 +92,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 			diff, cut, err = diff[:limit], true, errEnough
 		}
 		return err
-	}, "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
+	}, "diff-tree", "-r", "--numstat", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", strings.TrimSpace(fork), r.Tip, "--")
 	if cut {
 		err = nil

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -15,13 +17,14 @@ import (
 const (
 	diffBytes = 1 << 20
 	diffLines = 4000
+	diffNames = 1000 // files that are named without their lines
 	diffWidth = 1000 // bytes of a line
 )
 
 // change to a file, as git's patch has it.
 type fileDiff struct {
 	Path, Old      string // hostile; Old is empty unless the file was renamed
-	Note           string // what the patch says besides lines, such as a new mode
+	Note           string // hostile; what the patch says besides lines, such as a new mode
 	Added, Removed int
 	Lines          []diffLine
 }
@@ -53,8 +56,43 @@ func (l diffLine) Sign() string {
 	return ""
 }
 
-// parseDiff reads git's patch. It never fails: what it does not know is left out. cut says that there are more lines.
-func parseDiff(patch []byte) (out []fileDiff, cut bool) {
+// Name is the path, with what could deceive a reader made visible.
+func (f fileDiff) Name() string { return visible(f.Path) }
+
+// parseDiff reads the lines of git's numstat, which name all files, and its patch. It never fails: what it does not know is left
+// out. cut says that there are more lines; the files that they are of are named, but for more, which counts those that are not.
+func parseDiff(patch []byte) (out []fileDiff, more int, cut bool) {
+	var all []fileDiff
+	all, out, cut = readDiff(patch)
+	shown := len(out)
+	for i, f := range all {
+		switch {
+		case i < shown:
+			out[i].Added, out[i].Removed = f.Added, f.Removed
+		case i < shown+diffNames && cut:
+			f.Note = "not shown"
+			out = append(out, f)
+		default:
+			more++
+		}
+	}
+	return out, more, cut
+}
+
+// numstat reads "3\t1\tpath"; of a file that is not text the numbers are "-".
+func numstat(s string) (f fileDiff, ok bool) {
+	fields := strings.SplitN(s, "\t", 3)
+	if len(fields) < 3 {
+		return f, false
+	}
+	var one, two error
+	f.Added, one = strconv.Atoi(fields[0])
+	f.Removed, two = strconv.Atoi(fields[1])
+	f.Path = unquoted(fields[2])
+	return f, one == nil && two == nil || fields[0] == "-" && fields[1] == "-"
+}
+
+func readDiff(patch []byte) (all, out []fileDiff, cut bool) {
 	var f *fileDiff
 	var oldLine, newLine, oldLeft, newLeft, shown int
 	for raw := range bytes.Lines(patch) {
@@ -66,6 +104,9 @@ func parseDiff(patch []byte) (out []fileDiff, cut bool) {
 			f = &out[len(out)-1]
 			continue
 		case f == nil:
+			if stat, ok := numstat(s); ok {
+				all = append(all, stat)
+			}
 			continue
 		case !inside:
 			f.head(s, &oldLine, &newLine, &oldLeft, &newLeft)
@@ -88,12 +129,12 @@ func parseDiff(patch []byte) (out []fileDiff, cut bool) {
 			oldLine, newLine, oldLeft, newLeft = oldLine+1, newLine+1, oldLeft-1, newLeft-1
 		}
 		if shown++; shown > diffLines {
-			return out, true
+			return all, out, true
 		}
 		l.ID = fmt.Sprintf("f%d-%s%d", len(out), l.Kind[:1], l.Number())
 		f.Lines = append(f.Lines, l)
 	}
-	return out, false
+	return all, out, false
 }
 
 // head reads a line of a patch that is not one of the file's.
@@ -160,18 +201,40 @@ func width(s string) string {
 	if len(s) > diffWidth {
 		s = strings.ToValidUTF8(s[:diffWidth], "") + "…"
 	}
-	return s
+	return visible(strings.TrimSuffix(s, "\r"))
 }
+
+// visible shows the characters that hide or reorder others, as in <U+202E>: a person judges code by its looks.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, deceives) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if deceives(r) {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func deceives(r rune) bool { return r != '\t' && unicode.IsControl(r) || neutral.Invisible(r) }
 
 // diffModel is the page of what a run's commits change.
 type diffModel struct {
 	Project string
 	Run     journal.Record
 	Files   []fileDiff
+	More    int // files that are not among them
 	Cut     bool
 	At      string // the line with the form for a comment; empty: none
 	Problem string
 }
+
+// Count is the number of files, as far as that is known.
+func (m diffModel) Count() int { return len(m.Files) + m.More }
 
 func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {
 	rec, err := p.record(r)
@@ -184,7 +247,7 @@ func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			m.Problem = line(service.OneLine(err))
 		}
-		m.Files, m.Cut = parseDiff(patch)
+		m.Files, m.More, m.Cut = parseDiff(patch)
 		m.Cut = m.Cut || cut
 		return nil
 	}); err != nil {

@@ -32,27 +32,34 @@ func TestDiffIsRead(t *testing.T) {
 		{"odd names", "diff --git \"a/\\303\\274 \\\"q\\\"\" \"b/\\303\\274 \\\"q\\\"\"\n--- \"a/\\303\\274 \\\"q\\\"\"\n+++ \"b/\\303\\274 \\\"q\\\"\"\n@@ -1 +1 @@\n-a\n+b\n", `[ü "q"<  +1-1] hunk 0/0 "@@ -1 +1 @@" del 1/0 "a" add 0/1 "b"`},
 		{"gone", "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", `[x< deleted file mode 100644 +0-1] hunk 0/0 "@@ -1 +0,0 @@" del 1/0 "a"`},
 		{"binary", "diff --git a/x b/x\nBinary files a/x and b/x differ\n", "[x< Binary files a/x and b/x differ +0-0]"},
-		{"not text", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\xff\n+\x00\n", "[x<  +1-1] hunk 0/0 \"@@ -1 +1 @@\" del 1/0 \"\ufffd\" add 0/1 \"\\x00\""},
+		{"text that deceives", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+if \u202e {\u200b}\x1b[2K\tok\r\n", `[x<  +1-1] hunk 0/0 "@@ -1 +1 @@" del 1/0 "a" add 0/1 "if <U+202E> {<U+200B>}<U+001B>[2K\tok"`},
+		{"numbers of lines", "2\t0\tx\n-\t-\t\"\\303\\274\"\n\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+3\t4\ty\ndiff --git \"a/\\303\\274\" \"b/\\303\\274\"\nBinary files differ\n", `[x<  +2-0] hunk 0/0 "@@ -0,0 +1,2 @@" add 0/1 "a" add 0/2 "3\t4\ty"[ü< Binary files differ +0-0]`},
+		{"not text", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\xff\n+\x00\n", "[x<  +1-1] hunk 0/0 \"@@ -1 +1 @@\" del 1/0 \"\ufffd\" add 0/1 \"<U+0000>\""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			files, cut := dashboard.Diff([]byte(c.patch))
+			files, _, cut := dashboard.Diff([]byte(c.patch))
 			if got := told(files); got != c.want || cut {
 				t.Errorf("got  %s\nwant %s\ncut %t", got, c.want, cut)
 			}
 		})
 	}
 	long := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,9000 @@\n" + strings.Repeat("+"+strings.Repeat("w", 5000)+"\n", 9000)
-	files, cut := dashboard.Diff([]byte(long))
+	files, _, cut := dashboard.Diff([]byte(long))
 	if !cut || len(files[0].Lines) > 4001 || len(files[0].Lines[1].Text) > 1010 {
 		t.Errorf("a long one: cut %t, %d lines", cut, len(files[0].Lines))
+	}
+	long = "9000\t0\tx\n" + strings.Repeat("1\t0\t\u202eevil.py\n", 1005) + "\n" + long
+	files, more, cut := dashboard.Diff([]byte(long))
+	if last := files[len(files)-1]; !cut || len(files) != 1001 || more != 5 || files[0].Added != 9000 || last.Name() != "<U+202E>evil.py" || last.Note != "not shown" {
+		t.Errorf("what is not shown: cut %t, %d files, %d more, %+v", cut, len(files), more, last)
 	}
 }
 
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte("diff --git a/x b/x\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n"))
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		files, _ := dashboard.Diff(patch)
+		files, _, _ := dashboard.Diff(patch)
 		ids := map[string]bool{}
 		for _, f := range files {
 			for _, l := range f.Lines {

@@ -24,7 +24,7 @@ const (
 )
 
 // Diff reads a patch.
-func Diff(patch []byte) ([]FileDiff, bool) { return parseDiff(patch) }
+func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch) }
 
 // Part reads a part of a log.
 func Part(dir, name string, from int64, query string) (LogPage, error) {
