@@ -126,11 +126,24 @@ type verification struct {
 	named     bool // by its branch
 }
 
-// find resolves what a person typed: a branch, an issue's branch, a request's head, or a commit.
+// find resolves what a person typed: a branch, an issue's branch, a request's head, or a commit. What begins with refs/heads/ is
+// that branch and nothing else, whatever it is called.
 func (v *verification) find(ctx context.Context, typed string) error {
 	branches := []string{typed}
+	only, whole := strings.CutPrefix(typed, git.Heads)
 	switch {
-	case git.IsObject(typed): // whatever branches somebody has called like that
+	case whole:
+		branches = []string{only}
+	case git.IsObject(typed): // a person means the commit; a script may mean a branch that somebody has called like it
+		places, err := v.places(ctx, typed)
+		for _, at := range places {
+			if at != typed && err == nil {
+				err = usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch", typed, git.Heads)
+			}
+		}
+		if err != nil {
+			return err
+		}
 		branches = nil
 	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is no issue
 		branches = append(branches, v.BranchPrefix+known(typed))
@@ -150,6 +163,9 @@ func (v *verification) find(ctx context.Context, typed string) error {
 			v.commit, v.named = at, true
 			return v.repo.Notes().Bring(ctx, at)
 		}
+	}
+	if whole {
+		return usagef("%s is no branch here or on the remote", typed)
 	}
 	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.repo.Remote() != "" {
 		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
