@@ -36,6 +36,8 @@ type Watcher struct {
 
 	mu   sync.Mutex
 	deaf map[string]bool // guarded by mu; places whose tests no gate runs, by base
+	// touches are the tracked files that the checks change on a base; guarded by mu.
+	touches map[string][]string
 }
 
 // Look is what Watcher looks at.
@@ -134,8 +136,12 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 			return p.plant(ctx, out)
 		}
 	}
+	checkout.Touch = true
 	got, err := w.Spaces.Check(ctx, checkout)
 	if err != nil || got.Setup || !(journal.Verification{Checks: got.Checks}).Passed() {
+		return got, nil, err
+	}
+	if err := w.touched(ctx, l, fork, got.Touched, out); err != nil {
 		return got, nil, err
 	}
 	if len(undo) > 0 {
@@ -152,6 +158,36 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 		err = p.plant(ctx, out)
 	}
 	return got, out, err
+}
+
+// touched notes the tracked files that setup and gate change on the commits, and not on the base: code that one line runs may
+// prepare what a later line judges.
+func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []string, out *journal.Watch) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	honest, known := w.touches[fork]
+	w.mu.Unlock()
+	if !known {
+		l.say("the checks have changed files that git tracks: they run once more, on the base")
+		c := l.Checkout
+		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch = fork, "touched", nil, nil, true
+		before, err := w.Spaces.Check(ctx, c)
+		if err != nil {
+			return err
+		}
+		honest = before.Touched
+		w.mu.Lock()
+		w.touches = map[string][]string{fork: honest} // of one base, which most runs have
+		w.mu.Unlock()
+	}
+	for _, path := range paths {
+		if !slices.Contains(honest, path) && len(out.Findings) < listed {
+			out.Findings = append(out.Findings, path+": the checks have changed it before they judged it")
+		}
+	}
+	return nil
 }
 
 // compare fills in what the commits did to the files that checks depend on, and returns how to undo that.

@@ -23,7 +23,11 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	if len(w.Files)+len(w.Findings) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "The agent changed %s that the checks depend on%s:\n\n", count(len(w.Files)+w.More, "file"), tests(w))
+	head := "The agent changed " + count(len(w.Files)+w.More, "file") + " that the checks depend on"
+	if len(w.Files) == 0 {
+		head = "The agent changed no file that the checks depend on, but something else needs a look"
+	}
+	fmt.Fprintf(b, "%s%s:\n\n", head, tests(w))
 	var lines []string
 	for _, f := range w.Files {
 		text := fmt.Sprintf("%s: %s", tracker.QuoteLine(f.Path, line), f.Why)

@@ -34,6 +34,9 @@ type Checkout struct {
 	// Each has every line of the gate run, whatever those before it said.
 	Each bool
 
+	// Touch lists the tracked files that setup and gate change, in Checked.Touched.
+	Touch bool
+
 	// FillHome makes the home in which setup runs the one for later sandboxes on this base, if there is none yet.
 	FillHome bool
 
@@ -50,6 +53,7 @@ type Checked struct {
 	Checks  []loop.Check
 	Setup   bool     // Checks are those of the setup, one of which failed
 	Refused []string // what went wrong around them, such as connections that were refused
+	Touched []string // tracked files that setup and gate have changed; hostile
 }
 
 // ran reports that every check could run, whatever it said: none lacked a program, time or a connection.
@@ -99,6 +103,12 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 	if err := w.Open(ctx); err != nil {
 		return got, fmt.Errorf("verify: %w", err)
 	}
+	var before []string
+	if o.Touch {
+		if before, err = w.differ(ctx, o.Base.Commit); err != nil {
+			return got, fmt.Errorf("verify: %w", err)
+		}
+	}
 	config := loop.Config{
 		Sandbox: w.Box, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
 	}
@@ -138,6 +148,9 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		return got, err
 	}
 	got.Checks, err = loop.RunGate(ctx, config)
+	if err == nil && o.Touch {
+		got.Touched, err = w.touched(ctx, o.Base.Commit, before)
+	}
 	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
 		config.Observe, config.Stream = nil, nil // it is no result
 		err = o.Then(ctx, again(w.Box, config))
