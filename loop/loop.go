@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -173,7 +174,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("max iterations is %d; it must be at least 1", c.MaxIterations))
 	}
 	for _, cmd := range append(append([]Command(nil), c.Setup...), c.Gate...) {
-		if cmd.Line == "" {
+		if strings.TrimSpace(cmd.Line) == "" {
 			errs = append(errs, errors.New("a gate or setup command is empty"))
 		}
 	}

@@ -138,8 +138,8 @@ func (p *Pool) SetParallel(n int) (busy int) {
 	return p.runner.Lot().SetMost(n)
 }
 
-// Useful is how many issues could be worked at the same time if SetParallel allowed it; math.MaxInt: any number. It is 0 when every sweep that is on has
-// looked at the backlog and none waits for a slot.
+// Useful is how many issues could be worked at the same time if SetParallel allowed it; math.MaxInt: any number. It is 0 when
+// every sweep that is on has looked at the backlog and none waits for a slot.
 func (p *Pool) Useful() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

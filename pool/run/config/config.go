@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,15 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, publish.CheckPatterns(c.Protected), c.Requests.Body.Check(report.RequestKeys()), c.Review.Check(c.Agent, c.Network))
 	if c.Agent != nil {
-		errs = append(errs, c.Agents().Check(), c.Prompt.Check(feedback.PromptKeys()))
+		all := loop.Config{
+			Prompt: c.Prompt, Setup: c.Setup, Gate: c.Gate, Signals: c.Signals, MaxIterations: c.MaxIterations, Timers: c.Timers, Resume: c.Resume,
+		}
+		all.Prompt.Builtin = make(map[string]string)
+		maps.Copy(all.Prompt.Builtin, c.Prompt.Builtin)
+		for _, key := range feedback.PromptKeys() {
+			all.Prompt.Builtin[key] = ""
+		}
+		errs = append(errs, c.Agents().Check(), all.Validate())
 	}
 	return errors.Join(errs...)
 }
