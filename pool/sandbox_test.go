@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -195,6 +197,53 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	if _, err := os.Stat(tree.Dir()); !os.IsNotExist(err) {
 		t.Errorf("it is left: %v", err)
 	}
+}
+
+// reaping is a provider that tells what is reaped.
+type reaping struct {
+	binding
+	reap func(run string)
+}
+
+func (r reaping) Reap(_ context.Context, run string) error {
+	r.reap(run)
+	return nil
+}
+
+// What the sandbox of a dead run's clean checkout has left goes with the run, whatever removes the checkout.
+func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	var mu sync.Mutex
+	reaped := map[string]bool{}
+	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) {
+		mu.Lock()
+		defer mu.Unlock()
+		reaped[run] = true
+	}}
+	f.issue("a")
+	rec := f.one()
+	f.pretend("a", journal.StageWork, nil)
+	base, err := f.Config.Run.Repo.Base(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Config.Run.Repo.Add(t.Context(), worktree.Spec{Run: rec.ID + "-base", Of: rec.ID, Key: "a", Base: base, Detached: true, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.issue("a")
+	w, err := pool.NewWorker(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Work(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if !reaped[rec.ID+"-base"] {
+		t.Errorf("reaped: %v", reaped)
+	}
+	f.clean()
 }
 
 // job is a prompt for the fixture's agent.

@@ -18,6 +18,14 @@ func (c *Config) End(ctx context.Context, run string) error {
 	if err := proc.KillParts(ctx, run); err != nil {
 		return err
 	}
+	trees, _ := c.Repo.Trees(ctx) // a broken record of another run is no reason to stop
+	for _, t := range trees {
+		if s := t.Spec(); s.Of == run {
+			if err := c.Reap(ctx, s.Run); err != nil {
+				return err
+			}
+		}
+	}
 	if c.Sandboxes.Capabilities().Files != sandboxes.Copy {
 		return c.Reap(ctx, run)
 	}
