@@ -33,10 +33,10 @@ func TestOpenWorkOfAnotherClone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	bare := f.withRemote()
-	f.issue("a", "touches: [x/**]")
-	f.one()
 	c := f.clone(bare, commits, "a")
 	c.issue("b", "touches: [a.txt]")
+	f.issue("a")
+	f.one()
 	plan, err := c.pool().Plan(t.Context())
 	if n := len(plan.Skipped); err != nil || len(plan.Work) > 0 || n != 2 || plan.Skipped[1].Skip.Code != journal.SkipUnmerged || plan.Skipped[1].Skip.For != "a" {
 		t.Errorf("touches: %+v, %v", plan, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
@@ -27,7 +28,7 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 	}
 	for key, tip := range elsewhere {
 		here, err := b.Repo.Git().Yes(ctx, "cat-file", "-e", tip+"^{commit}")
-		if err == nil && !here {
+		if git.Failed(err) || err == nil && !here { // it was never fetched
 			tip, err = b.Repo.RemoteBranch(ctx, prefix+key)
 		}
 		if err != nil {
