@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,7 +160,8 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		if err != nil {
 			return err
 		}
-		for _, at := range places {
+		// The remote's first: this clone may have what it began before another clone did the work.
+		if at := cmp.Or(places[placeThere+v.repo.Remote()], places[placeHere]); at != "" {
 			v.commit, v.named = at, true
 			return v.repo.Notes().Bring(ctx, at)
 		}
@@ -187,6 +189,11 @@ func (v *verification) find(ctx context.Context, typed string) error {
 	return err
 }
 
+const (
+	placeHere  = "the branch here"
+	placeThere = "the branch on "
+)
+
 // places are where a branch is, by where that was seen.
 func (v *verification) places(ctx context.Context, branch string) (map[string]string, error) {
 	places, ref := map[string]string{}, git.Heads+branch
@@ -195,11 +202,11 @@ func (v *verification) places(ctx context.Context, branch string) (map[string]st
 		return nil, err
 	}
 	if at := here[ref]; at != "" {
-		places["the branch here"] = at
+		places[placeHere] = at
 	}
 	_, there, err := v.repo.Notes().There(ctx, ref)
 	if at := there[ref]; at != "" {
-		places["the branch on "+v.repo.Remote()] = at
+		places[placeThere+v.repo.Remote()] = at
 	}
 	return places, err
 }
