@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -102,7 +104,15 @@ func (d *doctor) leftovers(ctx context.Context, p *parts) {
 		}
 		d.add("leftovers", severity, describe(l), fix)
 	}
-	if len(found) == 0 {
+	dir := filepath.Join(p.state, "kept")
+	kept, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	if len(kept) > 0 {
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+	} else if len(found) == 0 {
 		d.ok("leftovers", "none")
 	}
 }
