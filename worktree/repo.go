@@ -108,7 +108,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		}
 		claims = r.remote
 	}
-	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.claims(), Left: o.HostDir})
+	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.claims(), Left: o.HostDir, Now: o.Now})
 	return r, err
 }
 

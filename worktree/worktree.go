@@ -76,8 +76,8 @@ type Options struct {
 	Private []string
 	// Sleep waits between two tries of a remote that does not answer; nil: the real time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Layers is how many bytes checkouts of base commits may take that private trees are laid over; 0: there are none.
-	// They are made for repositories with LayersFrom files or more; 0: 2,000.
+	Now   func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
+	// Layers is how many bytes checkouts of base commits, laid under private trees of LayersFrom files (0: 2,000), may take; 0: none.
 	Layers     int64
 	LayersFrom int
 	Caps       importer.Caps // limit one import from a private repository

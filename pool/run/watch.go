@@ -98,7 +98,6 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 // others may take it then, whatever kept us from renewing it. A remote that hangs cannot delay that.
 func (x *execution) untilLost(ctx context.Context) bool {
 	for {
-		expires := x.claim.Holder().Expires
 		next := time.NewTimer(x.c.ClaimTTL / 3)
 		select {
 		case <-ctx.Done():
@@ -106,7 +105,7 @@ func (x *execution) untilLost(ctx context.Context) bool {
 			return false
 		case <-next.C:
 		}
-		limit, cancel := context.WithDeadlineCause(ctx, expires, worktree.ErrRemote)
+		limit, cancel := context.WithTimeoutCause(ctx, x.claim.Left(), worktree.ErrRemote)
 		err := x.claim.Renew(limit)
 		cancel()
 		switch {
@@ -164,7 +163,5 @@ func (x *execution) fence(ctx context.Context) bool {
 // owned reports that the claim, as far as we know, is ours.
 func (x *execution) owned() bool { return x.claim != nil && !x.stop.Is(journal.StopClaimLost) }
 
-// expired goes by the wall clock, which also runs while the machine sleeps.
-func (x *execution) expired() bool {
-	return !time.Now().Round(0).Before(x.claim.Holder().Expires.Round(0))
-}
+// expired reports that others may take the claim.
+func (x *execution) expired() bool { return x.claim.Left() <= 0 }

@@ -77,6 +77,10 @@ func (c *Claim) Holder() Holder {
 	return c.holder
 }
 
+// Left is how long the claim is still valid without Renew, by the clock that all its machines share. It goes by the wall clock,
+// which also runs while the machine sleeps.
+func (c *Claim) Left() time.Duration { return c.Holder().Expires.Round(0).Sub(c.store.now().Round(0)) }
+
 // Dead is the run of this host from which the claim was taken: its ralph has died or hangs, and what it has started may
 // still run. It is empty when there was none.
 func (c *Claim) Dead() string { return c.dead }

@@ -14,11 +14,12 @@ import (
 
 // Config says where claims are.
 type Config struct {
-	Git     git.Runner // pinned to the repository; may talk to the remote
-	Objects git.Store  // of the repository
-	Remote  string     // name of the remote that holds the claims; empty: this repository
-	Prefix  string     // of the refs, such as "refs/ralph/claims/"
-	Left    string     // folder that all clones of this host share; empty: there is none
+	Git     git.Runner       // pinned to the repository; may talk to the remote
+	Objects git.Store        // of the repository
+	Remote  string           // name of the remote that holds the claims; empty: this repository
+	Prefix  string           // of the refs, such as "refs/ralph/claims/"
+	Left    string           // folder that all clones of this host share; empty: there is none
+	Now     func() time.Time // nil: this machine's clock
 }
 
 // Store is all claims of one repository.
@@ -55,6 +56,9 @@ func New(c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, alive: proc.Alive}
+	if c.Now != nil {
+		s.now = c.Now
+	}
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
