@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -31,6 +30,7 @@ func (p *project) configure(ctx context.Context) {
 	if err == nil {
 		parts, err = setup.Open(ctx, p.observe)
 	}
+	paused := err == nil && parts.isPaused()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tried = true
@@ -46,8 +46,7 @@ func (p *project) configure(ctx context.Context) {
 	if open {
 		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 	}
-	_, err = os.Stat(PauseFile(parts.Dir))
-	p.setup, p.wrong, p.paused = setup, "", err == nil
+	p.setup, p.wrong, p.paused = setup, "", paused
 	if p.sweeping { // its runs end under the configuration that they began with
 		defer p.release(p.later)
 		p.later = parts

@@ -3,12 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -336,36 +332,6 @@ func (p *project) give(n int) {
 		p.slots = n
 		p.parts.Pool.SetParallel(n)
 	}
-}
-
-// PauseFile is there while the project with that state folder is paused.
-func PauseFile(dir string) string { return filepath.Join(dir, "paused") }
-
-// WritePause makes or removes such a file. A service notices when it opens the project; see Service.Pause.
-func WritePause(file string, paused bool) error {
-	if paused {
-		return os.WriteFile(file, nil, 0o600)
-	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-func (p *project) pause(paused bool) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.parts == nil {
-		return ErrNotOpen
-	}
-	err := WritePause(PauseFile(p.parts.Dir), paused)
-	if err == nil {
-		p.paused = paused
-	}
-	if p.paused {
-		p.enoughWork()
-	}
-	return err
 }
 
 func (p *project) status() Status {

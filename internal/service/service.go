@@ -50,8 +50,9 @@ type Parts struct {
 	Claims  pool.Claims
 	Close   func() error
 	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
-	Work func(ctx context.Context) error
-	Wake func() // has whoever plans for Work look at the backlog
+	Work  func(ctx context.Context) error
+	Wake  func()      // has whoever plans for Work look at the backlog
+	Pause SharedPause // nil: a pause holds in this process
 	// Stop ends the run of an issue that another process works; nil: there are no others.
 	Stop func(ctx context.Context, key string) (bool, error)
 }
@@ -228,6 +229,9 @@ func (s *Service) lookAfter() {
 	for {
 		select {
 		case <-ticker.C:
+			for _, p := range s.list() {
+				p.follow()
+			}
 			s.balance()
 		case <-s.done:
 			return
@@ -318,7 +322,8 @@ func (s *Service) Parts(name string) (*Parts, error) {
 	return parts, err
 }
 
-// Pause starts nothing more in a project, also after a restart, until it is called with false. Runs that are on go on.
+// Pause starts nothing more in a project, also after a restart, until it is called with false. Runs that are on go on. With
+// Parts.Pause that holds for all processes that work the project.
 func (s *Service) Pause(name string, paused bool) error {
 	p, _, err := s.opened(name)
 	if err != nil {

@@ -35,6 +35,7 @@ type Project struct {
 	repo, state string
 	gate        string // a named pipe from which agents that wait read
 	Store       journaltest.Memory
+	Pause       service.SharedPause // of its parts; nil: none
 
 	mu       sync.Mutex
 	err      error             // guarded by mu; of the next Load
@@ -130,6 +131,9 @@ func (p *Project) Problems() []string {
 	return slices.Compact(slices.Clone(p.problems))
 }
 
+// Repo is the project's repository; its state folder is beside it.
+func (p *Project) Repo() string { return p.repo }
+
 // Project is the project as a service takes it.
 func (p *Project) Project() service.Project {
 	return service.Project{Name: p.Name, Load: p.load}
@@ -169,7 +173,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Pause: p.Pause, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)

@@ -1,0 +1,60 @@
+package service_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// shared is a pause in the memory of several services.
+type shared struct{ on, away atomic.Bool }
+
+func (s *shared) On() bool { return s.on.Load() }
+
+func (s *shared) Set(paused bool) error {
+	if s.away.Load() {
+		return errors.New("away")
+	}
+	s.on.Store(paused)
+	return nil
+}
+
+// A pause that is shared holds in every service, whoever begins or ends it, also one that was begun while no service ran.
+func TestSharedPause(t *testing.T) {
+	t.Parallel()
+	pause := &shared{}
+	one, two := servicetest.New(t, "one", 1), servicetest.New(t, "two", 1)
+	one.Pause, two.Pause = pause, pause
+	file := service.PauseFile(filepath.Join(filepath.Dir(one.Repo()), "state"))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), service.WritePause(file, true)); err != nil {
+		t.Fatal(err)
+	}
+	s, w := start(t, 0, one)
+	until(t, s, "one", in(service.Paused))
+	if _, err := os.Stat(file); err == nil || !pause.On() {
+		t.Errorf("the others were not told: %v", err)
+	}
+	other, events := start(t, 0, two)
+	until(t, other, "two", in(service.Paused))
+	pause.away.Store(true)
+	if err := other.Pause("two", false); err == nil {
+		t.Error("a pause that cannot be ended for all is ended")
+	}
+	until(t, other, "two", in(service.Paused))
+	pause.away.Store(false)
+	if err := other.Pause("two", false); err != nil {
+		t.Fatal(err)
+	}
+	w.Until(t, "one", journal.EventEnded, 1)
+	events.Until(t, "two", journal.EventEnded, 1)
+	if err := s.Pause("one", true); err != nil {
+		t.Fatal(err)
+	}
+	until(t, other, "two", in(service.Paused))
+}
