@@ -226,3 +226,18 @@ func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	}
 	return list, h.f.db.hide(err)
 }
+
+// Totals adds up the runs of all machines; of this one alone while the database is away.
+func (h history) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
+	call, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	list, err := h.shared.Totals(call, pool, since)
+	if err == nil || !isAway(err) || ctx.Err() != nil {
+		return list, h.f.db.hide(err)
+	}
+	if adds, ok := h.local.(journal.Totals); ok {
+		return adds.Totals(ctx, pool, since)
+	}
+	here, err := h.local.Find(ctx, journal.Query{Pool: pool, Since: since})
+	return journal.Sum(here), err
+}

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+var _ journal.Totals = (*Store)(nil)
+
+// totals parses each record once.
+const totals = `WITH r AS MATERIALIZED (
+	SELECT started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, record::json AS record FROM ralph_run
+	WHERE project = $1 AND pool = $2 AND started >= $3
+), part AS (
+	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
+		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used FROM r
+)
+SELECT day, agent, model, outcome, count(*), coalesce(sum(seconds), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
+	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
+	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
+	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint
+FROM part GROUP BY 1, 2, 3, 4`
+
+// Totals adds up the runs of the pool that began since then, on all machines.
+func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
+	rows, err := s.DB.Query(ctx, totals, s.Project, pool, since.UnixNano())
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t journal.Total, err error) {
+		u := &t.Usage
+		err = row.Scan(&t.Day, &t.Agent, &t.Model, &t.Outcome, &t.Runs, &t.Seconds, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated)
+		return t, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	return out, nil
+}
