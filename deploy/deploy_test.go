@@ -50,21 +50,24 @@ func flags(t *testing.T, path string, args []string) {
 	}
 }
 
+// kustomization is a list of manifests.
+type kustomization struct {
+	APIVersion         string   `json:"apiVersion"`
+	Kind               string   `json:"kind"`
+	Namespace          string   `json:"namespace"`
+	Resources          []string `json:"resources"`
+	ConfigMapGenerator []struct {
+		Name  string   `json:"name"`
+		Files []string `json:"files"`
+	} `json:"configMapGenerator"`
+	GeneratorOptions struct {
+		DisableNameSuffixHash bool `json:"disableNameSuffixHash"`
+	} `json:"generatorOptions"`
+}
+
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
-	var list struct {
-		APIVersion         string   `json:"apiVersion"`
-		Kind               string   `json:"kind"`
-		Namespace          string   `json:"namespace"`
-		Resources          []string `json:"resources"`
-		ConfigMapGenerator []struct {
-			Name  string   `json:"name"`
-			Files []string `json:"files"`
-		} `json:"configMapGenerator"`
-		GeneratorOptions struct {
-			DisableNameSuffixHash bool `json:"disableNameSuffixHash"`
-		} `json:"generatorOptions"`
-	}
+	var list kustomization
 	strict(t, "kubernetes/kustomization.yaml", &list)
 	var set appsv1.StatefulSet
 	strict(t, "kubernetes/statefulset.yaml", &set)
@@ -115,33 +118,48 @@ func equal(a, b map[string]string) bool {
 	return len(a) > 0
 }
 
+// compose is a file of services.
+type compose struct {
+	Machine  any `json:"x-machine"` // what services have in common
+	Services map[string]struct {
+		Build struct {
+			Context    string `json:"context"`
+			Dockerfile string `json:"dockerfile"`
+		} `json:"build"`
+		Image       string            `json:"image"`
+		Entrypoint  []string          `json:"entrypoint"`
+		Command     []string          `json:"command"`
+		Hostname    string            `json:"hostname"`
+		Environment map[string]string `json:"environment"`
+		DependsOn   map[string]struct {
+			Condition string `json:"condition"`
+		} `json:"depends_on"`
+		Healthcheck struct {
+			Test     []string `json:"test"`
+			Interval string   `json:"interval"`
+			Disable  bool     `json:"disable"`
+		} `json:"healthcheck"`
+		Restart         string   `json:"restart"`
+		StopGracePeriod string   `json:"stop_grace_period"`
+		ReadOnly        bool     `json:"read_only"`
+		CapDrop         []string `json:"cap_drop"`
+		SecurityOpt     []string `json:"security_opt"`
+		PidsLimit       int      `json:"pids_limit"`
+		MemLimit        string   `json:"mem_limit"`
+		Ports           []string `json:"ports"`
+		Secrets         []string `json:"secrets"`
+		Tmpfs           []string `json:"tmpfs"`
+		Volumes         []string `json:"volumes"`
+	} `json:"services"`
+	Volumes map[string]struct{} `json:"volumes"`
+	Secrets map[string]struct {
+		File string `json:"file"`
+	} `json:"secrets"`
+}
+
 func TestContainer(t *testing.T) {
 	t.Parallel()
-	var file struct {
-		Services map[string]struct {
-			Build struct {
-				Context    string `json:"context"`
-				Dockerfile string `json:"dockerfile"`
-			} `json:"build"`
-			Image           string   `json:"image"`
-			Command         []string `json:"command"`
-			Restart         string   `json:"restart"`
-			StopGracePeriod string   `json:"stop_grace_period"`
-			ReadOnly        bool     `json:"read_only"`
-			CapDrop         []string `json:"cap_drop"`
-			SecurityOpt     []string `json:"security_opt"`
-			PidsLimit       int      `json:"pids_limit"`
-			MemLimit        string   `json:"mem_limit"`
-			Ports           []string `json:"ports"`
-			Secrets         []string `json:"secrets"`
-			Tmpfs           []string `json:"tmpfs"`
-			Volumes         []string `json:"volumes"`
-		} `json:"services"`
-		Volumes map[string]struct{} `json:"volumes"`
-		Secrets map[string]struct {
-			File string `json:"file"`
-		} `json:"secrets"`
-	}
+	var file compose
 	strict(t, "container/compose.yaml", &file)
 	s := file.Services["ralph"]
 	if _, err := os.Stat(filepath.Join("container", s.Build.Context, s.Build.Dockerfile)); err != nil {
@@ -161,7 +179,7 @@ func TestContainer(t *testing.T) {
 	if !strings.Contains(docker, "FROM golang:"+version+"-") {
 		t.Errorf("the Dockerfile does not build with Go %s", version)
 	}
-	for _, name := range []string{"container/serve.yaml", "kubernetes/serve.yaml"} {
+	for _, name := range []string{"container/serve.yaml", "kubernetes/serve.yaml", "fleet/serve.yaml", "fleet/kubernetes/serve.yaml"} {
 		if _, err := config.ReadService(name, nil, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
