@@ -35,6 +35,7 @@ type app struct {
 
 	choose  map[string][]string // by choices
 	project *config.Project     // of a service; nil: there is none
+	clock   func() time.Time    // by which claims expire; nil: this machine's
 }
 
 func newApp(h Host) *app {

@@ -45,6 +45,7 @@ type parts struct {
 	passedOver string          // the forge that the tracker "auto" could have taken, too; empty: there is none
 	taken      string          // the tracker that it took instead
 	looks      bool            // nothing is run in the sandbox
+	clock      func() time.Time
 }
 
 // open loads the configuration and opens the repository, its journal and its backlog.
@@ -81,7 +82,7 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, top: top, secrets: redact.New()}
+	p := &parts{Config: loaded.Config, loaded: loaded, top: top, secrets: redact.New(), clock: a.clock}
 	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "
 
 // repository is how the repository is opened for this machine alone.
 func (p *parts) repository() worktree.Options {
-	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Log: p.log}
+	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Now: p.clock, Log: p.log}
 }
 
 // useRemote opens the repository again with the remote that holds claims, where there is one.

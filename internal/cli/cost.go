@@ -21,7 +21,9 @@ import (
 )
 
 const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
-tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known.`
+tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known.
+
+With the database of a fleet it is what the runs on all its machines have used.`
 
 // costData is what `ralph cost --json` prints. Fields are only ever added.
 type costData struct {
@@ -118,6 +120,7 @@ func split(r journal.Record, by string) []journal.Record {
 }
 
 func newCostCommand(a *app) *cobra.Command {
+	var o memberOptions
 	var by, since string
 	var asCSV bool
 	cmd := &cobra.Command{
@@ -135,7 +138,7 @@ func newCostCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runCost(cmd, a, by, from, asCSV)
+			return runCost(cmd, a, o, by, from, asCSV)
 		},
 	}
 	cmd.Flags().StringVar(&by, "by", "day", "add up by `group`: "+strings.Join(costGroupings(), ", "))
@@ -143,6 +146,7 @@ func newCostCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costGroupings(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
+	o.flags(cmd)
 	a.addJSON(cmd)
 	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
 	return cmd
@@ -167,13 +171,22 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }
 
-func runCost(cmd *cobra.Command, a *app, by string, since time.Time, asCSV bool) (err error) {
+func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.Time, asCSV bool) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	runs, err := p.journal.Find(cmd.Context(), journal.Query{Since: since})
+	all := journal.Store(p.journal)
+	database, name, err := a.member(cmd.Context(), p, o)
+	if err != nil {
+		return err
+	}
+	if database != nil {
+		defer database.Close()
+		all = database.Runs(name)
+	}
+	runs, err := all.Find(cmd.Context(), journal.Query{Since: since})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,29 @@ type databaseOptions struct{ url, file string }
 func (o *databaseOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
 	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
+}
+
+// memberOptions say which project of a fleet a repository is.
+type memberOptions struct {
+	databaseOptions
+	name string
+}
+
+func (o *memberOptions) flags(cmd *cobra.Command) {
+	o.databaseOptions.flags(cmd)
+	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
+}
+
+// member opens the fleet's database for the repository; nil: none is named.
+func (a *app) member(ctx context.Context, p *parts, o memberOptions) (*fleet.Database, string, error) {
+	d, err := a.database(ctx, o.databaseOptions)
+	if err == nil && d != nil {
+		if err = migrated(d.Check(ctx)); err != nil {
+			d.Close()
+			d = nil
+		}
+	}
+	return d, cmp.Or(o.name, filepath.Base(p.top)), err
 }
 
 // fleetOptions are what `ralph serve` takes for a fleet.
@@ -154,6 +178,9 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
 	}
 	a.ui.table(machines)
+	if len(look.Paused) > 0 {
+		a.ui.printf("Paused: %s.\n", cleanLine(strings.Join(look.Paused, ", ")))
+	}
 	if len(look.Issues) == 0 {
 		a.ui.printf("No issue is being worked or waits for a machine.\n")
 		return nil
@@ -238,7 +265,7 @@ func (j *joined) take(parts *service.Parts, name string, c config.Config) {
 		p.Journal, parts.Store = shared, shared.History()
 	}
 	parts.Work = func(ctx context.Context) error { return j.Serve(ctx, p) }
-	parts.Wake = func() { j.Wake(name) }
+	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
 	parts.Stop = func(ctx context.Context, key string) (bool, error) {
 		stopped, err := j.database.Stop(ctx, name, key)
 		if err != nil {

@@ -12,6 +12,9 @@ import (
 
 // openProject opens a project as `ralph work` would.
 func (s *serving) openProject(ctx context.Context, a *app, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
+	if s.joined != nil {
+		a.clock = s.joined.Now
+	}
 	p, err := a.open(s.cmd)
 	if p != nil {
 		defer func() {

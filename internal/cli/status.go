@@ -20,18 +20,21 @@ import (
 )
 
 func newStatusCommand(a *app) *cobra.Command {
+	var o memberOptions
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Say what is being worked, and how the latest runs ended",
-		Long:    "Say what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.",
+		Long: "Say what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
+			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
 		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return runIssueStatus(cmd, a, args[0])
 			}
-			return runStatus(cmd, a)
+			return runStatus(cmd, a, o)
 		},
 	}
+	o.flags(cmd)
 	a.addJSON(cmd)
 	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
 	return cmd
@@ -82,7 +85,7 @@ func stateOf(r journal.Record) runState {
 	return runState{r, "died"}
 }
 
-func runStatus(cmd *cobra.Command, a *app) (err error) {
+func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
@@ -131,7 +134,7 @@ func runStatus(cmd *cobra.Command, a *app) (err error) {
 		waits = a.waits(cmd.Context(), p)
 	}
 	if a.json {
-		all, err := p.totals(cmd.Context(), states, time.Now())
+		all, err := a.totals(cmd.Context(), p, o, states, time.Now())
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
@@ -35,20 +36,36 @@ func retryQueue(states []runState, now time.Time) []issueRetry {
 	return list
 }
 
-// totals are of all runs of the repository on this host.
+// totals are of all runs of the repository on this host, or in its fleet.
 type totals struct {
 	Usage          agents.Usage `json:"usage"`
 	Running        int          `json:"running"`
 	RunningSeconds float64      `json:"running_seconds"`
 }
 
-func (p *parts) totals(ctx context.Context, states []runState, now time.Time) (t totals, err error) {
+func (a *app) totals(ctx context.Context, p *parts, o memberOptions, states []runState, now time.Time) (t totals, err error) {
+	var running []journal.Record
 	for _, s := range states {
 		if s.State == "running" {
-			t.Running++
-			t.RunningSeconds += now.Sub(s.Started).Seconds()
+			running = append(running, s.Record)
 		}
 	}
-	t.Usage, err = p.journal.Spent(ctx, "", time.Time{})
+	all := journal.Store(p.journal)
+	database, name, err := a.member(ctx, p, o)
+	if err != nil {
+		return t, err
+	}
+	if database != nil {
+		defer database.Close()
+		all = database.Runs(name)
+		if running, err = database.Running(ctx, name); err != nil {
+			return t, err
+		}
+	}
+	for _, r := range running {
+		t.Running++
+		t.RunningSeconds += now.Sub(r.Started).Seconds()
+	}
+	t.Usage, err = all.Spent(ctx, "", time.Time{})
 	return t, err
 }

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +16,7 @@ is released. No attempt is used; the next sweep takes the issue up again, unless
 With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
 func newStopCommand(a *app) *cobra.Command {
-	var o stopOptions
+	var o memberOptions
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
@@ -26,17 +24,11 @@ func newStopCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, o, known(args[0])) },
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
 	a.bind(cmd, "tracker", "local.dir", "state-dir")
 	return cmd
 }
 
-type stopOptions struct {
-	databaseOptions
-	name string
-}
-
-func runStop(cmd *cobra.Command, a *app, o stopOptions, key string) (err error) {
+func runStop(cmd *cobra.Command, a *app, o memberOptions, key string) (err error) {
 	p, err := a.open(cmd)
 	if err != nil {
 		return err
@@ -58,19 +50,18 @@ func runStop(cmd *cobra.Command, a *app, o stopOptions, key string) (err error) 
 			return nil
 		}
 	}
-	database, err := a.database(cmd.Context(), o.databaseOptions)
+	database, name, err := a.member(cmd.Context(), p, o)
 	if err != nil {
 		return err
 	}
 	if database != nil {
 		defer database.Close()
-		name := cmp.Or(o.name, filepath.Base(p.top))
 		stopped, err := database.Stop(cmd.Context(), name, p.key(cmd.Context(), key))
 		if stopped {
 			a.ui.printf("Asked the machine that has %s of %s to end its run.\n", cleanLine(key), cleanLine(name))
 		}
 		if stopped || err != nil {
-			return migrated(err)
+			return err
 		}
 		return fmt.Errorf("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
 	}

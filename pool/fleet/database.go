@@ -20,7 +20,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 1
+const schemaVersion = 2
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
@@ -31,7 +31,9 @@ CREATE TABLE IF NOT EXISTS ralph_lease (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text NOT NULL, project text NOT NULL, holder text NOT NULL,
 	expires_at timestamptz NOT NULL
 );
+ALTER TABLE ralph_lease ADD COLUMN IF NOT EXISTS key text NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
+CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
 `
 
@@ -183,18 +185,4 @@ func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, erro
 	defer cancel()
 	tag, err := d.pool.Exec(ctx, sql, args...)
 	return int(tag.RowsAffected()), d.hide(err)
-}
-
-// maxSkew is how far a machine's clock may be from the database's. River compares the two where a machine leads.
-const maxSkew = 30 * time.Second
-
-// skew is how far this machine's clock is ahead of the database's.
-func (d *Database) skew(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	before := time.Now()
-	var there time.Time
-	err := d.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&there)
-	here := before.Add(time.Since(before) / 2)
-	return here.Sub(there), d.hide(err)
 }

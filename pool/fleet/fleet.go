@@ -53,12 +53,14 @@ type Fleet struct {
 	id     string
 	db     *Database
 	client *river.Client[pgx.Tx]
+	clock  clock
 	stop   context.CancelCauseFunc
 	beside sync.WaitGroup
 
 	mu       sync.Mutex
 	projects map[string]*served // guarded by mu
 	rows     map[int64]bool     // guarded by mu; that are being worked
+	paused   map[string]bool    // guarded by mu; projects; see Pause
 }
 
 // served is a project that is being served.
@@ -84,31 +86,31 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	if err := f.db.Check(ctx); err != nil {
 		return nil, err
 	}
-	skew, err := f.db.skew(ctx)
+	ahead, err := f.clock.set(ctx, f.db)
 	if err != nil {
 		return nil, err
 	}
-	wrong := skew.Abs() > maxSkew
-	if wrong {
-		c.Log.Warn("this machine's clock is wrong: it does not lead", "ahead of the database's by", skew.Round(time.Second))
+	if ahead.Abs() > maxAhead {
+		c.Log.Warn("this machine's clock is wrong", "ahead of the database's by", ahead.Round(time.Second))
 	}
 	set := &river.Config{ID: f.id, Logger: slog.New(newQuiet(c.Log.Handler()))}
+	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
 	if c.Work {
 		set.Workers = river.NewWorkers()
 		if err := river.AddWorkerSafely(set.Workers, &worker{f: f}); err != nil {
 			return nil, err
 		}
 		set.Queues = map[string]river.QueueConfig{idleQueue: {MaxWorkers: 1, FetchPollInterval: time.Minute}}
+		set.FetchCooldown = 20 * time.Millisecond // an issue may take no longer than that
 		set.JobTimeout, set.MaxAttempts = -1, 1
-		set.FetchOnlyKnownKinds, set.LeaderElectionDisabled = true, wrong
-		set.SoftStopTimeout = 0
+		set.FetchOnlyKnownKinds, set.SoftStopTimeout = true, 0
 	}
 	if f.client, err = river.NewClient(riverpgxv5.New(f.db.pool), set); err != nil {
 		return nil, f.db.hide(err)
 	}
 	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.stop = stop
-	if err := f.announce(ctx); err != nil {
+	if err := errors.Join(f.announce(ctx), f.readPauses(ctx)); err != nil {
 		stop(nil)
 		return nil, err
 	}
@@ -121,6 +123,13 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	f.beside.Go(func() { f.beat(life) })
 	return f, nil
 }
+
+// maxAhead is how far a machine's clock may be from the database's before people are told. Leases and claims do not mind;
+// reports and times to try again do.
+const maxAhead = 30 * time.Second
+
+// Now is the time by which the claims of all machines have to expire: the database's.
+func (f *Fleet) Now() time.Time { return f.clock.Now() }
 
 // idleQueue is there because River wants a queue from the start. It has no rows.
 const idleQueue = "ralph-idle"
@@ -154,7 +163,10 @@ func (f *Fleet) beat(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		err := f.announce(ctx)
+		_, err := f.clock.set(ctx, f.db)
+		if err == nil {
+			err = errors.Join(f.announce(ctx), f.readPauses(ctx))
+		}
 		if (err != nil) != failed && ctx.Err() == nil {
 			failed = err != nil
 			if failed {

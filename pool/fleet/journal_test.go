@@ -41,6 +41,44 @@ func TestJournalConforms(t *testing.T) {
 	f.Stop()
 }
 
+// Totals and open runs of a project are those of all machines that live.
+func TestRunsOfAllMachines(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	one, first := join(t, d)
+	two, second := join(t, d)
+	began := time.Now()
+	for n, j := range []*Journal{first, first, second} {
+		r := journal.Record{Run: journal.Run{ID: strconv.Itoa(n), Kind: journal.KindIssue, Key: "k", Started: began}}
+		r.Facts.Usage = agents.Usage{Input: 1}
+		if err := j.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := func() int {
+		list, err := d.Running(t.Context(), first.shared.Project)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if n := running(); n != 3 {
+		t.Errorf("%d runs are on, want 3", n)
+	}
+	sums, err := first.History().(journal.Totals).Totals(t.Context(), "", began.Add(-time.Hour))
+	if err != nil || len(sums) != 1 || sums[0].Runs != 3 || sums[0].Usage.Input != 3 {
+		t.Errorf("totals %+v, %v", sums, err)
+	}
+	if u, err := d.Runs(first.shared.Project).Spent(t.Context(), "", time.Time{}); err != nil || u.Input != 3 {
+		t.Errorf("spent %+v, %v", u, err)
+	}
+	two.Stop()
+	if n := running(); n != 2 {
+		t.Errorf("once a machine is gone %d runs are on, want 2", n)
+	}
+	one.Stop()
+}
+
 // desk admits runs of at most 4 tokens each while all runs of the day come to at most 10.
 func desk(t *testing.T, j *Journal) *admission.Desk {
 	t.Helper()

@@ -29,8 +29,10 @@ type leases struct {
 	life time.Duration
 }
 
-// take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects.
-func (d *Database) take(ctx context.Context, project, holder string, life time.Duration, scopes ...scope) (*leases, bool, error) {
+// take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects. A lease for an
+// issue does not end by its expiry alone: whoever has lost the database may still work the issue, as long as it has the claim.
+// See planning.reap.
+func (d *Database) take(ctx context.Context, project, key, holder string, life time.Duration, scopes ...scope) (*leases, bool, error) {
 	l := &leases{d: d, life: life}
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // nobody waits in a circle
@@ -48,8 +50,8 @@ func (d *Database) take(ctx context.Context, project, holder string, life time.D
 		}
 		for _, s := range scopes {
 			var id int64
-			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, holder, expires_at)
-				VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING id`, s.name, project, holder, life.Seconds()).Scan(&id); err != nil {
+			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, key, holder, expires_at)
+				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, project, key, holder, life.Seconds()).Scan(&id); err != nil {
 				return err
 			}
 			l.ids = append(l.ids, id)
@@ -64,7 +66,7 @@ func (s scope) free(ctx context.Context, tx pgx.Tx, project string, life time.Du
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
 	}
-	if _, err := tx.Exec(ctx, "DELETE FROM ralph_lease WHERE scope = $2 AND NOT "+alive, life.Seconds(), s.name); err != nil {
+	if _, err := tx.Exec(ctx, "DELETE FROM ralph_lease WHERE scope = $2 AND (key = '' OR expires_at < now() - interval '1 day') AND NOT "+alive, life.Seconds(), s.name); err != nil {
 		return false, err
 	}
 	held, err := counts(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)

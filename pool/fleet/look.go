@@ -7,6 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
 // Machine is a process that lives.
@@ -27,6 +30,7 @@ type Issue struct {
 // Look is what the fleet is doing.
 type Look struct {
 	Machines []Machine
+	Paused   []string // projects
 	Issues   []Issue
 }
 
@@ -41,6 +45,9 @@ func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	if l.Machines, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Machine]); err != nil {
 		return l, d.hide(err)
 	}
+	if l.Paused, err = d.paused(ctx); err != nil {
+		return l, err
+	}
 	rows, err = d.pool.Query(ctx, `SELECT args ->> 'project', args ->> 'key', state::text, coalesce(attempted_by[cardinality(attempted_by)], ''),
 		(args ->> 'generation')::integer, scheduled_at FROM river_job
 		WHERE kind = '`+kind+`' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled') ORDER BY 1, state = 'running' DESC, priority, id`)
@@ -49,6 +56,27 @@ func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	}
 	l.Issues, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Issue])
 	return l, d.hide(err)
+}
+
+// Runs are the records of a project's runs on all machines, to look at.
+func (d *Database) Runs(project string) journal.Store {
+	return &postgres.Store{DB: d.pool, Project: project}
+}
+
+// Running lists the open records of a project's runs on machines that live.
+func (d *Database) Running(ctx context.Context, project string) ([]journal.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	rows, err := d.pool.Query(ctx, "SELECT id FROM ralph_machine WHERE "+alive, time.Minute.Seconds())
+	if err != nil {
+		return nil, d.hide(err)
+	}
+	machines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, d.hide(err)
+	}
+	list, err := (&postgres.Store{DB: d.pool, Project: project}).Elsewhere(ctx, "", machines)
+	return list, d.hide(err)
 }
 
 // Stop asks for the end of an issue's run, wherever it is, and takes its row away. It reports whether there was one, and does

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -27,7 +28,11 @@ type planning struct {
 	due    time.Time       // when a waiting issue may be worked again; zero: none is known
 	reaped time.Time
 	failed bool
+	moved  bool // in this turn a row was found to have ended, or was inserted
 }
+
+// busier is how much more often rows are looked at while they come and go: a slot that is free is to find a row soon.
+const busier = 20
 
 // task is an issue for a row.
 type task struct {
@@ -46,9 +51,17 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			_ = p.lease.free(ctx) // else it expires
 		}
 	}()
-	ticker := time.NewTicker(f.c.Tick)
-	defer ticker.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			p.looked = time.Time{}
+		case <-next.C:
+		}
+		p.moved = false
 		err := p.turn(ctx)
 		if ctx.Err() != nil {
 			return
@@ -57,12 +70,10 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			f.c.Log.Warn("backlog not planned", "project", s.Name, "error", err)
 		}
 		p.failed = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-			p.looked = time.Time{}
-		case <-ticker.C:
+		if p.moved {
+			next.Reset(f.c.Tick / busier)
+		} else {
+			next.Reset(f.c.Tick)
 		}
 	}
 }
@@ -103,7 +114,7 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		}
 		return held, err
 	}
-	lease, ok, err := p.f.db.take(ctx, p.s.Name, p.f.id, p.f.c.Life, scope{name: "planner of " + p.s.Name, limit: 1})
+	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, p.f.c.Life, scope{name: "planner of " + p.s.Name, limit: 1})
 	if err != nil || !ok {
 		return false, err
 	}
@@ -168,7 +179,9 @@ func (p *planning) count(ctx context.Context) error {
 		open[k] = true
 	}
 	for k := range p.open {
-		p.ended = p.ended || !open[k]
+		if !open[k] {
+			p.ended, p.moved = true, true
+		}
 	}
 	p.open = open
 	return nil
@@ -200,30 +213,50 @@ func (p *planning) feed(ctx context.Context) error {
 		}
 		list = append(list, insertion(row{Project: p.s.Name, Key: t.key, Generation: 1, FollowUp: t.follow, Account: p.s.Account}, priority))
 	}
-	insert, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	results, err := p.f.client.InsertMany(insert, list)
-	if err != nil {
-		return p.f.db.hide(err)
+	var results []*rivertype.JobInsertResult
+	if err := p.f.db.tx(ctx, func(tx pgx.Tx) (err error) {
+		results, err = p.f.insert(ctx, tx, list...)
+		return err
+	}); err != nil {
+		return err
 	}
 	for i, r := range results { // a duplicate is a row that another planner has inserted
 		p.open[p.queue[i].key] = true
 		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", p.queue[i].key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
 	}
-	p.queue = p.queue[n:]
+	p.queue, p.moved = p.queue[n:], true
 	return nil
+}
+
+// insert inserts rows that are due at once, by the database's time. River takes this machine's: rows of one whose clock is ahead
+// would wait for theirs.
+func (f *Fleet) insert(ctx context.Context, tx pgx.Tx, list ...river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
+	results, err := f.client.InsertManyTx(ctx, tx, list)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, r := range results {
+		ids = append(ids, r.Job.ID)
+	}
+	_, err = tx.Exec(ctx, "UPDATE river_job SET scheduled_at = now() WHERE id = ANY($1) AND state = 'available'", ids)
+	return results, err
 }
 
 // capacity is how many rows of the project may be open.
 func (p *planning) capacity(ctx context.Context) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	err = p.f.db.pool.QueryRow(ctx, "SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE "+alive,
-		p.f.c.Life.Seconds(), p.s.Name).Scan(&n)
+	var paused bool
+	err = p.f.db.pool.QueryRow(ctx, "SELECT coalesce(sum((projects ->> $2)::integer), 0), EXISTS (SELECT FROM ralph_pause WHERE project = $2) FROM ralph_machine WHERE "+alive,
+		p.f.c.Life.Seconds(), p.s.Name).Scan(&n, &paused)
+	if paused || err != nil {
+		return 0, p.f.db.hide(err)
+	}
 	if n += ahead; p.s.Limit > 0 {
 		n = min(n, p.s.Limit)
 	}
-	return n, p.f.db.hide(err)
+	return n, nil
 }
 
 // dead is a row that nobody works: its process is gone, or has never learnt that it got the row, because the connection broke.
@@ -233,8 +266,14 @@ type dead struct {
 	Args    row
 }
 
-// reap replaces dead rows once nobody holds the claim of their issue any more. It is the one place that
-// changes River's table: River itself knows no heartbeat, and leaves such a row running.
+// slot is a lease whose holder is gone, or cut off.
+type slot struct {
+	ID  int64
+	Key string
+}
+
+// reap replaces dead rows, and gives back what they held, once nobody holds the claim of their issue any more. That changes
+// River's table itself: River knows no heartbeat, and leaves such a row running.
 func (p *planning) reap(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -246,16 +285,31 @@ func (p *planning) reap(ctx context.Context) error {
 		return p.f.db.hide(err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[dead])
-	if err != nil || len(list) == 0 {
+	if err != nil {
+		return p.f.db.hide(err)
+	}
+	rows, err = p.f.db.pool.Query(call, "SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.Life.Seconds(), p.s.Name)
+	if err != nil {
+		return p.f.db.hide(err)
+	}
+	slots, err := pgx.CollectRows(rows, pgx.RowToStructByPos[slot])
+	if err != nil || len(list)+len(slots) == 0 {
 		return p.f.db.hide(err)
 	}
 	claims, err := p.s.Claims.Claims(ctx)
 	if err != nil {
 		return err
 	}
+	free := func(key string) bool { return claims[key].Err == nil && !tally.Held(claims[key]) }
 	for _, d := range list {
-		if c := claims[d.Args.Key]; c.Err == nil && !tally.Held(c) {
+		if free(d.Args.Key) {
 			err = errors.Join(err, p.replace(ctx, d))
+		}
+	}
+	for _, s := range slots {
+		if free(s.Key) {
+			_, gone := p.f.db.exec(ctx, "DELETE FROM ralph_lease WHERE id = $2 AND NOT "+alive, p.f.c.Life.Seconds(), s.ID)
+			err = errors.Join(err, gone)
 		}
 	}
 	return err
@@ -272,10 +326,9 @@ func (p *planning) replace(ctx context.Context, d dead) error {
 		}
 		next := d.Args
 		next.Generation++
-		again := insertion(next, priorityAgain)
-		r, err := p.f.client.InsertTx(ctx, tx, again.Args, again.InsertOpts)
+		list, err := p.f.insert(ctx, tx, insertion(next, priorityAgain))
 		if err == nil {
-			p.f.c.Log.Info("row of a dead process replaced", "project", p.s.Name, "issue", next.Key, "generation", next.Generation, "row", r.Job.ID)
+			p.f.c.Log.Info("row of a dead process replaced", "project", p.s.Name, "issue", next.Key, "generation", next.Generation, "row", list[0].Job.ID)
 		}
 		return err
 	})

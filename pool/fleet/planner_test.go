@@ -113,6 +113,80 @@ func TestReap(t *testing.T) {
 	}
 }
 
+// The slot of a machine that is cut off counts for as long as it has the claim of its issue: it works on.
+func TestReapSlots(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Microsecond, held{
+		"claimed": {Holder: worktree.Holder{Run: "r"}}, "expired": {Holder: worktree.Holder{Run: "r"}, Gone: true}, "broken": {Err: errors.New("cannot be read")},
+	}, 0)
+	d, s := p.f.db, scope{name: "s", limit: 4}
+	for _, key := range []string{"claimed", "expired", "broken", "none"} {
+		if _, ok, err := d.take(t.Context(), "p", key, "cut off", time.Microsecond, s); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+	full := func() bool {
+		_, ok, err := d.take(t.Context(), "p", "", "h", time.Microsecond, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !ok
+	}
+	if !full() {
+		t.Error("a slot is given away while its holder may work on")
+	}
+	if err := p.reap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, d, "SELECT count(*) FROM ralph_lease WHERE key IN ('claimed', 'broken')"); n != 2 || full() {
+		t.Errorf("%d slots of issues that are claimed, want 2; the others are taken: %t", n, full())
+	}
+	if _, err := d.exec(t.Context(), "UPDATE ralph_lease SET expires_at = now() - interval '25 hours'"); err != nil {
+		t.Fatal(err)
+	}
+	if full() || number(t, d, "SELECT count(*) FROM ralph_lease") != 1 {
+		t.Error("slots that nobody gives back are held for ever")
+	}
+}
+
+// A row is due at once, by the database's time, whatever the machine that inserts it takes for that.
+func TestRowIsDue(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	if err := p.f.db.tx(t.Context(), func(tx pgx.Tx) error {
+		_, err := p.f.insert(t.Context(), tx, insertion(row{Project: "p", Key: "a"}, priorityIssue), insertion(row{Project: "p", Key: "b"}, priorityIssue))
+		if err != nil {
+			return err
+		}
+		var n int
+		if err := tx.QueryRow(t.Context(), "SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at = now()").Scan(&n); err != nil || n != 2 {
+			t.Errorf("%d rows are due now, want 2: %v", n, err)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The time that machines share is the database's, whatever a machine's own clock says.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	var c clock
+	c.ahead.Store(int64(time.Hour)) // as if the machine's clock had just been set
+	ahead, err := c.set(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there time.Time
+	if err := d.pool.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&there); err != nil {
+		t.Fatal(err)
+	}
+	if off := c.Now().Sub(there).Abs(); off > time.Minute || ahead.Abs() > time.Minute || c.NowOrNil() != nil {
+		t.Errorf("the shared time is %s off, the machine's clock %s", off, ahead)
+	}
+}
+
 // As many rows are open as machines can work, one for an issue, and what is over may come again.
 func TestFeed(t *testing.T) {
 	t.Parallel()
@@ -197,10 +271,10 @@ func TestBlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := d.blocked(t.Context(), "a"); err != nil || got < 59*time.Minute || got > time.Hour {
+	if got, err := d.blocked(t.Context(), "p", "a"); err != nil || got < 59*time.Minute || got > time.Hour {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := d.blocked(t.Context(), "b"); err != nil || got != 0 {
+	if got, err := d.blocked(t.Context(), "p", "b"); err != nil || got != 0 {
 		t.Errorf("another account: %s, %v", got, err)
 	}
 	s, now := &served{}, time.Now()
@@ -227,5 +301,50 @@ func TestStop(t *testing.T) {
 	}
 	if got := rows(t, p.f.db); !slices.Equal(got, []string{"a cancelled 1"}) {
 		t.Errorf("rows %q", got)
+	}
+}
+
+// A pause holds on all machines: no row is inserted, none is begun, and each process learns of it.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	d := p.f.db
+	other, err := Start(t.Context(), Config{Database: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Stop)
+	if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ('m', 'm', '{"p": 2}', '{}', now() + interval '1 hour')`); err != nil {
+		t.Fatal(err)
+	}
+	look := func() bool {
+		if err := p.f.readPauses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return p.f.Pause("p").On()
+	}
+	wait := func() time.Duration {
+		wait, err := d.blocked(t.Context(), "p", "account a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	if err := errors.Join(other.Pause("p").Set(true), other.Pause("p").Set(true)); err != nil {
+		t.Fatal(err)
+	}
+	p.mustFeed(t, "a")
+	if n := len(rows(t, d)); n != 0 || wait() == 0 || !look() || !other.Pause("p").On() || other.Pause("q").On() {
+		t.Errorf("while it is paused: %d rows, a wait of %s, paused %t", n, wait(), look())
+	}
+	if l, err := d.Look(t.Context()); err != nil || !slices.Equal(l.Paused, []string{"p"}) {
+		t.Errorf("look: %v, %v", l.Paused, err)
+	}
+	if err := other.Pause("p").Set(false); err != nil {
+		t.Fatal(err)
+	}
+	p.mustFeed(t)
+	if n := len(rows(t, d)); n != 1 || wait() != 0 || look() {
+		t.Errorf("afterwards: %d rows, a wait of %s, paused %t", n, wait(), look())
 	}
 }

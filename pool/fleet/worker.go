@@ -41,11 +41,11 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if wait := s.resting(time.Now()); wait > 0 {
 		return snooze(min(wait, later))
 	}
-	blocked, err := f.db.blocked(ctx, s.Account)
+	blocked, err := f.db.blocked(ctx, s.Name, s.Account)
 	if err != nil || blocked > 0 {
 		return snooze(max(blocked, soon))
 	}
-	held, ok, err := f.db.take(ctx, s.Name, f.id, f.c.Life, s.scopes()...)
+	held, ok, err := f.db.take(ctx, s.Name, job.Args.Key, f.id, f.c.Life, s.scopes()...)
 	if err != nil || !ok {
 		return snooze(later)
 	}
@@ -152,13 +152,14 @@ func (s *served) fails(now time.Time) {
 	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
 }
 
-// blocked is how long the account's provider takes nothing; 0: it does.
-func (d *Database) blocked(ctx context.Context, account string) (time.Duration, error) {
+// blocked is how long the account's provider takes nothing, or the project had better not be tried while it is paused; 0: neither.
+func (d *Database) blocked(ctx context.Context, project, account string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var seconds float64
-	err := d.pool.QueryRow(ctx, `SELECT coalesce(max(extract(epoch FROM blocked_until - now())), 0) FROM ralph_account
-		WHERE name = $1 AND blocked_until > now()`, account).Scan(&seconds)
+	err := d.pool.QueryRow(ctx, `SELECT greatest((SELECT max(extract(epoch FROM blocked_until - now())) FROM ralph_account
+		WHERE name = $1 AND blocked_until > now()), (SELECT $3::double precision FROM ralph_pause WHERE project = $2), 0)::double precision`,
+		account, project, later.Seconds()).Scan(&seconds)
 	return time.Duration(seconds * float64(time.Second)), d.hide(err)
 }
 

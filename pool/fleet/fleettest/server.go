@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -89,6 +91,32 @@ func (s *Server) Stop(ctx context.Context) error {
 	return s.run(ctx, "pg_ctl", "-D", s.data(), "-w", "-t", "60", "-m", "immediate", "stop")
 }
 
+// Kill ends the server with SIGKILL, all its processes at once.
+func (s *Server) Kill() error {
+	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	all := []int{pid}
+	list, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range list {
+		stat, _ := os.ReadFile(path)
+		after := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && len(after) > 1 && after[1] == first {
+			all = append(all, child)
+		}
+	}
+	for _, pid := range all {
+		err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	return err
+}
+
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
 	var out bytes.Buffer
 	exit, err := proc.Run(ctx, proc.Spec{
@@ -105,6 +133,12 @@ func (s *Server) run(ctx context.Context, program string, args ...string) error 
 func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?user=postgres&host=" + s.dir
 }
+
+// Through is the address of a database by another folder that has the server's socket.
+func (s *Server) Through(dir, address string) string { return strings.ReplaceAll(address, s.dir, dir) }
+
+// Folder is where the server's socket is.
+func (s *Server) Folder() string { return s.dir }
 
 // Database makes an empty database, and returns its address.
 func (s *Server) Database(t *testing.T) string {
