@@ -26,6 +26,8 @@ BENCHFLAGS ?=
 SOAK_FAULTS ?= 300
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
 SOAK_ONLY ?=
+# How many issues the fleet of `make soak` works while its machines and its database die.
+FLEET_ISSUES ?= 200
 
 .PHONY: help
 help: ## Show this help
@@ -98,7 +100,9 @@ bench: build ## Measure ralph against the bare floor, side by side
 soak: build cc agents ## Let random faults happen to sweeps, then test every case, with the race detector
 	RALPH_TEST_PROGRAM=$(CURDIR)/bin/ralph SOAK_FAULTS=$(SOAK_FAULTS) SOAK_SEED=$(SOAK_SEED) SOAK_ONLY=$(SOAK_ONLY) \
 	  go test -count=1 -timeout 6h -run '^TestSoak$$' ./e2e
-	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 e2e/engines/with.sh $(TOOLS)/engines \
+	test -n '$(SOAK_ONLY)' || RALPH_TEST_POSTGRES=1 FLEET_ISSUES=$(FLEET_ISSUES) CGO_ENABLED=0 \
+	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
+	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 e2e/engines/with.sh $(TOOLS)/engines \
 	  go test -race -count=1 -timeout 6h -skip '^TestSoak$$' ./e2e ./pool ./sandboxes/...
 
 .PHONY: fuzz

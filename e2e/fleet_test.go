@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // fleetLog is what agents write: "begin" or "end", machine, project, issue. A line is written at once.
@@ -42,14 +44,28 @@ type fleetScene struct {
 	database string
 	remotes  map[string]repository
 	machines []*fleetMachine
+	issues   int // of all projects
 }
 
 type fleetMachine struct {
-	name   string
-	folder repository
-	*ralph // nil: it is down
+	name    string
+	folder  repository
+	program []string // nil: the usual ralph
+	env     []string // beside the usual
+	gate    *gate    // nil: it reaches the database directly
+	clones  map[string]repository
+	*ralph  // nil: it is down
 }
 
+// is reports whether the machine's ralph, if it runs, is the process of that id in the database. Of a machine that counts its
+// processes by itself only the name is known.
+func (m *fleetMachine) is(id string) bool {
+	name, pid, _ := strings.Cut(id, "/")
+	pid, _, _ = strings.Cut(pid, "/")
+	return m.ralph != nil && (name == m.name || m.program == nil && pid == strconv.Itoa(m.Process.Pid))
+}
+
+// newFleetScene makes machines for two projects with as many issues each.
 func newFleetScene(t *testing.T, issues int) *fleetScene {
 	t.Helper()
 	server, end, err := fleettest.New()
@@ -57,7 +73,7 @@ func newFleetScene(t *testing.T, issues int) *fleetScene {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	f := &fleetScene{scene: newScene(t, "issues: {}"), server: server, database: server.Database(t), remotes: map[string]repository{}}
+	f := &fleetScene{scene: newScene(t, "issues: {}"), server: server, database: server.Database(t), remotes: map[string]repository{}, issues: 2 * issues}
 	if err := os.WriteFile(f.path("agent"), []byte(fleetAgent), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +85,13 @@ func newFleetScene(t *testing.T, issues int) *fleetScene {
 		f.remotes[project], sources[project] = newRemote(t, r), r
 	}
 	for n := range 3 {
-		m := &fleetMachine{name: fmt.Sprint("m", n), folder: repository(t.TempDir())}
+		m := &fleetMachine{name: fmt.Sprint("m", n), folder: repository(t.TempDir()), clones: map[string]repository{}}
 		var text strings.Builder
 		text.WriteString("projects:\n")
 		for project, remote := range f.remotes {
+			m.clones[project] = remote.clone(t)
 			fmt.Fprintf(&text, "  - {repo: %s, name: %s, parallel: 2, poll: 2s, claim-ttl: 10s, fleet-parallel: %d, fleet-account-parallel: %d}\n",
-				remote.clone(t), project, fleetPerProject, fleetPerAccount)
+				m.clones[project], project, fleetPerProject, fleetPerAccount)
 		}
 		m.folder.write(t, "serve.yaml", text.String())
 		f.machines = append(f.machines, m)
@@ -87,10 +104,32 @@ func newFleetScene(t *testing.T, issues int) *fleetScene {
 
 func (f *fleetScene) launch(t *testing.T, m *fleetMachine, args ...string) *ralph {
 	t.Helper()
-	return launch(t, m.folder, f.env(
-		"E2E_MACHINE="+m.name, "E2E_LOG="+f.path("log"), "RALPH_AGENT_COMMAND="+f.path("agent"), "XDG_STATE_HOME="+filepath.Join(string(m.folder), "state"),
-		"RALPH_DATABASE="+f.database, "RALPH_TEST_FLEET_LIFE=6s",
-	), args...)
+	database := f.database
+	if m.gate != nil {
+		database = f.server.Through(m.gate.dir, database)
+	}
+	env := f.env(append([]string{
+		"E2E_MACHINE=" + m.name, "E2E_LOG=" + f.path("log"), "RALPH_AGENT_COMMAND=" + f.path("agent"), "XDG_STATE_HOME=" + filepath.Join(string(m.folder), "state"),
+		"RALPH_DATABASE=" + database, "RALPH_TEST_FLEET_LIFE=6s",
+	}, m.env...)...)
+	if m.program != nil {
+		return launchAs(t, m.program, m.folder, env, args...)
+	}
+	return launch(t, m.folder, env, args...)
+}
+
+// signal sends a signal to the machine's ralph.
+func (f *fleetScene) signal(t *testing.T, m *fleetMachine, s syscall.Signal) {
+	t.Helper()
+	if m.program == nil {
+		_ = m.Process.Signal(s)
+		return
+	}
+	for _, p := range processesWith(t, "E2E_MACHINE="+m.name) {
+		if strings.HasSuffix(p.args, " serve --listen none serve.yaml") && !strings.Contains(p.args, "unshare") && !strings.HasPrefix(p.args, "sh ") {
+			_ = syscall.Kill(p.pid, s)
+		}
+	}
 }
 
 func (f *fleetScene) start(t *testing.T, m *fleetMachine) {
@@ -127,11 +166,20 @@ func (f *fleetScene) ended(t *testing.T) (n int) {
 	return n
 }
 
-// more waits until agents have ended so many times more.
+// more waits until agents have ended so many times more, or nothing is left for them.
 func (f *fleetScene) more(t *testing.T, n int) {
 	t.Helper()
 	from := f.ended(t)
-	await(t, fmt.Sprintf("%d more runs", n), func() bool { return f.ended(t) >= from+n })
+	await(t, fmt.Sprintf("%d more runs", n), func() bool { return f.ended(t) >= from+n || f.published(t) == f.issues })
+}
+
+// published counts the issues with a branch.
+func (f *fleetScene) published(t *testing.T) (n int) {
+	t.Helper()
+	for _, r := range f.remotes {
+		n += len(r.lines(t, "for-each-ref", "refs/heads/ralph"))
+	}
+	return n
 }
 
 // on are the agents that have begun and not ended, by machine, project and key.
@@ -192,12 +240,13 @@ func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
 // ask asks the database for one value.
 func ask[T any](t *testing.T, f *fleetScene, sql string) (v T) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), f.database)
+	ctx := context.WithoutCancel(t.Context()) // also when the test has failed
+	c, err := pgx.Connect(ctx, f.database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close(context.Background()) }()
-	if err := c.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+	if err := c.QueryRow(ctx, sql).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return v
@@ -208,9 +257,9 @@ func (f *fleetScene) planner(t *testing.T) *fleetMachine {
 	t.Helper()
 	var found *fleetMachine
 	await(t, "somebody to plan", func() bool { // the lease of a dead one has to expire
-		holder := strings.Split(ask[string](t, f, "SELECT coalesce(max(holder), '//') FROM ralph_lease WHERE scope = 'planner of shop'"), "/")
+		holder := ask[string](t, f, "SELECT coalesce(max(holder), '') FROM ralph_lease WHERE scope = 'planner of shop'")
 		for _, m := range f.machines {
-			if m.ralph != nil && strconv.Itoa(m.Process.Pid) == holder[1] {
+			if m.is(holder) {
 				found = m
 			}
 		}
@@ -223,25 +272,9 @@ func (f *fleetScene) planner(t *testing.T) *fleetMachine {
 // been published exactly once, and there have never been more runs than allowed.
 func TestFleet(t *testing.T) {
 	t.Parallel()
-	issues := 30
-	if everything() {
-		issues = 100
-	}
+	const issues = 30
 	f := newFleetScene(t, issues)
-	for _, m := range f.machines {
-		f.start(t, m)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, m := range f.machines {
-				if m.ralph != nil {
-					_ = m.Process.Signal(syscall.SIGTERM)
-					_ = m.Wait()
-					t.Logf("%s: %s", m.name, m.out.String())
-				}
-			}
-		}
-	})
+	f.startAll(t)
 	f.more(t, 8)
 	planner := f.planner(t)
 	cut := f.kill(t, planner)
@@ -264,22 +297,42 @@ func TestFleet(t *testing.T) {
 	if err := f.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	published := func() (n int) {
-		for _, r := range f.remotes {
-			n += len(r.lines(t, "for-each-ref", "refs/heads/ralph"))
-		}
-		return n
-	}
-	await(t, "all issues to be published", func() bool { return published() == 2*issues })
-	const open = "FROM river_job r WHERE state NOT IN ('completed', 'discarded', 'cancelled')"
-	defer func() {
-		if t.Failed() {
-			t.Log(ask[string](t, f, "SELECT coalesce(string_agg(r::text, E'\n'), '') "+open))
-		}
-	}()
-	await(t, "all rows to be over", func() bool { return ask[int](t, f, "SELECT count(*) "+open) == 0 })
+	f.finish(t, issues, cut)
+}
+
+// startAll starts the machines. What they say is shown when the test fails.
+func (f *fleetScene) startAll(t *testing.T) {
+	t.Helper()
 	for _, m := range f.machines {
-		_ = m.Process.Signal(syscall.SIGTERM)
+		f.start(t, m)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, table := range []string{"river_job r WHERE state NOT IN ('completed', 'discarded', 'cancelled')", "ralph_lease r", "ralph_machine r", "river_leader r"} {
+				t.Log(ask[string](t, f, "SELECT now()::text || coalesce(string_agg(E'\n' || r::text, ''), '') FROM "+table))
+			}
+			for _, m := range f.machines {
+				if m.ralph != nil && m.ProcessState == nil {
+					f.signal(t, m, syscall.SIGTERM)
+					_ = m.Wait()
+					t.Logf("%s: %s", m.name, m.out.String())
+				}
+			}
+		}
+	})
+}
+
+// finish waits until all is done, ends the machines, and holds what is there against what has to be.
+func (f *fleetScene) finish(t *testing.T, issues, cut int) {
+	t.Helper()
+	for n := f.published(t); n < f.issues; n = f.published(t) {
+		await(t, fmt.Sprintf("more than %d issues to be published", n), func() bool { return f.published(t) > n })
+	}
+	const open = "FROM river_job r WHERE state NOT IN ('completed', 'discarded', 'cancelled')"
+	await(t, "all rows to be over", func() bool { return ask[int](t, f, "SELECT count(*) "+open) == 0 })
+	f.totals(t, issues)
+	for _, m := range f.machines {
+		f.signal(t, m, syscall.SIGTERM)
 	}
 	for _, m := range f.machines {
 		if status := m.end(t); status != 0 {
@@ -294,6 +347,38 @@ func TestFleet(t *testing.T) {
 	noneLeft(t, f.mark)
 	if n := ask[int](t, f, "SELECT (SELECT count(*) FROM ralph_machine WHERE expires_at > now()) + (SELECT count(*) FROM ralph_lease WHERE expires_at > now())"); n > 0 {
 		t.Errorf("%d machines and leases are left", n)
+	}
+}
+
+// totals asks a machine what the runs of all have used.
+func (f *fleetScene) totals(t *testing.T, issues int) {
+	t.Helper()
+	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder, clones: f.machines[0].clones}
+	cost := f.launch(t, asker, "cost", "--json", "--by=outcome", "--fleet-name=shop", "--repo", string(asker.clones["shop"]))
+	if status := cost.end(t); status != 0 {
+		t.Errorf("ralph cost: status %d", status)
+	}
+	var sums struct {
+		Groups []struct {
+			Group string
+			Runs  int
+		}
+	}
+	if err := json.Unmarshal(cost.out.Bytes(), &sums); err != nil {
+		t.Error(err)
+	}
+	succeeded := 0
+	for _, g := range sums.Groups {
+		if g.Group == string(journal.Succeeded) {
+			succeeded = g.Runs
+		}
+	}
+	if succeeded != issues {
+		t.Errorf("ralph cost knows of %d runs that succeeded on all machines, want %d", succeeded, issues)
+	}
+	status := f.launch(t, asker, "status", "--json", "--fleet-name=shop", "--repo", string(asker.clones["shop"]))
+	if code := status.end(t); code != 0 || !strings.Contains(status.out.String(), `"running_seconds"`) {
+		t.Errorf("ralph status: status %d", code)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,7 +73,13 @@ func launch(t testing.TB, r repository, env []string, args ...string) *ralph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &ralph{Cmd: exec.Command(program, args...)}
+	return launchAs(t, []string{program}, r, env, args...)
+}
+
+// launchAs starts ralph by a program and its first arguments.
+func launchAs(t testing.TB, program []string, r repository, env []string, args ...string) *ralph {
+	t.Helper()
+	p := &ralph{Cmd: exec.Command(program[0], append(slices.Clone(program[1:]), args...)...)}
 	p.Dir, p.Env, p.Stdout, p.Stderr = string(r), env, &p.out, &p.out
 	// A group of its own, as from cron: a signal to ralph is none to its agents.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// gate is the only way from one machine to the database: a socket that passes on what comes, until it is cut.
+type gate struct {
+	dir    string // of the machine's socket
+	target string // the database's socket
+
+	mu     sync.Mutex
+	open   chan struct{} // guarded by mu; closed: bytes pass
+	refuse bool          // guarded by mu; whoever connects is sent away
+	conns  []net.Conn    // guarded by mu
+}
+
+const gateSocket = ".s.PGSQL.5432"
+
+// newGate makes a gate to the server whose socket is in dir.
+func newGate(t *testing.T, dir string) *gate {
+	t.Helper()
+	own, err := os.MkdirTemp("", "ralph-gate-") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{dir: own, target: filepath.Join(dir, gateSocket), open: make(chan struct{})}
+	close(g.open)
+	l, err := net.Listen("unix", filepath.Join(own, gateSocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { g.pass(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		g.cut()
+		g.heal()
+		all.Wait()
+		_ = os.RemoveAll(own)
+	})
+	return g
+}
+
+// pass passes on what two sides say until one of them ends.
+func (g *gate) pass(c net.Conn) {
+	defer c.Close()
+	there, err := net.Dial("unix", g.target)
+	if err != nil {
+		return
+	}
+	defer there.Close()
+	g.mu.Lock()
+	refused := g.refuse
+	g.conns = append(g.conns, c, there)
+	g.mu.Unlock()
+	if refused {
+		return
+	}
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{c, there}, {there, c}} {
+		both.Go(func() {
+			defer way[0].Close()
+			defer way[1].Close()
+			buffer := make([]byte, 32<<10)
+			for {
+				n, err := way[0].Read(buffer)
+				g.mu.Lock()
+				open := g.open
+				g.mu.Unlock()
+				<-open
+				if _, werr := way[1].Write(buffer[:n]); err != nil || werr != nil {
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.conns = slices.DeleteFunc(g.conns, func(x net.Conn) bool { return x == c || x == there })
+}
+
+// cut ends all connections, and refuses new ones.
+func (g *gate) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refuse = true
+	for _, c := range g.conns {
+		_ = c.Close()
+	}
+}
+
+// silence lets nothing pass any more, without an error.
+func (g *gate) silence() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = make(chan struct{})
+}
+
+// heal ends what cut and silence began.
+func (g *gate) heal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refuse = false
+	select {
+	case <-g.open:
+	default:
+		close(g.open)
+	}
+}
