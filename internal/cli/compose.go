@@ -210,7 +210,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: all.Agent, Sandboxes: provider, StateDir: p.state,
 			Options: all.Options, Next: all.next, Attempts: all.attempts, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests,
 			Proof:  prover,
-			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), Copy: p.Copy,
+			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), After: lines(p.After, p.SetupTimeout), Copy: p.Copy,
 			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
 			NoCanary: !p.GateCanary, Canaries: own, Proving: journal.Proving(p.Proof), Prove: p.ProofCommand, Review: reviewer, Signals: p.CompletionSignal,
 			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Resume: session.Policy(p.Resume), Timers: timers(p.Config),

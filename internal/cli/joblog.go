@@ -64,7 +64,7 @@ func (l *jobLog) event(e loop.Event) {
 		l.say("completion signal seen: %s", e.Text)
 	case loop.EventCommits:
 		l.say("%s", plural(e.New, "new commit"))
-	case loop.EventSetup, loop.EventGate:
+	case loop.EventSetup, loop.EventGate, loop.EventAfter:
 		if e.Check != nil {
 			l.say("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
 		}

@@ -161,7 +161,7 @@ func logText(e journal.Event) (text string, ended bool) {
 		text = plural(e.Commits, "new commit")
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
-	case journal.EventGate, journal.EventSetup:
+	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if e.Check != nil {
 			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
 		}

@@ -76,7 +76,7 @@ func newRunCommand(a *app) *cobra.Command {
 	a.addJSON(cmd)
 	a.bind(cmd, "agent", "model", "fallback", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
 		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
-		"scratch-mb", "container-*", "copy", "setup", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
+		"scratch-mb", "container-*", "copy", "setup", "after", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
 		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
 		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
 		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "traces", "state-dir", "log-level", "log-format")
@@ -127,6 +127,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	}
 	c.Agent, c.Options, c.Next, c.Env, c.Prompt = all.Agent, all.Options, all.next, env, prompt
 	c.Copy, c.Setup, c.Gate = given(cmd, "copy", p.Copy), lines(p.Setup, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
+	c.After = lines(p.After, p.SetupTimeout)
 	if c.Canaries, err = p.canaries(); err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func doing(r journal.Record, now time.Time) string {
 			at = string(e.Stage)
 		case e.Kind == journal.EventIteration:
 			at = fmt.Sprintf("iteration %d", e.Iteration)
-		case (e.Kind == journal.EventSetup || e.Kind == journal.EventGate) && e.Check == nil:
+		case (e.Kind == journal.EventSetup || e.Kind == journal.EventGate || e.Kind == journal.EventAfter) && e.Check == nil:
 			before, _, _ := strings.Cut(text, ": ")
 			at = fmt.Sprintf("%s: %s", before, e.Text)
 		}

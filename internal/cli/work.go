@@ -58,7 +58,7 @@ func mergeKeys() []string {
 func workKeys() []string {
 	return append(append(mergeKeys(), notifyKeys()...),
 		"labels", "exclude-labels", "parallel", "parallel-by-label", "limit", "max-open-requests", "overlap", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
-		"agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
+		"after", "agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
 		"prompt-file", "gate-files", "proof", "proof-command", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
 		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
 		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",

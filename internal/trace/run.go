@@ -80,7 +80,7 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 		set(s, spent(e.Usage)...)
 		r.add(e.Usage)
 		done = append(done, ended(s, e.Time))
-	case journal.EventSetup, journal.EventGate:
+	case journal.EventSetup, journal.EventGate, journal.EventAfter:
 		if e.Check == nil {
 			break
 		}

@@ -24,6 +24,7 @@ const (
 	EventUsage     EventKind = "usage"     // an iteration has ended; Usage is its own
 	EventSetup     EventKind = "setup"     // a setup command starts (Text), or has ended (Check)
 	EventGate      EventKind = "gate"      // a gate command starts (Text), or has ended (Check)
+	EventAfter     EventKind = "after"     // a command after the run starts (Text), or has ended (Check)
 	EventReview    EventKind = "review"    // a second agent starts to review the commits, or has ended (Usage); Text says how
 	EventRefused   EventKind = "refused"   // the sandbox tried a connection that is not allowed; Text says where to
 	EventWarning   EventKind = "warning"   // something a person may want to know
@@ -79,7 +80,7 @@ type Event struct {
 // Progress reports that the event only shows that a run goes on: an observer loses nothing durable without it.
 func (e Event) Progress() bool {
 	switch e.Kind {
-	case EventAgent, EventStage, EventIteration, EventCommits, EventSignal, EventUsage, EventSetup, EventGate, EventReview, EventRefused:
+	case EventAgent, EventStage, EventIteration, EventCommits, EventSignal, EventUsage, EventSetup, EventGate, EventAfter, EventReview, EventRefused:
 		return true
 	}
 	return false

@@ -58,6 +58,8 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 		out.Agent, out.Model, out.Session = e.Result.Agent, e.Result.Model, e.Result.Session
 	case loop.EventSetup:
 		out.Kind = journal.EventSetup
+	case loop.EventAfter:
+		out.Kind = journal.EventAfter
 	case loop.EventGate:
 		out.Kind = journal.EventGate
 	case loop.EventAgent:

@@ -123,17 +123,21 @@ func (x *execution) readChecks(ctx context.Context, s journal.State, base worktr
 	return s, err
 }
 
-// settle imports what is left and closes the agent's sandbox: from here on nothing changes the work any more.
+// settle imports what is left, runs what is to run after that, and closes the agent's sandbox: from here on nothing changes the work any more.
 func (x *execution) settle(ctx context.Context, s journal.State) (journal.State, error) {
 	w := x.space
 	if w == nil {
 		return s, nil
 	}
 	crashed := s.Facts.Stop == journal.StopCrash
+	var left error
 	if w.Tree == nil || w.Tree.Unsaved() || crashed {
-		if err := w.Take(ctx); err != nil {
-			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, err))
+		if left = w.Take(ctx); left != nil {
+			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
 		}
+	}
+	if left == nil && !crashed && !x.killed {
+		s = x.after(ctx, s)
 	}
 	for _, line := range w.Shut(ctx) {
 		s.Warnings = note(s.Warnings, line)

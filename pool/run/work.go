@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"github.com/ralph-pool/ralph/worktree"
 	"slices"
 	"time"
 
@@ -14,8 +13,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // work lets the agent, or the command, work.
@@ -109,6 +110,20 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			x.observe(e, journal.PlaceWorktree)
 		},
 	})
+}
+
+// after runs what is to run at the end of a run. When ralph is to end, it has as long as an agent.
+func (x *execution) after(ctx context.Context, s journal.State) journal.State {
+	if x.stopped(ctx) {
+		limited, cancel := context.WithTimeout(ctx, x.c.StopGrace)
+		defer cancel()
+		ctx = limited
+	}
+	a := workspace.After{Lines: x.c.After, Stream: x.stream, Observe: func(e loop.Event) { x.observe(e, journal.PlaceWorktree) }}
+	for _, err := range a.Run(ctx, x.space) {
+		s = x.warn(s, err)
+	}
+	return s
 }
 
 // judgeWork has the tests of finished work tried, and the work reviewed, while the agent can still fix what that finds.

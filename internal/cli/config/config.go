@@ -77,6 +77,7 @@ type Config struct {
 	Before             []string `mapstructure:"before"`
 	Copy               []string `mapstructure:"copy"`
 	Setup              []string `mapstructure:"setup"`
+	After              []string `mapstructure:"after"`
 	SetupInputs        []string `mapstructure:"setup-inputs"`
 	GateOn             string   `mapstructure:"gate-on"`
 	GateFiles          string   `mapstructure:"gate-files"`

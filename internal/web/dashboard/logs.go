@@ -272,7 +272,7 @@ func said(e journal.Event) string {
 		if e.Usage != nil {
 			return fmt.Sprintf("iteration %d: %s, %s", e.Iteration, money(*e.Usage), took(seconds(e.Elapsed)))
 		}
-	case journal.EventGate, journal.EventSetup:
+	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if c := e.Check; c != nil {
 			return fmt.Sprintf("%s: exit status %d\n%s", c.Command, c.ExitCode, c.Tail)
 		}

@@ -56,8 +56,9 @@ type Config struct {
 	Prompt        loop.Prompt // default loop.DefaultTemplate
 	Before        []string    // host commands, run on a checkout of the base; a run gets what they made; each `sh -c`
 	Setup         []loop.Command
-	SetupInputs   []string // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
-	Copy          []string // untracked files of the checkout that go into the worktree
+	After         []loop.Command // at the end of each run, whatever came of it; a failure is a warning
+	SetupInputs   []string       // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
+	Copy          []string       // untracked files of the checkout that go into the worktree
 	Gate          []loop.Command
 	GateOn        GateOn             // default GateOnCheckout
 	GateFiles     journal.GateFiles  // default GateFilesReport

@@ -1,0 +1,84 @@
+package pool_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Commands after a run see its files, whatever came of it, and change nothing of what is published.
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo 1 >> work; git add -A; git commit -qm work; echo loose > loose`+done)
+	seen := filepath.Join(t.TempDir(), "seen")
+	f.Config.Run.Env = append(os.Environ(), "SEEN="+seen)
+	f.Config.Run.Gate, f.Config.Run.MaxIterations = lines(`test ! -f work || test "$(cat work | wc -l)" = 2`), 1
+	f.Config.Run.After = lines("echo late > work; git commit -qam late; exit 3", `cat loose work >> "$SEEN"; echo "$RALPH_ISSUE_KEY" >> "$SEEN"`)
+	f.issue("a")
+	for n, want := range []journal.Outcome{journal.GateFailed, journal.Succeeded} {
+		r := f.one("a")
+		if r.Verdict.Outcome != want || r.Commits != n+1 {
+			t.Fatalf("%+v, %d commits\n%s\n%s", r.Verdict, r.Commits, f.git(f.repo, "log", "--stat", "--oneline", "ralph/a"), f.git(f.repo, "for-each-ref"))
+		}
+		if got := strings.Join(r.Warnings, "\n"); !strings.Contains(got, "after `echo late") || !strings.Contains(got, "exit status 3") || !strings.Contains(got, "it is put back") {
+			t.Errorf("warnings %q", got)
+		}
+		if _, err := os.Stat(filepath.Join(r.Dir, "after-2.log")); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := f.git(f.repo, "show", "ralph/a:work"); got != "1\n1" {
+		t.Errorf("work is %q", got)
+	}
+	if got, err := os.ReadFile(seen); err != nil || string(got) != "loose\nlate\na\nloose\nlate\na\n" {
+		t.Errorf("seen %q, %v", got, err)
+	}
+	f.clean()
+}
+
+// A run that is stopped waits for them no longer than for an agent.
+func TestAfterStop(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.Config.Run.After, f.Config.Run.StopGrace = lines("exec sleep 1000", "true"), time.Second
+	f.issue("a")
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	f.onStarted(func(string) { stop(nil) })
+	s, err := f.pool().Sweep(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 || len(r.Warnings) == 0 {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
+// What they leave in the worktree, committed or not, gets into no merge, also onto a base that has moved.
+func TestAfterAndMerge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work`+done)
+	f.Config.Run.Publish = journal.PublishMerge
+	f.Config.Run.After = lines("echo late > work; git commit -qam late; echo later >> README; echo new > new; git add new")
+	f.issue("a")
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("elsewhere", "x\n")
+		f.commit("By a person")
+	})
+	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Commits != 1 {
+		t.Fatalf("%+v, %d commits, %q", r.Verdict, r.Commits, r.Warnings)
+	}
+	if got := f.git(f.repo, "show", "main:work", "main:README"); got != "work\nhello" {
+		t.Errorf("merged: %s", got)
+	}
+	if got := f.git(f.repo, "ls-tree", "--name-only", "main"); strings.Contains(got, "new") {
+		t.Errorf("merged: %s", got)
+	}
+	f.clean()
+}

@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// After are commands for the end of a run: they run in its sandbox when all work has been imported, before the sandbox is
+// closed and the worktree removed. What they change is in no commit.
+type After struct {
+	Lines   []loop.Command
+	Observe func(loop.Event)
+	Stream  func(name string) (io.WriteCloser, error)
+}
+
+// Run runs each of the commands, also when one before it has failed, and returns what failed. It does nothing where the
+// sandbox is not open.
+func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
+	if w.Box == nil || len(a.Lines) == 0 {
+		return nil
+	}
+	for i, line := range a.Lines {
+		checks, err := loop.RunGate(ctx, loop.Config{
+			Sandbox: w.Box, Gate: []loop.Command{line}, Timers: w.c.Timers,
+			Stream: func(string) (io.WriteCloser, error) { return a.Stream(fmt.Sprintf("after-%d.log", i+1)) },
+			Observe: func(e loop.Event) {
+				e.Kind = loop.EventAfter
+				a.Observe(e)
+			},
+		})
+		for _, c := range checks {
+			switch {
+			case c.TimedOut:
+				err = fmt.Errorf("after `%s` took too long and was killed", c.Command)
+			case !c.Passed():
+				err = fmt.Errorf("after `%s` failed with exit status %d", c.Command, c.ExitCode)
+				if said := lastLine(c.Tail); said != "" {
+					err = fmt.Errorf("%w: %s", err, said)
+				}
+			}
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := w.putBack(context.WithoutCancel(ctx)); err != nil {
+		failed = append(failed, err)
+	}
+	return failed
+}
+
+// putBack moves the branch back to what was imported. In a tree that is linked to the repository a command can move it, and
+// nobody has looked at those commits.
+func (w *Workspace) putBack(ctx context.Context) error {
+	if w.Tree == nil || w.Tree.Spec().Private || w.Last.Tip == "" {
+		return nil
+	}
+	ref := "refs/heads/" + w.Tree.Spec().Branch
+	refs, err := w.c.Repo.Git().Refs(ctx, ref)
+	if err != nil || refs[ref] == w.Last.Tip {
+		return err
+	}
+	if err := w.c.Repo.Git().MoveRefs(ctx, "put back after run "+w.id, git.Edit{Ref: ref, New: w.Last.Tip, Any: true}); err != nil {
+		return err
+	}
+	return fmt.Errorf("after: the commands have moved %s to %q; it is put back to %.12s", w.Tree.Spec().Branch, refs[ref], w.Last.Tip)
+}
