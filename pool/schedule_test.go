@@ -3,11 +3,13 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -232,11 +234,14 @@ func TestStopFromElsewhere(t *testing.T) {
 	f.clean()
 }
 
-// Kill ends agents at once, without asking; what they committed is kept.
+// Kill ends agents at once, without asking; what they committed is kept. It is nothing to warn of.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `trap '' TERM INT; `+strings.Replace(endless, "exec sleep", "sleep", 1))
 	f.Config.Run.StopGrace = time.Hour
+	f.Config.Run.Agent = telling{used: agents.Usage{Input: 100}}
+	var log strings.Builder
+	f.Config.Run.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	f.issue("a")
 	p := f.pool()
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -254,6 +259,9 @@ func TestKill(t *testing.T) {
 	}
 	if err := p.Ask(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
 		t.Error("the next sweep is asked for what it cannot do")
+	}
+	if log.Len() > 0 {
+		t.Error(log.String())
 	}
 	f.clean()
 }

@@ -260,7 +260,7 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	}
 	known := x.claim.Record()
 	known.Spend = worktree.Spend(journal.Record{Run: x.run, State: *s}.Tally().Spent)
-	if err := x.claim.SetRecord(ctx, known); err != nil {
+	if err := x.claim.SetRecord(ctx, known); err != nil && ctx.Err() == nil { // at an end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}
 }
