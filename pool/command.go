@@ -52,12 +52,15 @@ func (w *Worker) carryOutAll(ctx context.Context, keys []string) {
 
 // commandFailed reports a failure, once for all looks in a row that meet it. Whatever meets an outage next reports that.
 func (w *Worker) commandFailed(key string, err error) {
+	if run.Unreachable(err) {
+		return
+	}
 	w.cfg.Log.Warn("command not carried out", "issue", key, "error", err)
 	w.mu.Lock()
 	known := w.failed == err.Error()
 	w.failed = err.Error()
 	w.mu.Unlock()
-	if !known && !run.Unreachable(err) {
+	if !known {
 		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Text: err.Error()})
 	}
 }

@@ -48,7 +48,8 @@ func TestAwayIsParked(t *testing.T) {
 	m.commit(t)
 	for _, more := range [][]string{{"work", "--dry-run"}, {"work"}} {
 		got := m.run(t, nil, append(more, "--tracker=github", "--project=acme/widgets", "--sandbox=none", "--agent-command=true", "--remote=none")...)
-		if got.status != exitParked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") {
+		if got.status != exitParked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") ||
+			!strings.HasSuffix(got.stderr, "ralph: "+tokenHint+"\n") || strings.Contains(got.stderr, "command not carried out") {
 			t.Errorf("%v: %+v", more, got)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -56,6 +57,20 @@ type problem struct {
 // remoteHint is the way around a remote that is away or takes nothing.
 const remoteHint = "to work on this machine only, without the remote: --remote none"
 
+// tokenHint is for a forge without a token, which no other setting replaces.
+const tokenHint = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
+
+// remoteFix is what to do about a remote or a forge that cannot be used; empty for other errors.
+func remoteFix(err error) string {
+	switch {
+	case errors.Is(err, token.ErrNone):
+		return tokenHint
+	case errors.Is(err, worktree.ErrRemote):
+		return remoteHint
+	}
+	return ""
+}
+
 // asProblem is the one place where an error becomes an exit status and a hint.
 func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	if err == nil {
@@ -78,9 +93,7 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	if errors.Is(err, worktree.ErrNoBase) {
 		hint = "check a branch out with: git switch BRANCH"
 	}
-	if errors.Is(err, worktree.ErrRemote) {
-		hint = remoteHint
-	}
+	hint = cmp.Or(remoteFix(err), hint)
 	if errors.Is(err, local.ErrNoFolder) {
 		hint = initFix
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own worktree until
@@ -233,12 +232,9 @@ func verdict(s pool.Summary) error {
 	case s.Interrupted:
 		return errInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
-		hint := ""
-		if errors.Is(s.Unavailable, worktree.ErrRemote) {
-			hint = remoteHint
-		}
+		hint := remoteFix(s.Unavailable)
 		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			hint = "no agent was started; what the checks need comes from setup, --allow HOST, a longer --gate-timeout or the sandbox's image"
+			hint = "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			hint = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
