@@ -77,6 +77,10 @@ func TestNothingToStartFrom(t *testing.T) {
 			t.Errorf("no repository, %v: %+v", args, got)
 		}
 	}
+	top := m.run(t, func(h *Host) { h.Dir = m.home }, "top")
+	if top.status != exitUsage || !strings.Contains(top.stderr, "is not in a git repository; make one with") || strings.Contains(top.stderr, "dial") {
+		t.Errorf("top: %+v", top)
+	}
 }
 
 // TestProjectByName: a project is found by its name where its forge can be told, and else the line says what to give.

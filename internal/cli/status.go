@@ -52,7 +52,9 @@ func (p *parts) merged(ctx context.Context, states []runState) {
 	if err != nil {
 		return // there is none, so nothing is merged
 	}
-	done := func(s runState) bool { return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base == base.Name }
+	done := func(s runState) bool {
+		return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base == base.Name && s.Verdict.Outcome != journal.NoChange
+	}
 	var tips []string
 	for _, s := range states {
 		if done(s) {

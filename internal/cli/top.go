@@ -16,7 +16,7 @@ import (
 const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
 ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + defaultListen + `).
 
-Leaving it changes nothing: what runs goes on.`
+It goes on until you leave it, which changes nothing: what runs goes on.`
 
 func newTopCommand(a *app) *cobra.Command {
 	var t top
@@ -28,10 +28,18 @@ func newTopCommand(a *app) *cobra.Command {
 			t.app, t.cmd, t.views = a, cmd, map[string]*workView{}
 			if len(args) > 0 {
 				t.address = args[0]
-			} else if _, err := worktree.Locate(cmd.Context(), a.dir()); err != nil && a.repo == "" {
-				t.address = defaultListen
+				return t.run()
 			}
-			return t.run()
+			_, outside := worktree.Locate(cmd.Context(), a.dir())
+			if outside == nil || a.repo != "" {
+				return t.run()
+			}
+			t.address = defaultListen
+			err := t.run()
+			if errors.Is(err, attach.ErrNoService) {
+				return usagef("%w; and %w", outside, err)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
@@ -72,7 +80,7 @@ func (t *top) run() (err error) {
 		t.ui.err.divert(t.ui.out) // the lines are the result
 		defer t.ui.err.divert(nil)
 		if len(runs) == 0 {
-			t.ui.note("nothing is being worked now")
+			t.ui.note("nothing is being worked now; what begins is shown")
 		}
 	}
 	ctx, leave := context.WithCancelCause(ctx)
