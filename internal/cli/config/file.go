@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +24,9 @@ const maxFile = 1 << 20
 func readFile(path string, s Source, r rules) *layer {
 	l := newLayer(s)
 	data, err := load(path)
+	if err == nil && s == FromRepository {
+		err = own(path)
+	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			l.fail(path, reason(err))
@@ -56,6 +60,19 @@ func load(path string) ([]byte, error) {
 		return nil, errors.New("is larger than 1 MiB")
 	}
 	return data, nil
+}
+
+// own refuses a repository's file that a link leads to elsewhere: what is wrong in it is quoted, and it may be a secret of the user's.
+func own(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	top, err := filepath.EvalSymlinks(strings.TrimSuffix(path, File))
+	if err == nil && !inside(real, top) {
+		err = errors.New("is a link that leads out of the repository")
+	}
+	return err
 }
 
 // reason drops the operation and the path, which the problem already names.

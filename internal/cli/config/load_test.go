@@ -216,6 +216,22 @@ func TestNotAFile(t *testing.T) {
 	if err := os.Remove(filepath.Join(repo, File)); err != nil {
 		t.Fatal(err)
 	}
+	secret := filepath.Join(t.TempDir(), "netrc")
+	if err := errors.Join(os.WriteFile(secret, []byte("password x\n"), 0o600), os.Symlink(secret, filepath.Join(repo, File))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Load(Sources{Repo: repo}); err == nil || err.Error() != filepath.Join(repo, File)+": is a link that leads out of the repository" {
+		t.Errorf("got %v", err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(repo, File)), os.WriteFile(filepath.Join(repo, "mine.yaml"), nil, 0o600), os.Symlink("../mine.yaml", filepath.Join(repo, File))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Load(Sources{Repo: repo}); err != nil {
+		t.Errorf("a link within: %v", err)
+	}
+	if err := os.Remove(filepath.Join(repo, File)); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(repo, File), []byte(strings.Repeat("#", maxFile+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
