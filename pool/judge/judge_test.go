@@ -135,6 +135,16 @@ func TestPromptIsNotRewritten(t *testing.T) {
 	}
 }
 
+// A reviewer that only repeats its prompt has not answered.
+func TestExampleIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	_, rest, found := strings.Cut(template, "<{{tag}}>\n")
+	example, _, closed := strings.Cut(rest, "\n</{{tag}}>")
+	if _, err := decode([]byte(example)); err == nil || !found || !closed {
+		t.Errorf("%q is an answer", example)
+	}
+}
+
 func TestChecksText(t *testing.T) {
 	t.Parallel()
 	run := journal.Run{Settings: journal.Settings{Checks: journal.Checks{Gate: []loop.Command{{Line: "make"}}}}}
