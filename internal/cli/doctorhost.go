@@ -19,8 +19,11 @@ import (
 // versionTime is how long a CLI may take to tell its version.
 const versionTime = 20 * time.Second
 
-// agentFix is what to do about a program that is missing, in the words of a run.
+// agentFix is what to do about a program that is missing.
 const agentFix = agents.InstallHint + ", or choose another with --agent or --agent-command"
+
+// withFix says the same where a run has said what to do.
+func withFix(text string) string { return strings.Replace(text, agents.InstallHint, agentFix, 1) }
 
 // agent looks whether the agent's program is there, and whether it seems to be logged in.
 func (d *doctor) agent(ctx context.Context, p *parts) {

@@ -13,7 +13,7 @@ import (
 
 // jobVerdict is the exit status of a run.
 func jobVerdict(r journal.Record) error {
-	why := errors.New(report.Reason(r.Verdict.Reason))
+	why := errors.New(withFix(report.Reason(r.Verdict.Reason)))
 	switch r.Verdict.Outcome {
 	case journal.Succeeded, journal.NoChange:
 		return nil

@@ -270,9 +270,9 @@ func verdict(s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work %s` tries it at once", report.Unavailable(agent.Agents), report.Reason(agent.Reason), agent.Key)
+		return fmt.Sprintf("%s: %s; `ralph work %s` tries it at once", report.Unavailable(agent.Agents), withFix(report.Reason(agent.Reason)), agent.Key)
 	}
-	return err.Error()
+	return withFix(err.Error())
 }
 
 // untold counts the runs whose issues do not show what became of them.

@@ -25,7 +25,7 @@ func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) 
 		return fmt.Sprintf("the run took longer than %s; raise run-timeout if it needs more", r.Limits.Timers.Run)
 	case loop.EndDenied:
 		d := r.Denied[0]
-		return fmt.Sprintf("the agent may not use %s (%s), and nobody can allow it; give --skip-permissions, or choose a sandbox that isolates",
+		return fmt.Sprintf("the agent may not use %s (%s), and nobody can allow it; skip permissions, or choose a sandbox that isolates",
 			shorten(d.Tool, 60), shorten(d.Detail, 200))
 	case loop.EndUnavailable, loop.EndAgent:
 		why := fmt.Sprintf("iteration %d: %s", len(r.Iterations), explainFailure(agent, r))
@@ -103,11 +103,8 @@ func explainLast(agent string, r loop.Result) string {
 func explainFailure(agent string, r loop.Result) string {
 	why := fmt.Sprintf("agent %s: %s", agent, r.Failure.Error())
 	ending := r.Iterations[len(r.Iterations)-1].Ending
-	switch {
-	case ending == loop.EndingIdle || ending == loop.EndingIteration:
+	if ending == loop.EndingIdle || ending == loop.EndingIteration {
 		why += fmt.Sprintf("; raise %s if it needs longer", ending)
-	case r.Failure.Class == agents.NotStarted:
-		why += ", or choose another with --agent or --agent-command"
 	}
 	return why
 }
