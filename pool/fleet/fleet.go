@@ -57,6 +57,7 @@ type Fleet struct {
 	stop   context.CancelCauseFunc
 	beside sync.WaitGroup
 
+	asking   sync.Mutex // held while readPauses asks
 	mu       sync.Mutex
 	projects map[string]*served // guarded by mu
 	rows     map[int64]bool     // guarded by mu; that are being worked

@@ -36,6 +36,8 @@ func (p Pause) On() bool {
 
 // readPauses asks the database which projects are paused.
 func (f *Fleet) readPauses(ctx context.Context) error {
+	f.asking.Lock() // else an answer may be older than the one before
+	defer f.asking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	list, err := f.db.paused(ctx)
