@@ -25,7 +25,7 @@ const gateSocket = ".s.PGSQL.5432"
 // newGate makes a gate to the server whose socket is in dir.
 func newGate(t *testing.T, dir string) *gate {
 	t.Helper()
-	own, err := os.MkdirTemp("", "ralph-gate-") // a socket's path must be short
+	own, err := os.MkdirTemp("", "ralph-gate-") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
