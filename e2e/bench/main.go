@@ -60,7 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	agents := flags.Int("agents", 64, "agents at the same time, for memory")
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
 	runs := flags.Int("runs", 10_000, "earlier runs of the dashboard's project")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start, dashboard); empty: all")
+	waiting := flags.Int("waiting", 10_000, "issues that wait for a fleet")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start, dashboard, fleet); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -87,6 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
 		{"start", b.start},
 		{"dashboard", func(ctx context.Context) error { return b.dashboard(ctx, *runs, 200) }},
+		{"fleet", func(ctx context.Context) error { return b.fleet(ctx, *waiting, 2**few) }},
 	}
 	if err := choose(&sections, *only); err != nil {
 		return err

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+const (
+	fleetMachines = 3
+	fleetProjects = 6
+	fleetParallel = 2 // issues that a machine works at the same time
+	// nothing is the agent that does nothing, and is counted.
+	nothing = `echo x >>"$BENCH_LOG"; ` + done
+)
+
+// fleetScene is the remotes of some projects, and their clones on some machines.
+type fleetScene struct {
+	scene    // the first project's repository
+	projects []string
+	log      string // one line for each agent that has ended
+}
+
+// clone is a project's clone on a machine.
+func (f fleetScene) clone(machine int, project string) string {
+	return filepath.Join(f.dir, fmt.Sprint("machine", machine), project)
+}
+
+// newFleetScene makes machines with clones of projects, each with so many issues.
+func (b *bench) newFleetScene(ctx context.Context, machines, projects, issues int) (f fleetScene, err error) {
+	if f.scene, err = b.newScene(ctx, issues, usual); err != nil {
+		return f, err
+	}
+	f.log = filepath.Join(f.dir, "log")
+	var script strings.Builder
+	script.WriteString("set -e\n")
+	for p := range projects {
+		name := fmt.Sprint("p", p)
+		f.projects = append(f.projects, name)
+		remote := filepath.Join(f.dir, name+".git")
+		fmt.Fprintf(&script, "git clone --quiet --bare . %s\n", quote(remote))
+		for m := range machines {
+			clone := f.clone(m, name)
+			fmt.Fprintf(&script, "git clone --quiet %s %s\ncp -r .ralph %s\n", quote(remote), quote(clone), quote(clone))
+		}
+	}
+	if out, err := f.command(ctx, "sh", "-c", script.String()).CombinedOutput(); err != nil {
+		return f, fmt.Errorf("clones: %w: %s", err, out)
+	}
+	return f, nil
+}
+
+// on is a program on a machine.
+func (f fleetScene) on(ctx context.Context, machine int, name string, args ...string) *exec.Cmd {
+	cmd := f.command(ctx, name, args...)
+	cmd.Env = append(cmd.Env, "BENCH_LOG="+f.log, fmt.Sprintf("XDG_STATE_HOME=%s/state%d", f.dir, machine))
+	return cmd
+}
+
+// ended is how many agents have ended.
+func (f fleetScene) ended() int {
+	text, _ := os.ReadFile(f.log)
+	return bytes.Count(text, []byte("\n"))
+}
+
+// timed is the time between the first agent's end and that of the n-th after it. Then the programs are ended if they serve.
+func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, cpu time.Duration, err error) {
+	var all sync.WaitGroup
+	errs := make([]error, len(programs))
+	over := make(chan struct{})
+	said := make([]bytes.Buffer, len(programs))
+	for i, p := range programs {
+		p.Stdout, p.Stderr = &said[i], &said[i]
+		if err := p.Start(); err != nil {
+			return 0, 0, err
+		}
+		all.Go(func() { errs[i] = p.Wait() })
+	}
+	go func() { all.Wait(); close(over) }()
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	var began time.Time
+	for waits := true; waits && elapsed == 0; {
+		select {
+		case <-look.C:
+		case <-over:
+			waits = false
+		}
+		switch ended := f.ended(); {
+		case began.IsZero() && ended > 0:
+			began = time.Now()
+			n += ended
+		case !began.IsZero() && ended >= n:
+			elapsed = time.Since(began)
+		}
+	}
+	if serves {
+		for _, p := range programs {
+			_ = p.Process.Signal(syscall.SIGTERM)
+		}
+	}
+	<-over
+	for i, p := range programs {
+		cpu += p.ProcessState.UserTime() + p.ProcessState.SystemTime()
+		if errs[i] != nil && elapsed == 0 {
+			err = errors.Join(err, fmt.Errorf("%w: %s", errs[i], strings.TrimSpace(said[i].String())))
+		}
+	}
+	if elapsed == 0 && err == nil {
+		err = fmt.Errorf("%d agents have ended, not %d: %s", f.ended(), n, strings.TrimSpace(said[0].String()))
+	}
+	return elapsed, cpu, err
+}
+
+// serve is a machine of a fleet that works so many issues of the projects at the same time.
+func (b *bench) serve(ctx context.Context, f fleetScene, database string, machine, parallel int, projects ...string) (*exec.Cmd, error) {
+	var list strings.Builder
+	fmt.Fprintf(&list, "parallel: %d\nprojects:\n", parallel)
+	for _, p := range projects {
+		fmt.Fprintf(&list, "  - {repo: %s, name: %s, parallel: %d, agent: command, sandbox: none}\n", f.clone(machine, p), p, parallel)
+	}
+	path := filepath.Join(f.dir, fmt.Sprintf("serve%d.yaml", machine))
+	if err := os.WriteFile(path, []byte(list.String()), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := f.on(ctx, machine, b.ralph, "serve", "--listen=none", path)
+	cmd.Env = append(cmd.Env, "RALPH_DATABASE="+database, "RALPH_AGENT_COMMAND=sh -c "+quote(nothing))
+	return cmd, nil
+}
+
+// floor does n issues, numbered from a number on, on all machines with ralph's own use of git and nothing else: a claim on the remote, a worktree, the agent,
+// and the end of both. It is what git alone allows.
+func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) {
+	before, began := used(), time.Now()
+	work := make(chan int)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(work)
+		for i := range n {
+			select {
+			case work <- from + i:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return nil
+	})
+	for m := range fleetMachines {
+		repos := make([]*worktree.Repo, len(f.projects))
+		for p, name := range f.projects {
+			state := filepath.Join(f.dir, fmt.Sprintf("floor%d", m), name)
+			if repos[p], err = worktree.Open(ctx, f.clone(m, name), worktree.Options{StateDir: state, Remote: "origin"}); err != nil {
+				return c, err
+			}
+		}
+		for range fleetParallel {
+			group.Go(func() error {
+				for i := range work {
+					if err := f.bare(ctx, m, repos[i%len(repos)], fmt.Sprint("floor-", i)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	err = group.Wait()
+	return cost{elapsed: time.Since(began), cpu: used() - before}, err
+}
+
+// bare does one issue.
+func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key string) error {
+	base, err := r.Base(ctx, "main")
+	if err != nil {
+		return err
+	}
+	claim, err := r.Claim(ctx, key, worktree.Holder{Owner: "bench", Run: key}, time.Hour)
+	if err != nil {
+		return err
+	}
+	tree, err := r.Add(ctx, worktree.Spec{Run: key, Key: key, Branch: "floor/" + key, Base: base})
+	if err != nil {
+		return err
+	}
+	agent := f.on(ctx, machine, "sh", "-c", nothing)
+	agent.Dir = tree.Dir()
+	if err := agent.Run(); err != nil {
+		return err
+	}
+	return errors.Join(tree.Remove(ctx), claim.Finish(ctx, worktree.Record{Run: key, Outcome: "no-change"}))
+}
+
+// used is the CPU time of this process and of what it has waited for.
+func used() (sum time.Duration) {
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if syscall.Getrusage(who, &u) == nil {
+			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	return sum
+}
+
+// fleet measures how fast three machines get waiting issues to an agent that does nothing, against what git alone allows; and
+// one machine through the database against a sweep of its own.
+func (b *bench) fleet(ctx context.Context, waiting, n int) (err error) {
+	server, end, err := fleettest.New()
+	if err != nil || server == nil {
+		b.note("PostgreSQL is not installed: no figures of the fleet")
+		return err
+	}
+	defer end()
+	made := 0
+	database := func() (string, error) {
+		made++
+		name := fmt.Sprint("bench", made)
+		c, err := pgx.Connect(ctx, server.URL("postgres"))
+		if err != nil {
+			return "", err
+		}
+		_, err = c.Exec(ctx, "CREATE DATABASE "+name)
+		if err = errors.Join(err, c.Close(ctx)); err != nil {
+			return "", err
+		}
+		_, err = measure(exec.CommandContext(ctx, b.ralph, "fleet", "migrate", "--database", server.URL(name)))
+		return server.URL(name), err
+	}
+	var fleet, git, one, alone samples
+	f, err := b.newFleetScene(ctx, fleetMachines, fleetProjects, waiting/fleetProjects)
+	if err != nil {
+		return err
+	}
+	where, err := database()
+	if err != nil {
+		return err
+	}
+	done := 0
+	for round := range b.rounds {
+		b.note("fleet with %d issues waiting, round %d of %d", waiting, round+1, b.rounds)
+		var machines []*exec.Cmd
+		for m := range fleetMachines {
+			cmd, err := b.serve(ctx, f, where, m, fleetParallel, f.projects...)
+			if err != nil {
+				return err
+			}
+			machines = append(machines, cmd)
+		}
+		if err := f.take(n, true, &fleet, machines...); err != nil {
+			return err
+		}
+		c, err := f.floor(ctx, done, n)
+		if err != nil {
+			return err
+		}
+		git.add(c)
+		done += n
+		if err := os.RemoveAll(f.log); err != nil {
+			return err
+		}
+		if err := b.oneMachine(ctx, n/2, database, &one, &alone); err != nil {
+			return err
+		}
+	}
+	name := fmt.Sprintf("%d machines, %d projects, %d issues waiting: ", fleetMachines, fleetProjects, waiting)
+	b.out.add(name+"time per issue", fleet.elapsed.per(n), git.elapsed.per(n), "1.25")
+	b.out.add(name+"CPU per issue", fleet.cpu.per(n), git.cpu.per(n), "")
+	b.out.add("1 machine through the fleet beside a sweep: time per issue", one.elapsed.per(n/2), alone.elapsed.per(n/2), "1.2")
+	b.out.add("1 machine through the fleet beside a sweep: CPU per issue", one.cpu.per(n/2), alone.cpu.per(n/2), "1.2")
+	return nil
+}
+
+// take measures how long the programs need for n agents.
+func (f fleetScene) take(n int, serves bool, into *samples, programs ...*exec.Cmd) error {
+	elapsed, cpu, err := f.timed(n, serves, programs...)
+	into.add(cost{elapsed: elapsed, cpu: cpu})
+	return errors.Join(err, os.RemoveAll(f.log))
+}
+
+// oneMachine measures one machine with n issues of one project, through the database and without.
+func (b *bench) oneMachine(ctx context.Context, n int, database func() (string, error), one, alone *samples) error {
+	f, err := b.newFleetScene(ctx, 1, 2, n+1)
+	if err != nil {
+		return err
+	}
+	where, err := database()
+	if err != nil {
+		return err
+	}
+	served, err := b.serve(ctx, f, where, 0, parallel, f.projects[0])
+	if err != nil {
+		return err
+	}
+	if err := f.take(n, true, one, served); err != nil {
+		return err
+	}
+	sweep := f.on(ctx, 0, b.ralph, "work", "--repo="+f.clone(0, f.projects[1]), "--agent=command", "--sandbox=none",
+		"--agent-command=sh -c "+quote(nothing), fmt.Sprintf("--parallel=%d", parallel))
+	if err := f.take(n, false, alone, sweep); err != nil {
+		return err
+	}
+	return os.RemoveAll(f.dir)
+}
