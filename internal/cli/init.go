@@ -319,7 +319,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 		}
 	}
 	if len(c.Gate) == 0 {
-		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself.")
+		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself: nothing in the top folder says how.")
 	}
 	if !c.SkipPermissions && c.About.Program != "" && !a.isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
