@@ -135,7 +135,7 @@ func TestCompletion(t *testing.T) {
 		{"config --agent ", "claude-code\ncodex\ncommand\n"},
 		{"config --publish ", "auto\nauto-merge\nbranch\nmerge\npr\nnone\n"},
 		{"init --sandbox ", "auto\nnative\ndocker\npodman\nsbx\nlandlock\nnone\n"},
-		{"config paral", "parallel\n"},
+		{"config paral", "parallel\nparallel-by-label\n"},
 		{"help ver", "verify\nversion\n"},
 		{"version --color ", "auto\nalways\nnever\n"},
 	} {
