@@ -8,6 +8,7 @@ TOOLS := $(CURDIR)/.tools
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.9.0
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+KUBERNETES := $(TOOLS)/kubernetes-v1.34.4
 GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
@@ -97,11 +98,12 @@ bench: build ## Measure ralph against the bare floor, side by side
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./tracker/github ./tracker/gitlab ./sandboxes/...
 
 .PHONY: soak
-soak: build cc agents ## Let random faults happen to sweeps, then test every case, with the race detector
+soak: build cc agents $(KUBERNETES) ## Let random faults happen to sweeps, then test every case, with the race detector
 	RALPH_TEST_PROGRAM=$(CURDIR)/bin/ralph SOAK_FAULTS=$(SOAK_FAULTS) SOAK_SEED=$(SOAK_SEED) SOAK_ONLY=$(SOAK_ONLY) \
 	  go test -count=1 -timeout 6h -run '^TestSoak$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_POSTGRES=1 FLEET_ISSUES=$(FLEET_ISSUES) CGO_ENABLED=0 \
 	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
+	test -n '$(SOAK_ONLY)' || RALPH_TEST_KUBERNETES=$(KUBERNETES) go test -count=1 ./deploy
 	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 e2e/engines/with.sh $(TOOLS)/engines \
 	  go test -race -count=1 -timeout 6h -skip '^TestSoak$$' ./e2e ./pool ./sandboxes/...
 
@@ -127,6 +129,12 @@ cc:
 .PHONY: agents
 agents:
 	@e2e/agents/install.sh $(TOOLS)/npm
+
+# The version is told to the server, which otherwise takes itself for v0.0.0. It takes some minutes to build.
+KUBERNETES_VERSION := k8s.io/component-base/version
+$(KUBERNETES): e2e/kubernetes/main.go e2e/kubernetes/go.mod
+	cd e2e/kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X $(KUBERNETES_VERSION).gitVersion=v1.34.4 \
+	  -X $(KUBERNETES_VERSION).gitMajor=1 -X $(KUBERNETES_VERSION).gitMinor=34' -o $@ .
 
 $(GOLANGCI_LINT):
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
