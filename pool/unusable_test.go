@@ -72,6 +72,21 @@ func TestMissingLoginEndsTheSweepAtOnce(t *testing.T) {
 	f.clean()
 }
 
+// A merge starts no agent, and needs no login.
+func TestMergeNeedsNoLogin(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.one()
+	f.Config.Run.Gate = lines("test -f a.txt")
+	f.Config.Run.Agent = keyed{login: func() error { return errNoLogin }}
+	f.Config.Run.Sandboxes = proxied{f.Config.Run.Sandboxes}
+	if r, err := f.pool().Merge(t.Context(), "a"); err != nil || r.Record.Verdict.Outcome != journal.Succeeded || !f.exists("a.txt") {
+		t.Errorf("%+v, %v", r.Record.Verdict, err)
+	}
+	f.clean()
+}
+
 // One that ends during the sweep costs the run that meets it no attempt.
 func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 	t.Parallel()

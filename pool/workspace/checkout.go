@@ -78,6 +78,7 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		return got, fmt.Errorf("verify: %w", err)
 	}
 	w := c.New(id, tree, o.Facts, o.Refused)
+	w.agents = nil // none is in it, so that it needs no login, and its checks reach no model
 	w.share(o.Run)
 	defer w.Forget()
 	full := func() {}

@@ -52,7 +52,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	c := w.c
 	spec := sandboxes.Spec{
-		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, w.agents)...), Mounts: c.Mounts, Limits: c.Limits,
+		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...), Mounts: c.Mounts, Limits: c.Limits,
 		ReadOnly: w.look,
 	}
 	if !c.Sandboxes.Capabilities().Isolated() {
