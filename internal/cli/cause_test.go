@@ -58,7 +58,8 @@ func TestSameWordsForACause(t *testing.T) {
 				}
 			}
 			got = m.run(t, with, append([]string{"doctor"}, agent...)...)
-			if !strings.Contains(got.stdout, c.cause+"\n                    fix: "+c.fix+"\n") {
+			if got.status != 1 || !strings.Contains(got.stdout, "fail  "+name) && !strings.Contains(got.stdout, "fail  agent") ||
+				!strings.Contains(got.stdout, c.cause+"\n                    fix: "+c.fix+"\n") {
 				t.Errorf("doctor: %+v", got)
 			}
 		})

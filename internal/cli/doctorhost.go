@@ -74,17 +74,20 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
 	default:
 		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
-		d.login(agent)
+		d.login(agent, provider, len(p.Fallback) == 0)
 	}
 	if !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
 }
 
-// login looks for a key and for the agent's own login. Only a call could tell whether it is good.
-func (d *doctor) login(agent agents.Agent) {
+// login looks for a key and for the agent's own login. Only a call could tell whether it is good. Where ralph itself has to
+// give it to the agent's service, nothing can run without; alone says that no other agent takes over.
+func (d *doctor) login(agent agents.Agent, provider sandboxes.Provider, alone bool) {
 	found, trouble := d.app.agentLogin(agent)
 	switch {
+	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
+		d.fail("login", trouble, agent.Describe().Login.Hint)
 	case trouble != "":
 		d.warn("login", trouble, agent.Describe().Login.Hint)
 	case found != "":
