@@ -44,7 +44,7 @@ func runDiff(cmd *cobra.Command, a *app, key string, stat bool) (err error) {
 	case w.Merged:
 		a.ui.note("nothing differs: %s contains the commits", cleanLine(w.Base))
 	}
-	argv := []string{"git", "-C", p.top, "diff"}
+	argv := []string{"git", "-C", p.top, "diff", "--no-ext-diff", "--no-textconv"} // the attributes that choose one are the agent's
 	if stat {
 		argv = append(argv, "--stat")
 	}
