@@ -19,7 +19,8 @@ const (
 
 // differing prints the tracked files that are not as in the listing of a commit on standard input. It runs in the sandbox, where
 // code of the commit has run: git directory, index and configuration are new ones. Files that a checkout converts differ always.
-const differing = `d=$(mktemp -d) || exit 1
+const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
+d=$(mktemp -d) || exit 1
 export GIT_DIR="$d/git" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 git init -q --bare --template= --object-format="$1" "$d/git" && git update-index -z --index-info &&
 { git --work-tree=. -c core.bare=false update-index -q --refresh >/dev/null
