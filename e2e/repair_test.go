@@ -40,12 +40,13 @@ func TestRepair(t *testing.T) {
 		leave func(t *testing.T, git, state string) (where string) // what a killed ralph has left is there
 		says  string
 		alive bool // its agent is still at work
+		aside bool // the repair keeps files that a person has to look at
 	}{
 		"processes": {alive: true, says: "processes of a dead ralph", leave: func(*testing.T, string, string) string { return "run " }},
 		"lock": {says: "stale ref lock", leave: func(t *testing.T, git, _ string) string {
 			return write(t, filepath.Join(git, "refs/ralph/claims/issue-01.lock"), "")
 		}},
-		"record": {says: "unreadable worktree record", leave: func(t *testing.T, _, state string) string {
+		"record": {aside: true, says: "unreadable worktree record", leave: func(t *testing.T, _, state string) string {
 			return write(t, one(t, filepath.Join(state, "worktrees/*.json")), "{")
 		}},
 		"lost state": {says: "branch ralph/issue-01 is checked out there", leave: func(t *testing.T, git, state string) string {
@@ -118,7 +119,11 @@ issues:
 			if got := s.start(t, r, env, "clean", "--repair").end(t); got != 0 {
 				t.Errorf("the repair ends with status %d", got)
 			}
-			if got := said("doctor"); !strings.Contains(got, "leftovers     none") {
+			after := "leftovers     none"
+			if c.aside {
+				after = "leftovers     1 worktree put aside"
+			}
+			if got := said("doctor"); !strings.Contains(got, after) || strings.Count(got, "leftovers") != 1 {
 				t.Errorf("doctor says %s", got)
 			}
 			if got := said("clean", "--repair"); got != "Nothing to repair.\n" {
