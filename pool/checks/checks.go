@@ -172,15 +172,17 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 	if !known {
 		l.say("the checks have changed files that git tracks: they run once more, on the base")
 		c := l.Checkout
-		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch = fork, "touched", nil, nil, true
+		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch, c.Each = fork, "touched", nil, nil, true, true
 		before, err := w.Spaces.Check(ctx, c)
 		if err != nil {
 			return err
 		}
 		honest = before.Touched
-		w.mu.Lock()
-		w.touches = map[string][]string{fork: honest} // of one base, which most runs have
-		w.mu.Unlock()
+		if !before.Setup { // one that could not run says nothing
+			w.mu.Lock()
+			w.touches = map[string][]string{fork: honest} // of one base, which most runs have
+			w.mu.Unlock()
+		}
 	}
 	for _, path := range paths {
 		if !slices.Contains(honest, path) && len(out.Findings) < listed {

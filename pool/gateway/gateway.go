@@ -68,6 +68,7 @@ type Config struct {
 	Provider sandboxes.Provider
 	Network  Network
 	Agents   agents.Chain    // empty for commands
+	Idle     bool            // none of them is started: one without a login is left out
 	Secrets  *redact.Secrets // gets credentials as they are used
 	Log      *slog.Logger
 	Observe  func(egress.Event) // gets refused connections; may be nil
@@ -100,7 +101,7 @@ func (c Config) Open() (*Gateway, error) {
 			config.Endpoints = append(config.Endpoints, c.endpoint(name, service))
 		}
 	}
-	if len(g.Agents) == 0 && len(g.Missing) > 0 {
+	if len(g.Agents) == 0 && len(g.Missing) > 0 && !c.Idle {
 		return nil, g.Missing[0]
 	}
 	if g.proxy, err = egress.New(config); err != nil {

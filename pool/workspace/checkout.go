@@ -78,7 +78,7 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		return got, fmt.Errorf("verify: %w", err)
 	}
 	w := c.New(id, tree, o.Facts, o.Refused)
-	w.agents = nil // none is in it, so that it needs no login, and its checks reach no model
+	w.idle = true
 	w.share(o.Run)
 	defer w.Forget()
 	full := func() {}
@@ -146,11 +146,14 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 	}
 	if o.Each {
 		got.Checks, err = each(ctx, config)
-		return got, err
+	} else {
+		got.Checks, err = loop.RunGate(ctx, config)
 	}
-	got.Checks, err = loop.RunGate(ctx, config)
 	if err == nil && o.Touch {
 		got.Touched, err = w.touched(ctx, o.Base.Commit, before)
+	}
+	if o.Each {
+		return got, err
 	}
 	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
 		config.Observe, config.Stream = nil, nil // it is no result

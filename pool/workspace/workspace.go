@@ -33,6 +33,7 @@ type Workspace struct {
 	c       *Config
 	agents  agents.Chain
 	look    bool     // nothing is written to the tree
+	idle    bool     // no agent is in it: a login that is missing is missed by nobody
 	id      string   // of the run, which marks every process
 	facts   []string // what every command finds in its environment
 	refused func(egress.Event)
@@ -70,7 +71,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	var err error
 	w.Gateway, err = gateway.Config{
-		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: w.agents,
+		Run: w.id, Provider: c.Sandboxes, Network: c.Network, Agents: w.agents, Idle: w.idle,
 		Secrets: c.Secrets, Log: c.Log, Observe: w.refused, Meter: w.Meter, Limited: c.Limited,
 	}.Open()
 	if err != nil {
