@@ -63,22 +63,27 @@ func TestAfterStop(t *testing.T) {
 // What they leave in the worktree, committed or not, gets into no merge, also onto a base that has moved.
 func TestAfterAndMerge(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work`+done)
-	f.Config.Run.Publish = journal.PublishMerge
-	f.Config.Run.After = lines("echo late > work; git commit -qam late; echo later >> README; echo new > new; git add new")
-	f.issue("a")
-	f.onStage(journal.StageVerify, func(journal.Record) {
-		f.write("elsewhere", "x\n")
-		f.commit("By a person")
-	})
-	if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Commits != 1 {
-		t.Fatalf("%+v, %d commits, %q", r.Verdict, r.Commits, r.Warnings)
+	for name, at := range map[string]string{"on the branch": "true", "on another": "git switch -q -c results", "on none": "git switch -q --detach"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work`+done)
+			f.Config.Run.Publish = journal.PublishMerge
+			f.Config.Run.After = lines(at + "; echo late > work; git commit -qam late; echo later >> README; echo new > new; git add new")
+			f.issue("a")
+			f.onStage(journal.StageVerify, func(journal.Record) {
+				f.write("elsewhere", "x\n")
+				f.commit("By a person")
+			})
+			if r := f.one(); r.Verdict.Outcome != journal.Succeeded || r.Commits != 1 {
+				t.Fatalf("%+v, %d commits, %q", r.Verdict, r.Commits, r.Warnings)
+			}
+			if got := f.git(f.repo, "show", "main:work", "main:README"); got != "work\nhello" {
+				t.Errorf("merged: %s", got)
+			}
+			if got := f.git(f.repo, "ls-tree", "--name-only", "main"); strings.Contains(got, "new") {
+				t.Errorf("merged: %s", got)
+			}
+			f.clean()
+		})
 	}
-	if got := f.git(f.repo, "show", "main:work", "main:README"); got != "work\nhello" {
-		t.Errorf("merged: %s", got)
-	}
-	if got := f.git(f.repo, "ls-tree", "--name-only", "main"); strings.Contains(got, "new") {
-		t.Errorf("merged: %s", got)
-	}
-	f.clean()
 }

@@ -186,7 +186,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 		return Import{}, err
 	}
 	if !rec.Spec.Private && !f.partial {
-		if err := t.attach(ctx); err != nil {
+		if err := t.Attach(ctx); err != nil {
 			return got, err
 		}
 	}

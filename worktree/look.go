@@ -137,9 +137,9 @@ func (t *Tree) host() Inside {
 	}
 }
 
-// attach puts HEAD on the branch, which is at the same commit, so that neither index nor files change. During a rebase,
+// Attach puts HEAD on the branch, which is at the same commit, so that neither index nor files change. During a rebase,
 // merge or the like HEAD stays.
-func (t *Tree) attach(ctx context.Context) error {
+func (t *Tree) Attach(ctx context.Context) error {
 	rec := t.record()
 	if _, admin := t.exists(); !admin || t.midOperation() {
 		return nil

@@ -114,11 +114,8 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 
 // after runs what is to run at the end of a run. When ralph is to end, it has as long as an agent.
 func (x *execution) after(ctx context.Context, s journal.State) journal.State {
-	if x.stopped(ctx) {
-		limited, cancel := context.WithTimeout(ctx, x.c.StopGrace)
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := workspace.Within(ctx, x.stop.Done, x.c.StopGrace)
+	defer cancel()
 	a := workspace.After{Lines: x.c.After, Stream: x.stream, Observe: func(e loop.Event) { x.observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {
 		s = x.warn(s, err)

@@ -63,6 +63,9 @@ func (w *Workspace) putBack(ctx context.Context) error {
 		return nil
 	}
 	ref := "refs/heads/" + w.Tree.Spec().Branch
+	if err := w.Tree.Attach(ctx); err != nil { // a rebase takes what HEAD is at
+		return err
+	}
 	refs, err := w.c.Repo.Git().Refs(ctx, ref)
 	if err != nil || refs[ref] == w.Last.Tip {
 		return err

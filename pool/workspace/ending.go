@@ -24,21 +24,30 @@ var (
 // limit derives the context of an import.
 func (e Ending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	after := func(asked <-chan struct{}, grace time.Duration, why error) {
-		select {
-		case <-asked:
-		case <-limited.Done():
-			return
-		}
-		late := time.NewTimer(grace)
-		defer late.Stop()
-		select {
-		case <-late.C:
-			cancel(why)
-		case <-limited.Done():
-		}
-	}
-	go after(e.Soon, max(e.Grace, moment), errSoon)
-	go after(e.Now, moment, errNow)
+	go late(limited, cancel, e.Soon, max(e.Grace, moment), errSoon)
+	go late(limited, cancel, e.Now, moment, errNow)
 	return limited, func() { cancel(nil) }
+}
+
+// Within derives a context that ends when the grace is over that begins when asked is closed.
+func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	go late(limited, cancel, asked, grace, errSoon)
+	return limited, func() { cancel(nil) }
+}
+
+// late ends a context a while after asked is closed.
+func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		return
+	}
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		cancel(why)
+	case <-ctx.Done():
+	}
 }

@@ -22,7 +22,8 @@ const (
 const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
 d=$(mktemp -d) || exit 1
 export GIT_DIR="$d/git" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-git init -q --bare --template= --object-format="$1" "$d/git" && git update-index -z --index-info &&
+git init -q --bare --template= --object-format="$1" "$d/git" && mkdir -p "$d/git/info" &&
+echo '* -ident -working-tree-encoding' >"$d/git/info/attributes" && git update-index -z --index-info &&
 { git --work-tree=. -c core.bare=false update-index -q --refresh >/dev/null
 git --work-tree=. -c core.bare=false diff-files -z --name-only --ignore-submodules=all; }
 s=$?; rm -rf "$d"; exit $s`
