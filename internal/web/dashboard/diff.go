@@ -61,15 +61,23 @@ func (f fileDiff) Name() string { return visible(f.Path) }
 
 // parseDiff reads the lines of git's numstat, which name all files, and its patch. It never fails: what it does not know is left
 // out. cut says that there are more lines; the files that they are of are named, but for more, which counts those that are not.
-func parseDiff(patch []byte) (out []fileDiff, more int, cut bool) {
-	var all []fileDiff
-	all, out, cut = readDiff(patch)
-	shown := len(out)
-	for i, f := range all {
+// short says that the patch itself is only the beginning.
+func parseDiff(patch []byte, short bool) (out []fileDiff, more int, cut bool) {
+	all, out, cut := readDiff(patch)
+	cut = cut || short
+	shown := 0
+	for i := range out {
+		switch two := i > 0 && out[i].Path == out[i-1].Path; {
+		case two: // git shows a file that becomes a link as two, and counts it once
+			out[i-1].Added, out[i].Removed = 0, 0
+		case shown < len(all):
+			out[i].Added, out[i].Removed = all[shown].Added, all[shown].Removed
+			shown++
+		}
+	}
+	for i, f := range all[shown:] {
 		switch {
-		case i < shown:
-			out[i].Added, out[i].Removed = f.Added, f.Removed
-		case i < shown+diffNames && cut:
+		case i < diffNames && cut:
 			f.Note = "not shown"
 			out = append(out, f)
 		default:
@@ -247,8 +255,7 @@ func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			m.Problem = line(service.OneLine(err))
 		}
-		m.Files, m.More, m.Cut = parseDiff(patch)
-		m.Cut = m.Cut || cut
+		m.Files, m.More, m.Cut = parseDiff(patch, cut)
 		return nil
 	}); err != nil {
 		return err

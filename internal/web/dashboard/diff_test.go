@@ -56,6 +56,27 @@ func TestDiffIsRead(t *testing.T) {
 	}
 }
 
+// A file that becomes a link is one in the numbers and two in the patch: the files after it keep their own numbers.
+func TestDiffOfALink(t *testing.T) {
+	t.Parallel()
+	const patch = "1\t1\ta\n3\t1\tb\n\ndiff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" +
+		"diff --git a/a b/a\nnew file mode 120000\n--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+b\n\\ No newline at end of file\n" +
+		"diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1,3 @@\n-1\n+x\n+y\n+z\n"
+	files, more, cut := dashboard.Diff([]byte(patch))
+	if len(files) != 3 || files[0].Added+files[1].Removed != 0 || files[2].Path != "b" || files[2].Added != 3 || files[2].Removed != 1 || more != 0 || cut {
+		t.Errorf("%+v, %d, %t", files, more, cut)
+	}
+}
+
+// Where only the beginning of the patch is there, the other files are named all the same.
+func TestDiffThatIsCut(t *testing.T) {
+	t.Parallel()
+	files, more, cut := dashboard.Beginning([]byte("1\t0\ta\n1\t0\tb\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+xxxxx"))
+	if len(files) != 2 || files[1].Path != "b" || files[1].Note != "not shown" || more != 0 || !cut {
+		t.Errorf("%+v, %d, %t", files, more, cut)
+	}
+}
+
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte("diff --git a/x b/x\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n"))
 	f.Fuzz(func(t *testing.T, patch []byte) {

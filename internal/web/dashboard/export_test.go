@@ -24,7 +24,10 @@ const (
 )
 
 // Diff reads a patch.
-func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch) }
+func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, false) }
+
+// Beginning reads the beginning of one.
+func Beginning(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, true) }
 
 // Part reads a part of a log.
 func Part(dir, name string, from int64, query string) (LogPage, error) {
