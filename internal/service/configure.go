@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,12 @@ func (p *project) configure(ctx context.Context) {
 	if err == nil {
 		parts, err = setup.Open(ctx, p.observe)
 	}
-	paused := err == nil && parts.isPaused()
+	paused := false
+	if err == nil {
+		if paused, err = parts.isPaused(); err != nil {
+			err = errors.Join(err, parts.Close())
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tried = true

@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,16 +32,20 @@ func WritePause(file string, paused bool) error {
 }
 
 // isPaused reports whether a project that is being opened is paused, and tells the others if that was decided while no service ran.
-func (p *Parts) isPaused() bool {
+func (p *Parts) isPaused() (bool, error) {
 	_, err := os.Stat(PauseFile(p.Dir))
 	if p.Pause == nil {
-		return err == nil
+		return err == nil, nil
 	}
-	if err == nil && p.Pause.Set(true) == nil {
-		err = WritePause(PauseFile(p.Dir), false)
-		return err == nil || p.Pause.On()
+	if err == nil { // until the others know, nothing is begun
+		if err := p.Pause.Set(true); err != nil {
+			return false, fmt.Errorf("pause: %w", err)
+		}
+		if err := WritePause(PauseFile(p.Dir), false); err != nil {
+			return false, fmt.Errorf("pause: %w", err)
+		}
 	}
-	return p.Pause.On()
+	return p.Pause.On(), nil
 }
 
 func (p *project) pause(paused bool) error {

@@ -35,7 +35,11 @@ func TestSharedPause(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), service.WritePause(file, true)); err != nil {
 		t.Fatal(err)
 	}
+	pause.away.Store(true)
 	s, w := start(t, 0, one)
+	until(t, s, "one", in(service.Broken)) // nothing is begun before the others know
+	pause.away.Store(false)
+	s.Wake("one")
 	until(t, s, "one", in(service.Paused))
 	if _, err := os.Stat(file); err == nil || !pause.On() {
 		t.Errorf("the others were not told: %v", err)
