@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -39,6 +41,11 @@ func (s sender) post(ctx context.Context, body []byte) (rejected int64, err erro
 	}
 	res, err := s.client.Do(r)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		_, known := errors.AsType[net.Error](wrapped.Err)
+		_, untrusted := errors.AsType[*tls.CertificateVerificationError](wrapped.Err)
+		if !known && !untrusted && ctx.Err() == nil { // net/http quotes what is no HTTP
+			wrapped.Err = errors.New("no answer in HTTP")
+		}
 		return 0, fmt.Errorf("collector at %s: %w", r.URL.Host, wrapped.Err)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -320,9 +321,18 @@ func observeAll(tr *Tracer) {
 func TestBadCollectors(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	log := with(t, func(*http.Request) (*http.Response, error) { calls++; return nil, errors.New("refused") }, observeAll)
+	log := with(t, func(*http.Request) (*http.Response, error) {
+		calls++
+		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+	}, observeAll)
 	if calls < 2 || strings.Count(log, "traces are not sent") != 1 || !strings.Contains(log, "refused") {
 		t.Errorf("away: %d calls\n%s", calls, log)
+	}
+	log = with(t, func(*http.Request) (*http.Response, error) {
+		return nil, errors.New(`malformed HTTP status code "SECRET"`)
+	}, observeAll)
+	if !strings.Contains(log, "no answer in HTTP") || strings.Contains(log, "SECRET") {
+		t.Errorf("not HTTP:\n%s", log)
 	}
 	calls = 0
 	log = with(t, func(r *http.Request) (*http.Response, error) {
