@@ -328,6 +328,7 @@ func totals(t *testing.T, s journal.Store) {
 	var all []journal.Record
 	for i := range 40 {
 		r := record(fmt.Sprint("r", i), "p", "k", journal.KindIssue, i*120, i%5 > 0)
+		r.Facts.Gate = []loop.Check{{Command: "g", Tail: "a\x00\x00b\\\x00 \\u0000 \\\\u0000\x00\\"}}
 		r.Agent, r.Model = []string{"claude", "codex"}[i%2], []string{"", "m", "n\"'"}[i%3]
 		if r.Facts.Usage = (agents.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, CostUSD: 0.25, Estimated: 1}); i%4 == 0 {
 			r.Facts.Usage = agents.Usage{}

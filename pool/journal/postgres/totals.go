@@ -14,7 +14,8 @@ var _ journal.Totals = (*Store)(nil)
 
 // totals parses each record once.
 const totals = `WITH r AS MATERIALIZED (
-	SELECT started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, record::json AS record FROM ralph_run
+	SELECT started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0
+		THEN regexp_replace(record, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') ELSE record END)::json AS record FROM ralph_run
 	WHERE project = $1 AND pool = $2 AND started >= $3
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
