@@ -61,12 +61,14 @@ func (d *Database) take(ctx context.Context, project, key, holder string, life t
 	return l, ok && err == nil, err
 }
 
-// free locks the scope until the transaction ends, and reports whether the project may take another lease.
+// free locks the scope until the transaction ends, and reports whether the project may take another lease. Leases of keys are
+// freed by the planner of their project; where no machine serves that any more, a dead machine's end here.
 func (s scope) free(ctx context.Context, tx pgx.Tx, project string, life time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
 	}
-	if _, err := tx.Exec(ctx, "DELETE FROM ralph_lease WHERE scope = $2 AND (key = '' OR expires_at < now() - interval '1 day') AND NOT "+alive, life.Seconds(), s.name); err != nil {
+	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2 AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
+		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+alive, life.Seconds(), s.name); err != nil {
 		return false, err
 	}
 	held, err := counts(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)

@@ -113,6 +113,27 @@ func TestReap(t *testing.T) {
 	}
 }
 
+// A machine dies with a run of a project that nobody serves any more: its slot is free after a while, and not before.
+func TestSlotOfAProjectThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Microsecond, held{}, 0)
+	d, s := p.f.db, scope{name: "account", limit: 1}
+	if _, ok, err := d.take(t.Context(), "gone", "k", "dead", time.Microsecond, s); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for _, c := range []struct {
+		age  string
+		free bool
+	}{{"1 minute", false}, {"20 minutes", true}} {
+		if _, err := d.exec(t.Context(), "UPDATE ralph_lease SET expires_at = now() - interval '"+c.age+"'"); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := d.take(t.Context(), "p", "x", "h", time.Microsecond, s); err != nil || ok != c.free {
+			t.Errorf("after %s: %t, %v", c.age, ok, err)
+		}
+	}
+}
+
 // The slot of a machine that is cut off counts for as long as it has the claim of its issue: it works on.
 func TestReapSlots(t *testing.T) {
 	t.Parallel()
