@@ -93,6 +93,9 @@ func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadC
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", ErrNoService, s.address)
 	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("ask the service at %s: %w", s.address, failed.Err)
+	}
 	if err != nil {
 		return nil, err
 	}

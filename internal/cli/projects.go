@@ -235,6 +235,9 @@ func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused boo
 		if file, err = o.pauseFile(cmd, p); err == nil {
 			err = service.WritePause(file, paused)
 		}
+		if err == nil {
+			o.ui.note("no service listens at %s: it holds from the next start of one on this machine", cleanLine(o.listen))
+		}
 	}
 	if err != nil {
 		return o.refused(err)
