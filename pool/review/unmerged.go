@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
@@ -26,17 +25,26 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 		}
 		return out, nil
 	}
-	for key, tip := range elsewhere {
-		here, err := b.Repo.Git().Yes(ctx, "cat-file", "-e", tip+"^{commit}")
-		if git.Failed(err) || err == nil && !here { // it was never fetched
-			tip, err = b.Repo.RemoteBranch(ctx, prefix+key)
+	others := slices.Sorted(maps.Keys(elsewhere))
+	if len(others) > 0 {
+		names := make([]string, len(others))
+		for i, key := range others {
+			names[i] = elsewhere[key]
 		}
+		here, err := b.Repo.Git().IDs(ctx, names)
 		if err != nil {
-			return nil, fmt.Errorf("look for %s: %w", prefix+key, err)
+			return nil, fmt.Errorf("look for branches of other clones: %w", err)
 		}
-		tips[key] = tip
+		for i, key := range others {
+			if tips[key] = here[i]; here[i] != "" {
+				continue
+			}
+			if tips[key], err = b.Repo.RemoteBranch(ctx, prefix+key); err != nil { // it was never fetched
+				return nil, fmt.Errorf("look for %s: %w", prefix+key, err)
+			}
+		}
 	}
-	keys, err := b.Unmerged(ctx, base, tips, slices.Collect(maps.Keys(elsewhere))...)
+	keys, err := b.Unmerged(ctx, base, tips, others...)
 	for _, key := range keys {
 		out[key] = prefix + key
 	}

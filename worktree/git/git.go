@@ -249,17 +249,13 @@ func (g Runner) Absorbed(ctx context.Context, ours string, theirs []string) (map
 		return nil, err
 	}
 	g = g.With(config.WithoutPrograms()...) // a merge driver may drop what they have changed
-	out, err := g.Run(ctx, strings.Join(append([]string{ours + "^{tree}"}, theirs...), "\n")+"\n", "cat-file", "--batch-check=%(objectname)")
+	ids, err := g.IDs(ctx, append([]string{ours + "^{tree}"}, theirs...))
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(out, "\n") // of a missing one: its name, and that it is missing
-	known := make(map[string]bool, len(lines))
-	for _, line := range lines[1:] {
-		known[line] = true
-	}
-	here := slices.DeleteFunc(slices.Clone(theirs), func(id string) bool { return !known[id] })
-	if out, err = g.Run(ctx, strings.Join(append(here, "^"+ours), "\n")+"\n", "rev-list", "--stdin"); err != nil {
+	here := slices.DeleteFunc(slices.Clone(ids[1:]), func(id string) bool { return id == "" })
+	out, err := g.Run(ctx, strings.Join(append(slices.Clip(here), "^"+ours), "\n")+"\n", "rev-list", "--stdin")
+	if err != nil {
 		return nil, err
 	}
 	absorbed := map[string]bool{}
@@ -278,11 +274,29 @@ func (g Runner) Absorbed(ctx context.Context, ours string, theirs []string) (map
 			return nil, err
 		}
 		for i, tree := range trees {
-			absorbed[open[i]] = tree == lines[0] // a diff may leave out submodules
+			absorbed[open[i]] = tree == ids[0] // a diff may leave out submodules
 		}
 		open = open[min(len(trees)+1, len(open)):] // git ends at one that cannot be merged
 	}
 	return absorbed, nil
+}
+
+// IDs are the full ids of named objects, "" for one that is not here, from one process.
+func (g Runner) IDs(ctx context.Context, names []string) ([]string, error) {
+	out, err := g.Run(ctx, strings.Join(names, "\n")+"\n", "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(ids) != len(names) {
+		return nil, fmt.Errorf("git cat-file has answered %d of %d names", len(ids), len(names))
+	}
+	for i, id := range ids { // of a missing one: its name, and that it is missing
+		if !IsObject(id) {
+			ids[i] = ""
+		}
+	}
+	return ids, nil
 }
 
 // mergedTrees merges each commit with ours in one process, until one cannot be merged. The tree is empty where files conflict.
