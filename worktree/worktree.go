@@ -75,12 +75,11 @@ type Options struct {
 	// Private are files of the user's checkout, relative to its top, that are never copied into a worktree.
 	Private []string
 	// Sleep waits between two tries of a remote that does not answer; nil: the real time.
-	Sleep func(ctx context.Context, d time.Duration) error
-	Now   func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
-	// Layers is how many bytes checkouts of base commits, laid under private trees of LayersFrom files (0: 2,000), may take; 0: none.
-	Layers     int64
-	LayersFrom int
-	Caps       importer.Caps // limit one import from a private repository
+	Sleep      func(ctx context.Context, d time.Duration) error
+	Now        func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
+	Layers     int64            // bytes that checkouts of base commits may take, over which private trees are laid; 0: there are none
+	LayersFrom int              // number of files from which on a repository has such checkouts; 0: 2,000
+	Caps       importer.Caps    // limit one import from a private repository
 	// Log gets what nobody has to act on; nil discards it.
 	Log *slog.Logger
 }
