@@ -82,6 +82,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 	began := time.Now()
 	seen := make(map[identity]time.Time)
 	var unsure map[int]uint64 // after a scan that found nothing alive: who may yet turn out to be a member
+	var since time.Time       // of that scan: on a busy machine the killing before it takes a while
 	// Nothing is killed before it was scanned: it is the parents, while they live, that show whose a child is. But a
 	// stopped one starts no more.
 	t.signalGroup(unix.SIGSTOP)
@@ -101,11 +102,11 @@ func (t *tree) endUntil(ctx context.Context) error {
 		case len(alive) > 0:
 			unsure = nil
 		case unsure == nil:
-			unsure = doubtful
+			unsure, since = doubtful, time.Now()
 		default: // others that are new do not matter: no member was left to start them
 			maps.DeleteFunc(unsure, func(pid int, started uint64) bool { return doubtful[pid] != started })
 		}
-		if len(alive) == 0 && (len(unsure) == 0 || time.Since(began) > unsureLimit) {
+		if len(alive) == 0 && (len(unsure) == 0 || time.Since(since) > unsureLimit) {
 			return nil
 		}
 		for _, p := range alive {
