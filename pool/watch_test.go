@@ -226,8 +226,12 @@ func (p language) fixture(t *testing.T, c trick) *fixture {
 // looks. Honest work is never worse off than with a note.
 func TestWhatCommitsDoToTheirChecks(t *testing.T) {
 	t.Parallel()
-	for language, p := range languages() {
+	all := languages()
+	for language, p := range all {
 		for name, c := range p.tricks {
+			if alike, inGo := all["go"].tricks[name]; inGo && alike.want == c.want && language != "go" && !everything() {
+				continue
+			}
 			t.Run(language+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				p.fixture(t, c).judge(c)
