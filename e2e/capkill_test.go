@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli"
 )
 
-// spendthrift is an agent whose program asks its model again and again, until it is refused.
+// spendthrift is an agent whose program asks its model again and again, until it is refused, or SPENDTHRIFT_ASKS times.
 type spendthrift struct{ agents.Command }
 
 func (spendthrift) Name() string { return "spendthrift" }
@@ -30,7 +31,7 @@ func (spendthrift) Describe() agents.Description {
 			Name: "spendthrift", Upstream: "https://api.spendthrift.example", UpstreamEnv: "SPENDTHRIFT_URL",
 			Routes: []agents.Route{{Method: http.MethodPost, Path: "/v1/messages"}},
 			Point: func(_ agents.Service, url, _ string) (env, args []string) {
-				return []string{"SPENDTHRIFT_URL=" + url}, nil
+				return []string{"SPENDTHRIFT_URL=" + url, "SPENDTHRIFT_ASKS=" + os.Getenv("SPENDTHRIFT_ASKS")}, nil
 			},
 		},
 	}
@@ -49,7 +50,8 @@ func withSpendthrift(h *cli.Host) {
 
 // spend is the agent's program.
 func spend() error {
-	for {
+	most, _ := strconv.Atoi(os.Getenv("SPENDTHRIFT_ASKS"))
+	for n := 0; most == 0 || n < most; n++ {
 		res, err := http.Post(os.Getenv("SPENDTHRIFT_URL")+"/v1/messages", "application/json", strings.NewReader(`{"model":"m"}`))
 		if err != nil {
 			return err
@@ -59,6 +61,7 @@ func spend() error {
 			return fmt.Errorf("status %d: %w", res.StatusCode, err)
 		}
 	}
+	return nil
 }
 
 // tokensOfMeal is what each answer of the spendthrift's model takes.

@@ -26,8 +26,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakFree{m}, map[string]func(){
 		"ralph": func() { os.Exit(cli.Main(crashing, withNewAgent, withSpendthrift)) },
 		"spendthrift": func() {
-			fmt.Fprintln(os.Stderr, spend())
-			os.Exit(1)
+			if err := spend(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
 		},
 		"scripted-agent": func() {
 			os.Exit(scripted.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

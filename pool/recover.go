@@ -171,6 +171,9 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 			return settled{}, err
 		}
 	}
+	if claim != nil {
+		rec.Earlier = tally.Onto(rec, claim.Record())
+	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
 	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
 	if run.Unreachable(err) { // it says nothing about the run

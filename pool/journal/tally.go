@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,8 @@ type Tally struct {
 	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
 	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the issue was last worked on its own account
 	Spent    agents.Usage `json:"spent,omitzero"`     // by runs that are on, too
+	// Open is the part of Spent whose runs have not come to their end, by run. They may have died, on other machines.
+	Open map[string]agents.Usage `json:"open,omitempty"`
 
 	Parked []Parked `json:"parked,omitempty"` // agents that were unavailable when the latest run ended; each has its own wait
 
@@ -47,17 +50,67 @@ type Asked struct {
 // commandsKept is how many ids of commands are remembered: more than are given before they are marked as answered.
 const commandsKept = 16
 
+// openKept is how many runs Open has at most.
+const openKept = 32
+
 // With is the tally with what a person has asked for as another tally of the same issue knows it, if this one does not.
 func (t Tally) With(other Tally) Tally {
 	if a := other.Asked; a != nil && !slices.Contains(t.Commands, a.ID) {
-		return t.Restart(*a)
+		t = t.Restart(*a)
+		t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open = other.Attempts, other.Failures, other.Rounds, other.Spent, other.Open // since then
+	}
+	return t
+}
+
+// WithOpen is the tally with what runs that have not come to their end have used, as another tally of the same issue knows.
+func (t Tally) WithOpen(other Tally) Tally {
+	for run, used := range other.Open {
+		if run != t.Run {
+			t = t.used(run, used, true)
+		}
+	}
+	return t
+}
+
+// used is the tally when a run has used so much in all. on says that the run has not come to its end.
+func (t Tally) used(run string, u agents.Usage, on bool) Tally {
+	before, known := t.Open[run]
+	u = u.Larger(before)
+	if known {
+		t.Spent = t.Spent.Less(before)
+	}
+	t.Spent, t.Open = t.Spent.Add(u), maps.Clone(t.Open)
+	delete(t.Open, run)
+	if on && u != (agents.Usage{}) {
+		if t.Open == nil {
+			t.Open = map[string]agents.Usage{}
+		}
+		t.Open[run] = u
+	}
+	if len(t.Open) > openKept {
+		delete(t.Open, slices.Min(slices.Collect(maps.Keys(t.Open)))) // the oldest: ids sort by time
+	}
+	if len(t.Open) == 0 {
+		t.Open = nil
+	}
+	return t
+}
+
+// Next is the tally as the next run finds it: after a final end, a person has started the issue again.
+func (t Tally) Next() Tally {
+	if !t.Final {
+		return t
+	}
+	t.Attempts, t.Failures, t.Spent = 0, 0, agents.Usage{}
+	for _, u := range t.Open { // it has gone on since
+		t.Spent = t.Spent.Add(u)
 	}
 	return t
 }
 
 // Restart is the tally once a person has asked for another run: counts and waiting times start anew.
 func (t Tally) Restart(a Asked) Tally {
-	t.Attempts, t.Failures, t.Rounds, t.Spent, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, time.Time{}, false
+	t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, nil, time.Time{}, false
 	t.Asked = &a
 	t.Commands = append(slices.Clone(t.Commands[max(0, len(t.Commands)+1-commandsKept):]), a.ID)
 	return t
@@ -76,16 +129,17 @@ func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
 
 // Tally is what the issue's runs come to with this one. Of a run that has not ended only what it has spent counts.
 func (r Record) Tally() Tally {
-	t, v := r.Earlier, r.Verdict
-	if t.Final { // a person has started the issue again
-		t.Attempts, t.Failures, t.Spent = 0, 0, agents.Usage{}
-	}
-	t.Spent, t.Parked = t.Spent.Add(r.Facts.Usage), r.parked()
+	v := r.Verdict
+	t := r.Earlier.Next().used(r.ID, r.Facts.Usage, v.Outcome == "")
+	t.Parked = r.parked()
 	if v.Outcome == "" {
 		return t
 	}
 	t.Run, t.Host, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
 	t.At, t.RetryAt, t.Final = r.Facts.At, v.RetryAt, v.Final
+	if v.Final {
+		t.Open = nil
+	}
 	if v.Counted {
 		t.Attempts++
 	}

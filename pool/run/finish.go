@@ -155,11 +155,15 @@ func (x *execution) label(ctx context.Context, s journal.State) (journal.State, 
 // release gives the claim up. A record stays in its place: no machine goes beyond the issue's limits, and another clone,
 // whose backlog does not show it yet, does not work again what is final.
 func (x *execution) release(ctx context.Context, s journal.State) (journal.State, error) {
-	if x.task.Shared || !x.mayTell(ctx) {
+	if !x.mayTell(ctx) {
 		return s, nil
 	}
 	var err error
 	switch {
+	case x.task.Shared:
+		record := x.record(s)
+		record.Finished = s.Verdict.Final
+		err = x.claim.SetRecord(ctx, record)
 	case x.run.Kind != journal.KindIssue:
 		err = x.claim.Release(ctx)
 	case s.Verdict.Final:

@@ -13,10 +13,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // work lets the agent, or the command, work.
@@ -82,6 +82,9 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	before, err := x.already(ctx)
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
+	}
+	if x.c.Budget.Spent(x.earlierSpent()) { // such as when ralph has died right after it was
+		return loop.Result{End: loop.EndBudget, Work: before}
 	}
 	prompt := x.c.Prompt
 	prompt.Builtin, x.invisible = x.builtins()
@@ -227,10 +230,10 @@ func (x *execution) budget() loop.Budget {
 
 // earlierSpent is what the issue's earlier attempts have spent of its budget.
 func (x *execution) earlierSpent() agents.Usage {
-	if x.run.Kind != journal.KindIssue || x.run.Earlier.Final {
+	if x.run.Kind != journal.KindIssue {
 		return agents.Usage{}
 	}
-	return x.run.Earlier.Spent
+	return x.run.Earlier.Next().Spent
 }
 
 // used is the run's usage with what a stage has used after the work, such as the gate after a rebase.
@@ -255,8 +258,9 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return
 	}
-	known := x.claim.Record()
-	known.Spend = worktree.Spend(journal.Record{Run: x.run, State: *s}.Tally().Spent)
+	on := *s
+	on.Verdict = journal.Verdict{}
+	known := tally.Spending(x.claim.Record(), journal.Record{Run: x.run, State: on}.Tally())
 	if err := x.claim.SetRecord(ctx, known); err != nil && ctx.Err() == nil { // at an end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}

@@ -3,6 +3,7 @@ package tally
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,13 +17,25 @@ import (
 func Record(t journal.Tally) worktree.Record {
 	r := worktree.Record{
 		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At,
-		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Spend: worktree.Spend(t.Spent), Commands: t.Commands,
+		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands,
 	}
 	if t.Asked != nil {
 		r.Asked, _ = json.Marshal(t.Asked) // it has texts, times and truth values only, like what is parked
 	}
 	if len(t.Parked) > 0 {
 		r.Parked, _ = json.Marshal(t.Parked)
+	}
+	return Spending(r, t)
+}
+
+// Spending is what a claim says once its issue's runs have spent what the tally says.
+func Spending(r worktree.Record, t journal.Tally) worktree.Record {
+	r.Spend, r.Open = worktree.Spend(t.Spent), nil
+	for run, used := range t.Open {
+		if r.Open == nil {
+			r.Open = map[string]worktree.Spend{}
+		}
+		r.Open[run] = worktree.Spend(used)
 	}
 	return r
 }
@@ -36,6 +49,12 @@ func Of(r worktree.Record) journal.Tally {
 	if json.Unmarshal(r.Parked, &t.Parked) != nil {
 		t.Parked = nil
 	}
+	for run, used := range r.Open {
+		if t.Open == nil {
+			t.Open = map[string]agents.Usage{}
+		}
+		t.Open[run] = agents.Usage(used)
+	}
 	var asked journal.Asked
 	if json.Unmarshal(r.Asked, &asked) == nil {
 		t.Asked = &asked
@@ -46,10 +65,22 @@ func Of(r worktree.Record) journal.Tally {
 // Newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
 func Newest(last journal.Record, known worktree.Record) journal.Tally {
 	here, shared := last.Tally(), Of(known)
-	if here.Run != shared.Run && shared.At.Before(here.At) {
-		return here.With(shared)
+	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // by its end it had no claim to count it
+	if here.Run != shared.Run && shared.At.Before(here.At) && !lost {
+		return here.WithOpen(shared).With(shared)
 	}
 	return shared.With(here)
+}
+
+// Onto is what the runs before a dead one come to when that is brought to its end: others may have worked the issue since,
+// as its claim says.
+func Onto(rec journal.Record, known worktree.Record) journal.Tally {
+	shared, earlier := Of(known), rec.Earlier
+	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since stand, without this run
+	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && earlier.At.Before(shared.At) {
+		return shared
+	}
+	return earlier.WithOpen(shared)
 }
 
 // Approved reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more

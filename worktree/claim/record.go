@@ -38,7 +38,9 @@ type Record struct {
 	Failures int       `json:"failures,omitempty"` // those that used up no attempt included
 	Rounds   int       `json:"rounds,omitempty"`   // follow-up rounds
 	Spend    Spend     `json:"spend,omitzero"`     // since a person last took over, by the present run, too
-	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Open is the part of Spend whose runs have not come to their end, by run.
+	Open    map[string]Spend `json:"open,omitempty"`
+	RetryAt time.Time        `json:"retry_at,omitzero"`
 	// Parked are the agents that were unavailable, in the caller's format.
 	Parked json.RawMessage `json:"parked,omitempty"`
 	// Asked is what a person has asked the next run for, in the caller's format, and Commands are the ids of the last commands

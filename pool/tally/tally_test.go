@@ -1,0 +1,82 @@
+package tally_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+var began = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
+
+// run is a run of an issue; outcome is empty while it is on.
+func run(id string, earlier journal.Tally, used int64, outcome journal.Outcome) journal.Record {
+	r := journal.Record{Run: journal.Run{ID: id, Earlier: earlier, Started: began}}
+	r.Facts.Usage, r.Facts.At, r.Verdict.Outcome = agents.Usage{Input: used}, began.Add(time.Duration(used)*time.Minute), outcome
+	r.Verdict.Final, r.Verdict.Counted = outcome == journal.OverBudget, outcome.UsesAttempt()
+	return r
+}
+
+// A dead run that comes to its end counts on top of what its issue's other runs have come to since, and only once.
+func TestDeadRunCountsOnTopOfOthers(t *testing.T) {
+	t.Parallel()
+	person := journal.Asked{ID: "c1"}
+	final := run("f", journal.Tally{}, 100, journal.OverBudget).Tally()
+	for name, c := range map[string]struct {
+		before          journal.Tally                       // the dead run's
+		since           func(t journal.Tally) journal.Tally // on other machines
+		spent, attempts int64
+	}{
+		"nobody":          {journal.Tally{}, func(t journal.Tally) journal.Tally { return t }, 5, 0},
+		"one that died":   {journal.Tally{}, func(t journal.Tally) journal.Tally { return run("b", t, 3, "").Tally() }, 8, 0},
+		"two that died":   {journal.Tally{}, func(t journal.Tally) journal.Tally { return run("c", run("b", t, 3, "").Tally(), 2, "").Tally() }, 10, 0},
+		"one that failed": {journal.Tally{}, func(t journal.Tally) journal.Tally { return run("b", t, 3, journal.Failed).Tally() }, 8, 1},
+		"failed and died": {journal.Tally{}, func(t journal.Tally) journal.Tally {
+			return run("c", run("b", t, 3, journal.Failed).Tally(), 2, "").Tally()
+		}, 10, 1},
+		"started again before":  {final, func(t journal.Tally) journal.Tally { return run("b", t, 3, "").Tally() }, 8, 0},
+		"started again since":   {journal.Tally{}, func(t journal.Tally) journal.Tally { return t.Restart(person) }, 0, 0},
+		"one died after that":   {journal.Tally{}, func(t journal.Tally) journal.Tally { return run("b", t.Restart(person), 3, "").Tally() }, 3, 0},
+		"one failed after that": {journal.Tally{}, func(t journal.Tally) journal.Tally { return run("b", t.Restart(person), 3, journal.Failed).Tally() }, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claimed := run("a", c.before, 4, "").Tally() // the answer that came to 5 is in its own journal only
+			claim := tally.Record(c.since(claimed))
+			claim.Finished = c.before.Final
+			dead := run("a", c.before, 5, "")
+			dead.Earlier = tally.Onto(dead, claim)
+			dead.Verdict.Outcome, dead.Facts.At = journal.Interrupted, began.Add(time.Hour)
+			got := dead.Tally().With(tally.Of(claim))
+			if got.Spent.Input != c.spent || int64(got.Attempts) != c.attempts {
+				t.Errorf("%d spent and %d attempts, want %d and %d: %+v", got.Spent.Input, got.Attempts, c.spent, c.attempts, got)
+			}
+			written := tally.Record(got)
+			dead.Earlier = tally.Onto(dead, written) // the claim was written, and its journal was not
+			if second := dead.Tally().With(tally.Of(written)); second.Spent != got.Spent {
+				t.Errorf("settled twice: %+v, want %+v", second.Spent, got.Spent)
+			}
+			next := tally.Newest(dead, written)
+			if s := run("z", next, 0, "").Tally().Spent; s != got.Next().Spent {
+				t.Errorf("the next run begins with %+v, want %+v", s, got.Next().Spent)
+			}
+		})
+	}
+}
+
+// A run that had no claim any more when it ended does not stand for what others have done meanwhile.
+func TestRunThatEndedWithoutItsClaim(t *testing.T) {
+	t.Parallel()
+	claim := tally.Record(run("b", run("a", journal.Tally{}, 4, "").Tally(), 3, "").Tally())
+	dead := run("a", journal.Tally{}, 5, journal.Interrupted)
+	dead.Elsewhere = true
+	if got := tally.Newest(dead, claim).Spent.Input; got != 7 {
+		t.Errorf("%d spent, want what the claim says", got)
+	}
+	if got := tally.Newest(dead, worktree.Record{}).Spent.Input; got != 5 {
+		t.Errorf("%d spent, want what the journal says: no claim says anything", got)
+	}
+}
