@@ -46,7 +46,7 @@ func deaths() (list [][]death) {
 
 // Four clones of one remote, each with its own state, work one issue and are killed again and again, each at the same step. A
 // clone that comes back settles its dead run, and knows what the others have spent meanwhile: together they exceed the
-// issue's budget by no more than the iterations that were cut, and one answer.
+// issue's budget by one answer at most. What a dead run had booked and not used is lost to the issue.
 func TestBudgetOfKilledClones(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -70,7 +70,7 @@ func killClones(t *testing.T, list []death) {
 	r.backlog(t, 1)
 	remote := newRemote(t, r)
 	clones := []repository{r, remote.clone(t), remote.clone(t), remote.clone(t)}
-	cut := 0 // answers of iterations that were killed
+	killed := 0
 	for i := range 3 * len(clones) {
 		d := list[i%len(list)]
 		if i >= 2*len(clones) {
@@ -86,15 +86,15 @@ func killClones(t *testing.T, list []death) {
 		m.victims[v.name] = v
 		m.mu.Unlock()
 		switch got := v.end(t); {
-		case got == -int(syscall.SIGKILL) && d.moment.answer > 0:
-			cut += (d.moment.answer-1)%each + 1
-		case got != 0 && got != 3 && got != -int(syscall.SIGKILL):
+		case got == -int(syscall.SIGKILL):
+			killed++
+		case got != 0 && got != 3:
 			t.Errorf("%s, to die at %s, ends with %d", v.name, d, got)
 		}
 	}
-	t.Logf("%d answers of a budget of %d, %d of them in iterations that were killed", m.total(), most, cut)
-	if n := m.total(); n < most || n > most+cut+1 {
-		t.Errorf("%d answers of a budget of %d, %d of them in iterations that were killed", n, most, cut)
+	if n := m.total(); n < most/2 || n > most+1 {
+		t.Errorf("%d answers of a budget of %d, after %d deaths", n, most, killed)
 	}
+	t.Logf("%d answers of a budget of %d, after %d deaths", m.total(), most, killed)
 	s.clean(t, append(clones, remote)...)
 }

@@ -25,6 +25,7 @@ type Meter struct {
 	account *ledger.Account
 	run     string
 	beside  *Meter // counts the rest of the run; nil: this one counts all of it
+	booking *Booking
 	changed chan struct{}
 
 	mu       sync.Mutex
@@ -115,6 +116,10 @@ func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, erro
 		m.account.End()
 		return nil, err
 	}
+	if err := m.booked().begin(ctx, m.whole(m.Used())); err != nil {
+		m.account.End()
+		return nil, err
+	}
 	return &exchange{of: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
 }
 
@@ -187,6 +192,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 func (x *exchange) End() {
 	defer x.store() // while the agent reads the end of the answer, and not before its next request
 	defer x.of.account.End()
+	defer func() { x.of.booked().end(x.used) }()
 	if x.failed {
 		return
 	}

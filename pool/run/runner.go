@@ -247,7 +247,8 @@ type execution struct {
 	made      *workspace.Made // by the user's host commands
 	unmerge   func()          // frees the lock on merges; nil: it is not held
 	counted   agents.Usage    // by the run's meter, as far as it is in the facts
-	invisible int             // characters removed from the text
+	books     books
+	invisible int // characters removed from the text
 	shows     report.Loops
 	result    Result
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -94,6 +93,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	}
 	agent, timers := turns.First(time.Now()), x.c.Timers
 	timers.Interrupt = x.c.StopGrace
+	x.book(s)
 	x.learn()
 	defer x.learn() // an agent on the host renews its own login
 	return loop.Run(ctx, loop.Config{
@@ -142,6 +142,7 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 
 // review has a second agent look at the commits, where that is asked for. told is what the first has to know of it.
 func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
+	x.book(s)
 	counted := x.space.Meter.Used()
 	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // it is in the facts
 	return x.r.judge.Review(ctx, judge.Work{
@@ -258,10 +259,7 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return
 	}
-	on := *s
-	on.Verdict = journal.Verdict{}
-	known := tally.Spending(x.claim.Record(), journal.Record{Run: x.run, State: on}.Tally())
-	if err := x.claim.SetRecord(ctx, known); err != nil && ctx.Err() == nil { // at an end, release records it
+	if err := x.claimSpend(ctx, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at an end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}
 }

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Booking tells other machines in advance what a run may use. When the run dies they count all that was booked, so that nothing
+// of what it used is missing. It is safe for concurrent use. A nil Booking tells nobody.
+type Booking struct {
+	before agents.Usage // used by the run before its meters began
+	step   agents.Usage // booked at a time, on top of what is needed
+	write  func(ctx context.Context, sum agents.Usage) error
+
+	mu      sync.Mutex   // held while a sum is written
+	sum     agents.Usage // guarded by mu
+	passing int          // guarded by mu; requests that were admitted and have not ended
+	largest agents.Usage // guarded by mu; of one answer
+}
+
+// NewBooking makes the booking of a run which has used something before. write makes a sum known; when it fails no request passes.
+func NewBooking(before, step agents.Usage, write func(ctx context.Context, sum agents.Usage) error) *Booking {
+	return &Booking{before: before, step: step, write: write, sum: before}
+}
+
+// Book makes the meter book its requests, and those of meters beside it. It is called before the first of them.
+func (m *Meter) Book(b *Booking) { m.booking = b }
+
+func (m *Meter) booked() *Booking {
+	if m.beside != nil {
+		return m.beside.booking
+	}
+	return m.booking
+}
+
+// AtLeast is what others have to count for a run that has used so much: no less than was booked.
+func (b *Booking) AtLeast(used agents.Usage) agents.Usage {
+	if b == nil {
+		return used
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if covers(b.sum, used) {
+		return b.sum
+	}
+	return used
+}
+
+// begin books one more request of a run whose meters have counted so much. A request is taken to need what the largest did.
+func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	need := b.before.Add(used)
+	for range b.passing + 1 {
+		need = need.Add(b.largest)
+	}
+	if sum := need.Add(b.step); b.sum == b.before || !covers(b.sum, need) {
+		if err := b.write(ctx, sum); err != nil {
+			return err
+		}
+		b.sum = sum
+	}
+	b.passing++
+	return nil
+}
+
+// end says that a request which was booked is over, and what it has used.
+func (b *Booking) end(used agents.Usage) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.passing--
+	b.largest = b.largest.Larger(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
+}
+
+// covers reports whether a sum has room for what was used, in what budgets limit.
+func covers(sum, used agents.Usage) bool {
+	return sum.Tokens() >= used.Tokens() && sum.CostUSD >= used.CostUSD
+}
