@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,8 +22,9 @@ func notifyKeys() []string {
 	}
 }
 
-// notifier tells people what becomes of the issues of a project; name may be empty.
-func (a *app) notifier(p *parts, name string) (*notify.Notifier, error) {
+// notifier tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
+// if one is named, and sent.
+func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) {
 	var list []notify.Channel
 	if len(p.NotifyCommand) > 0 {
 		env := slices.DeleteFunc(slices.Clone(a.host.Env), func(kv string) bool {
@@ -56,10 +58,13 @@ func (a *app) notifier(p *parts, name string) (*notify.Notifier, error) {
 		}
 		list = append(list, mail)
 	}
-	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Log: p.log, Clean: func(text string) string {
+	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Outbox: outbox, Log: p.log, Clean: func(text string) string {
 		return cleanLine(p.secrets.Mask(text))
 	}}), nil
 }
+
+// outbox is where notifications of a project wait to be sent.
+func (p *parts) outbox() string { return filepath.Join(p.state, "outbox") }
 
 // signingKey is what notifications to notify-url are signed with; nil: they are not.
 func (a *app) signingKey(p *parts) ([]byte, error) {

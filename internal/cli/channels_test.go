@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -38,7 +40,7 @@ func TestWorkNotifies(t *testing.T) {
 	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix it\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
 	file := filepath.Join(m.root, "told")
-	m.own(t, fmt.Sprintf("notify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s; env >> %[1]s']\n", file))
+	m.own(t, fmt.Sprintf("notify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s; env >> %[1]s; find %s -path \"*/outbox/*.json\" > %[1]s.kept']\n", file, m.root))
 	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_WEBHOOK_SECRET=for-nobody-else") },
 		"work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command="+committing)
 	if got.status != 0 {
@@ -49,6 +51,11 @@ func TestWorkNotifies(t *testing.T) {
 	var message notify.Message
 	if err != nil || json.Unmarshal([]byte(first), &message) != nil || message.Text != "repo/fix (Fix it): succeeded" || message.Project != "repo" {
 		t.Errorf("%s, %v", text, err)
+	}
+	kept, err := os.ReadFile(file + ".kept")
+	path := strings.TrimSpace(string(kept))
+	if _, gone := os.Stat(path); err != nil || path == "" || !errors.Is(gone, fs.ErrNotExist) {
+		t.Errorf("kept on disk while it is sent: %q, %v; afterwards: %v", path, err, gone)
 	}
 	if strings.Contains(env, "for-nobody-else") {
 		t.Error("the program sees the webhook's secret")

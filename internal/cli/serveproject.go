@@ -39,7 +39,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	people, err := a.notifier(p, name)
+	people, err := a.notifier(p, name, p.outbox())
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,11 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err er
 		return err
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
-	people, err := a.notifier(p, filepath.Base(p.top))
+	outbox := p.outbox()
+	if dry {
+		outbox = "" // nothing is sent
+	}
+	people, err := a.notifier(p, filepath.Base(p.top), outbox)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	netmail "net/mail"
 	"strconv"
+	"strings"
 
 	"github.com/wneessen/go-mail"
 )
@@ -52,6 +53,9 @@ func hostPort(address string) (string, int, error) {
 
 // Name implements Channel.
 func (Mail) Name() string { return "mail" }
+
+// Place implements Channel.
+func (c Mail) Place() string { return strings.Join(append([]string{c.Server}, c.To...), "\n") }
 
 // Send implements Channel. Nothing is sent without TLS, but to a server on this host that has none.
 func (c Mail) Send(ctx context.Context, m Message) error {

@@ -1,8 +1,8 @@
 // Package notify tells people what became of issues: by a program of theirs, a signed webhook, Slack or e-mail.
 //
 // Telling never holds up what it is about. Each channel has a queue with a bound and tries again when a message is not taken;
-// what does not fit, or is not taken in the end, is left out and logged. Messages that wait are lost when the process dies:
-// reports on the issues are what counts.
+// what does not fit, or is not taken in the end, is left out and logged. Messages that wait are on disk, so that the next process
+// sends them when this one dies: at least once, with the same id.
 package notify
 
 import (
@@ -41,7 +41,7 @@ func CheckOn(s string) error {
 
 // Message is what channels send. Fields are only ever added.
 type Message struct {
-	ID      string    `json:"id"`
+	ID      string    `json:"id"` // the run's, or random; the same each time that the message is sent
 	Time    time.Time `json:"time"`
 	On      []string  `json:"on"` // why it is sent: an outcome, OnHuman, OnProblem
 	Project string    `json:"project,omitempty"`
@@ -56,6 +56,8 @@ type Message struct {
 // Channel is a way to people.
 type Channel interface {
 	Name() string
+	// Place is where messages go. It may be a secret: only a digest of it is stored.
+	Place() string
 	// Send sends one message. An error that is errFinal is not tried again; none shows a secret.
 	Send(ctx context.Context, m Message) error
 }
@@ -70,6 +72,7 @@ const (
 	sendTime = 30 * time.Second
 	first    = 2 * time.Second // before the second attempt; doubles
 	endTime  = 10 * time.Second
+	lookTime = time.Minute // between looks for messages that others have left
 )
 
 // Config is a notifier's set-up.
@@ -77,6 +80,7 @@ type Config struct {
 	Channels []Channel
 	On       []string            // outcomes, OnHuman, OnProblem
 	Project  string              // what people call the backlog
+	Outbox   string              // folder for messages that wait; others may share it. Empty: they wait in memory
 	Clean    func(string) string // redacts and cleans text; default: none
 	Log      *slog.Logger        // default: none
 }
@@ -84,7 +88,8 @@ type Config struct {
 // Notifier sends messages. Its methods are safe for concurrent use. Close ends it.
 type Notifier struct {
 	c      Config
-	queues []chan Message
+	boxes  []outbox     // of the channels
+	queues []chan entry // of the channels
 	loops  sync.WaitGroup
 	cancel context.CancelCauseFunc
 
@@ -103,17 +108,68 @@ func New(c Config) *Notifier {
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancelCause(context.Background())
 	for _, channel := range c.Channels {
-		queue := make(chan Message, queued)
-		n.queues = append(n.queues, queue)
-		n.loops.Go(func() {
-			for m := range queue {
-				if err := deliver(ctx, channel, m); err != nil {
-					c.Log.Warn("notification not sent", "channel", channel.Name(), "issue", m.Issue, "error", err)
-				}
-			}
-		})
+		box, queue := newOutbox(c.Outbox, channel), make(chan entry, queued)
+		n.boxes, n.queues = append(n.boxes, box), append(n.queues, queue)
+		n.loops.Go(func() { n.send(ctx, channel, box, queue) })
 	}
 	return n
+}
+
+// send sends what is queued, and at times what others have left, until the queue is closed and empty.
+func (n *Notifier) send(ctx context.Context, channel Channel, box outbox, queue <-chan entry) {
+	look := time.NewTicker(lookTime)
+	defer look.Stop()
+	n.sendLeft(ctx, channel, box)
+	for {
+		select {
+		case e, open := <-queue:
+			if !open {
+				return
+			}
+			n.sendOne(ctx, channel, e)
+		case <-look.C:
+			n.sendLeft(ctx, channel, box)
+		}
+	}
+}
+
+// sendLeft sends what processes that have died, or had no time for it, have left.
+func (n *Notifier) sendLeft(ctx context.Context, channel Channel, box outbox) {
+	if box.dir == "" {
+		return
+	}
+	old, err := sweep(box.dir)
+	if old > 0 {
+		n.c.Log.Warn("notifications left out: older than a week", "number", old)
+	}
+	names, nerr := box.names()
+	if err = errors.Join(err, nerr); err != nil {
+		n.c.Log.Warn("notifications not looked for", "error", err)
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return
+		}
+		switch e, ok, err := box.take(name); {
+		case err != nil:
+			n.c.Log.Warn("notification not read", "channel", channel.Name(), "file", name, "error", err)
+		case ok:
+			n.sendOne(ctx, channel, e)
+		}
+	}
+}
+
+func (n *Notifier) sendOne(ctx context.Context, channel Channel, e entry) {
+	err := deliver(ctx, channel, e.Message)
+	if err != nil && ctx.Err() != nil && e.leave() {
+		return // the next process sends it
+	}
+	if err != nil {
+		n.c.Log.Warn("notification not sent", "channel", channel.Name(), "issue", e.Issue, "error", err)
+	}
+	if err := e.done(); err != nil {
+		n.c.Log.Warn("notification not removed", "channel", channel.Name(), "file", e.path, "error", err)
+	}
 }
 
 // deliver tries until the message is taken, the failure is final, or all attempts are used.
@@ -131,7 +187,7 @@ func deliver(ctx context.Context, channel Channel, m Message) error {
 	}
 }
 
-// Observe tells of the end of a run. It does not block.
+// Observe tells of the end of a run. It waits for the disk, and for nothing else.
 func (n *Notifier) Observe(e journal.Event) {
 	if e.Kind != journal.EventEnded {
 		return
@@ -174,7 +230,8 @@ func shortened(s string, limit int) string {
 	return s
 }
 
-// Problem tells why the backlog is not worked, once for each reason in a row; empty: it is worked. It does not block.
+// Problem tells why the backlog is not worked, once for each reason in a row; empty: it is worked. It waits for
+// the disk, and for nothing else.
 func (n *Notifier) Problem(line string) {
 	n.mu.Lock()
 	known := n.last == line
@@ -193,22 +250,33 @@ func (n *Notifier) tell(m Message) {
 	if !slices.ContainsFunc(m.On, func(on string) bool { return slices.Contains(n.c.On, on) }) {
 		return
 	}
-	m.ID, m.Project = rand.Text(), n.c.Project
+	m.ID, m.Project = cmp.Or(m.Run, rand.Text()), n.c.Project
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
 		return
 	}
 	for i, queue := range n.queues {
-		select {
-		case queue <- m:
-		default:
-			n.c.Log.Warn("notification left out: too many wait", "channel", n.c.Channels[i].Name(), "issue", m.Issue)
+		name := n.c.Channels[i].Name()
+		e, err := n.boxes[i].add(m)
+		if err != nil && !errors.Is(err, errFull) {
+			n.c.Log.Warn("notification not kept on disk", "channel", name, "issue", m.Issue, "error", err)
+			err = nil
+		}
+		if err == nil {
+			select {
+			case queue <- e:
+			default:
+				err = errors.Join(errFull, e.done())
+			}
+		}
+		if err != nil {
+			n.c.Log.Warn("notification left out", "channel", name, "issue", m.Issue, "error", err)
 		}
 	}
 }
 
-// Close sends what waits, for ten seconds at most, and ends.
+// Close sends what waits, for ten seconds at most, and ends. What waits then is left in the outbox.
 func (n *Notifier) Close() {
 	n.mu.Lock()
 	if !n.closed {

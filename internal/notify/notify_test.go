@@ -25,9 +25,12 @@ type fake struct {
 	tried int       // guarded by mu
 	got   []Message // guarded by mu
 	block bool
+	place string
 }
 
 func (f *fake) Name() string { return "fake" }
+
+func (f *fake) Place() string { return f.place }
 
 func (f *fake) Send(ctx context.Context, m Message) error {
 	if f.block {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 )
@@ -19,6 +20,9 @@ type Program struct {
 
 // Name implements Channel.
 func (Program) Name() string { return "command" }
+
+// Place implements Channel.
+func (p Program) Place() string { return strings.Join(append([]string{p.Dir}, p.Argv...), "\x00") }
 
 // Send implements Channel. A program that fails is run again.
 func (p Program) Send(ctx context.Context, m Message) error {

@@ -45,6 +45,9 @@ type Webhook struct {
 // Name implements Channel.
 func (Webhook) Name() string { return "webhook" }
 
+// Place implements Channel.
+func (w Webhook) Place() string { return w.Address }
+
 // Send implements Channel.
 func (w Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(m)
@@ -76,6 +79,9 @@ type Slack struct {
 
 // Name implements Channel.
 func (Slack) Name() string { return "slack" }
+
+// Place implements Channel.
+func (s Slack) Place() string { return s.Address }
 
 // Send implements Channel. The text is data: nothing in it mentions people, makes a link or is formatted.
 func (s Slack) Send(ctx context.Context, m Message) error {

@@ -1,0 +1,231 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// hangs is a channel that says when it is sending, and hangs.
+type hangs struct{ place string }
+
+func (hangs) Name() string    { return "fake" }
+func (h hangs) Place() string { return h.place }
+func (hangs) Send(ctx context.Context, _ Message) error {
+	fmt.Println("sending")
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// open makes a notifier of outcomes with an outbox; what it logs is in log.
+func open(dir string, log io.Writer, list ...Channel) *Notifier {
+	return New(Config{Channels: list, On: []string{"failed"}, Project: "shop", Outbox: dir, Log: slog.New(slog.NewTextHandler(log, nil))})
+}
+
+// waits lists the outbox.
+func waits(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What a process that is killed has not sent, the next one sends, with the same id, and once.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv("NOTIFY_TEST_OUTBOX"); dir != "" {
+		n := open(dir, io.Discard, hangs{"a"})
+		n.Observe(ended("first", journal.Failed, true))
+		n.Observe(ended("second", journal.Failed, true))
+		fmt.Println("stored")
+		select {}
+	}
+	dir := filepath.Join(t.TempDir(), "outbox")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilled$")
+	child.Env = append(os.Environ(), "NOTIFY_TEST_OUTBOX="+dir)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for b := make([]byte, 64); strings.Count(said.String(), "\n") < 2; {
+		n, err := out.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said.Write(b[:n])
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	f := &fake{place: "a"}
+	for range 2 {
+		n := open(dir, io.Discard, f)
+		n.Close()
+	}
+	if len(f.got) != 2 || f.got[0].ID != "r-first" || f.got[1].ID != "r-second" || f.got[1].Title != "Fix <it>" {
+		t.Errorf("%+v", f.got)
+	}
+	if left := waits(t, dir); len(left) > 0 {
+		t.Errorf("still there: %q", left)
+	}
+}
+
+// A process with other channels leaves alone what waits for a channel that it has not, also one of the same kind.
+func TestOtherChannels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		n := open(dir, io.Discard, &fake{place: "a", block: true})
+		n.Observe(ended("x", journal.Failed, true))
+		n.Close()
+		other := &fake{place: "b"}
+		for _, list := range [][]Channel{{other}, {Program{Argv: []string{"false"}}}, nil} {
+			n = open(dir, io.Discard, list...)
+			n.Close()
+		}
+		if len(other.got) > 0 || len(waits(t, dir)) != 1 {
+			t.Fatalf("the other got %+v; there is %q", other.got, waits(t, dir))
+		}
+		f := &fake{place: "a"}
+		n = open(dir, io.Discard, f)
+		n.Close()
+		if len(f.got) != 1 {
+			t.Errorf("%+v", f.got)
+		}
+	})
+}
+
+// When the configuration is read again, a notifier begins before the one before it ends. What that one could not send is sent.
+func TestReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		old := open(dir, io.Discard, &fake{place: "a", block: true})
+		old.Observe(ended("x", journal.Failed, true))
+		f := &fake{place: "a"}
+		n := open(dir, io.Discard, f)
+		n.Observe(ended("y", journal.Failed, true))
+		synctest.Wait()
+		if len(f.texts()) != 1 { // x is still the other's
+			t.Errorf("%q", f.texts())
+		}
+		old.Close()
+		<-time.After(lookTime)
+		synctest.Wait()
+		if got := f.texts(); len(got) != 2 || !strings.HasPrefix(got[1], "shop/x") || len(waits(t, dir)) > 0 {
+			t.Errorf("%q; there is %q", got, waits(t, dir))
+		}
+		n.Close()
+	})
+}
+
+// What waits is bounded in number and in age; what is in the way of nobody goes at last, too.
+func TestOutboxBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var log bytes.Buffer
+		for range 3 {
+			n := open(dir, &log, &fake{place: "a", block: true})
+			for i := range queued {
+				n.Observe(ended(fmt.Sprint(i), journal.Failed, true))
+			}
+			n.Close()
+		}
+		names := waits(t, dir)
+		if len(names) != queued || !strings.Contains(log.String(), errFull.Error()) {
+			t.Fatalf("%d wait\n%s", len(names), log.String())
+		}
+		for _, name := range []string{temporary + "1", "other-1" + waiting + damaged} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+		for _, name := range names[1:] {
+			old := time.Now().Add(-outboxAge)
+			if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := &fake{place: "a"}
+		n := open(dir, &log, f)
+		n.Close()
+		if got := f.texts(); len(got) != 1 || len(waits(t, dir)) > 0 || !strings.Contains(log.String(), "older than a week") {
+			t.Errorf("%q; there is %q\n%s", got, waits(t, dir), log.String())
+		}
+	})
+}
+
+// A file that is torn, garbled or no file is set aside and named; it keeps nothing else back.
+func TestDamagedOutbox(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var log bytes.Buffer
+	f := &fake{place: "a"}
+	box := newOutbox(dir, f)
+	whole, err := box.add(Message{ID: "1", Text: "whole"})
+	if err != nil || !whole.leave() {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"1": `{"id":"2","text":"torn`, "2": "", "3": "{}", "4": "\x00\x00\x00", "5": `{"id":"5","text":"` + strings.Repeat("x", outboxSize) + `"}`}
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(dir, box.channel+name+waiting), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other-1"+waiting), nil, 0o600); err != nil { // another's to judge
+		t.Fatal(err)
+	}
+	n := open(dir, &log, f)
+	n.Close()
+	want := []string{"other-1" + waiting}
+	for name := range texts {
+		aside := box.channel + name + waiting + damaged
+		want = append(want, aside)
+		if !strings.Contains(log.String(), filepath.Join(dir, aside)) {
+			t.Errorf("%s is not named\n%s", aside, log.String())
+		}
+	}
+	slices.Sort(want)
+	if got := waits(t, dir); !slices.Equal(got, want) || !slices.Equal(f.texts(), []string{"whole"}) {
+		t.Errorf("%q, want %q; sent %q", got, want, f.texts())
+	}
+}
+
+// A folder that cannot be written costs only that what waits is in memory.
+func TestNoOutbox(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	f := &fake{place: "a"}
+	n := open(filepath.Join(file, "outbox"), &log, f)
+	n.Observe(ended("x", journal.Failed, true))
+	n.Close()
+	if len(f.got) != 1 || !strings.Contains(log.String(), "not kept on disk") {
+		t.Errorf("%+v\n%s", f.got, log.String())
+	}
+}
