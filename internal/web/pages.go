@@ -2,73 +2,13 @@ package web
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
-
-// sessionTime is how long a browser stays logged in.
-const sessionTime = 7 * 24 * time.Hour
-
-// sessionCookie is the name of the cookie of a browser that has logged in.
-const sessionCookie = "ralph-session"
-
-// sessions knows browsers that have logged in. What a cookie holds is signed with the token: nothing is kept here, and
-// another token ends all sessions.
-type sessions struct {
-	key []byte // hash of the token; nil: no token is needed
-}
-
-func newSessions(token string) sessions {
-	if token == "" {
-		return sessions{}
-	}
-	hash := sha256.Sum256([]byte(token))
-	return sessions{key: hash[:]}
-}
-
-// right compares a token in constant time.
-func (s sessions) right(token string) bool {
-	hash := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(hash[:], s.key) == 1
-}
-
-func (s sessions) sign(until string) string {
-	sum := hmac.New(sha256.New, s.key)
-	_, _ = sum.Write([]byte("session " + until))
-	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
-}
-
-// in reports a request of a browser that has logged in.
-func (s sessions) in(r *http.Request, now time.Time) bool {
-	cookie, err := r.Cookie(sessionCookie)
-	if err != nil || s.key == nil {
-		return false
-	}
-	until, signature, _ := strings.Cut(cookie.Value, ".")
-	end, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && now.Unix() < end && hmac.Equal([]byte(signature), []byte(s.sign(until)))
-}
-
-// cookie is the session's cookie; it ends at once when until is zero. Where a browser came by TLS, it never goes without.
-func (s sessions) cookie(r *http.Request, until time.Time) *http.Cookie {
-	c := &http.Cookie{
-		Name: sessionCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: -1,
-	}
-	if !until.IsZero() {
-		text := strconv.FormatInt(until.Unix(), 10)
-		c.Value, c.MaxAge = text+"."+s.sign(text), int(sessionTime.Seconds())
-	}
-	return c
-}
 
 // byTLS reports a browser that speaks TLS, with this server or a proxy before it: then a form's origin says so.
 func byTLS(r *http.Request) bool {
@@ -81,7 +21,7 @@ func wantsPage(r *http.Request) bool {
 }
 
 // register adds the pages, what they hear, and the login.
-func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, s sessions) {
+func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, s *sessions) {
 	pages.Register(mux)
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) { a.changes(w, r, pages, "") })
 	mux.HandleFunc("GET /p/{project}/live", func(w http.ResponseWriter, r *http.Request) { a.changes(w, r, pages, r.PathValue("project")) })
@@ -95,11 +35,13 @@ func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, s sessions) {
 			pages.LoginPage(w, next, true)
 			return
 		}
-		http.SetCookie(w, s.cookie(r, time.Now().Add(sessionTime)))
+		s.end(r) // the browser forgets it now
+		http.SetCookie(w, sessionOf(r, s.begin()))
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
-		http.SetCookie(w, s.cookie(r, time.Time{}))
+		s.end(r)
+		http.SetCookie(w, sessionOf(r, ""))
 		http.Redirect(w, r, "/login", http.StatusSeeOther)
 	})
 }

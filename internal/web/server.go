@@ -161,7 +161,7 @@ type guard struct {
 	next     http.Handler
 	hooks    http.Handler // nil: there are none
 	hosts    []string
-	sessions sessions
+	sessions *sessions
 }
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +172,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	session, in := g.sessions.of(r)
 	switch {
 	case !slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, hostOf(r.Host)) }):
 		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
@@ -179,11 +180,15 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
 		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
-	case g.sessions.key != nil && !open(r.URL.Path) && !g.authorized(r) && wantsPage(r):
+	case g.sessions.key != nil && !open(r.URL.Path) && !in && !g.authorized(r) && wantsPage(r):
 		toLogin(w, r)
-	case g.sessions.key != nil && !open(r.URL.Path) && !g.authorized(r):
+	case g.sessions.key != nil && !open(r.URL.Path) && !in && !g.authorized(r):
 		h.Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)
+	case in:
+		r, done := session.within(r)
+		defer done()
+		g.next.ServeHTTP(w, r)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -210,12 +215,8 @@ func sameOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// authorized reports a request with the token, or of a browser that has logged in. A browser may also send the token as the
-// password that it asks for.
+// authorized reports a request with the token. A browser may also send it as the password that it asks for.
 func (g guard) authorized(r *http.Request) bool {
-	if g.sessions.in(r, time.Now()) {
-		return true
-	}
 	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
 		_, sent, _ = r.BasicAuth()
