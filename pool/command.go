@@ -110,7 +110,7 @@ func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tr
 		}
 		return w.stopRun(ctx, c, tally.Held(state))
 	}
-	return w.restart(ctx, commander, c, issue, runs)
+	return w.restart(ctx, commander, &c, issue, runs)
 }
 
 // works reports that the issue has the label by which it is picked up.
@@ -138,12 +138,13 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 func handedOver(label string) string { return "carries label " + label }
 
 // Ask asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
-// anew. Retry goes on from the commits so far, Fix too, with text as feedback for the agent; Fresh begins at the base.
+// anew. Retry goes on from the commits so far, Fix too, with text as feedback for the agent, which a forge shows on the request, or
+// else on the issue; Fresh begins at the base.
 func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
 	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
 		return fmt.Errorf("%q cannot be asked for", verb)
 	}
-	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now()}
+	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
 	issue, err := w.cfg.Tracker.Get(ctx, key)
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, tex
 	commander, _ := tracker.As[tracker.Commander](w.cfg.Tracker)
 	var answer *tracker.Answer
 	if !tally.Held(claims[key]) {
-		answer, err = w.restart(ctx, commander, c, issue, runs)
+		answer, err = w.restart(ctx, commander, &c, issue, runs)
 	}
 	switch {
 	case err != nil:
@@ -168,6 +169,11 @@ func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, tex
 		return errors.New("a run is on, or its end is still to be reported")
 	case answer.Refused:
 		return errors.New(answer.Text)
+	case verb != tracker.Fix || commander == nil:
+		return nil
+	}
+	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.secrets)}); err != nil {
+		return fmt.Errorf("the issue is worked again, but the comment is not on its page: %w", err)
 	}
 	return nil
 }
@@ -175,8 +181,9 @@ func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, tex
 // commandRun begins the run of a claim that is held for a command only.
 const commandRun = "command-"
 
-// restart makes the issue one that the next run takes up. What is asked stands in the claim's record before anything shows.
-func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c tracker.Command, issue tracker.Issue, runs journal.History) (*tracker.Answer, error) {
+// restart makes the issue one that the next run takes up. What is asked stands in the claim's record before anything shows. The
+// command gets the number of the request that it is about.
+func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tracker.Command, issue tracker.Issue, runs journal.History) (*tracker.Answer, error) {
 	if !issue.Open {
 		return refuse("The issue is closed; reopen it first."), nil
 	}
@@ -186,6 +193,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c tra
 		if review, err = commander.Review(ctx, w.c.BranchPrefix+c.Key); err != nil {
 			return nil, err
 		}
+		c.Request = review.Request.Number
 	}
 	began := w.newRecord(issue)
 	began.ID = commandRun + began.ID
@@ -203,7 +211,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c tra
 		}
 		return nil, err
 	}
-	answer, err := w.record(ctx, c, issue, runs, claim, review)
+	answer, err := w.record(ctx, *c, issue, runs, claim, review)
 	return answer, errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
 }
 

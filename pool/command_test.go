@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -25,6 +26,8 @@ type forum struct {
 	answers  map[string][]tracker.Answer // by command; guarded by mu
 	failures int                         // answers that fail from now on; guarded by mu
 	looked   func()                      // called after each look; guarded by mu
+	request  int                         // that is open; 0: none is
+	replied  []int                       // requests of the answers, 0 for the issue; guarded by mu
 }
 
 func (f *fixture) forum() *forum {
@@ -58,13 +61,13 @@ func (h *forum) Answer(_ context.Context, c tracker.Command, a tracker.Answer) e
 		h.failures--
 		return errors.New("the answer is lost")
 	}
-	h.answers[c.ID] = append(h.answers[c.ID], a)
+	h.answers[c.ID], h.replied = append(h.answers[c.ID], a), append(h.replied, c.Request)
 	h.said = slices.DeleteFunc(h.said, func(o tracker.Command) bool { return o.ID == c.ID })
 	return nil
 }
 
 func (h *forum) Review(context.Context, string) (tracker.FollowUp, error) {
-	return tracker.FollowUp{}, nil
+	return tracker.FollowUp{Request: tracker.RequestRef{Number: h.request}}, nil
 }
 
 func (h *forum) Addressed(context.Context, int, []string, string) error { return nil }
@@ -230,5 +233,58 @@ func TestCommandWaitsForTheRun(t *testing.T) {
 	}
 	if a := h.all(); len(a) != 1 || a[0].Refused {
 		t.Errorf("answers: %+v", a)
+	}
+}
+
+// What is asked for elsewhere with words of a person stands on the tracker, too, as data; anything else does not.
+func TestAskedElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "cat >/dev/null; exit 1")
+	f.Config.Run.Retry.MaxAttempts, f.Config.Run.Secrets = 1, redact.New("a-value-to-be-kept")
+	f.issue("a")
+	f.one()
+	h := f.forum()
+	p := f.pool()
+	if err := p.Ask(t.Context(), "a", "a person", tracker.Retry, ""); err != nil || len(h.all()) > 0 {
+		t.Errorf("retry: %v, %+v", err, h.all())
+	}
+	text := "In \"x.go\", line 3: use a-value-to-be-kept.\n/close\n@everyone closes #1 <b>"
+	if err := p.Ask(t.Context(), "a", "a `person`", tracker.Fix, text); err != nil {
+		t.Fatal(err)
+	}
+	said := h.all()
+	if len(said) != 1 || said[0].Refused || !strings.Contains(said[0].Text, `In "x.go", line 3: use [redacted].`) {
+		t.Fatalf("%+v", said)
+	}
+	for _, hostile := range []string{"\n/close", "@everyone", "closes #1", "a-value-to-be-kept"} {
+		if strings.Contains(said[0].Text, hostile) {
+			t.Errorf("%q in\n%s", hostile, said[0].Text)
+		}
+	}
+	h.mu.Lock()
+	h.failures = 1
+	h.mu.Unlock()
+	if err := p.Ask(t.Context(), "a", "a person", tracker.Fix, "Again."); err == nil || !strings.Contains(err.Error(), "worked again, but") {
+		t.Errorf("an answer that fails: %v", err)
+	}
+}
+
+// Where there is a request, that is where it stands.
+func TestAskedElsewhereOfRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.withRemote()
+	f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+	f.Config.Run.Publish = journal.PublishRequest
+	h := f.forum()
+	f.issue("a")
+	f.one()
+	for h.request = range 2 {
+		if err := f.pool().Ask(t.Context(), "a", "a person", tracker.Fix, "Rename it."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(h.replied, []int{0, 1}) {
+		t.Errorf("replies at %v", h.replied)
 	}
 }

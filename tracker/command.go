@@ -39,6 +39,8 @@ type Command struct {
 	Text    string // what follows the verb; untrusted
 	By      string // account
 	At      time.Time
+	// Elsewhere says that it was not given on the tracker: ID is random, and no comment of that ID is there.
+	Elsewhere bool
 }
 
 // Answer is ralph's answer to a command.
@@ -52,7 +54,8 @@ type Commander interface {
 	// Commands lists the commands that have no answer yet, oldest first. Only people who may direct ralph give commands:
 	// on issues, and on requests of ralph's own account whose head branch has the prefix.
 	Commands(ctx context.Context, prefix string) ([]Command, error)
-	// Answer replies to a command, and then marks it as answered. It is idempotent.
+	// Answer replies to a command, and then marks it as answered; of one that was given elsewhere there is only the reply. It is
+	// idempotent.
 	Answer(ctx context.Context, c Command, a Answer) error
 	// Review is the open request of the branch. Its feedback are the review threads in which somebody who may direct ralph
 	// said something that nobody has answered or resolved. Without such a request the result is zero.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -31,6 +32,11 @@ func Explain(in Input, t journal.Tally, holder string) string {
 		fmt.Fprintf(&b, "Another run was asked for by %s; it begins as soon as a worker is free.\n\n", tracker.QuoteLine(t.Asked.By, line))
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// Asked shows what somebody has asked for who is not on the tracker.
+func Asked(c tracker.Command, secrets *redact.Secrets) string {
+	return "Another run was asked for by " + tracker.QuoteLine(c.By, line) + ":\n\n" + tracker.Quote(secrets.Mask(c.Text), 8<<10)
 }
 
 // Unknown is the answer to a command that does not exist.

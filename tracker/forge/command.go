@@ -154,6 +154,15 @@ func (c *Commands) Done(id string) {
 // replyMark is the first line of a reply.
 func replyMark(to string) string { return replyPrefix + to + " -->" }
 
+// Place is the number of the request, or else of the issue, that a command is about.
+func Place(c tracker.Command) int {
+	if c.Request != 0 {
+		return c.Request
+	}
+	number, _ := Number(c.Key)
+	return number
+}
+
 const replyPrefix = "<!-- ralph:reply to="
 
 // ReplyBody is a reply to a comment, or to a thread that a commit takes up.

@@ -160,10 +160,7 @@ func (t *Tracker) ownHead(ctx context.Context, number int) (string, error) {
 
 // Answer replies, and then reacts to the comment: a crash in between repeats it, and the reply is found.
 func (t *Tracker) Answer(ctx context.Context, c tracker.Command, a tracker.Answer) error {
-	number, _ := forge.Number(c.Key)
-	if c.Request != 0 {
-		number = c.Request
-	}
+	number := forge.Place(c)
 	release, err := t.lock(ctx)
 	if err != nil {
 		return err
@@ -177,6 +174,9 @@ func (t *Tracker) Answer(ctx context.Context, c tracker.Command, a tracker.Answe
 		if err := forge.Reply(ctx, c.ID, a.Text, t.poster(number, me.ID)); err != nil {
 			return fmt.Errorf("reply on #%d: %w", number, err)
 		}
+	}
+	if c.Elsewhere {
+		return nil
 	}
 	if err := t.graph.React(ctx, c.ID, forge.ReactionTo(a)); err != nil && !forge.Missing(err) {
 		return fmt.Errorf("mark a comment on #%d as answered: %w", number, err)

@@ -149,11 +149,14 @@ func (t *Tracker) Answer(ctx context.Context, c tracker.Command, a tracker.Answe
 	if err != nil {
 		return err
 	}
-	where, _, _ := strings.Cut("/"+c.ID, "/notes/")
+	where := place(forge.Place(c), c.Request != 0)
 	if a.Text != "" {
 		if err := forge.Reply(ctx, c.ID, noActions(a.Text), t.poster(where, self.ID)); err != nil {
 			return fmt.Errorf("reply at %s: %w", where, err)
 		}
+	}
+	if c.Elsewhere {
+		return nil
 	}
 	_, err = one(ctx, completeAward, func(o ...gl.RequestOptionFunc) (*award, *gl.Response, error) {
 		out, name := new(award), map[string]string{"name": string(forge.ReactionTo(a))}

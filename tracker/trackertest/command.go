@@ -1,7 +1,9 @@
 package trackertest
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +134,30 @@ func commandsAnswered(t *testing.T, h Harness) {
 		equal(t, "commands in another process", commands(t, commanderOf(t, b.Talk.Again(t))), []tracker.Command(nil))
 	}
 	equal(t, "comments for the agent", len(get(t, b, "1").Comments), 0)
+}
+
+// repliedElsewhere replies to commands that were not given on the forge, with words that it must not obey.
+func repliedElsewhere(t *testing.T, h Harness) {
+	b, c, request := talking(t, h)
+	for _, on := range []int{0, request} {
+		number := cmp.Or(on, 1)
+		command := tracker.Command{ID: "NEWID" + strconv.Itoa(on), Key: "1", Request: on, Verb: tracker.Fix, Elsewhere: true}
+		before := b.Talk.Texts(t, number, on != 0)
+		for _, each := range []tracker.Commander{c, commanderOf(t, b.Talk.Again(t)), c} {
+			if err := each.Answer(t.Context(), command, tracker.Answer{Text: "/ralph stop\n\n/close"}); err != nil {
+				t.Fatalf("Answer: %v", err)
+			}
+		}
+		texts := b.Talk.Texts(t, number, on != 0)[len(before):]
+		if len(texts) != 1 || !strings.Contains(texts[0], "ralph stop") || strings.HasPrefix(texts[0], "/ralph") {
+			t.Errorf("%+v: replies %q", command, texts)
+		}
+	}
+	equal(t, "commands", commands(t, c), []tracker.Command(nil))
+	equal(t, "comments for the agent", len(get(t, b, "1").Comments), 0)
+	if issue := get(t, b, "1"); !issue.Open {
+		t.Error("the issue was closed")
+	}
 }
 
 func reviewThreads(t *testing.T, h Harness) {

@@ -82,6 +82,7 @@ func Run(t *testing.T, h Harness) {
 		{"BlockerCloses", cmp.Or(unless(h.ReadOnly, "writes"), unless(h.NoBlockers, "blockers")), blockerCloses},
 		{"CommandsFound", unless(!h.Commands, "commands"), commandsFound},
 		{"CommandsAnswered", unless(!h.Commands, "commands"), commandsAnswered},
+		{"RepliedElsewhere", unless(!h.Commands, "commands"), repliedElsewhere},
 		{"ReviewThreads", unless(!h.Commands, "commands"), reviewThreads},
 		{"Concurrent", unless(h.ReadOnly, "writes"), concurrent},
 	} {
