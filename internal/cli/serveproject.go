@@ -70,7 +70,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		return nil, err
 	}
 	parts := &service.Parts{
-		Pool: workers, Store: c.Run.Store, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], Dir: p.state, Webhook: hook, Problem: people.Problem,
+		Pool: workers, Store: c.Run.Store, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], InReview: p.ReviewLabel, Dir: p.state, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
 			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
 			s.closing.Go(traces.Close)

@@ -1,17 +1,29 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Board is the backlog of a project as a sweep would see it.
 type Board struct {
 	pool.Plan
+	Review  []Reviewed
 	At      time.Time // when it was looked at
 	Problem string    // why it could not be looked at since; empty: it could
+}
+
+// Reviewed is an open issue whose work is finished and waits for a person to merge it.
+type Reviewed struct {
+	tracker.Issue
+	Run   string // the latest; empty: this host does not know it
+	Where string // its request, or its branch; empty: not known
 }
 
 // boardAge is how long a look at the backlog serves: a tracker on the network has a limit of requests.
@@ -34,11 +46,43 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boardTime)
 	defer cancel()
 	plan, err := parts.Pool.Plan(ctx)
+	var review []Reviewed
+	if err == nil {
+		review, err = parts.inReview(ctx)
+	}
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan}
+		p.board = Board{Plan: plan, Review: review}
 	}
 	p.board.At = time.Now()
 	return p.board, nil
+}
+
+// inReview lists what waits to be merged. An issue with the pick-up label is to be worked again.
+func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
+	if p.InReview == "" {
+		return nil, nil
+	}
+	list, err := p.Tracker.List(ctx, tracker.Query{Labels: []string{p.InReview}, Unworked: []string{p.InReview}})
+	if err != nil {
+		return nil, fmt.Errorf("list issues in review: %w", err)
+	}
+	at := map[string]int{}
+	for _, i := range list.Issues {
+		if i.Open && i.HasLabel(p.InReview) && !i.HasLabel(p.PickUp) {
+			at[i.Key] = len(out)
+			out = append(out, Reviewed{Issue: i})
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	runs, err := p.Store.Find(ctx, journal.Query{Kind: journal.KindIssue, Latest: true})
+	for _, r := range runs {
+		if n, ok := at[r.Key]; ok {
+			out[n].Run, out[n].Where = r.ID, cmp.Or(r.Request.URL, r.Branch)
+		}
+	}
+	return out, err
 }

@@ -43,6 +43,9 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		}
 	}
 	known, later := slices.Clone(b.Work), slices.Concat(b.After, b.Skipped)
+	for _, r := range b.Review {
+		known = append(known, r.Issue)
+	}
 	for _, s := range later {
 		known = append(known, s.Issue)
 	}
@@ -62,10 +65,23 @@ func (b Board) Issues(running []pool.Running) []Issue {
 	for _, f := range b.HandOver {
 		add(f.Issue, IssueNeedsHuman, "rounds", string(f.Reason), "")
 	}
+	for _, r := range b.Review {
+		add(r.Issue, IssueNeedsHuman, CodeInReview, r.reason(), r.Run)
+	}
 	for _, s := range later {
 		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
 	}
 	return out
+}
+
+// CodeInReview is the code of an issue whose work waits to be merged.
+const CodeInReview = "in-review"
+
+func (r Reviewed) reason() string {
+	if r.Where == "" {
+		return "is finished and waits to be merged"
+	}
+	return "is finished and waits to be merged: " + r.Where
 }
 
 // Wrong lists what could not be read, in one line each.
@@ -87,7 +103,7 @@ func stateOfSkip(code journal.SkipCode) IssueState {
 		return IssueNeedsHuman
 	case journal.SkipAnswer:
 		return IssueNeedsInfo
-	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy:
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy, journal.SkipCap:
 		return IssueWaiting
 	}
 	return IssueLeftOut

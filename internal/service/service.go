@@ -40,15 +40,16 @@ type Setup struct {
 
 // Parts is an open project.
 type Parts struct {
-	Pool    *pool.Pool
-	Store   journal.Store
-	Tracker tracker.Tracker
-	PickUp  string                                         // a label without which no sweep takes an issue
-	Dir     string                                         // the project's state folder
-	Problem func(line string)                              // is told why the project is not worked, empty when it is again; it must not block. Default: none
-	Webhook func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
-	Claims  pool.Claims
-	Close   func() error
+	Pool     *pool.Pool
+	Store    journal.Store
+	Tracker  tracker.Tracker
+	PickUp   string                                         // a label without which no sweep takes an issue
+	InReview string                                         // the label of issues whose work waits to be merged; default: they are not shown as such
+	Dir      string                                         // the project's state folder
+	Problem  func(line string)                              // is told why the project is not worked, empty when it is again; it may wait for the disk only. Default: none
+	Webhook  func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
+	Claims   pool.Claims
+	Close    func() error
 	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
 	Work  func(ctx context.Context) error
 	Wake  func()      // has whoever plans for Work look at the backlog

@@ -15,9 +15,11 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker/local"
@@ -42,6 +44,8 @@ type Project struct {
 	agent    string            // guarded by mu
 	values   map[string]string // guarded by mu
 	parallel int               // guarded by mu
+	cap      int64             // guarded by mu; tokens of a day
+	poll     time.Duration     // guarded by mu
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
 	problems []string          // guarded by mu
@@ -53,7 +57,7 @@ func New(t *testing.T, name string, issues int) *Project {
 	dir := t.TempDir()
 	p := &Project{
 		t: t, Name: name, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state"), gate: filepath.Join(dir, "gate"),
-		agent: Commits, parallel: 4, values: map[string]string{},
+		agent: Commits, parallel: 4, poll: time.Hour, values: map[string]string{},
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", p.repo}, {"-C", p.repo, "commit", "-q", "--allow-empty", "-m", "init"}} {
 		if _, err := git.New(dir).Out(t.Context(), args...); err != nil {
@@ -97,7 +101,7 @@ func (p *Project) Go() {
 	}
 }
 
-// Set changes a setting: agent, parallel, or any other name.
+// Set changes a setting: agent, parallel, cap (tokens of a day), poll, or any other name.
 func (p *Project) Set(name, value string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,6 +111,10 @@ func (p *Project) Set(name, value string) {
 		p.agent = value
 	case "parallel":
 		p.parallel, _ = strconv.Atoi(value)
+	case "cap":
+		p.cap, _ = strconv.ParseInt(value, 10, 64)
+	case "poll":
+		p.poll, _ = time.ParseDuration(value)
 	}
 }
 
@@ -147,7 +155,7 @@ func (p *Project) load(context.Context) (service.Setup, error) {
 		values[k] = v
 	}
 	return service.Setup{
-		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: time.Hour, Open: p.open,
+		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
 	}, p.err
 }
 
@@ -166,6 +174,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		Run: run.Config{
 			Repo: repo, Store: &p.Store, Tracker: issues, StateDir: p.state, Agent: agents.Command{},
 			Options: agents.Options{Command: []string{"sh", "-c", p.agent}}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
+			Caps: ledger.Caps{Day: loop.Budget{Tokens: p.cap}},
 		},
 		MinFree: -1, Observe: observe,
 	})
@@ -173,7 +182,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", Dir: p.state, Pause: p.Pause, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)

@@ -93,6 +93,28 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// The board puts what waits to be merged before a person, and names an issue as its tracker does.
+func TestBoardNames(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	f.board.Work = []tracker.Issue{
+		{Key: "fix-the-form-2b9c", ID: "Fix the <form>.md", Title: "Fix the form", Open: true}, {Key: "task-1", ID: "task-1.md", Title: "Task", Open: true},
+	}
+	_, body := get(t, site(t, f, live)+"/p/shop")
+	_, needs, _ := strings.Cut(body, `id="c-needs-human"`)
+	needs, _, _ = strings.Cut(needs, "</section>")
+	for _, want := range []string{">#396<", "waits to be merged: https://forge.example/shop/pulls/1204", `href="/p/shop/runs/r-396"`} {
+		if !strings.Contains(needs, want) {
+			t.Errorf("no %q in\n%s", want, needs)
+		}
+	}
+	for _, want := range []string{"Fix the &lt;form&gt;.md · fix-the-form-2b9c<", ">task-1.md<"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 // A form acts once it is one of these pages, and its answer leads nowhere else.
 func TestForms(t *testing.T) {
 	t.Parallel()

@@ -155,7 +155,7 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 	t.Helper()
 	f, live := &fake{patch: shopPatch}, dashboard.NewLive()
 	issue := func(key, title string, labels ...string) tracker.Issue {
-		return tracker.Issue{Key: key, Title: title, Labels: append([]string{"no-human"}, labels...), Open: true, URL: "https://forge.example/shop/issues/" + key}
+		return tracker.Issue{Key: key, ID: "#" + key, Title: title, Labels: append([]string{"no-human"}, labels...), Open: true, URL: "https://forge.example/shop/issues/" + key}
 	}
 	skip := func(i tracker.Issue, s journal.Skip) pool.Skipped { return pool.Skipped{Issue: i, Skip: s} }
 	f.status = service.Status{
@@ -165,7 +165,8 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 			{Key: "418", Run: "r-418", Title: "Export invoices as PDF/A", Started: at().Add(-3*time.Minute - 8*time.Second)},
 		},
 	}
-	f.board = service.Board{At: at(), Plan: pool.Plan{
+	review := []service.Reviewed{{Issue: issue("396", "Vouchers are applied twice when the cart is merged"), Run: "r-396", Where: "https://forge.example/shop/pulls/1204"}}
+	f.board = service.Board{At: at(), Review: review, Plan: pool.Plan{
 		Work: []tracker.Issue{
 			issue("421", "Retry the payment webhook with back-off"), issue("423", "Show the delivery date in the order confirmation"),
 			issue("427", "Search: umlauts in product names"), issue("430", "Remove the deprecated v1 price endpoint"),

@@ -21,7 +21,7 @@ func (p *Pages) functions() template.FuncMap {
 		"version": func() string { return p.Version },
 		"login":   func() bool { return p.Login },
 		"project": projectPath, "run": runPath, "issue": issuePath,
-		"line": line, "text": text, "link": link,
+		"line": line, "text": text, "link": link, "name": issueName,
 		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
 		"tone": tone, "label": label, "state": service.RunState,
 		"escape": url.QueryEscape, "plural": plural,
@@ -43,6 +43,17 @@ func args(pairs ...any) map[string]any {
 		m[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return m
+}
+
+// issueName is by what people know an issue: as its tracker shows it, with the key where that does not begin it.
+func issueName(i tracker.Issue) string {
+	switch {
+	case i.ID == "":
+		return i.Key
+	case strings.Contains(i.ID, i.Key):
+		return i.ID
+	}
+	return i.ID + " · " + i.Key
 }
 
 func projectPath(name string) string    { return "/p/" + url.PathEscape(name) }
