@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ func TestBoardInReview(t *testing.T) {
 	p := servicetest.New(t, "p", 1)
 	s, w := start(t, 0, p)
 	ended := w.Until(t, "p", journal.EventEnded, 1)
-	servicetest.Eventually(t, func() bool { status, err := s.Status("p"); return err == nil && status.State == service.Waiting })
+	until(t, s, "p", in(service.Waiting))
 	i := only(t, s, "p")
 	if i.State != service.IssueNeedsHuman || i.Code != service.CodeInReview || i.Run != ended.Run || i.Reason != "is finished and waits to be merged: ralph/task-1" || i.Title != "Task 1" {
 		t.Errorf("%+v", i)
@@ -58,11 +60,64 @@ func TestBoardCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := start(t, 0, p)
-	servicetest.Eventually(t, func() bool { status, err := s.Status("p"); return err == nil && status.State == service.Waiting })
+	until(t, s, "p", in(service.Waiting))
 	if i := only(t, s, "p"); i.State != service.IssueWaiting || !strings.Contains(i.Reason, "cap for all runs is spent: 20 of 10 tokens") {
 		t.Errorf("%+v", i)
 	}
 	if status, err := s.Status("p"); err != nil || !strings.Contains(status.Problem, "cap for all runs is spent") {
 		t.Errorf("%+v, %v", status, err)
 	}
+}
+
+// Why a backlog is not worked is logged once, and again when it is another reason, or was worked in between.
+func TestProblemIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Set("cap", "10")
+	save := func(used int64) {
+		spent := journal.Record{Run: journal.Run{ID: "r-0", Kind: journal.KindIssue, Key: "other", Started: time.Now()}, State: journal.State{Ended: time.Now()}}
+		spent.Facts.Usage = agents.Usage{Input: used}
+		if err := p.Store.Save(t.Context(), spent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(20)
+	log := &lines{}
+	s := service.New(service.Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+	s.Apply(t.Context(), []service.Project{p.Project()}, 0)
+	t.Cleanup(func() { s.Kill(); s.Wait() })
+	swept := func(times int) {
+		t.Helper()
+		for range times {
+			before, _ := s.Status("p")
+			s.Wake("p")
+			until(t, s, "p", func(now service.Status) bool { return now.Swept.After(before.Swept) })
+		}
+	}
+	count := func() int { return strings.Count(log.text(), "backlog not worked") }
+	if swept(4); count() != 1 {
+		t.Errorf("%d times\n%s", count(), log.text())
+	}
+	save(30)
+	if swept(3); count() != 2 {
+		t.Errorf("%d times\n%s", count(), log.text())
+	}
+}
+
+// lines is a log. It is safe for concurrent use.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder // guarded by mu
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

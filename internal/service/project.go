@@ -243,6 +243,7 @@ func (p *project) reconfigure(ctx context.Context) {
 func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	was := p.problem
 	p.sweeping, p.swept, p.problem, p.enough = false, time.Now(), "", nil
 	switch {
 	case err != nil:
@@ -255,7 +256,7 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	}
 	if p.failures++; p.problem == "" {
 		p.failures = 0
-	} else {
+	} else if p.problem != was {
 		p.s.c.Log.Warn("backlog not worked", "project", p.name, "error", p.problem)
 	}
 	p.parts.tell(cmp.Or(p.wrong, p.problem))

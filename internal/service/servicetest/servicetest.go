@@ -45,7 +45,6 @@ type Project struct {
 	values   map[string]string // guarded by mu
 	parallel int               // guarded by mu
 	cap      int64             // guarded by mu; tokens of a day
-	poll     time.Duration     // guarded by mu
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
 	problems []string          // guarded by mu
@@ -57,7 +56,7 @@ func New(t *testing.T, name string, issues int) *Project {
 	dir := t.TempDir()
 	p := &Project{
 		t: t, Name: name, repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state"), gate: filepath.Join(dir, "gate"),
-		agent: Commits, parallel: 4, poll: time.Hour, values: map[string]string{},
+		agent: Commits, parallel: 4, values: map[string]string{},
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", p.repo}, {"-C", p.repo, "commit", "-q", "--allow-empty", "-m", "init"}} {
 		if _, err := git.New(dir).Out(t.Context(), args...); err != nil {
@@ -101,7 +100,7 @@ func (p *Project) Go() {
 	}
 }
 
-// Set changes a setting: agent, parallel, cap (tokens of a day), poll, or any other name.
+// Set changes a setting: agent, parallel, cap (tokens of a day), or any other name.
 func (p *Project) Set(name, value string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +112,6 @@ func (p *Project) Set(name, value string) {
 		p.parallel, _ = strconv.Atoi(value)
 	case "cap":
 		p.cap, _ = strconv.ParseInt(value, 10, 64)
-	case "poll":
-		p.poll, _ = time.ParseDuration(value)
 	}
 }
 
@@ -155,7 +152,7 @@ func (p *Project) load(context.Context) (service.Setup, error) {
 		values[k] = v
 	}
 	return service.Setup{
-		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: p.poll, Open: p.open,
+		Repo: p.repo, Values: values, Live: []string{"parallel"}, Parallel: p.parallel, Poll: time.Hour, Open: p.open,
 	}, p.err
 }
 
