@@ -75,6 +75,7 @@ type Pages struct {
 	boards    boards
 	totals    totals
 	searches  chan struct{} // one for each read of a log
+	steps     stepIndex
 }
 
 // asset is a file that pages refer to by a path that changes when the file does.

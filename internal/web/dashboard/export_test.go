@@ -19,6 +19,7 @@ type (
 )
 
 const (
+	StepsLogs   = stepsLogs
 	SearchRange = searchRange
 	LogShown    = logShown
 )
@@ -32,6 +33,18 @@ func Beginning(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, t
 // Part reads a part of a log.
 func Part(dir, name string, from int64, query string) (LogPage, error) {
 	return page(dir, name, from, query)
+}
+
+// StepIndex knows steps.
+type StepIndex struct{ stepIndex }
+
+// Steps are the names of the steps of a run that has ended.
+func (x *StepIndex) Steps(r journal.Record) (names []string, cut bool, err error) {
+	list, cut, err := x.of(r, r.Ended)
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return names, cut, err
 }
 
 // Before reads what stands before an offset.

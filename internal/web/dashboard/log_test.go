@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -186,4 +187,71 @@ func FuzzLog(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The steps of a run are found wherever they stand in its log, and in no text of others. What was read once is not read again.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	rec := longLog(t, dashboard.SearchRange+8<<20)
+	var x dashboard.StepIndex
+	look := func(want int, last string) {
+		t.Helper()
+		names, cut, err := x.Steps(rec)
+		if err != nil || cut || len(names) != want || names[len(names)-1] != last {
+			t.Fatalf("%d steps, want %d up to %s; cut %t, %v: %q", len(names), want, last, cut, err, names)
+		}
+	}
+	const all = 2 + 20
+	look(all, "publish")
+	f, err := os.OpenFile(filepath.Join(rec.Dir, events), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(text string) {
+		t.Helper()
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.WriteAt([]byte("x"), 0); err != nil { // the first step is none any more
+		t.Fatal(err)
+	}
+	put(`{"kind":"iteration","iter`)
+	look(all, "publish")
+	put("ation\":77}\n")
+	look(all+1, "iteration 77")
+	put(strings.Repeat("z", 3<<20) + `"kind":"stage"` + "\n" + `{"kind":"stage","stage":"report"}` + "\n")
+	look(all+2, "report")
+	for range dashboard.StepsLogs { // this one is forgotten, and read again
+		if _, _, err := x.Steps(journal.Record{Run: journal.Run{Dir: write(t, events, nil)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(all+1, "report")
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	look(all-1, "publish")
+}
+
+// Going back over a line that is longer than a page comes to the beginning.
+func TestBackOverLongLine(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "agent-1.jsonl", append(append([]byte("first\n"), bytes.Repeat([]byte("z"), 5<<20)...), "\nlast\n"...))
+	var first []string
+	for end, pages := int64(-1), 0; end != 0; pages++ {
+		p, err := dashboard.Before(dir, "agent-1.jsonl", end)
+		if err != nil || p.From == p.To || pages > 10 {
+			t.Fatalf("page %d: %+v, %v", pages, p, err)
+		}
+		end, first = p.From, texts(p)
+	}
+	if len(first) == 0 || first[0] != "first" {
+		t.Errorf("%q", first)
+	}
 }

@@ -181,30 +181,25 @@ func before(dir, name string, end int64, most int) (logPage, error) {
 		end = size
 	}
 	begin := max(0, end-logRange)
-	in := newLines(io.NewSectionReader(f, begin, end-begin), begin)
-	if begin > 0 {
-		if _, _, err := in.next(); err != nil && !errors.Is(err, io.EOF) {
-			return logPage{}, err
-		}
+	all := make([]byte, end-begin)
+	n, err := f.ReadAt(all, begin)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return logPage{}, err
 	}
-	out := logPage{File: name, Size: size, From: in.at, To: end}
+	out := logPage{File: name, Size: size, From: begin, To: end}
 	find := newFinder(name, "")
-	for {
-		raw, at, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
+	for to := n; to > 0 && len(out.Lines) < most; {
+		from := 1 + bytes.LastIndexByte(all[:to-1], '\n')
+		if from == 0 && begin > 0 {
+			break // it begins before what was read
 		}
-		if err != nil {
-			return logPage{}, err
-		}
-		if shown, ok := find.line(raw, at); ok {
+		out.From = begin + int64(from)
+		if shown, ok := find.line(bytes.TrimRight(all[from:to], "\r\n"), out.From); ok {
 			out.Lines = append(out.Lines, shown)
 		}
+		to = from
 	}
-	if n := len(out.Lines) - most; n > 0 {
-		out.Lines = out.Lines[n:]
-		out.From = out.Lines[0].At
-	}
+	slices.Reverse(out.Lines)
 	return out, nil
 }
 

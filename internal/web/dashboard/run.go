@@ -1,10 +1,7 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -27,16 +24,6 @@ type runModel struct {
 	Cut     bool // the log was too long to find all steps
 	Checks  []checked
 	Log     logPage
-}
-
-// step is a stage or an iteration of a run's timeline.
-type step struct {
-	Name   string
-	Sub    bool // part of the stage above
-	Began  time.Time
-	After  time.Duration // since the run began
-	Took   time.Duration
-	X, Len int // in thousandths of the run
 }
 
 // checked is the result of one check.
@@ -73,7 +60,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	m.Elapsed = end.Sub(rec.Started)
 	if err := p.reading(r.Context(), func() error {
-		m.Steps, m.Cut, err = steps(rec, end)
+		m.Steps, m.Cut, err = p.steps.of(rec, end)
 		if err == nil {
 			m.Log, err = tail(rec.Dir, eventsFile, logShown)
 		}
@@ -121,52 +108,3 @@ func checks(f journal.Facts) (out []checked) {
 	}
 	return out
 }
-
-// stepsRead is how much of a log is searched for the steps of a run, in bytes.
-const stepsRead = 32 << 20
-
-// steps finds when stages and iterations began. cut says that the log was too long to find all of them.
-func steps(r journal.Record, end time.Time) (out []step, cut bool, err error) {
-	f, size, err := openLog(r.Dir, eventsFile)
-	if err != nil || f == nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	lines := newLines(io.LimitReader(f, stepsRead), 0)
-	for {
-		text, _, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		if !bytes.Contains(text, []byte(`"kind":"stage"`)) && !bytes.Contains(text, []byte(`"kind":"iteration"`)) {
-			continue
-		}
-		if e, ok := event(text); ok && e.Kind == journal.EventStage && e.Stage != journal.StageEnd {
-			out = append(out, step{Name: string(e.Stage), Began: e.Time})
-		} else if ok && e.Kind == journal.EventIteration && len(out) < stepsLimit {
-			out = append(out, step{Name: "iteration " + count(int64(e.Iteration)), Sub: true, Began: e.Time})
-		}
-	}
-	whole := max(1, end.Sub(r.Started))
-	for i := range out {
-		s := &out[i]
-		until := end
-		for _, later := range out[i+1:] {
-			if !later.Sub || s.Sub {
-				until = later.Began
-				break
-			}
-		}
-		s.Took, s.After = max(0, until.Sub(s.Began)), max(0, s.Began.Sub(r.Started))
-		s.X = int(1000 * s.After / whole)
-		s.Len = max(2, int(1000*s.Took/whole))
-		s.X = min(s.X, 1000-min(s.Len, 1000))
-	}
-	return out, size > stepsRead, nil
-}
-
-// stepsLimit bounds a timeline.
-const stepsLimit = 200
