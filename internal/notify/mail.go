@@ -22,7 +22,8 @@ type Mail struct {
 	Password string
 	TLS      *tls.Config // default: the system's certificates
 
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // default: a net.Dialer's; not for port 465
+	dial     func(ctx context.Context, network, address string) (net.Conn, error) // default: a net.Dialer's; not for implicit TLS
+	implicit bool                                                                 // TLS from the beginning, whatever the port
 }
 
 // CheckMail refuses what is no e-mail address. An empty one is none.
@@ -77,10 +78,13 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 	letter.SetBodyString(mail.TypeTextPlain, m.body())
 	options := []mail.Option{mail.WithPort(port), mail.WithTimeout(sendTime / 2), mail.WithoutNoop()}
 	if c.TLS != nil {
-		options = append(options, mail.WithTLSConfig(c.TLS))
+		config := c.TLS.Clone()
+		config.ServerName = host
+		options = append(options, mail.WithTLSConfig(config))
 	}
+	implicit := c.implicit || port == 465
 	switch {
-	case port == 465:
+	case implicit:
 		options = append(options, mail.WithSSL())
 	case isLocal(host):
 		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
@@ -96,7 +100,7 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 			_ = conn.Close()
 		}
 	}()
-	if port != 465 { // where it has to dial by itself
+	if !implicit { // else it has to dial by itself, to know that there is TLS
 		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			dial := c.dial
 			if dial == nil {
