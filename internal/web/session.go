@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ const (
 
 // sessionCookie is the name of the cookie of a browser that has logged in.
 const sessionCookie = "ralph-session"
+
+var errSession = errors.New("the session has ended")
 
 // sessions knows the browsers that have logged in, by a random name. They are in memory only: all end with the process. Its
 // methods are safe for concurrent use.
@@ -94,9 +97,9 @@ func (s *sessions) end(r *http.Request) {
 
 // within is the request, which ends when its session does.
 func (s session) within(r *http.Request) (*http.Request, func()) {
-	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(s.ctx, cancel)
-	return r.WithContext(ctx), func() { stop(); cancel() }
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(s.ctx, func() { cancel(errSession) })
+	return r.WithContext(ctx), func() { stop(); cancel(nil) }
 }
 
 // sessionOf is the cookie of the session of that name; it ends at once when that is empty. Where a browser came by TLS, it never

@@ -31,7 +31,7 @@ func TestSession(t *testing.T) {
 		if _, open := newSessions("").of(r); open {
 			t.Error("there is a session without a token")
 		}
-		time.Sleep(sessionTime - time.Second)
+		<-time.After(sessionTime - time.Second)
 		found, on := s.of(r)
 		if !on {
 			t.Fatal("the session ended early")
@@ -65,7 +65,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		if _, on := s.of(asked(t, last)); !on {
 			t.Error("the last one is not on")
 		}
-		time.Sleep(sessionTime)
+		<-time.After(sessionTime)
 		synctest.Wait()
 		if s.begin(); len(s.on) != 1 {
 			t.Errorf("%d sessions", len(s.on))
