@@ -19,7 +19,7 @@ const linkTries = 9
 
 // git is pinned to the tree through ralph's own record. The worktree's .git file is never read.
 func (t *Tree) git() git.Runner {
-	g := git.New(t.repo.opts.StateDir)
+	g := git.New(t.repo.opts.StateDir).SameMemory(t.repo.git)
 	if gitDir := t.record().GitDir; gitDir != "" {
 		return g.Pin(gitDir, t.repo.common, t.Dir())
 	}

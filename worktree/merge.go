@@ -127,7 +127,7 @@ func (r *Repo) advance(ctx context.Context, dir string, base Base, commit, tip s
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	g, err := git.New(r.opts.StateDir).Pin(gitDir, r.common, dir).WithIdent(ctx)
+	g, err := git.New(r.opts.StateDir).SameMemory(r.git).Pin(gitDir, r.common, dir).WithIdent(ctx)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	r := &Repo{
 		place: place{p.Top, p.GitDir, p.Common, p.Format}, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
-		git:     git.New(o.StateDir).Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, ownPrefix, refs.branches),
+		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, ownPrefix, refs.branches),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
 	if r.self, err = claim.Self(); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree"
-	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 // MaxFindings is how many findings are named; the rest are counted.
@@ -19,7 +19,7 @@ type Policy struct {
 	Protected []string // see ProtectedPaths; empty protects nothing
 	Secrets   *redact.Secrets
 
-	named []git.Named // what the user's git configuration names; see CheckFrom
+	named []named.File // what the user's git configuration names; see CheckFrom
 }
 
 // Check looks at every commit of base..tip before anything of it leaves the repository, and returns what it may not
@@ -54,7 +54,7 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	}
 	scan.End()
 	if len(p.Protected) > 0 && len(changes.Paths) > 0 {
-		if p.named, err = p.Repo.Git().NamedFiles(ctx, p.Repo.Dir()); err != nil {
+		if p.named, err = named.Files(ctx, p.Repo.Git(), p.Repo.Dir()); err != nil {
 			return nil, err
 		}
 	}

@@ -62,3 +62,35 @@ func (g Runner) GitDirOf(dir string) (string, error) {
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
+
+// LockReason begins the reason with which ralph locks its linked worktrees; it tells them from the user's.
+const LockReason = "ralph run "
+
+// UserCheckouts are the tops of the user's checkouts. It reads git's records itself: git fails at one that is half made.
+func (g Runner) UserCheckouts() (tops []string) {
+	if filepath.Base(g.common) == ".git" {
+		tops = append(tops, filepath.Dir(g.common))
+	}
+	links, _ := filepath.Glob(filepath.Join(escapeGlob(g.common), "worktrees", "*", "gitdir")) // the pattern is valid
+	for _, link := range links {
+		locked, _ := ReadLinked(filepath.Join(filepath.Dir(link), "locked")) // most are not
+		file, err := ReadLinked(link)
+		top := filepath.Dir(strings.TrimSuffix(string(file), "\n"))
+		if err == nil && filepath.IsAbs(top) && !strings.HasPrefix(string(locked), LockReason) {
+			tops = append(tops, top)
+		}
+	}
+	return tops
+}
+
+// Resolved follows the links in a path whose last parts need not exist.
+func Resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	last := strings.LastIndexByte(path, '/')
+	if last <= 0 {
+		return path
+	}
+	return filepath.Join(Resolved(path[:last]), path[last+1:])
+}

@@ -16,28 +16,55 @@ type Config []Setting
 // Setting is one line of a configuration. Names that git lists have section and key in lower case.
 type Setting struct{ Name, Value string }
 
+// Located is a setting and the absolute path of the file that it is in.
+type Located struct {
+	Setting
+	Origin string
+}
+
 // Config reads the user's configuration, without the hardened settings.
 func (g Runner) Config(ctx context.Context) (Config, error) {
-	out, err := g.With("GIT_CONFIG_COUNT=0").Run(ctx, "", "config", "--list", "-z", "--includes")
+	settings, err := g.Settings(ctx)
+	config := make(Config, len(settings))
+	for i, s := range settings {
+		config[i] = s.Setting
+	}
+	return config, err
+}
+
+// Settings is like [Runner.Config], with the files. The caller must not change them.
+func (g Runner) Settings(ctx context.Context) ([]Located, error) {
+	if kept := g.known.of(g); kept != nil {
+		return kept.settings, nil
+	}
+	read := g.configFiles()
+	out, err := g.With("GIT_CONFIG_COUNT=0").Run(ctx, "", "config", "--list", "-z", "--includes", "--show-origin")
 	if err != nil {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	return parseConfig(out), nil
+	settings := parseConfig(out, g.dir)
+	g.known.keep(g, settings, read)
+	return settings, nil
 }
 
-// parseConfig reads `git config --list -z`. A key without a value counts as true.
-func parseConfig(out string) Config {
-	config := Config{}
-	for record := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		name, value, ok := strings.Cut(record, "\n")
+// parseConfig reads `git config --list -z --show-origin`, in a folder. A key without a value counts as true.
+func parseConfig(out, dir string) []Located {
+	settings := []Located{}
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		origin := strings.TrimPrefix(fields[i], "file:")
+		if !filepath.IsAbs(origin) {
+			origin = filepath.Join(dir, origin)
+		}
+		name, value, ok := strings.Cut(fields[i+1], "\n")
 		if !ok {
 			value = "true"
 		}
 		if name != "" {
-			config = append(config, Setting{name, value})
+			settings = append(settings, Located{Setting{name, value}, origin})
 		}
 	}
-	return config
+	return settings
 }
 
 // Get is the last value of a name; empty when there is none.

@@ -138,9 +138,9 @@ func (g Runner) hasLFS(config Config, top string) bool {
 	if err != nil {
 		return false
 	}
-	for _, top := range append(g.userCheckouts(), top) {
-		for _, path := range []string{program, resolved(program)} {
-			if rel, err := filepath.Rel(resolved(top), path); err == nil && filepath.IsLocal(rel) {
+	for _, top := range append(g.UserCheckouts(), top) {
+		for _, path := range []string{program, Resolved(program)} {
+			if rel, err := filepath.Rel(Resolved(top), path); err == nil && filepath.IsLocal(rel) {
 				return false
 			}
 		}

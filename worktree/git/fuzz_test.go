@@ -46,10 +46,11 @@ func FuzzParsers(f *testing.F) {
 
 // FuzzConfig takes apart what git listed so that it can be written again.
 func FuzzConfig(f *testing.F) {
-	f.Add("core.autocrlf\ninput\x00filter.a.b \"c\".clean\ntr \\ \t \"\n \x00core.bare\x00")
+	f.Add("file:/c\x00core.autocrlf\ninput\x00file:c\x00filter.a.b \"c\".clean\ntr \\ \t \"\n \x00command line:\x00core.bare\x00")
 	f.Fuzz(func(t *testing.T, out string) {
-		config := parseConfig(out)
-		for _, s := range config {
+		var config Config
+		for _, s := range parseConfig(out, "/") {
+			config = append(config, s.Setting)
 			section, subsection, key := s.Split()
 			if strings.Contains(section, ".") || strings.Contains(key, ".") || len(subsection) > len(s.Name) {
 				t.Errorf("%q is split into %q, %q, %q", s.Name, section, subsection, key)

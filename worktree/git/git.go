@@ -43,6 +43,7 @@ type Runner struct {
 	limit  time.Duration // of each command; 0: commandTime
 	memory uint64        // that each command may write to; 0: any
 	tries  *Tries        // of commands that talk to a remote; nil: one
+	known  *known        // what the configuration says; nil: it is read each time
 }
 
 // New returns a runner that is not pinned to a repository yet. It takes a few named variables from the environment of
@@ -88,6 +89,9 @@ func (g Runner) Pin(gitDir, common, workTree string) Runner {
 	g.common = common
 	return g
 }
+
+// Common is the pinned repository, empty without one.
+func (g Runner) Common() string { return g.common }
 
 // Run runs one command and returns its standard output, which is also set when the error is an [*Error].
 func (g Runner) Run(ctx context.Context, stdin string, args ...string) (string, error) {
@@ -196,38 +200,6 @@ func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
 		return false, err
 	}
 	return g.Contains(ctx, outer, inner)
-}
-
-// WithIdent makes sure that git knows a name for commits: the user's own, or ralph's where none is configured.
-func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
-	for _, role := range []string{"AUTHOR", "COMMITTER"} {
-		known, err := g.knowsIdent(ctx, role)
-		if err != nil {
-			return g, err
-		}
-		if !known {
-			g = g.With("GIT_"+role+"_NAME="+selfName, "GIT_"+role+"_EMAIL="+selfEmail)
-		}
-	}
-	return g, nil
-}
-
-// KnowsIdent reports whether the user has told git a name and an address for commits. What git would guess does not count.
-func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
-	author, err := g.knowsIdent(ctx, "AUTHOR")
-	if err != nil || !author {
-		return false, err
-	}
-	return g.knowsIdent(ctx, "COMMITTER")
-}
-
-func (g Runner) knowsIdent(ctx context.Context, role string) (bool, error) {
-	strict := g.With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")
-	_, err := strict.Out(ctx, "var", "GIT_"+role+"_IDENT")
-	if err != nil && !Failed(err) {
-		return false, fmt.Errorf("find the name for commits: %w", err)
-	}
-	return err == nil, nil
 }
 
 // MergeTree merges two commits without a work tree. conflicts lists the files that conflict, in one line.

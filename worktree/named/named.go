@@ -1,80 +1,57 @@
-package git
+// Package named lists the files of a checkout that the user's own git runs or obeys. It only reads, and is safe for concurrent
+// use. Its caller is the policy on what agents may change.
+package named
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Named is a file or folder of a checkout that the user's own git runs or obeys, because the configuration, or a link in
+// File is a file or folder of a checkout that the user's own git runs or obeys, because the configuration, or a link in
 // the hooks folder, names it. Who changes it directs git.
-type Named struct {
+type File struct {
 	Path    string // from the top of the checkout, with slashes
 	Setting string // what names it, such as "core.hookspath"
 }
 
-// NamedFiles lists what the configuration and the hooks folder name inside a checkout of the user's: the one whose top is
-// given, and those that git knows.
-func (g Runner) NamedFiles(ctx context.Context, top string) ([]Named, error) {
-	out, err := g.With("GIT_CONFIG_COUNT=0").Run(ctx, "", "config", "--list", "-z", "--includes", "--show-origin")
+// Files lists what the configuration and the hooks folder name inside a checkout of the user's: the one whose top is given, and
+// those that git knows.
+func Files(ctx context.Context, g git.Runner, top string) ([]File, error) {
+	settings, err := g.Settings(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read git's configuration: %w", err)
+		return nil, err
 	}
 	var n namer
 	n.home, _ = os.UserHomeDir() // without one, nothing is in it
-	for _, dir := range append(g.userCheckouts(), top) {
+	for _, dir := range append(g.UserCheckouts(), top) {
 		n.tops = append(n.tops, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			n.tops = append(n.tops, real)
 		}
 	}
-	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		origin := strings.TrimPrefix(fields[i], "file:")
-		if !filepath.IsAbs(origin) {
-			origin = filepath.Join(g.dir, origin)
-		}
-		name, value, _ := strings.Cut(fields[i+1], "\n")
-		n.setting(Setting{name, value}, filepath.Dir(origin))
+	for _, s := range settings {
+		n.setting(s.Setting, filepath.Dir(s.Origin))
 	}
-	n.hooks(filepath.Join(g.common, "hooks"))
+	n.hooks(filepath.Join(g.Common(), "hooks"))
 	return n.found, nil
-}
-
-// LockReason begins the reason with which ralph locks its linked worktrees; it tells them from the user's.
-const LockReason = "ralph run "
-
-// userCheckouts are the tops of the user's checkouts. It reads git's records itself: git fails at one that is half made.
-func (g Runner) userCheckouts() (tops []string) {
-	if filepath.Base(g.common) == ".git" {
-		tops = append(tops, filepath.Dir(g.common))
-	}
-	links, _ := filepath.Glob(filepath.Join(escapeGlob(g.common), "worktrees", "*", "gitdir")) // the pattern is valid
-	for _, link := range links {
-		locked, _ := ReadLinked(filepath.Join(filepath.Dir(link), "locked")) // most are not
-		file, err := ReadLinked(link)
-		top := filepath.Dir(strings.TrimSuffix(string(file), "\n"))
-		if err == nil && filepath.IsAbs(top) && !strings.HasPrefix(string(locked), LockReason) {
-			tops = append(tops, top)
-		}
-	}
-	return tops
 }
 
 // namer collects the files that settings name.
 type namer struct {
 	home  string
 	tops  []string // of checkouts
-	found []Named
+	found []File
 }
 
 // setting looks at one setting; from is the folder of its file. Which settings run a program changes with git and with the
 // tools that read its configuration: so every value counts as a command that is not known to be something else.
-func (n *namer) setting(s Setting, from string) {
+func (n *namer) setting(s git.Setting, from string) {
 	section, name, key := s.Split()
 	if address, ok := strings.CutPrefix(name, "ext::"); ok && section == "url" {
 		n.command(s.Name, address, true)
@@ -135,7 +112,7 @@ func (n *namer) absolute(path string, from ...string) (all []string) {
 // add notes those of the paths that are in a checkout, by their own name and by the one that links lead to, and these links.
 func (n *namer) add(setting string, paths ...string) {
 	for _, path := range paths {
-		ways := []string{path, resolved(path)}
+		ways := []string{path, git.Resolved(path)}
 		for i, c := range path {
 			if _, err := os.Readlink(path[:i]); c == '/' && err == nil {
 				ways = append(ways, path[:i])
@@ -148,24 +125,12 @@ func (n *namer) add(setting string, paths ...string) {
 				if err != nil || !filepath.IsLocal(rel) || rel == "." || strings.HasPrefix(rel+"/", ".git/") {
 					continue
 				}
-				if !slices.ContainsFunc(n.found, func(f Named) bool { return f.Path == rel }) {
-					n.found = append(n.found, Named{rel, setting})
+				if !slices.ContainsFunc(n.found, func(f File) bool { return f.Path == rel }) {
+					n.found = append(n.found, File{rel, setting})
 				}
 			}
 		}
 	}
-}
-
-// resolved follows the links in a path whose last parts need not exist.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	last := strings.LastIndexByte(path, '/')
-	if last <= 0 {
-		return path
-	}
-	return filepath.Join(resolved(path[:last]), path[last+1:])
 }
 
 // hooks looks at links that lead from the hooks folder into a checkout.

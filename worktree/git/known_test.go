@@ -1,0 +1,140 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// counted is a runner on a new repository, with a home of its own, and what counts its processes.
+func counted(t *testing.T) (g Runner, dir string, processes func() int) {
+	t.Helper()
+	dir = t.TempDir()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "log")
+	write(t, filepath.Join(dir, "bin", "git"), "#!/bin/sh\necho \"$1\" >>'"+log+"'\nexec '"+real+"' \"$@\"\n")
+	repo := filepath.Join(dir, "repo")
+	if out, err := exec.Command("git", "init", "-q", repo).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	common := filepath.Join(repo, ".git")
+	g = New(dir).Remembering().Pin(common, common, repo)
+	g.env = append(pick(g.env, []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_COUNT"}), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
+		"HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+	age(t, filepath.Join(common, "config"))
+	return g, dir, func() int {
+		content, _ := os.ReadFile(log)
+		return strings.Count(string(content), "\n")
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// age makes a file old enough that its time tells a change.
+func age(t *testing.T, path string) {
+	t.Helper()
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConfigIsReadOnce(t *testing.T) {
+	t.Parallel()
+	g, dir, processes := counted(t)
+	linked := New(dir).SameMemory(g)
+	linked.env = g.env
+	linked = linked.Pin(filepath.Join(dir, "repo", ".git", "worktrees", "x"), g.common, filepath.Join(dir, "x"))
+	for _, g := range []Runner{g, g.With(HardenedEnv()...), linked} {
+		if _, err := g.Config(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if known, err := g.KnowsIdent(t.Context()); err != nil || known {
+			t.Fatal(known, err)
+		}
+	}
+	if n := processes(); n != 2 { // config, var
+		t.Errorf("%d processes", n)
+	}
+	if _, err := g.With("GIT_CONFIG_GLOBAL=/dev/null").Config(t.Context()); err != nil || processes() != 3 {
+		t.Errorf("another environment was given the same configuration; %v", err)
+	}
+}
+
+// Whatever file is changed, made or removed, the next reading knows.
+func TestConfigIsReadAnew(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, dir string){
+		"of the repository": func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "repo", ".git", "config")
+			content, _ := os.ReadFile(path)
+			write(t, path, string(content)+"[user]\nname = Ada\nemail = ada@example.invalid\n")
+		},
+		"of the user": func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, ".gitconfig"), "[user]\nname = Ada\nemail = ada@example.invalid\n")
+		},
+		"in the user's folder": func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, ".config", "git", "config"), "[user]\nname = Ada\nemail = ada@example.invalid\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, dir, _ := counted(t)
+			if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "" {
+				t.Fatal(config, err)
+			}
+			if known, err := g.KnowsIdent(t.Context()); err != nil || known {
+				t.Fatal(known, err)
+			}
+			change(t, dir)
+			for range 2 { // too young to be kept
+				if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "Ada" {
+					t.Errorf("%v, %v", config, err)
+				}
+				if known, err := g.KnowsIdent(t.Context()); err != nil || !known {
+					t.Errorf("known %v, %v", known, err)
+				}
+			}
+		})
+	}
+}
+
+// What git may read besides the usual files is read each time.
+func TestConfigIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]string{
+		"include": "[include]\npath = more\n", "of a folder": "[includeIf \"gitdir:/\"]\npath = more\n", "of a worktree": "[extensions]\nworktreeConfig = true\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, dir, _ := counted(t)
+			path := filepath.Join(dir, "repo", ".git", "config")
+			content, _ := os.ReadFile(path)
+			write(t, path, string(content)+more)
+			age(t, path)
+			if _, err := g.Config(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"more", "config.worktree"} {
+				write(t, filepath.Join(dir, "repo", ".git", file), "[user]\nname = Ada\n")
+			}
+			if config, err := g.Config(t.Context()); err != nil || config.Get("user.name") != "Ada" {
+				t.Errorf("%v, %v", config, err)
+			}
+		})
+	}
+}
