@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Branch is what ralph left for one key.
@@ -92,15 +93,15 @@ func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) err
 	if err != nil {
 		return err
 	}
-	s := span{parents: map[string][]string{}}
+	s := span.Span{Parents: map[string][]string{}}
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) > 0 {
-			s.parents[fields[0]] = fields[1:]
+			s.Parents[fields[0]] = fields[1:]
 		}
 	}
 	for i := range branches {
 		b := &branches[i]
-		b.Ahead = len(s.reach(b.Tip))
+		b.Ahead = len(s.Reach(b.Tip))
 		b.Merged = b.Tip != "" && b.Ahead == 0
 	}
 	return nil

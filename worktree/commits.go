@@ -5,30 +5,63 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
+
+// Commit is one commit of a run.
+type Commit = span.Commit
 
 // Changes are what commits change, see package diff.
 type Changes = diff.Changes
 
 // Related reports whether two commits have a common ancestor: without one, no branch can be merged into the other.
 func (r *Repo) Related(ctx context.Context, a, b string) (bool, error) {
-	return r.git.Yes(ctx, "merge-base", "--end-of-options", a, b)
+	return r.spans.Related(ctx, a, b)
+}
+
+// Unchanged reports whether the files of tip are those of the commit at which it left base. An error for which [git.Failed] is
+// true says that they have no history in common.
+func (r *Repo) Unchanged(ctx context.Context, base, tip string) (bool, error) {
+	return r.spans.Unchanged(ctx, base, tip)
+}
+
+// People are those whom the commits name that tip has and base has not.
+func (r *Repo) People(ctx context.Context, base, tip string) ([]span.Person, error) {
+	return r.spans.People(ctx, base, tip)
 }
 
 // Log lists the commits that tip has and base does not have, oldest first.
 func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {
-	s, err := r.readSpan(ctx, base, tip)
-	return s.commits, err
+	s, err := r.spans.Read(ctx, base, tip)
+	return s.Commits, err
 }
 
 // Changes reads what the commits change that tip has and none of the bases. added is called with every line that any of
 // them adds; line is only valid during the call. Contents are data: no filter, text conversion or external diff runs.
 func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added func(path string, line []byte)) (Changes, error) {
-	s, err := r.readSpan(ctx, bases[0], tip, bases[1:]...)
+	s, err := r.spans.Read(ctx, bases[0], tip, bases[1:]...)
 	if err != nil {
 		return Changes{}, err
 	}
-	return diff.Read(ctx, r.git, diff.Range{Bases: bases, Tip: tip, Commits: s.commitNames(), Parents: s.parents}, added)
+	return diff.Read(ctx, r.git, diff.Range{Bases: bases, Tip: tip, Commits: s.Names(), Parents: s.Parents}, added)
+}
+
+// Links are the symbolic links of a commit, see [diff.Links]. Those of the last commit are kept. The caller must not change them.
+func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, error) {
+	r.mu.Lock()
+	last, links := r.linksOf, r.links
+	r.mu.Unlock()
+	if last == commit {
+		return links, nil
+	}
+	links, err := diff.Links(ctx, r.git, commit, r.top)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.linksOf, r.links = commit, links
+	return links, nil
 }
 
 // Git reads the repository, hardened; see package diff.

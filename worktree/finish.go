@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Identity is in whose name a run's commits are made.
@@ -53,8 +54,8 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	if tip == before.tip {
-		return Import{Tip: tip, Commits: before.commits, WIP: refs.wip}, nil
+	if tip == before.Tip {
+		return Import{Tip: tip, Commits: before.Commits, WIP: refs.wip}, nil
 	}
 	after, err := t.readSpan(ctx, tip)
 	if err != nil {
@@ -65,33 +66,33 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	for ref, old := range map[string]string{t.repo.names.work(t.Spec().Key): refs.work, branchRef(t.Spec().Branch): refs.branch} {
 		edits = append(edits, git.Edit{Ref: ref, New: tip, Old: old})
 	}
-	if err := t.update(func(rec *record) { rec.Replaced, rec.Finished = before.tip, tip }); err != nil {
+	if err := t.update(func(rec *record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err
 	}
 	if err := t.repo.git.MoveRefs(ctx, "finish run "+t.Spec().Run, edits...); err != nil {
 		return Import{}, err
 	}
-	return Import{Tip: tip, Commits: after.commits, WIP: refs.wip}, nil
+	return Import{Tip: tip, Commits: after.Commits, WIP: refs.wip}, nil
 }
 
 // finishSpan returns the commit that takes the tip's place.
-func (t *Tree) finishSpan(ctx context.Context, s span, neutralize bool) (string, error) {
+func (t *Tree) finishSpan(ctx context.Context, s span.Span, neutralize bool) (string, error) {
 	who := t.Spec().Identity
 	own, err := t.own(ctx, s, !who.IsZero())
 	if err != nil || len(own) == 0 {
-		return s.tip, err
+		return s.Tip, err
 	}
 	config, err := t.userConfig(ctx)
 	if err != nil {
 		return "", err
 	}
 	w := t.repo.writer(who, identity.Of(config))
-	w.Neutralize, w.Signed = neutralize, s.tip == t.record().Finished
+	w.Neutralize, w.Signed = neutralize, s.Tip == t.record().Finished
 	renamed, err := w.Rewrite(ctx, own)
-	if next, ok := renamed[s.tip]; ok {
+	if next, ok := renamed[s.Tip]; ok {
 		return next, err
 	}
-	return s.tip, err
+	return s.Tip, err
 }
 
 // writer makes commits anew in the name that the identity asks for.

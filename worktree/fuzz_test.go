@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bufio"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -27,13 +26,6 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err == nil && (rec.Spec.check() != nil || !git.IsObject(rec.Start)) {
 			t.Errorf("accepted %+v", rec)
 		}
-	})
-}
-
-func FuzzParsers(f *testing.F) {
-	f.Add(strings.Repeat("a", 40) + "\x1f\x1f\x1fsubject\x1fsubject\n\nCloses #1\n\x00")
-	f.Fuzz(func(_ *testing.T, out string) {
-		_ = new(span).parse(bufio.NewReader(strings.NewReader(out)))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Import is what ralph's refs hold of a run's work.
@@ -120,7 +121,7 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	if f.tip == "" && f.tree == "" {
 		got := Import{Tip: cmp.Or(refs.branch, refs.tip(rec.Start))}
 		sp, err := t.readSpan(ctx, got.Tip)
-		got.Commits = sp.commits
+		got.Commits = sp.Commits
 		return got, errors.Join(trouble, err)
 	}
 	if f.tip == "" || f.tip == rec.Replaced {
@@ -146,9 +147,9 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	if err != nil {
 		return Import{}, err
 	}
-	got := Import{Tip: f.tip, Commits: sp.commits, Others: f.others}
-	if f.links && len(sp.commits) > 0 {
-		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.base, sp.tip); err != nil {
+	got := Import{Tip: f.tip, Commits: sp.Commits, Others: f.others}
+	if f.links && len(sp.Commits) > 0 {
+		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
 			return Import{}, err
 		}
 		if len(got.Gitlinks) > 0 && !rec.Spec.Private && f.tree == "" && !f.partial { // git status does not look into these
@@ -179,7 +180,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 			edits = append(edits, git.Edit{Ref: t.repo.names.wip(s.Key), Old: refs.wip})
 		}
 	}
-	if got.New, err = t.repo.countNew(ctx, sp, refs.tip(rec.Start)); err != nil {
+	if got.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
 		return Import{}, err
 	}
 	if err := t.repo.git.MoveRefs(ctx, "import run "+s.Run, edits...); err != nil {
@@ -195,19 +196,19 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 }
 
 // tipEdits moves the branch and the work ref to the span's tip, and keeps the tips that it does not contain.
-func (t *Tree) tipEdits(ctx context.Context, sp span, refs treeRefs) ([]git.Edit, error) {
+func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs) ([]git.Edit, error) {
 	s := t.Spec()
 	var edits []git.Edit
 	kept := ""
 	for _, move := range []git.Edit{{Ref: t.repo.names.work(s.Key), Old: refs.work}, {Ref: branchRef(s.Branch), Old: refs.branch}} {
-		if move.Old == sp.tip {
+		if move.Old == sp.Tip {
 			continue
 		}
-		edits = append(edits, git.Edit{Ref: move.Ref, New: sp.tip, Old: move.Old})
+		edits = append(edits, git.Edit{Ref: move.Ref, New: sp.Tip, Old: move.Old})
 		if move.Old == "" || move.Old == kept {
 			continue
 		}
-		inside, err := t.repo.spanHas(ctx, sp, move.Old)
+		inside, err := t.repo.spans.Has(ctx, sp, move.Old)
 		if err != nil {
 			return nil, err
 		}
@@ -243,16 +244,16 @@ func (t *Tree) saveFiles(ctx context.Context, f found, before string) (string, e
 }
 
 // judge fills in the commits whose messages an agent may have to correct.
-func (t *Tree) judge(ctx context.Context, sp span, got *Import) error {
+func (t *Tree) judge(ctx context.Context, sp span.Span, got *Import) error {
 	own, err := t.own(ctx, sp, false)
 	if err != nil {
 		return err
 	}
 	mine := map[string]bool{}
 	for _, commit := range own {
-		mine[commit] = sp.acting[commit]
+		mine[commit] = sp.Acting[commit]
 	}
-	for _, c := range sp.commits {
+	for _, c := range sp.Commits {
 		if mine[c.SHA] {
 			got.Acting = append(got.Acting, c)
 		}
@@ -267,7 +268,7 @@ func (t *Tree) Earlier(ctx context.Context) (Import, error) {
 	if err != nil {
 		return Import{}, fmt.Errorf("commits of earlier runs of %s: %w", t.Spec().Key, err)
 	}
-	return Import{Tip: s.tip, Commits: s.commits}, nil
+	return Import{Tip: s.Tip, Commits: s.Commits}, nil
 }
 
 // sameTree reports whether two commits hold the same files.
@@ -285,9 +286,9 @@ func (t *Tree) Imported(ctx context.Context) (Import, error) {
 	if err != nil {
 		return Import{}, fmt.Errorf("imported commits of %s: %w", t.Spec().Key, err)
 	}
-	got := Import{Tip: sp.tip, Commits: sp.commits, WIP: refs.wip}
-	if len(sp.commits) > 0 {
-		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.base, sp.tip); err != nil {
+	got := Import{Tip: sp.Tip, Commits: sp.Commits, WIP: refs.wip}
+	if len(sp.Commits) > 0 {
+		if got.Gitlinks, err = diff.Gitlinks(ctx, t.repo.git, sp.Base, sp.Tip); err != nil {
 			return got, err
 		}
 	}

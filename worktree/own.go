@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Which commits are the run's own? An agent in the user's repository can fetch or merge what people have committed, and it
@@ -65,18 +66,18 @@ func (t *Tree) notedRefs() ([]string, error) {
 
 // own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Unless all
 // are wanted, it is empty when none of them acts.
-func (t *Tree) own(ctx context.Context, s span, all bool) ([]string, error) {
+func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error) {
 	rec := t.record()
-	person := s.reach(rec.Start)
-	for commit := range s.reach(rec.Earlier) {
+	person := s.Reach(rec.Start)
+	for commit := range s.Reach(rec.Earlier) {
 		delete(person, commit)
 	}
 	var mine []string
 	acts := all
-	for _, c := range s.commits {
+	for _, c := range s.Commits {
 		if !person[c.SHA] {
 			mine = append(mine, c.SHA)
-			acts = acts || s.acting[c.SHA]
+			acts = acts || s.Acting[c.SHA]
 		}
 	}
 	if !acts {
@@ -105,7 +106,7 @@ func (t *Tree) own(ctx context.Context, s span, all bool) ([]string, error) {
 		return mine, nil
 	}
 	// What is not here any more hides nothing.
-	out, err := t.repo.git.Run(ctx, s.tip+"\n^"+s.base+"\n^"+strings.Join(others, "\n^")+"\n",
+	out, err := t.repo.git.Run(ctx, s.Tip+"\n^"+s.Base+"\n^"+strings.Join(others, "\n^")+"\n",
 		"rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin", "--")
 	if err != nil {
 		return nil, fmt.Errorf("list the run's own commits: %w", err)

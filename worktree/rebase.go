@@ -64,7 +64,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 		return "", err
 	}
 	tip := m.Tip
-	sp, err := t.repo.readSpan(ctx, onto.Commit, tip)
+	sp, err := t.repo.spans.Read(ctx, onto.Commit, tip)
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +160,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 func (t *Tree) onto(ctx context.Context, base Base, tip string) (move, error) {
 	rec := t.record()
 	m := move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
-	sp, err := t.repo.readSpan(ctx, base.Commit, tip)
+	sp, err := t.repo.spans.Read(ctx, base.Commit, tip)
 	if err != nil {
 		return m, err
 	}
@@ -172,7 +172,7 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (move, error) {
 	if rec.Spec.Private { // which merge driver runs would be the agent's choice
 		g = g.With(config.WithoutPrograms()...)
 	}
-	for _, parents := range sp.parents {
+	for _, parents := range sp.Parents {
 		if len(parents) > 1 {
 			m.Tip, err = t.mergeOnto(ctx, g, base, tip)
 			return m, err
@@ -182,7 +182,7 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (move, error) {
 	name, email := config.Ident()
 	tip, renamed, err := replay.Options{
 		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(),
-	}.Replay(ctx, base.Commit, sp.commitNames(), sp.parents)
+	}.Replay(ctx, base.Commit, sp.Names(), sp.Parents)
 	if conflict := new(replay.ConflictError); errors.As(err, &conflict) {
 		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
 			ErrConflict, conflict.Paths, git.Quote(t.repo.top), git.Quote(base.Name), git.Quote(rec.Spec.Branch))

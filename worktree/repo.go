@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/span"
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
@@ -26,11 +28,16 @@ type Repo struct {
 	objects git.Store
 	names   names
 	claims  *claim.Store
+	spans   *span.Reader
 	temp    string // temporary files of this process
 	self    claim.Process
 	// statusTime is how long git status may look at files of an agent's.
 	statusTime time.Duration
 	now        func() time.Time
+
+	mu      sync.Mutex
+	linksOf string            // guarded by mu; the commit of links
+	links   map[string]string // guarded by mu; it is not changed
 }
 
 // place is where the repository and the checkout that the user stands in are; see [git.Place].
@@ -85,6 +92,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, ownPrefix, refs.branches),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
+	r.spans = &span.Reader{Git: r.git}
 	if r.self, err = claim.Self(); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Spec is one run's worktree.
@@ -98,7 +99,6 @@ type Tree struct {
 	mu     sync.Mutex
 	rec    record     // guarded by mu
 	config git.Config // guarded by mu; nil: not read yet
-	span   span       // guarded by mu; the last one that was read
 }
 
 // Spec is what the tree was made for. After Rebase its Base is the new one.
@@ -163,22 +163,8 @@ func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 }
 
 // readSpan lists the commits from the base to tip.
-func (t *Tree) readSpan(ctx context.Context, tip string) (span, error) {
-	base := t.Spec().Base.Commit
-	t.mu.Lock()
-	known := t.span
-	t.mu.Unlock()
-	if known.base == base && known.tip == tip {
-		return known, nil
-	}
-	s, err := t.repo.readSpan(ctx, base, tip)
-	if err != nil {
-		return span{}, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.span = s
-	return s, nil
+func (t *Tree) readSpan(ctx context.Context, tip string) (span.Span, error) {
+	return t.repo.spans.Read(ctx, t.Spec().Base.Commit, tip)
 }
 
 // lock serialises what is done for one key.

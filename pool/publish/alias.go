@@ -5,8 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
 // aliases are other names of paths by the symbolic links of the bases. Who changes what a protected link leads to, or a path
@@ -34,7 +32,7 @@ func (p Policy) aliases(ctx context.Context, bases, changed []string) (a aliases
 	}
 	a = aliases{ends: map[string][]string{}, on: map[string][]string{}}
 	for _, base := range bases {
-		links, err := diff.Links(ctx, p.Repo.Git(), base, p.Repo.Dir())
+		links, err := p.Repo.Links(ctx, base)
 		if err != nil {
 			return a, err
 		}

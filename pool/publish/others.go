@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/identity"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // othersShown is how many people a warning names.
@@ -25,44 +26,25 @@ func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity,
 	for _, i := range append([]identity.Ident{user, who.Author, who.Committer, identity.Of(nil)}, who.CoAuthors...) {
 		own = append(own, i.String())
 	}
-	type claim struct{ role, name string }
-	var found []claim
-	seen := map[claim]bool{} // an agent may name any number
-	add := func(role, name string) {
-		if c := (claim{role, name}); !seen[c] && !slices.Contains(own, name) {
-			seen[c], found = true, append(found, c)
-		}
-	}
-	err = repo.Git().Lines(ctx, func(line []byte) {
-		parts := strings.Split(string(line), "\x1f")
-		if len(parts) < 2 {
-			return
-		}
-		add("author", parts[0])
-		add("committer", parts[1])
-		for _, trailer := range parts[2:] {
-			key, name, _ := strings.Cut(trailer, ":")
-			k, name := strings.ToLower(key), strings.TrimSpace(name)
-			self := slices.ContainsFunc(agents, func(mail string) bool {
-				return mail != "" && strings.HasSuffix(strings.ToLower(name), "<"+mail+">")
-			})
-			if strings.HasSuffix(k, "-by") && k != "generated-by" && !self {
-				add(key+":", name)
-			}
-		}
-	}, "log", "--encoding=UTF-8", "--format=%an <%ae>%x1f%cn <%ce>%x1f%(trailers:only,unfold,separator=%x1f)", base+".."+tip, "--")
+	found, err := repo.People(ctx, base, tip)
+	found = slices.DeleteFunc(slices.Clone(found), func(p span.Person) bool {
+		self := slices.ContainsFunc(agents, func(mail string) bool {
+			return mail != "" && strings.HasSuffix(strings.ToLower(p.Name), "<"+mail+">")
+		})
+		return slices.Contains(own, p.Name) || strings.HasSuffix(p.Role, ":") && (self || strings.EqualFold(p.Role, "generated-by:"))
+	})
 	if err != nil || len(found) == 0 { // most often
 		return warnings, err
 	}
 	for _, role := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} { // the environment may name others than the settings
 		if at, err := repo.Git().Out(ctx, "var", role); err == nil {
 			user := at[:strings.LastIndex(at, ">")+1]
-			found = slices.DeleteFunc(found, func(c claim) bool { return c.name == user })
+			found = slices.DeleteFunc(found, func(p span.Person) bool { return p.Name == user })
 		}
 	}
 	var names []string
-	for _, c := range found {
-		names = append(names, c.role+" "+c.name)
+	for _, p := range found {
+		names = append(names, p.Role+" "+p.Name)
 	}
 	if len(names) == 0 {
 		return warnings, nil

@@ -155,7 +155,7 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	}
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
-		s.Facts.Unchanged, err = x.c.Repo.Git().Yes(ctx, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", x.base.Commit+"..."+s.Tip, "--")
+		s.Facts.Unchanged, err = x.c.Repo.Unchanged(ctx, x.base.Commit, s.Tip)
 		if err != nil && !git.Failed(err) { // git has no answer for unrelated histories
 			return x.fault(s, err)
 		}

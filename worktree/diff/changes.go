@@ -1,14 +1,18 @@
 package diff
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -101,25 +105,53 @@ func asPatch() []string {
 	return []string{"--patch", "--unified=0", "--text", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 }
 
-// ofCommits reads what the commits with one parent change, or with none.
+// ofCommits reads what the commits with one parent change, or with none: of each the paths and then the lines.
 func (c *changes) ofCommits(ctx context.Context) error {
-	plain := append([]string{"log", "--format=", "--no-merges", "--root", "--no-show-signature"}, rawDiff()...)
-	commits := []string{"--end-of-options", c.commits.Tip}
-	for _, base := range c.commits.Bases {
-		commits = append(commits, "^"+base)
-	}
-	commits = append(commits, "--")
-	names, err := c.git.Out(ctx, slices.Concat(plain, []string{"-z", "--raw"}, commits)...)
-	if err != nil {
-		return fmt.Errorf("list changed paths: %w", err)
-	}
-	if err := c.take(names); err != nil {
-		return fmt.Errorf("list changed paths: %w", err)
-	}
-	if err := c.lines(ctx, slices.Concat(plain, asPatch(), commits)...); err != nil {
-		return fmt.Errorf("read changed lines: %w", err)
+	args := slices.Concat([]string{"log", "--stdin", "--no-walk=unsorted", "--format=", "--no-merges", "--root", "--no-show-signature"},
+		rawDiff(), []string{"-z", "--raw"}, asPatch(), []string{"--"})
+	if err := c.git.Read(ctx, strings.Join(c.commits.Commits, "\n")+"\n", c.parse, args...); err != nil {
+		return fmt.Errorf("read what commits change: %w", err)
 	}
 	return nil
+}
+
+// parse reads lists of paths and patches by turns. No line of a patch begins like an entry of a list.
+func (c *changes) parse(r *bufio.Reader) error {
+	lines := proc.NewExactLines((&patchReader{added: c.added}).line)
+	for begins := true; ; {
+		if begins {
+			switch next, err := r.Peek(1); {
+			case errors.Is(err, io.EOF):
+				return c.close(lines)
+			case err != nil:
+				return err
+			case next[0] == ':':
+				modes, errModes := r.ReadString(0)
+				path, err := r.ReadString(0)
+				if err := cmp.Or(errModes, err); err != nil {
+					return fmt.Errorf("the list of paths is cut: %w", err)
+				}
+				c.takeSome(modes + path)
+				continue
+			case next[0] == 0:
+				_, _ = r.Discard(1) // it has been seen
+				continue
+			}
+		}
+		part, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return err
+		}
+		begins = err == nil || errors.Is(err, io.EOF)
+		_, _ = lines.Write(part) // it takes all
+	}
+}
+
+func (c *changes) close(lines *proc.Lines) error {
+	if lines.Cut() > 0 {
+		return errors.New("a line of the output is too long")
+	}
+	return lines.Close()
 }
 
 // ofMerges reads what merges have that none of their parents has. The rest is a change of a parent or of a base.

@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"bufio"
+	"strings"
 	"testing"
 )
 
@@ -16,5 +18,7 @@ func FuzzParsers(f *testing.F) {
 		}
 		_, _ = parseFiles(out)
 		(&patchReader{added: func(string, []byte) {}}).line([]byte(out))
+		c.added = func(string, []byte) {}
+		_ = c.parse(bufio.NewReader(strings.NewReader(out)))
 	})
 }

@@ -1,0 +1,114 @@
+package span
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// TestMain makes the tests independent of the user's configuration.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.invalid",
+		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.invalid",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(">" + strings.Repeat("a", 40) + "\x1f\x1f\x1f\x1fA <a>\x1fB <b>\x1fReviewed-by: C\x1esigned-off-by: D\x1fsubject\x1fsubject\n\nCloses #1\n\x00")
+	f.Fuzz(func(_ *testing.T, out string) {
+		_ = new(Span).parse(bufio.NewReader(strings.NewReader(out)))
+	})
+}
+
+// newReader is a reader of a repository whose main has one commit, the script's commits on top of it, and the ids of both tips.
+func newReader(t *testing.T, script string) (r *Reader, base, tip string) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-ec", `git init -q -b main; echo a >a; git add a; git commit -qm first; git tag base; `+script+`
+git rev-parse base HEAD`)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := strings.Fields(string(out))
+	ids = ids[len(ids)-2:]
+	common := filepath.Join(dir, ".git")
+	return &Reader{Git: git.New(t.TempDir()).Pin(common, common, dir)}, ids[0], ids[1]
+}
+
+// What a span that was read answers is what git answers.
+func TestAnswersOfSpan(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script             string
+		unchanged, related bool
+		unknown            bool // Unchanged has no answer
+	}{
+		"changed":      {`echo b >a; git commit -qam x`, false, true, false},
+		"changed back": {`echo b >a; git commit -qam x; git revert --no-edit HEAD`, true, true, false},
+		"empty":        {`git commit -q --allow-empty -m x`, true, true, false},
+		"older":        {`git commit -q --allow-empty -m y; git tag -f base; git reset -q --hard HEAD~1; echo b >b; git add b; git commit -qm x`, false, true, false},
+		"other":        {`git switch -q --orphan o; echo b >b; git add b; git commit -qm x`, false, false, true},
+		"merge":        {`git switch -qc side; echo b >b; git add b; git commit -qm x; git switch -q main; git commit -q --allow-empty -m y; git merge -q --no-edit side`, false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, base, tip := newReader(t, c.script)
+			for range 2 { // by git, and by the span
+				unchanged, err := r.Unchanged(t.Context(), base, tip)
+				if unchanged != c.unchanged || (err != nil) != c.unknown {
+					t.Errorf("unchanged %v, %v", unchanged, err)
+				}
+				if related, err := r.Related(t.Context(), base, tip); err != nil || related != c.related {
+					t.Errorf("related %v, %v", related, err)
+				}
+				if _, err := r.Read(t.Context(), base, tip); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	want := []Person{
+		{"author", "José <j@x>"},
+		{"committer", "Ada <ada@example.invalid>"},
+		{"Reviewed-by:", "Grace <g@x>"},
+		{"Co-authored-by:", "Bo <b@x>"},
+	}
+	script := `git commit -q --allow-empty --author='José <j@x>' -m "x
+
+Reviewed-by: Grace <g@x>
+Fixes: all
+Co-authored-by: Bo
+  <b@x>"`
+	for name, script := range map[string]string{
+		"": script, "in another encoding": `git config i18n.commitEncoding ISO-8859-1; printf 'x\n\nReviewed-by: Grace <g@x>\nCo-authored-by: Bo <b@x>\n' >m
+git commit -q --allow-empty --author="$(printf 'Jos\351 <j@x>')" -F m`,
+	} {
+		r, base, tip := newReader(t, script)
+		for range 2 {
+			if got, err := r.People(t.Context(), base, tip); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+	}
+}
