@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, h Host) int {
 	a := newApp(h)
 	ctx, cancel := a.softly(ctx)
 	defer cancel()
-	root := newRoot(a)
+	root := newRoot(a, args...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -113,3 +113,29 @@ func TestFlagsHaveAMeaning(t *testing.T) {
 		}
 	}
 }
+
+// A command that is made alone, because the command line begins with it, is the same as among all others.
+func TestCommandsAlone(t *testing.T) {
+	t.Parallel()
+	a := newApp(Host{})
+	whole := newRoot(a)
+	for name := range constructors() {
+		alone, _, err := newRoot(a, name).Find([]string{name})
+		if err != nil || alone.Name() != name {
+			t.Errorf("%s is made for %q, %v", alone.Name(), name, err)
+			continue
+		}
+		among, _, err := whole.Find([]string{name})
+		if err != nil || a.help(alone) != a.help(among) {
+			t.Errorf("the help of %s differs: %v", name, err)
+		}
+		if n := len(newRoot(a, name).Commands()); n > 2 { // it and help
+			t.Errorf("%d commands are made for %s", n, name)
+		}
+	}
+	for _, args := range [][]string{{"--repo", "work", "status"}, {"wrok"}, {"help", "work"}, {"__complete", "w"}} {
+		if len(newRoot(a, args...).Commands()) < len(constructors()) {
+			t.Errorf("commands are missing for %q", args)
+		}
+	}
+}

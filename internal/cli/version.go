@@ -21,6 +21,9 @@ type build struct {
 
 func buildVersion() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if b.Version != "" && b.Commit != "" {
+		return b // reading what Go recorded takes longer than the rest
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

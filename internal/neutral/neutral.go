@@ -3,37 +3,45 @@
 // commit messages use it. The functions are safe for concurrent use.
 package neutral
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
-// actions lists active patterns and their replacements. No replacement matches its own pattern.
-//
-//nolint:gochecknoglobals // read-only table
-var actions = []struct {
+// action is an active pattern and its replacement, which does not match the pattern.
+type action struct {
 	find *regexp.Regexp
 	put  string
-}{
-	{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2"}, // e-mail addresses and package@1.2 stay
-	{regexp.MustCompile(`#([\pL\pN_])`), "# $1"},
-	{regexp.MustCompile(`!(\d)`), "! $1"},
-	{regexp.MustCompile(`(?i)\b(G[HL]-)(\d)`), "$1 $2"},
-	{regexp.MustCompile(`(?i)(\[(?:issue|work_item|epic):)(\S)`), "$1 $2"},
-	{regexp.MustCompile(`(?i)(/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/)(\d)`), "$1 $2"},
-	// GitLab passes a Jira key after a closing keyword to Jira.
-	{regexp.MustCompile(`((?i:\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):? +(?:issues? +)?)[A-Z][A-Z0-9_]+-)(\d)`), "$1 $2"},
-	{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`},
-	{regexp.MustCompile("<!--"), "<! --"},
-	{regexp.MustCompile("(`{15})(`)"), "$1 $2"},
-	// Marks that make CI skip a commit: [skip ci], [ci skip], [no ci], [skip actions], …
-	{regexp.MustCompile(`(?i)\[((?:[\w-]+[ _-])?skip[ _-][\w-]+(?:[ _-][\w-]+)*|(?:[\w-]+[ _-])+skip|no[ _-]ci)\]`), "[ $1]"},
-	{regexp.MustCompile(`(?i)\*\*\*(NO_CI)`), "*** $1"},
-	{regexp.MustCompile(`(?im)^([ \t]*(?:skip|request)-)(checks[ \t]*:)`), "$1 $2"},
 }
+
+// actions are compiled when they are needed first: few commands do.
+//
+//nolint:gochecknoglobals // read-only table
+var actions = sync.OnceValue(func() []action {
+	return []action{
+		{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2"}, // e-mail addresses and package@1.2 stay
+		{regexp.MustCompile(`#([\pL\pN_])`), "# $1"},
+		{regexp.MustCompile(`!(\d)`), "! $1"},
+		{regexp.MustCompile(`(?i)\b(G[HL]-)(\d)`), "$1 $2"},
+		{regexp.MustCompile(`(?i)(\[(?:issue|work_item|epic):)(\S)`), "$1 $2"},
+		{regexp.MustCompile(`(?i)(/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/)(\d)`), "$1 $2"},
+		// GitLab passes a Jira key after a closing keyword to Jira.
+		{regexp.MustCompile(`((?i:\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):? +(?:issues? +)?)[A-Z][A-Z0-9_]+-)(\d)`), "$1 $2"},
+		{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`},
+		{regexp.MustCompile("<!--"), "<! --"},
+		{regexp.MustCompile("(`{15})(`)"), "$1 $2"},
+		// Marks that make CI skip a commit: [skip ci], [ci skip], [no ci], [skip actions], …
+		{regexp.MustCompile(`(?i)\[((?:[\w-]+[ _-])?skip[ _-][\w-]+(?:[ _-][\w-]+)*|(?:[\w-]+[ _-])+skip|no[ _-]ci)\]`), "[ $1]"},
+		{regexp.MustCompile(`(?i)\*\*\*(NO_CI)`), "*** $1"},
+		{regexp.MustCompile(`(?im)^([ \t]*(?:skip|request)-)(checks[ \t]*:)`), "$1 $2"},
+	}
+})
 
 // Text neutralises text: each active pattern gets one visible extra character. Text(Text(s)) == Text(s).
 func Text(text string) string {
 	for {
 		before := text
-		for _, a := range actions {
+		for _, a := range actions() {
 			// Matches may share a character ("@a@b"), so one pass can miss some.
 			for {
 				next := a.find.ReplaceAllString(text, a.put)
