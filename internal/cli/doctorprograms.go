@@ -79,10 +79,12 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 	if err != nil || bad != nil || unknown != nil || len(p.Setup) == 0 || !provider.Capabilities().Egress && !provider.Capabilities().OwnEgress {
 		return
 	}
+	asked := map[string]bool{} // tools; more than one folder may have them
 	for _, proposal := range proposals {
-		if len(proposal.Setup) == 0 {
+		if len(proposal.Setup) == 0 || asked[proposal.Tool] {
 			continue
 		}
+		asked[proposal.Tool] = true
 		for _, address := range proposal.Source(ctx, d.app.host.Env).Hosts {
 			host, port := address, 443
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {

@@ -189,7 +189,7 @@ func TestInitProposes(t *testing.T) {
 		"yes": {[]string{"--yes"}, map[string]string{
 			"agent": "codex", "sandbox": "auto", "setup": "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "gate": "go vet ./... && go test ./...", "allow": "goproxy.invalid\nsum.invalid",
 			"allow-private": "127.0.0.1:8081", "agent-env": "GOPROXY=(hidden)\nGOSUMDB=(hidden)",
-			"sandbox-show": "BIN",
+			"sandbox-show": "BIN", "proof": "report",
 		}},
 		"nothing isolated": {[]string{"--agent=codex", "--sandbox=none"}, map[string]string{"setup": "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "allow": "", "agent-env": "", "sandbox-show": ""}},
 		"docker":           {[]string{"--agent=codex", "--sandbox=docker"}, map[string]string{"allow": "goproxy.invalid\nsum.invalid", "sandbox-show": ""}},
@@ -202,6 +202,7 @@ func TestInitProposes(t *testing.T) {
 			m := newMachine(t)
 			m.write(t, "go.mod", "module x\n")
 			m.write(t, "go.sum", "x\n")
+			m.write(t, "x_test.go", "package x\n\nfunc TestX(t *testing.T) {}\n")
 			bin := t.TempDir()
 			for program, script := range map[string]string{
 				"agents/codex": "", "BIN/go": `if [ "$GOENV" = off ]; then echo built-in; elif [ "$2" = GOPROXY ]; then echo https://goproxy.invalid,direct

@@ -36,6 +36,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 	if err != nil {
 		return err
 	}
+	asked := map[string]bool{} // tools; more than one folder may have them
 	for _, p := range proposals {
 		if !o.setupGiven {
 			c.Setup = append(c.Setup, p.Setup...)
@@ -43,9 +44,10 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		if !o.gateGiven {
 			c.Gate = append(c.Gate, p.Gate...)
 		}
-		if o.allowGiven || !a.isolates(c.Sandbox) || len(p.Setup) == 0 {
+		if o.allowGiven || !a.isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
 			continue
 		}
+		asked[p.Tool] = true
 		s := p.Source(ctx, a.host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
@@ -61,6 +63,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
+	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
 	c.Show = a.hiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
 }
@@ -106,10 +109,14 @@ func (a *app) hiddenTools(c config.Config, lines []string) []string {
 // printChecks says what was proposed.
 func (a *app) printChecks(c scaffold.Choices) {
 	title := "\nIn config.yaml, for you to check:\n"
+	var proof []string
+	if c.Provable {
+		proof = []string{"report"}
+	}
 	for _, row := range []struct {
 		key  string
 		list []string
-	}{{"setup", c.Setup}, {"gate", c.Gate}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
+	}{{"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
 		if len(row.list) > 0 {
 			a.ui.printf("%s  %-13s  %s\n", title, row.key, cleanLine(strings.Join(row.list, "; ")))
 			title = ""

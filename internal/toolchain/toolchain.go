@@ -8,16 +8,19 @@ package toolchain
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
 // Proposal is what the checks of a project need in a sandbox.
 type Proposal struct {
 	Tool  string   // "go", "npm"
+	Dir   string   // the folder, with slashes from the top; ".": the top
 	Setup []string // shell lines that fetch what it depends on; none: it depends on nothing
 	Gate  []string // shell lines that test it; none: there is no telling
 	asks  []ask
@@ -37,19 +40,56 @@ type choice struct {
 	line         string // empty: no line is needed
 }
 
-// Propose looks at the files in the top folder of a project.
+const (
+	deepest = 2  // levels below the top that are looked at
+	most    = 20 // folders below the top with something to propose
+)
+
+// Propose looks at the files in the top folder of a project and, where these give nothing to propose, in the folders up to two
+// levels below it. All lines are for a shell in the top folder.
 func Propose(top string) ([]Proposal, error) {
-	entries, err := os.ReadDir(top)
+	found, folders, err := proposeIn(top, ".")
+	if err != nil || useful(found) {
+		return found, err
+	}
+	for range deepest {
+		var next []string
+		for _, dir := range folders {
+			here, below, err := proposeIn(top, dir)
+			if err != nil {
+				continue // it may not be the user's to read
+			}
+			if useful(here) { // then what is below is a part of it
+				found = append(found, here...)
+			} else {
+				next = append(next, below...)
+			}
+		}
+		folders = next
+	}
+	return found[:min(len(found), most)], nil
+}
+
+func useful(proposals []Proposal) bool {
+	return slices.ContainsFunc(proposals, func(p Proposal) bool { return len(p.Setup)+len(p.Gate) > 0 })
+}
+
+// proposeIn looks at one folder, and lists those in it that may be the project's own.
+func proposeIn(top, dir string) (out []Proposal, folders []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(top, dir))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var files []string
 	for _, e := range entries {
-		if e.Type().IsRegular() {
+		at := path.Join(dir, e.Name())
+		switch {
+		case e.Type().IsRegular():
 			files = append(files, e.Name())
+		case e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !match.Within(at+"/x", match.Foreign):
+			folders = append(folders, at)
 		}
 	}
-	var out []Proposal
 	for _, found := range ecosystem.Recognise(files) {
 		if found.Name == "generic" && len(out) > 0 {
 			continue // a Makefile beside the project's own tool is no second project
@@ -59,14 +99,31 @@ func Propose(top string) ([]Proposal, error) {
 			if !ok {
 				continue
 			}
-			p := Proposal{Tool: t.Name, asks: use.asks}
-			p.Setup = choose(os.DirFS(top), use.setup)
-			p.Gate = choose(os.DirFS(top), use.gate)
-			out = append(out, p)
+			here := os.DirFS(filepath.Join(top, dir))
+			out = append(out, Proposal{Tool: t.Name, Dir: dir, asks: use.asks, Setup: within(dir, choose(here, use.setup)), Gate: within(dir, choose(here, use.gate))})
 			break // the tools of an ecosystem do the same in different ways
 		}
 	}
-	return out, nil
+	return out, folders, nil
+}
+
+// within has lines run in a folder below the top.
+func within(dir string, lines []string) []string {
+	if dir == "." {
+		return lines
+	}
+	if strings.ContainsFunc(dir, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./", r)
+	}) || strings.HasPrefix(dir, "-") {
+		dir = "'./" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	for i, line := range lines {
+		if strings.Contains(line, ";") || strings.Contains(line, "||") {
+			line = "(" + line + ")"
+		}
+		lines[i] = "(cd " + dir + " && " + line + ")"
+	}
+	return lines
 }
 
 // choose is the line of the first choice that fits.
@@ -100,7 +157,7 @@ func Programs(lines []string) []string {
 	var out []string
 	for _, line := range lines {
 		for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|", r) }) {
-			for word := range strings.FieldsSeq(part) {
+			for word := range strings.FieldsSeq(strings.Trim(part, " ()")) {
 				if name, _, set := strings.Cut(word, "="); set && name != "" && !strings.ContainsAny(name, `"'$/`) {
 					continue // NAME=VALUE before the program
 				}

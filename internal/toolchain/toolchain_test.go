@@ -41,11 +41,22 @@ func TestPropose(t *testing.T) {
 		"npm init":         {map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, []want{{"npm", "", ""}}},
 		"both": {map[string]string{"go.mod": "", "package.json": `{"scripts":{"test":"x"},"dependencies":{}}`},
 			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
+		"below": {map[string]string{"README.md": "", "Makefile": "all:\n", "api/go.mod": "", "api/tools/go.mod": "", "apps/it's me/package.json": `{"scripts":{"test":"x"}}`,
+			"apps/node_modules/package.json": `{"scripts":{"test":"x"}}`, ".cache/go.mod": "", "a/b/c/go.mod": ""}, []want{
+			{"make", "", ""},
+			{"go", "(cd api && (go vet ./...; go test -run '^$' ./... || true))", "(cd api && go vet ./... && go test ./...)"},
+			{"npm", "", `(cd './apps/it'\''s me' && npm test)`},
+		}},
+		"top before below": {map[string]string{"go.mod": "", "web/package.json": `{"scripts":{"test":"x"}}`},
+			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			for file, text := range c.files {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700); err != nil {
+					t.Fatal(err)
+				}
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -182,4 +193,32 @@ func FuzzHostsIn(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestProvable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file, text, gate string
+		want             bool
+	}{
+		"tests":                {"a_test.go", "package a\n\nfunc TestA(t *testing.T) {}\n", "go test ./...", true},
+		"below":                {"api/a_test.go", "package a\n\nfunc TestA(t *testing.T) {}\n", "(cd api && go test ./...)", true},
+		"no test in it":        {"a_test.go", "package a\n", "go test ./...", false},
+		"no tests":             {"a.go", "package a\n", "go test ./...", false},
+		"of somebody else":     {"vendor/a_test.go", "package a\n\nfunc TestA(t *testing.T) {}\n", "go test ./...", false},
+		"no template for them": {"spec/a_spec.rb", "it 'works' do\nend\n", "bundle exec rspec", false},
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{"go.mod": "", "api/go.mod": "", c.file: c.text} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := Provable(dir, []string{c.gate}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -35,6 +35,7 @@ type Choices struct {
 	Setup, Gate           []string
 	Allow, AllowPrivate   []string // hosts that setup and gate need
 	Env                   []string // NAME=VALUE that they need
+	Provable              bool     // each file of tests can be run by itself
 	Show                  []string // folders of the host that they need
 	Prompt                string   // text of prompt.md
 	Label                 string   // that picks issues up

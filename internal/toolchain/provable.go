@@ -1,0 +1,57 @@
+package toolchain
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// maxLooks bounds the files that Provable looks at.
+const maxLooks = 20_000
+
+var errFound = errors.New("found")
+
+// Provable reports that the project has tests of which each file can be run by itself, where these shell lines are its gate.
+func Provable(top string, gate []string) bool {
+	files := os.DirFS(top)
+	has := func(name string) bool {
+		info, err := fs.Stat(files, name)
+		return err == nil && info.Mode().IsRegular()
+	}
+	looks := 0
+	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		if looks++; looks > maxLooks {
+			return fs.SkipAll
+		}
+		switch {
+		case err != nil:
+			return fs.SkipDir // it may not be the user's to read
+		case e.IsDir():
+			if name != "." && (strings.HasPrefix(e.Name(), ".") || match.Within(name+"/x", match.Foreign)) {
+				return fs.SkipDir
+			}
+			return nil
+		case !e.Type().IsRegular():
+			return nil
+		}
+		if role, _ := ecosystem.RoleOf(name, nil); role != ecosystem.Test {
+			return nil
+		}
+		if info, err := e.Info(); err != nil || info.Size() > 1<<20 {
+			return nil
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil || !ecosystem.HoldsTests(name, text) {
+			return nil
+		}
+		if _, ok := ecosystem.RerunOf(name, text, gate, has); ok {
+			return errFound
+		}
+		return nil
+	})
+	return errors.Is(err, errFound)
+}
