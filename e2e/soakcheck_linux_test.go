@@ -79,7 +79,7 @@ func (k *soak) checkIssue(t *testing.T, key string) {
 			Finished bool
 		}
 	}
-	text := k.remote.git(t, "for-each-ref", "--format=%(contents)", "refs/ralph/claims/"+key)
+	text := k.remote.git(t, "for-each-ref", "--format=%(contents:body)", "refs/ralph/claims/"+key)
 	if err := json.Unmarshal([]byte(text), &claim); err != nil || claim.Record.Outcome != "succeeded" || !claim.Record.Finished || claim.Expires != "" {
 		t.Errorf("%s: the record is %s, %v", key, text, err)
 	}

@@ -33,7 +33,7 @@ func (l localRefs) swap(ctx context.Context, key, old, new string) error {
 }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
-	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(objectname) %(contents:subject)", "--", l.prefix+key)
+	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(objectname) %(contents)", "--", l.prefix+key)
 	if git.Failed(err) { // its commit is missing
 		at, err := l.git.Refs(ctx, l.prefix+key)
 		return at[l.prefix+key], "", err
@@ -48,7 +48,7 @@ func (l localRefs) read(ctx context.Context, key string) (commit, message string
 func (l localRefs) written(key string) time.Time { return l.git.RefTime(l.prefix + key) }
 
 func (l localRefs) list(ctx context.Context) (map[string]string, error) {
-	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents:subject)", "--", l.prefix)
+	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(contents)%00", "--", l.prefix)
 	if git.Failed(err) { // a ref whose commit is missing fails it
 		return l.listSound(ctx)
 	}
@@ -56,9 +56,10 @@ func (l localRefs) list(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	messages := map[string]string{}
-	for line := range strings.Lines(out) {
-		ref, message, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		messages[strings.TrimPrefix(ref, l.prefix)] = message
+	for claim := range strings.SplitSeq(out, "\x00") {
+		if ref, message, ok := strings.Cut(strings.TrimPrefix(claim, "\n"), " "); ok {
+			messages[strings.TrimPrefix(ref, l.prefix)] = message
+		}
 	}
 	return messages, nil
 }

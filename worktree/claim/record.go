@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // version is the format of the document. An older ralph refuses a newer document.
@@ -85,15 +87,37 @@ func (d document) empty() bool {
 func (d document) encode() (string, error) {
 	d.Version, d.Nonce = version, rand.Text()
 	text, err := json.Marshal(d)
-	return string(text), err
+	return git.Printable(d.subject()) + "\n\n" + string(text), err
 }
 
-// decode reads the first line of a message.
+// subject says for people what the claim is: git log shows it.
+func (d document) subject() string {
+	r := d.Record
+	switch h := d.Holder; {
+	case h != nil && left(*h):
+		return "Run " + h.Run + " waits to be continued"
+	case h != nil:
+		return "Run " + h.Run + " works until " + h.Expires.UTC().Format(time.DateTime) + " UTC, unless it renews this"
+	case r.Outcome == "":
+		return "Nobody works on it"
+	case r.Finished:
+		return "Run " + r.Run + " has finished it: " + r.Outcome
+	}
+	return "Run " + r.Run + " has ended: " + r.Outcome
+}
+
+// decode reads a message: the document is the first line that begins as one.
 func decode(message string) (document, error) {
-	line, _, _ := strings.Cut(message, "\n")
+	line := ""
+	for next := range strings.Lines(message) {
+		if strings.HasPrefix(next, "{") {
+			line = next
+			break
+		}
+	}
 	var d document
 	if line == "" {
-		return d, errors.New("it has no commit with a message")
+		return d, errors.New("it has no commit with a claim")
 	}
 	if err := json.Unmarshal([]byte(line), &d); err != nil {
 		return document{}, err

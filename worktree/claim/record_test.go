@@ -206,7 +206,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("accepted %+v", d)
 		}
 		text, err := d.encode()
-		if err != nil || strings.Contains(text, "\n") {
+		if err != nil || strings.Count(text, "\n") != 2 {
 			t.Fatalf("%q, %v", text, err)
 		}
 		if again, err := decode(text); err != nil || again.Generation != d.Generation || (again.Holder == nil) != (d.Holder == nil) {
@@ -307,5 +307,33 @@ func TestDropOfWhatIsNotSent(t *testing.T) {
 	}
 	if !strings.Contains(s.git("ls-remote", "origin"), prefix+"blob") {
 		t.Error("it is gone")
+	}
+}
+
+// The first line is for people; the document is found below it, and where older claims have it.
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for want, d := range map[string]document{
+		"Run r works until 2030-01-02 03:04:05 UTC, unless it renews this": {Holder: &Holder{Owner: "o", Run: "r", PID: 1, Expires: at}},
+		"Run r waits to be continued":                                      {Holder: &Holder{Owner: "o", Run: "r", Expires: at}},
+		"Nobody works on it":                                               {Record: Record{Failures: 1}},
+		"Run r has ended: gate-failed":                                     {Record: Record{Run: "r", Outcome: "gate-failed"}},
+		"Run r has finished it: good?{}":                                   {Record: Record{Run: "r", Outcome: "good\n{}", Finished: true}},
+	} {
+		d.Generation = 7
+		text, err := d.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, old, _ := strings.Cut(text, "\n\n")
+		if subject != want {
+			t.Errorf("%q, want %q", subject, want)
+		}
+		for _, text := range []string{text, old} {
+			if got, err := decode(text); err != nil || got.Generation != 7 || got.Record.Outcome != d.Record.Outcome {
+				t.Errorf("%q: %+v, %v", text, got, err)
+			}
+		}
 	}
 }
