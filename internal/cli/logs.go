@@ -150,8 +150,8 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 }
 
 // logText is an event as a log has it; ended says that it is the run's last.
-func logText(e journal.Event) (text string, ended bool) {
-	text = e.Text
+func logText(e journal.Event) (line string, ended bool) {
+	kind, text := string(e.Kind), e.Text
 	switch e.Kind {
 	case journal.EventStage:
 		text = string(e.Stage)
@@ -161,6 +161,11 @@ func logText(e journal.Event) (text string, ended bool) {
 		text = plural(e.Commits, "new commit")
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
+	case journal.EventUsage:
+		kind, text = string(journal.EventIteration), fmt.Sprintf("%d ended after %s", e.Iteration, age(time.Duration(e.Elapsed*float64(time.Second))))
+		if e.Usage != nil {
+			text += "; " + used(*e.Usage)
+		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if e.Check != nil {
 			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
@@ -170,7 +175,6 @@ func logText(e journal.Event) (text string, ended bool) {
 	case journal.EventSkipped, journal.EventProblem:
 		text = skipText(e)
 	}
-	kind := string(e.Kind)
 	if e.Source != "" {
 		kind = e.Source
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -15,6 +16,7 @@ func TestLogLines(t *testing.T) {
 	a := newApp(Host{Stdout: &out, Stderr: &bytes.Buffer{}})
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
+		{Kind: journal.EventUsage, Iteration: 2, Text: "exit", Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {
@@ -25,7 +27,7 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 	time := out.String()[:8]
-	if want := time + "  ended       succeeded\n" + time + "  ended       failed why\n" + time + "  agent\n"; out.String() != want {
+	if want := time + "  ended       succeeded\n" + time + "  ended       failed why\n" + time + "  agent\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -219,8 +219,8 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 		a.ui.printf("Nothing was worked%s.\n", because(s))
 		return nil
 	}
-	if s.Parallel > 0 && s.Parallel < s.Most {
-		defer a.ui.printf("Model services refused requests, so %d of %d issues were worked at once in the end.\n", s.Parallel, s.Most)
+	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
+		defer a.ui.printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum costGroup

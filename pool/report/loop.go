@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -116,9 +117,15 @@ func explainCheck(c loop.Check) string {
 	return fmt.Sprintf("failed with exit status %d", c.ExitCode)
 }
 
-// lastWords is the end of a command's output in one line.
+// lastWords is the end of a command's output in one line. What pip says below its errors helps nobody.
 func lastWords(tail string) string {
-	text := []rune(oneLine(tail))
+	lines := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "[notice]") || strings.HasPrefix(strings.TrimSpace(line), "note: This error originates from a subprocess")
+	})
+	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "ERROR: ") }); i >= 0 {
+		lines = lines[i:]
+	}
+	text := []rune(oneLine(strings.Join(lines, "\n")))
 	switch {
 	case len(text) == 0:
 		return "it printed nothing"

@@ -14,7 +14,11 @@ func TestLoop(t *testing.T) {
 	one := []loop.Iteration{{Number: 1, Ending: loop.EndingExit}}
 	other := &agents.Failure{Class: agents.OtherFailure, Message: "exit status 2"}
 	failing := []loop.Check{{Command: "true"}, {Command: "make\ntest", ExitCode: 1, Tail: "expected 1,\n\x1b[31mgot 2\n"}}
+	pip := []loop.Check{{Command: "pip install", ExitCode: 1, Tail: "WARNING: Retrying (Retry(total=0))\nERROR: Could not find a version\n" +
+		"ERROR: No matching distribution found for x\n\n[notice] A new release of pip is available\n[notice] To update, run: pip\n"}}
 	for want, r := range map[string]loop.Result{
+		"setup `pip install` failed with exit status 1: ERROR: Could not find a version ERROR: No matching distribution found for x": {
+			End: loop.EndSetup, Setup: pip},
 		"":                              {End: loop.EndDone},
 		"the agent asks: Which colour?": {End: loop.EndNeedsInfo, Question: "Which\ncolour?"},
 		"the run took longer than 4h0m0s; raise run-timeout if it needs more": {End: loop.EndTimeout, Limits: loop.Limits{Timers: loop.Timers{Run: 4 * time.Hour}}},

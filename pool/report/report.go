@@ -219,7 +219,7 @@ func spent(u agents.Usage) string {
 	if u.Input+u.Output == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", %d tokens in, %d out", u.Input+u.CacheRead+u.CacheWrite, u.Output)
+	text := fmt.Sprintf(", %d tokens in, %d from cache, %d out", u.Input+u.CacheWrite, u.CacheRead, u.Output)
 	if u.CostUSD > 0 {
 		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
 	}
