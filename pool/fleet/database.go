@@ -43,7 +43,8 @@ const callTime = 15 * time.Second
 // Database is a PostgreSQL database that machines share. It is safe for concurrent use.
 type Database struct {
 	pool   *pgxpool.Pool
-	secret string // the password; it is never shown
+	secret string        // the password; it is never shown
+	looks  chan struct{} // full when as many looks at caps as may be have a connection; see Journal.Begin
 }
 
 // Open connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
@@ -58,7 +59,7 @@ func Open(ctx context.Context, where string) (*Database, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
 	}
-	d := &Database{secret: c.ConnConfig.Password}
+	d := &Database{secret: c.ConnConfig.Password, looks: make(chan struct{}, c.MaxConns/2)}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, d.hide(err)
 	}

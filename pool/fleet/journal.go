@@ -139,21 +139,31 @@ func isAway(err error) bool {
 	return !ok || slices.Contains([]string{"08", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
 }
 
-// Begin waits until no other machine looks at the caps.
+// Begin waits until no other machine looks at the caps. A look holds a connection and needs another, so that looks may hold half
+// of all.
 func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
+	select {
+	case j.f.db.looks <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	done := func() { <-j.f.db.looks }
 	conn, err := j.f.db.pool.Acquire(ctx)
 	if err != nil {
+		done()
 		return nil, j.f.db.hide(err)
 	}
 	const key = "hashtextextended('ralph caps ' || $1::text || ' ' || $2::text, 0)"
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock("+key+")", j.shared.Project, pool); err != nil {
 		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // it may have the lock all the same
 		conn.Release()
+		done()
 		return nil, j.f.db.hide(err)
 	}
 	return func() error {
+		defer done()
 		defer conn.Release()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 		defer cancel()

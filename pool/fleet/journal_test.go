@@ -1,11 +1,14 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
@@ -146,6 +149,36 @@ func TestCapOfAllMachines(t *testing.T) {
 		got += r.Reserved.Input
 	}
 	one.Stop()
+}
+
+// Looks at the caps of many projects leave connections for what they ask: more of them at once than there are connections all end.
+func TestLooksLeaveConnections(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, _ := join(t, d)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var looks errgroup.Group
+	for n := range 2 * int(d.pool.Config().MaxConns) {
+		j := f.Journal(strconv.Itoa(n), &journaltest.Memory{})
+		looks.Go(func() error {
+			for range 5 {
+				end, err := j.Begin(ctx, "")
+				if err != nil {
+					return err
+				}
+				_, err = j.Others(ctx, "")
+				if err = errors.Join(err, end()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := looks.Wait(); err != nil {
+		t.Error(err)
+	}
+	f.Stop()
 }
 
 // What the database has missed it is told later, also by the next process.
