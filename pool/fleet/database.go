@@ -187,3 +187,12 @@ func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, erro
 	tag, err := d.pool.Exec(ctx, sql, args...)
 	return int(tag.RowsAffected()), d.hide(err)
 }
+
+// batch runs statements in one transaction, and sends them together.
+func (d *Database) batch(ctx context.Context, queue func(*pgx.Batch)) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var b pgx.Batch
+	queue(&b)
+	return d.hide(d.pool.SendBatch(ctx, &b).Close())
+}

@@ -134,9 +134,11 @@ func (l *leases) free(ctx context.Context) error {
 	if len(l.ids) == 0 {
 		return nil
 	}
-	_, err := l.d.exec(context.WithoutCancel(ctx), "DELETE FROM ralph_lease WHERE id = ANY($1)", l.ids)
+	_, err := l.d.exec(context.WithoutCancel(ctx), freeLeases, l.ids)
 	return err
 }
+
+const freeLeases = "DELETE FROM ralph_lease WHERE id = ANY($1)"
 
 // keep renews the leases until ctx ends, and calls lost once if one is lost. A database that does not answer is waited for:
 // the claim in git is what the work rests on.

@@ -28,11 +28,11 @@ type planning struct {
 	due    time.Time       // when a waiting issue may be worked again; zero: none is known
 	reaped time.Time
 	failed bool
-	moved  bool // in this turn a row was found to have ended, or was inserted
+	moved  time.Time // when a row was last found to have ended, or was inserted
 }
 
-// busier is how much more often rows are looked at while they come and go: a slot that is free is to find a row soon.
-const busier = 20
+// Rows are looked at so much more often while they come and go, and for a while after: a slot that is free is to find a row soon.
+const busier, busyTime = 20, time.Second
 
 // task is an issue for a row.
 type task struct {
@@ -61,7 +61,6 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			p.looked = time.Time{}
 		case <-next.C:
 		}
-		p.moved = false
 		err := p.turn(ctx)
 		if ctx.Err() != nil {
 			return
@@ -70,7 +69,7 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			f.c.Log.Warn("backlog not planned", "project", s.Name, "error", err)
 		}
 		p.failed = err != nil
-		if p.moved {
+		if time.Since(p.moved) < busyTime {
 			next.Reset(f.c.Tick / busier)
 		} else {
 			next.Reset(f.c.Tick)
@@ -180,7 +179,7 @@ func (p *planning) count(ctx context.Context) error {
 	}
 	for k := range p.open {
 		if !open[k] {
-			p.ended, p.moved = true, true
+			p.ended, p.moved = true, time.Now()
 		}
 	}
 	p.open = open
@@ -224,7 +223,7 @@ func (p *planning) feed(ctx context.Context) error {
 		p.open[p.queue[i].key] = true
 		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", p.queue[i].key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
 	}
-	p.queue, p.moved = p.queue[n:], true
+	p.queue, p.moved = p.queue[n:], time.Now()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -110,6 +111,34 @@ func TestReap(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("rows\n%q, want\n%q", got, want)
+	}
+}
+
+// With its run a row ends at once, and its slot is free; but not the row that has replaced it.
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, held{}, 0)
+	d := p.f.db
+	p.mustFeed(t, "k")
+	lease, ok, err := d.take(t.Context(), "p", "k", p.f.id, time.Hour, scope{name: "s", limit: 1})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for attempt, want := range map[int]string{1: "k running 1", 2: "k completed 1"} {
+		var job rivertype.JobRow
+		if err := d.pool.QueryRow(t.Context(), "UPDATE river_job SET state = 'running', finalized_at = NULL, attempt = 2 RETURNING id").Scan(&job.ID); err != nil {
+			t.Fatal(err)
+		}
+		job.Attempt = attempt
+		if err := p.f.finish(t.Context(), lease, &job, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(t, d); !slices.Equal(got, []string{want}) {
+			t.Errorf("rows %q, want %q", got, want)
+		}
+	}
+	if n := number(t, d, "SELECT count(*) FROM ralph_lease"); n != 0 {
+		t.Errorf("%d slots are held", n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
@@ -70,14 +71,30 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	unasked()
 	kept(nil)
 	<-renewed
-	if err := held.free(ctx); err != nil {
+	busy := errors.Is(err, pool.ErrBusy)
+	if !busy {
+		f.ended(ctx, s, job.Args.Key, r, err)
+	}
+	if err := f.finish(ctx, held, job.JobRow, !busy); err != nil {
 		f.c.Log.Warn("slot not given back; its expiry does", "project", s.Name, "issue", job.Args.Key, "error", err)
 	}
-	if errors.Is(err, pool.ErrBusy) {
+	if busy {
 		return snooze(soon)
 	}
-	f.ended(ctx, s, job.Args.Key, r, err)
 	return nil
+}
+
+// finish gives back the leases of a row, and ends it unless it is to be looked at again: River would do so up to a quarter of a
+// second later, and the planner would count the row for that long.
+func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) error {
+	ctx = context.WithoutCancel(ctx)
+	if !over {
+		return held.free(ctx)
+	}
+	return f.db.batch(ctx, func(b *pgx.Batch) {
+		b.Queue(freeLeases, held.ids)
+		b.Queue("UPDATE river_job SET state = 'completed', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2", job.ID, job.Attempt)
+	})
 }
 
 var errSlotLost = errors.New("the slot was lost")
