@@ -24,8 +24,8 @@ const (
 	fleetMachines = 3
 	fleetProjects = 6
 	fleetParallel = 2 // issues that a machine works at the same time
-	// nothing is the agent that does nothing, and is counted.
-	nothing = `echo x >>"$BENCH_LOG"; ` + done
+	// nothing is the agent that does nothing, and is counted: once an issue, for there is nothing to go on with.
+	nothing = `echo x >>"$BENCH_LOG"; echo "<no-change>measured</no-change>"`
 )
 
 // fleetScene is the remotes of some projects, and their clones on some machines.
@@ -93,6 +93,7 @@ func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, c
 	go func() { all.Wait(); close(over) }()
 	look := time.NewTicker(2 * time.Millisecond)
 	defer look.Stop()
+	issues := n + 1
 	var began time.Time
 	for waits := true; waits && elapsed == 0; {
 		select {
@@ -119,6 +120,9 @@ func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, c
 		if errs[i] != nil && elapsed == 0 {
 			err = errors.Join(err, fmt.Errorf("%w: %s", errs[i], strings.TrimSpace(said[i].String())))
 		}
+	}
+	if ended := f.ended(); !serves && ended > issues {
+		err = errors.Join(err, fmt.Errorf("%d agents for %d issues", ended, issues))
 	}
 	if elapsed == 0 && err == nil {
 		err = fmt.Errorf("%d agents have ended, not %d: %s", f.ended(), n, strings.TrimSpace(said[0].String()))
@@ -215,9 +219,8 @@ func used() (sum time.Duration) {
 	return sum
 }
 
-// fleet measures how fast three machines get waiting issues to an agent that does nothing, against what git alone allows; and
-// one machine through the database against a sweep of its own.
-func (b *bench) fleet(ctx context.Context, waiting, n int) (err error) {
+// withDatabases calls do with a function that makes databases for a fleet.
+func (b *bench) withDatabases(ctx context.Context, do func(database func() (string, error)) error) error {
 	server, end, err := fleettest.New()
 	if err != nil || server == nil {
 		b.note("PostgreSQL is not installed: no figures of the fleet")
@@ -225,7 +228,7 @@ func (b *bench) fleet(ctx context.Context, waiting, n int) (err error) {
 	}
 	defer end()
 	made := 0
-	database := func() (string, error) {
+	return do(func() (string, error) {
 		made++
 		name := fmt.Sprint("bench", made)
 		c, err := pgx.Connect(ctx, server.URL("postgres"))
@@ -238,8 +241,12 @@ func (b *bench) fleet(ctx context.Context, waiting, n int) (err error) {
 		}
 		_, err = measure(exec.CommandContext(ctx, b.ralph, "fleet", "migrate", "--database", server.URL(name)))
 		return server.URL(name), err
-	}
-	var fleet, git, one, alone samples
+	})
+}
+
+// fleet measures how fast three machines get waiting issues to an agent that does nothing, against what git alone allows.
+func (b *bench) fleet(ctx context.Context, waiting, n int, database func() (string, error)) error {
+	var fleet, git samples
 	f, err := b.newFleetScene(ctx, fleetMachines, fleetProjects, waiting/fleetProjects)
 	if err != nil {
 		return err
@@ -271,15 +278,10 @@ func (b *bench) fleet(ctx context.Context, waiting, n int) (err error) {
 		if err := os.RemoveAll(f.log); err != nil {
 			return err
 		}
-		if err := b.oneMachine(ctx, n/2, database, &one, &alone); err != nil {
-			return err
-		}
 	}
 	name := fmt.Sprintf("%d machines, %d projects, %d issues waiting: ", fleetMachines, fleetProjects, waiting)
 	b.out.add(name+"time per issue", fleet.elapsed.per(n), git.elapsed.per(n), "1.25")
 	b.out.add(name+"CPU per issue", fleet.cpu.per(n), git.cpu.per(n), "")
-	b.out.add("1 machine through the fleet beside a sweep: time per issue", one.elapsed.per(n/2), alone.elapsed.per(n/2), "1.2")
-	b.out.add("1 machine through the fleet beside a sweep: CPU per issue", one.cpu.per(n/2), alone.cpu.per(n/2), "1.2")
 	return nil
 }
 
@@ -290,7 +292,21 @@ func (f fleetScene) take(n int, serves bool, into *samples, programs ...*exec.Cm
 	return errors.Join(err, os.RemoveAll(f.log))
 }
 
-// oneMachine measures one machine with n issues of one project, through the database and without.
+// machine measures one machine with n issues of one project, through the database against a sweep of its own.
+func (b *bench) machine(ctx context.Context, n int, database func() (string, error)) error {
+	var one, alone samples
+	for round := range b.rounds {
+		b.note("one machine with %d issues, round %d of %d", n, round+1, b.rounds)
+		if err := b.oneMachine(ctx, n, database, &one, &alone); err != nil {
+			return err
+		}
+	}
+	b.out.add("1 machine through the fleet beside a sweep: time per issue", one.elapsed.per(n), alone.elapsed.per(n), "1.2")
+	b.out.add("1 machine through the fleet beside a sweep: CPU per issue", one.cpu.per(n), alone.cpu.per(n), "1.2")
+	return nil
+}
+
+// oneMachine measures it once.
 func (b *bench) oneMachine(ctx context.Context, n int, database func() (string, error), one, alone *samples) error {
 	f, err := b.newFleetScene(ctx, 1, 2, n+1)
 	if err != nil {
