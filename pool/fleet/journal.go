@@ -19,14 +19,17 @@ import (
 
 // Journal is the journal of a project on this machine. What this machine has to bring to its end stands in its own store,
 // which needs no network; the database has a copy for all machines, and what they have spent. A save does not wait for the
-// database: what it has missed it gets later. Spending does: what cannot be counted is not spent.
+// database, which is told beside the run: what it has missed it gets later. Spending does: what cannot be counted is not spent.
 type Journal struct {
 	f      *Fleet
 	local  journal.Store
 	shared *postgres.Store
 
 	mu     sync.Mutex
-	behind map[string]*journal.Record // guarded by mu; by run, what the database lacks; nil: it is to be forgotten
+	behind map[string]*postgres.Entry // guarded by mu; by run, what the database lacks; nil: it is to be forgotten
+	told   bool                       // guarded by mu; the database is being told of it
+
+	telling sync.Mutex // held while the database is told, so that a record does not get there after the one that follows it
 }
 
 var (
@@ -37,7 +40,7 @@ var (
 // Journal makes the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
-		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id}, behind: map[string]*journal.Record{},
+		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id}, behind: map[string]*postgres.Entry{},
 	}
 }
 
@@ -46,8 +49,11 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 	if err := j.local.Save(ctx, r); err != nil {
 		return err
 	}
-	j.miss(r.ID, &r)
-	j.catchUp(ctx)
+	e, err := postgres.NewEntry(r)
+	if err != nil {
+		return err
+	}
+	j.tell(r.ID, e)
 	return nil
 }
 
@@ -56,47 +62,76 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 	if err := j.local.Forget(ctx, run); err != nil {
 		return err
 	}
-	j.miss(run, nil)
-	j.catchUp(ctx)
+	j.tell(run, nil)
 	return nil
 }
 
-func (j *Journal) miss(run string, r *journal.Record) {
+// tell notes what the database lacks, and has it told soon.
+func (j *Journal) tell(run string, e *postgres.Entry) {
+	j.miss(run, e)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.behind[run] = r
+	if j.told {
+		return
+	}
+	j.told = true
+	j.f.beside.Go(func() {
+		for j.catchUp(context.Background()) {
+			j.mu.Lock()
+			more := len(j.behind) > 0
+			j.told = more
+			j.mu.Unlock()
+			if !more {
+				return
+			}
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.told = false
+	})
 }
 
-// saveTime bounds what a save waits for the database.
+func (j *Journal) miss(run string, e *postgres.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.behind[run] = e
+}
+
+// saveTime bounds what the database may take to be told.
 const saveTime = 3 * time.Second
 
-// catchUp tells the database what it lacks, as far as it answers.
-func (j *Journal) catchUp(ctx context.Context) {
+// catchUp tells the database what it lacks; false: something could not be told.
+func (j *Journal) catchUp(ctx context.Context) bool {
+	j.telling.Lock()
+	defer j.telling.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	j.mu.Lock()
 	list := maps.Clone(j.behind)
 	j.mu.Unlock()
-	for run, r := range list {
+	all := true
+	for run, e := range list {
 		var err error
-		if r == nil {
+		if e == nil {
 			err = j.shared.Forget(ctx, run)
 		} else {
-			err = j.shared.Save(ctx, *r)
+			err = j.shared.Put(ctx, e)
 		}
 		if err != nil {
+			all = false
 			j.f.c.Log.Debug("record not shared yet", "run", run, "error", j.f.db.hide(err))
 			if isAway(err) {
-				return
+				return false
 			}
 			continue
 		}
 		j.mu.Lock()
-		if j.behind[run] == r {
+		if j.behind[run] == e {
 			delete(j.behind, run)
 		}
 		j.mu.Unlock()
 	}
+	return all
 }
 
 // Find lists records of this machine that match, oldest first; see History for those of all.
@@ -115,6 +150,7 @@ func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage
 // Spent is what the runs of all machines have used since a day began, once the database answers.
 func (j *Journal) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
 	err = j.insist(ctx, func(ctx context.Context) (err error) {
+		j.catchUp(ctx) // records say what their runs have used
 		u, err = j.shared.Spent(ctx, pool, since)
 		return err
 	})
@@ -167,14 +203,13 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		defer conn.Release()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 		defer cancel()
+		told := j.catchUp(ctx)
 		var held bool
 		err := conn.QueryRow(ctx, "SELECT pg_advisory_unlock("+key+")", j.shared.Project, pool).Scan(&held)
 		if err != nil {
 			_ = conn.Conn().Close(ctx)
 		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		if err == nil && (!held || len(j.behind) > 0) {
+		if err == nil && (!held || !told) {
 			err = errors.New("the other machines were not told of the run")
 		}
 		return j.f.db.hide(err)
@@ -214,7 +249,11 @@ func (j *Journal) share(ctx context.Context) error {
 	for _, r := range here {
 		i := slices.IndexFunc(known, func(k journal.Record) bool { return k.ID == r.ID })
 		if i < 0 || known[i].Ended.IsZero() {
-			j.miss(r.ID, &r)
+			e, err := postgres.NewEntry(r)
+			if err != nil {
+				return err
+			}
+			j.miss(r.ID, e)
 		}
 	}
 	j.catchUp(ctx)
@@ -230,6 +269,7 @@ type history struct{ *Journal }
 func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
+	h.catchUp(ctx)
 	list, err := h.shared.Find(call, q)
 	if err != nil && isAway(err) && ctx.Err() == nil {
 		return h.local.Find(ctx, q)
@@ -241,6 +281,7 @@ func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 func (h history) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
+	h.catchUp(ctx)
 	list, err := h.shared.Totals(call, pool, since)
 	if err == nil || !isAway(err) || ctx.Err() != nil {
 		return list, h.f.db.hide(err)

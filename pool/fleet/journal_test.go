@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -44,6 +45,42 @@ func TestJournalConforms(t *testing.T) {
 	f.Stop()
 }
 
+// settled waits until the journal does not tell the database anything.
+func settled(j *Journal) {
+	for on := true; on; runtime.Gosched() {
+		j.mu.Lock()
+		on = j.told
+		j.mu.Unlock()
+	}
+}
+
+// A save does not wait for the database, which gets to know it all the same.
+func TestSaveDoesNotWait(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	tx, err := d.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE ralph_run"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "a"} {
+		if err := j.Save(t.Context(), journal.Record{Run: journal.Run{ID: id, Key: id, Started: time.Now()}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settled(j)
+	if list, err := j.shared.Find(t.Context(), journal.Query{}); err != nil || len(list) != 2 {
+		t.Errorf("the database knows %d runs of 2, %v", len(list), err)
+	}
+	f.Stop()
+}
+
 // Totals and open runs of a project are those of all machines that live.
 func TestRunsOfAllMachines(t *testing.T) {
 	t.Parallel()
@@ -58,6 +95,8 @@ func TestRunsOfAllMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	settled(first)
+	settled(second)
 	running := func() int {
 		list, err := d.Running(t.Context(), first.shared.Project)
 		if err != nil {
@@ -215,6 +254,7 @@ func TestJournalCatchesUp(t *testing.T) {
 		if err := j.Save(t.Context(), r); err != nil {
 			t.Error(err)
 		}
+		settled(j)
 	}
 	save(record("a", false))
 	save(record("b", false))
@@ -223,6 +263,7 @@ func TestJournalCatchesUp(t *testing.T) {
 	if err := j.Forget(t.Context(), "b"); err != nil {
 		t.Error(err)
 	}
+	settled(j)
 	rename("ralph_away", "ralph_run")
 	if got := shared(); got != "a b " {
 		t.Errorf("before: %q", got)

@@ -49,47 +49,67 @@ FROM ralph_spend WHERE project = $1 AND run = $2
 ON CONFLICT (project, run, day) DO UPDATE SET input = s.input + excluded.input, output = s.output + excluded.output,
 	cache_read = s.cache_read + excluded.cache_read, cache_write = s.cache_write + excluded.cache_write, cost_usd = s.cost_usd + excluded.cost_usd`
 
-// Save inserts or replaces the record of a run.
-func (s *Store) Save(ctx context.Context, r journal.Record) error {
+// Entry is a record as it is stored: what happens to the record afterwards does not reach it.
+type Entry struct {
+	run, pool, kind, key, text string
+	started                    int64
+	ended                      *int64
+	used                       agents.Usage
+}
+
+// NewEntry makes the entry of a record.
+func NewEntry(r journal.Record) (*Entry, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("journal run %s: %w", r.ID, err)
+		return nil, fmt.Errorf("journal run %s: %w", r.ID, err)
 	}
-	var ended *int64
+	e := &Entry{run: r.ID, pool: r.Pool, kind: string(r.Kind), key: r.Key, text: string(text), started: r.Started.UnixNano(), used: r.Facts.Usage}
 	if !r.Ended.IsZero() {
 		at := r.Ended.UnixNano()
-		ended = &at
+		e.ended = &at
 	}
-	return s.write(ctx, r.ID, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO ralph_run (project, run, pool, kind, key, machine, started, ended, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	return e, nil
+}
+
+// Save inserts or replaces the record of a run.
+func (s *Store) Save(ctx context.Context, r journal.Record) error {
+	e, err := NewEntry(r)
+	if err != nil {
+		return err
+	}
+	return s.Put(ctx, e)
+}
+
+// Put is Save for an entry.
+func (s *Store) Put(ctx context.Context, e *Entry) error {
+	return s.write(ctx, e.run, func(b *pgx.Batch) {
+		b.Queue(`INSERT INTO ralph_run (project, run, pool, kind, key, machine, started, ended, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 			ON CONFLICT (project, run) DO UPDATE SET machine = excluded.machine, ended = excluded.ended, record = excluded.record`,
-			s.Project, r.ID, r.Pool, string(r.Kind), r.Key, s.Machine, r.Started.UnixNano(), ended, string(text))
-		if err != nil || r.Facts.Usage == (agents.Usage{}) {
-			return err
+			s.Project, e.run, e.pool, e.kind, e.key, s.Machine, e.started, e.ended, e.text)
+		if e.used != (agents.Usage{}) {
+			s.spend(b, e.pool, e.run, e.used, time.Now())
 		}
-		return s.spend(ctx, tx, r.Pool, r.ID, r.Facts.Usage, time.Now())
 	})
 }
 
-// write changes what is known of a run.
-func (s *Store) write(ctx context.Context, run string, do func(pgx.Tx) error) error {
-	if err := pgx.BeginFunc(ctx, s.DB, do); err != nil {
+// write changes what is known of a run, in one transaction that is sent at once.
+func (s *Store) write(ctx context.Context, run string, queue func(*pgx.Batch)) error {
+	var b pgx.Batch
+	queue(&b)
+	if err := s.DB.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("journal run %s: %w", run, err)
 	}
 	return nil
 }
 
-func (s *Store) spend(ctx context.Context, tx pgx.Tx, pool, run string, u agents.Usage, at time.Time) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph spend ' || $1::text || ' ' || $2::text, 0))", s.Project, run); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, spendMore, s.Project, run, journal.Day(at), pool, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD)
-	return err
+func (s *Store) spend(b *pgx.Batch, pool, run string, u agents.Usage, at time.Time) {
+	b.Queue("SELECT pg_advisory_xact_lock(hashtextextended('ralph spend ' || $1::text || ' ' || $2::text, 0))", s.Project, run)
+	b.Queue(spendMore, s.Project, run, journal.Day(at), pool, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD)
 }
 
 // Spend notes what a run has used until now.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
-	return s.write(ctx, run, func(tx pgx.Tx) error { return s.spend(ctx, tx, pool, run, used, at) })
+	return s.write(ctx, run, func(b *pgx.Batch) { s.spend(b, pool, run, used, at) })
 }
 
 // Spent is what the runs of the pool have used since a day began.
