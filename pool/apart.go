@@ -30,16 +30,24 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if err != nil {
 		return err
 	}
-	b := schedule.Backlog{Queue: queue, Listed: listed, Taken: slices.Collect(maps.Keys(t.on)), Open: map[string]time.Time{}}
+	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(t.on)), Open: map[string]time.Time{}}
+	if len(w.c.ByLabel) > 0 {
+		b.Read = w.cfg.Tracker.Get
+	}
 	for _, f := range plan.FollowUp {
 		if !t.over[f.Key] {
-			b.Taken = append(b.Taken, f.Key)
+			b.Taken, b.Listed = append(b.Taken, f.Key), append(b.Listed, f.Issue)
 		}
 	}
 	limit := 0
 	var unmerged map[string]string
 	if len(v.keys) == 0 {
 		b.Held = func(key string) bool { return tally.Held(v.claims[key]) }
+		for key := range v.claims {
+			if b.Read != nil && b.Held(key) { // also of an issue that is not listed
+				b.Taken = append(b.Taken, key)
+			}
+		}
 		limit = w.c.MaxOpen
 		elsewhere := map[string]string{}
 		for _, s := range plan.Skipped {

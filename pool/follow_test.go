@@ -2,10 +2,13 @@ package pool_test
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -58,5 +61,66 @@ func TestReviewIsAnswered(t *testing.T) {
 	f.sweep(t.Context())
 	if host.answered.Before(second.Started) || host.answered.After(second.Ended) {
 		t.Errorf("on another host: answered up to %v, want the end of the run", host.answered)
+	}
+}
+
+// unlisted is such a forge that lists what has the pick-up label only, and has a review until that is answered.
+type unlisted struct {
+	*reviewed
+	asks atomic.Bool
+}
+
+func (u *unlisted) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
+	if !u.asks.Load() {
+		return nil, nil
+	}
+	return u.reviewed.FollowUps(ctx, q)
+}
+
+func (u *unlisted) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	l, err := u.reviewed.List(ctx, q)
+	l.Issues = slices.DeleteFunc(l.Issues, func(i tracker.Issue) bool { return !i.HasLabel("no-human") })
+	return l, err
+}
+
+// A run that follows a request up counts for the labels of its issue before it begins and while it is on, whichever process has
+// it, although the forge does not list the issue any more.
+func TestFollowUpCountsForLabels(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.withRemote()
+	host := &unlisted{reviewed: &reviewed{forge: &forge{Tracker: g.Config.Run.Tracker, requests: map[string]int{}}}}
+	host.review = time.Now().Add(time.Hour) // the forge's clock is ahead
+	g.Config.Run.Publish, g.Config.Run.Tracker = journal.PublishRequest, host
+	g.Config.Parallel, g.Config.ByLabel, g.Config.Together = 4, schedule.Limits{"db": 1}, true
+	g.issue("a", "labels: [no-human, db]")
+	g.goOn("a")
+	g.one()
+	g.wait(g.started, 1, "started")
+	g.issue("b", "labels: [no-human, db]")
+	host.asks.Store(true)
+	p := g.pool()
+	busy := func(when string) {
+		t.Helper()
+		plan, err := p.Plan(t.Context())
+		if err != nil || len(plan.Work) != 0 || len(plan.After) != 1 || plan.After[0].Skip.Code != journal.SkipBusy {
+			t.Errorf("%s: work %+v, after %+v, %v", when, plan.Work, plan.After, err)
+		}
+	}
+	busy("before it")
+	wait := g.begin(t.Context(), p)
+	if got := g.next(1); got[0] != "a" {
+		t.Errorf("%q started", got)
+	}
+	busy("while it is on")
+	g.idle()
+	host.asks.Store(false)
+	g.goOn("a")
+	if got := g.next(1); got[0] != "b" {
+		t.Errorf("%q started", got)
+	}
+	g.goOn("b")
+	if s := wait(); s.Count(journal.Succeeded) != 2 {
+		t.Errorf("%+v", s)
 	}
 }

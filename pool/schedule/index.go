@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +105,8 @@ type Backlog struct {
 	Taken  []string              // keys of issues that are worked by the caller, or are about to be
 	Held   func(key string) bool // an issue that is listed or open is worked
 	Open   map[string]time.Time  // keys of what is finished and not merged, and when it was finished
+	// Read reads an issue that is worked and not listed, such as one whose request is followed up; nil: it counts for no label.
+	Read func(ctx context.Context, key string) (tracker.Issue, error)
 }
 
 // Facts are those of a backlog, without the limit.
@@ -136,8 +140,14 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 			f.Open = append(f.Open, work)
 		}
 		if on[key] {
-			said, _ := l.Issue(texts[key])
-			work.Area, work.Labels = work.Area.And(said), texts[key].Labels
+			issue, listed := texts[key]
+			if !listed && b.Read != nil {
+				if issue, err = b.Read(ctx, key); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+					return f, fmt.Errorf("read issue %s: %w", key, err)
+				}
+			}
+			said, _ := l.Issue(issue)
+			work.Area, work.Labels = work.Area.And(said), issue.Labels
 			f.On = append(f.On, work)
 		}
 	}
