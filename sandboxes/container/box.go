@@ -167,6 +167,11 @@ func (b *box) hasEnded(ctx context.Context) bool {
 	if err == nil {
 		return !st.Running
 	}
+	return b.isRemoved(ctx)
+}
+
+// isRemoved reports that the engine answers, and knows no such container.
+func (b *box) isRemoved(ctx context.Context) bool {
 	there, err := b.provider.listed(ctx, b.name, true)
 	return err == nil && !there
 }

@@ -115,6 +115,8 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	st, stateErr := b.provider.state(ctx, b.name)
 	switch {
+	case stateErr != nil && b.isRemoved(ctx):
+		return errors.New("its container was removed while the command ran")
 	case stateErr != nil:
 		return fmt.Errorf("its container is gone: %w", stateErr)
 	case st.OOMKilled:
