@@ -54,6 +54,9 @@ func (t *Tree) clear(ctx context.Context) error {
 		return t.discard()
 	}
 	if t.rec.Spec.Private {
+		if rec := t.record(); rec.Waits() {
+			return fmt.Errorf("%w for now: %s", ErrKept, rec.Failure)
+		}
 		return t.setAside(errors.New("the run's sandbox is gone"))
 	}
 	if _, err := t.importWork(ctx, nil); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
@@ -92,29 +91,22 @@ func (t *Tree) runScript(ctx context.Context, in Inside, s importer.Script, env 
 	q, err := importer.Run(ctx, func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		return in(ctx, Command{Argv: s.Argv(), Env: env, Stdout: stdout, Stderr: stderr})
 	}, o)
-	return q, t.explainSize(err)
+	return q, importer.ExplainSize(err, t.repo.opts.Caps, t.repo.places()...)
 }
 
-func (r *Repo) room() (bytes int64, place string) {
-	return importer.Room(r.opts.StateDir, filepath.Join(r.common, "objects"))
+// places are where an import writes.
+func (r *Repo) places() []string {
+	return []string{r.opts.StateDir, filepath.Join(r.common, "objects")}
 }
 
 // capsNow are the caps, as far as there is room.
 func (t *Tree) capsNow() importer.Caps {
 	caps := t.repo.opts.Caps.WithDefaults()
-	bytes, _ := t.repo.room()
+	bytes, _ := importer.Room(t.repo.places()...)
 	if !t.record().Spec.Private { // the user's own agent; only the disk is a limit
 		caps = importer.Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: caps.Depth}
 	}
 	caps.Size = min(caps.Size, bytes)
 	caps.Blob = min(caps.Blob, caps.Size)
 	return caps
-}
-
-// explainSize says when the disk is the reason that something is too big.
-func (t *Tree) explainSize(err error) error {
-	if bytes, place := t.repo.room(); errors.Is(err, importer.ErrTooBig) && bytes < t.repo.opts.Caps.WithDefaults().Size {
-		return fmt.Errorf("%w (half of what is free in %s, %s, is the most)", err, place, disk.Size(2*bytes))
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -73,17 +74,11 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	}
 	rec := t.record()
 	switch {
-	case err == nil && (rec.InUse || rec.Failures > 0):
+	case err == nil && (rec.InUse || rec.Failures != importer.Failures{}):
 		// Without a power loss in mind: a flag that stays set costs one more import.
-		err = t.store(func(rec *record) { rec.InUse, rec.Failure, rec.Failures = false, "", 0 }, false)
+		err = t.store(func(rec *record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errNoSandbox):
-		switch {
-		case errors.Is(err, ErrLate):
-			rec.Failures = setAsideAfter
-		case rec.Failure != err.Error():
-			rec.Failures = 0
-		}
-		err = errors.Join(err, t.store(func(r *record) { r.Failure, r.Failures = err.Error(), rec.Failures+1 }, false))
+		err = errors.Join(err, t.store(func(r *record) { r.Add(err, t.repo.now()) }, false))
 	}
 	return got, err
 }

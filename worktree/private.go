@@ -59,7 +59,7 @@ func (t *Tree) lower() (string, error) {
 	dir := t.repo.layers().Tree(name)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("the files that the worktree is laid over are gone: %w", err)
-		return "", errors.Join(err, t.update(func(rec *record) { rec.Failure, rec.Failures = err.Error(), setAsideAfter }))
+		return "", errors.Join(err, t.update(func(rec *record) { rec.Never(err) }))
 	}
 	return dir, nil
 }

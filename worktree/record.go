@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
@@ -69,9 +70,7 @@ type record struct {
 	Replaced string `json:"replaced,omitempty"`
 	// Finished is the tip that Finish has made last.
 	Finished string `json:"finished,omitempty"`
-	// Failure is why the last import failed, and Failures how often that happened one after the other.
-	Failure  string `json:"failure,omitempty"`
-	Failures int    `json:"failures,omitempty"`
+	importer.Failures
 }
 
 // move is what a rebase makes of the commits that the record names.

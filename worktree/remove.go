@@ -30,16 +30,13 @@ func (t *Tree) Remove(ctx context.Context) error {
 	return nil
 }
 
-// setAsideAfter is how often an import may fail in the same way.
-const setAsideAfter = 2
-
 func (t *Tree) remove() error {
 	files, admin := t.exists()
 	if !t.Unsaved() || !files && !admin || t.halfMade() {
 		return t.discard()
 	}
 	rec := t.record()
-	if rec.Failures < setAsideAfter {
+	if !rec.Over() {
 		err := fmt.Errorf("%w: %s", ErrKept, t.Dir())
 		if files && rec.Spec.Private { // git must find no repository of an agent's in a folder that is named to a person
 			err = errors.Join(err, t.writeGitFile(filepath.Join(t.repo.opts.StateDir, "none")))

@@ -126,6 +126,10 @@ func (t *Tree) Start() string { return t.record().Start }
 // Unsaved reports whether something in the tree may be on no ref of ralph's.
 func (t *Tree) Unsaved() bool { return t.record().InUse && !t.record().Spec.Detached }
 
+// Waits reports that the tree is unsaved because an import failed for a reason that passes by itself: it stays, and Import
+// may be called again later.
+func (t *Tree) Waits() bool { rec := t.record(); return t.Unsaved() && rec.Waits() }
+
 func (t *Tree) record() record {
 	t.mu.Lock()
 	defer t.mu.Unlock()

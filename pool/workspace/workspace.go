@@ -43,6 +43,7 @@ type Workspace struct {
 	late    error    // why no import is tried again: one did not end in time
 	full    error    // of the last import, which met a full disk; nil: it did not
 	room    int64    // how much it left, where there is least
+	lost    []string // warnings of a sandbox that broke
 	unsaved error    // which uncommitted files the last import could not save; nil: none
 }
 
@@ -145,10 +146,11 @@ func (w *Workspace) Take(ctx context.Context) error {
 	}
 	var in worktree.Inside
 	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // else nobody has worked there since the last import
-		if err := w.Open(ctx); err != nil { // such as after a crash
+		if err := w.Open(ctx); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
 			return err
+		} else if in = w.inside; err != nil {
+			in = func(context.Context, worktree.Command) (int, error) { return 0, err }
 		}
-		in = w.inside
 	}
 	if w.full != nil && w.roomLeft() < w.room+moreRoom {
 		return w.full // it would take as long, and end the same way
@@ -156,6 +158,13 @@ func (w *Workspace) Take(ctx context.Context) error {
 	limited, cancel := w.Ending.limit(ctx)
 	defer cancel()
 	got, err := w.Tree.Import(limited, in)
+	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
+		lost := w.Shut(ctx) // it broke, and another one shows the same files
+		w.lost = lost
+		if failed := w.Open(limited); failed == nil {
+			got, err = w.Tree.Import(limited, w.inside)
+		}
+	}
 	w.full = nil
 	if importer.Full(err) {
 		w.full, w.room = err, w.roomLeft()
@@ -218,6 +227,7 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 		w.Box = nil
 	}
 	w.leaveHome()
+	warnings, w.lost = append(w.lost, warnings...), nil
 	warnings = append(warnings, w.Gateway.Refused()...)
 	warnings = append(warnings, w.Meter.Warnings()...)
 	if err := w.Gateway.Close(); err != nil {

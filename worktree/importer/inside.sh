@@ -114,7 +114,7 @@ snapshot() {
 	# git would look for changes in these with the configuration that it finds there.
 	while IFS= read -r path; do git update-index --force-remove -- "$path"; done <"$temp/inner"
 	while IFS= read -r path; do git update-index --assume-unchanged -- "$path" 2>/dev/null; done <"$temp/modules"
-	git ls-files -z -o --exclude-standard 2>"$temp/closed" | some >"$temp/new"
+	git ls-files -z -o --exclude-standard 2>"$temp/closed" | some >"$temp/new" || return 1
 	[ ! -s "$temp/closed" ] || note missed "not saved, a folder that cannot be read: $(sed -n "1s/^warning: [^']*'\\(.*\\)'.*/\\1/p" "$temp/closed")"
 	which=-A
 	[ -s "$temp/missed" ] && which=-u
@@ -224,6 +224,16 @@ full() {
 	esac
 }
 
+# unseen is for files of which there is no tree: an agent's work must not pass for a worktree without changes.
+unseen() {
+	files=
+	if [ -e "$temp/full" ]; then
+		note missed "no room for the files"
+	else
+		note missed "no tree of the files could be made: $(git write-tree 2>&1 >/dev/null | tail -n 1)"
+	fi
+}
+
 # try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
 # stops at a commit that is missing.
 try() {
@@ -238,6 +248,7 @@ try() {
 		if both=$(git rev-parse "$name^{commit}" "$name^{tree}" 2>/dev/null); then
 			commit=${both%%[!0-9a-f]*} tree=${both##*[!0-9a-f]}
 		else
+			[ $? -le 128 ] || exit 137 # a signal has ended git, which says nothing about the commit
 			moved=yes
 			commit=$(git rev-parse -q --verify --end-of-options "$name") || continue
 			lost=${lost:-$commit}
@@ -245,7 +256,7 @@ try() {
 			continue
 		fi
 		[ -f "$GIT_DIR/index" ] || git read-tree "$commit"
-		files=$(snapshot) || { ! full && rm -f "$GIT_DIR/index" && git read-tree "$commit" && files=$(snapshot); } || files=
+		files=$(snapshot) || { ! full && rm -f "$GIT_DIR/index" && git read-tree "$commit" && files=$(snapshot); } || unseen
 		[ "$files" = "$tree" ] && files=
 		send "$commit" "$files"
 		if full; then

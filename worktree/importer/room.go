@@ -2,6 +2,7 @@ package importer
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,21 @@ func Room(places ...string) (bytes int64, place string) {
 	}
 	return bytes, place
 }
+
+// errRoom: the import would be within the caps if a disk had more room.
+var errRoom = errors.New("no room for it")
+
+// ExplainSize says when the disk is the reason that something is too big: usual is what would be allowed otherwise.
+func ExplainSize(err error, usual Caps, places ...string) error {
+	if bytes, place := Room(places...); errors.Is(err, ErrTooBig) && bytes < usual.WithDefaults().Size {
+		return &roomError{fmt.Errorf("%w (half of what is free in %s, %s, is the most)", err, place, disk.Size(2*bytes))}
+	}
+	return err
+}
+
+type roomError struct{ error }
+
+func (e *roomError) Unwrap() []error { return []error{e.error, errRoom} }
 
 // Full reports whether an import ended because a disk of this host is full.
 func Full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -55,8 +54,7 @@ func Run(ctx context.Context, exec func(ctx context.Context, stdout, stderr io.W
 	case err == nil && code != 0 && late != nil:
 		err = fmt.Errorf("%w: %w", ErrInside, late)
 	case err == nil && code != 0:
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		err = fmt.Errorf("git in the sandbox ended with status %d: %s", code, git.Printable(lines[len(lines)-1]))
+		err = &exitError{code, stderr.String()}
 	default:
 		return got.q, got.err
 	}

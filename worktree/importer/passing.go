@@ -1,0 +1,111 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// exitError is a script that ran in the sandbox and failed.
+type exitError struct {
+	code   int
+	stderr string // the end of it
+}
+
+func (e *exitError) Error() string {
+	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
+	return fmt.Sprintf("git in the sandbox ended with status %d: %s", e.code, git.Printable(lines[len(lines)-1]))
+}
+
+// Passing reports whether an import failed because of the machine, the engine or the sandbox, such as a full disk or a limit
+// of processes, and not because of what was to be imported. The same work may be imported later.
+func Passing(err error) bool {
+	if err == nil || errors.Is(err, ErrLate) {
+		return false
+	}
+	for _, cause := range []error{
+		ErrInside, errRoom, unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return killed(exit.code) || lacks(exit.stderr)
+	}
+	if failed, ok := errors.AsType[*git.Error](err); ok {
+		return killed(failed.ExitCode) || lacks(failed.Stderr)
+	}
+	files, ok := errors.AsType[*UnsavedError](err)
+	return ok && lacks(files.Error())
+}
+
+// killed reports that a signal ended a program: git itself ends with at most 128.
+func killed(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
+
+// lacks reports that a program says what the machine lacks. Text may be an agent's, so it only makes an import wait.
+func lacks(text string) bool {
+	text = strings.ToLower(text)
+	for _, words := range []string{
+		"no space left on device", "out of diskspace", "quota exceeded", "resource temporarily unavailable", "cannot fork", "can't fork",
+		"cannot allocate memory", "too many open files", "unable to create thread", "input/output error", "read-only file system", "no room for",
+	} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitTime is how long an import that fails for a passing reason is waited for.
+const waitTime = 7 * 24 * time.Hour
+
+// setAsideAfter is how often an import may fail in the same way.
+const setAsideAfter = 2
+
+// Failures are the failed imports of a tree since the last that succeeded.
+type Failures struct {
+	// Failure is why the last import failed, and Count how often that happened one after the other. Those that may pass
+	// are not counted.
+	Failure string `json:"failure,omitempty"`
+	Count   int    `json:"failures,omitempty"`
+	// Waiting is when an import first failed for a passing reason; zero: the last failure was another.
+	Waiting time.Time `json:"waiting,omitzero"`
+}
+
+// Add counts a failure.
+func (f *Failures) Add(err error, now time.Time) {
+	passing := Passing(err)
+	if passing && f.Waiting.IsZero() {
+		f.Waiting = now
+	}
+	switch {
+	case passing && now.Sub(f.Waiting) < waitTime:
+		f.Failure = err.Error()
+		return
+	case errors.Is(err, ErrLate):
+		f.Count = setAsideAfter
+	case f.Failure != err.Error() && !passing:
+		f.Count = 0
+	}
+	f.Failure, f.Count = err.Error(), f.Count+1
+	if !passing {
+		f.Waiting = time.Time{}
+	}
+}
+
+// Never counts a failure that no later import can undo.
+func (f *Failures) Never(err error) {
+	*f = Failures{Failure: err.Error(), Count: setAsideAfter}
+}
+
+// Over reports that another import would fail as well.
+func (f Failures) Over() bool { return f.Count >= setAsideAfter }
+
+// Waits reports that another import may succeed later, without anybody having changed the work.
+func (f Failures) Waits() bool { return !f.Over() && !f.Waiting.IsZero() }

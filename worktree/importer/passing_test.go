@@ -1,0 +1,88 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+func TestPassing(t *testing.T) {
+	t.Parallel()
+	pathError := func(errno syscall.Errno) error {
+		return &os.PathError{Op: "fork/exec", Path: "/usr/bin/git", Err: errno}
+	}
+	for name, tt := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":                       {nil, false},
+		"engine gone":                   {fmt.Errorf("%w: cannot connect", ErrInside), true},
+		"late":                          {fmt.Errorf("%w: %w", ErrInside, ErrLate), false},
+		"no process here":               {pathError(syscall.EAGAIN), true},
+		"no memory here":                {pathError(syscall.ENOMEM), true},
+		"no files here":                 {pathError(syscall.EMFILE), true},
+		"disk full here":                {pathError(syscall.ENOSPC), true},
+		"quota here":                    {pathError(syscall.EDQUOT), true},
+		"broken disk":                   {pathError(syscall.EIO), true},
+		"no permission":                 {pathError(syscall.EACCES), false},
+		"git killed":                    {&git.Error{ExitCode: 137}, true},
+		"git without threads":           {&git.Error{ExitCode: 128, Stderr: "fatal: unable to create thread: Resource temporarily unavailable\n"}, true},
+		"git's disk full":               {&git.Error{ExitCode: 128, Stderr: "error: file write error: No space left on device\n"}, true},
+		"content refused":               {&git.Error{ExitCode: 128, Stderr: "error: object 1234: hasDotgit: contains '.git'\n"}, false},
+		"git's memory limit":            {&git.Error{ExitCode: 128, Stderr: "fatal: Out of memory, malloc failed\n"}, false},
+		"script killed":                 {&exitError{137, ""}, true},
+		"dash without processes":        {&exitError{2, "ralph-import: 1: Cannot fork\n"}, true},
+		"busybox without processes":     {&exitError{2, "ralph-import: line 1: can't fork: Resource temporarily unavailable\n"}, true},
+		"bash without processes":        {&exitError{254, "ralph-import: fork: Resource temporarily unavailable\n"}, true},
+		"script's disk full":            {&exitError{1, "no space is left for the commits: fatal: write error: No space left on device\n"}, true},
+		"script found nothing":          {&exitError{1, "fatal: not a tree object\n"}, false},
+		"files for which no room was":   {&UnsavedError{errors.New("not everything is saved (1): no room for the files")}, true},
+		"a file that nobody may read":   {&UnsavedError{errors.New("not everything is saved (1): error: open(\"x\"): Permission denied")}, false},
+		"too big":                       {fmt.Errorf("5 objects: %w", ErrTooBig), false},
+		"too big for the disk as it is": {ExplainSize(ErrTooBig, Caps{Size: 1 << 62}, t.TempDir()), true},
+	} {
+		if got := Passing(tt.err); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if tt.err != nil && Passing(fmt.Errorf("import k: %w", tt.err)) != tt.want {
+			t.Errorf("%s, wrapped: %v", name, !tt.want)
+		}
+	}
+}
+
+// A failure that passes is waited for, for a week; one of the content is over when it has come twice in the same way.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	away, bad, late := fmt.Errorf("%w: gone", ErrInside), errors.New("refused"), fmt.Errorf("%w: %w", ErrInside, ErrLate)
+	type step struct {
+		after time.Duration
+		err   error
+	}
+	for name, tt := range map[string]struct {
+		steps       []step
+		waits, over bool
+	}{
+		"once refused":              {[]step{{0, bad}}, false, false},
+		"twice refused":             {[]step{{0, bad}, {0, bad}}, false, true},
+		"refused in two ways":       {[]step{{0, bad}, {0, errors.New("other")}}, false, false},
+		"late":                      {[]step{{0, late}}, false, true},
+		"away for days":             {[]step{{0, away}, {0, away}, {0, away}, {6 * 24 * time.Hour, away}}, true, false},
+		"away for a week":           {[]step{{0, away}, {7 * 24 * time.Hour, away}, {7 * 24 * time.Hour, away}}, false, true},
+		"refused after it was away": {[]step{{0, away}, {0, bad}}, false, false},
+		"away after it was refused": {[]step{{0, bad}, {0, away}}, true, false},
+	} {
+		var f Failures
+		for _, s := range tt.steps {
+			f.Add(s.err, begin.Add(s.after))
+		}
+		if f.Waits() != tt.waits || f.Over() != tt.over {
+			t.Errorf("%s: waits %v, over %v: %+v", name, f.Waits(), f.Over(), f)
+		}
+	}
+}
