@@ -1,8 +1,10 @@
 package agents
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,7 +58,7 @@ func (Claude) Describe() Description {
 			"-p": "", "--print": "", "--verbose": "", "--output-format": "", "--input-format": "",
 			"-r": "", "--resume": "", "-c": "", "--continue": "", "--fork-session": "", "--session-id": "",
 			"--model": "model", "--effort": "effort", "--permission-mode": "permission mode",
-			"--dangerously-skip-permissions": "skip permissions",
+			"--dangerously-skip-permissions": "skip permissions", "--settings": "",
 		},
 	}
 }
@@ -68,6 +70,27 @@ func pointClaude(s Service, url, placeholder string) (env, args []string) {
 		"ANTHROPIC_BASE_URL=" + url, s.Env + "=" + placeholder,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 	}, nil
+}
+
+// pinClaude keeps claude at the service that the environment names. A repository's .claude/settings.json is stronger than
+// the environment, and these settings are stronger than that. They hold no credential: others see command lines.
+func pinClaude(env []string) []string {
+	for _, entry := range slices.Backward(env) {
+		if url, ok := strings.CutPrefix(entry, "ANTHROPIC_BASE_URL="); ok {
+			pinned := map[string]string{"ANTHROPIC_BASE_URL": url}
+			for _, name := range (Claude{}).Describe().Login.Elsewhere {
+				if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+					pinned[name] = ""
+				}
+			}
+			text, err := json.Marshal(map[string]any{"env": pinned})
+			if err != nil { // strings can always be encoded
+				return nil
+			}
+			return []string{"--settings", string(text)}
+		}
+	}
+	return nil
 }
 
 // claudeLogin reads the subscription login that claude keeps in its home.
@@ -112,6 +135,7 @@ func (c Claude) Invocation(r Request) (Invocation, error) {
 			argv = append(argv, option[:]...)
 		}
 	}
+	argv = append(argv, pinClaude(o.Env)...)
 	return Invocation{
 		Argv:  append(argv, o.Args...),
 		Stdin: strings.ToValidUTF8(r.Prompt, "\uFFFD"),

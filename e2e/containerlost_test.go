@@ -184,7 +184,9 @@ func TestNoProcessesForTheImport(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(files[0], "go.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.end(t)
+	if got := p.end(t); got != 0 {
+		t.Errorf("the sweep ends with status %d", got)
+	}
 	if got := strings.Join(r.lines(t, "log", "--format=%s", "main..ralph/"+keys[0]), ","); got != "One" {
 		t.Errorf("commits %q, want One\n%s", got, &p.out)
 	}
