@@ -195,7 +195,8 @@ func (r *runner) spent(ctx context.Context, used agents.Usage) bool {
 		return true
 	}
 	if r.c.Meter != nil && r.res.Full == nil {
-		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used)
+		// What an agent only says does not stop other runs: it may lie.
+		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used.Less(r.res.Unseen))
 	}
 	return r.res.Full != nil
 }

@@ -87,10 +87,17 @@ func (b Budget) Min(o Budget) Budget {
 type Meter interface {
 	Limit(b Budget)           // up to where Used may grow; given before each iteration, and after it
 	Used() agents.Usage       // since the meter was made
-	Largest() int64           // tokens of the largest request with its answer, since Limit was last given
+	Passed() Passed           // since Limit was last given
 	Changed() <-chan struct{} // gets a value after Used has grown, one for several times
 	// Full says why no run may spend more, when this one has used so much: a limit that they share. Nil: they may.
 	Full(ctx context.Context, used agents.Usage) error
+}
+
+// Passed is what a Meter has seen pass.
+type Passed struct {
+	Answers  bool  // at least one of the agent's service, or one that was cut off
+	Unpriced bool  // some were of models whose price is not known: the cost in Used lacks them
+	Largest  int64 // tokens of the largest request with its answer
 }
 
 // Config is one run's loop. Agent, Sandbox, Import and Prompt are required.

@@ -52,7 +52,7 @@ func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 
 func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
 
-// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`,
+// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`,
 // `session ID`, and `total`: the tokens are those of the whole session.
 type spoken struct {
 	report agents.Report
@@ -69,6 +69,10 @@ func (d *spoken) Line(line []byte) []agents.Event {
 	case "use":
 		n, _ := strconv.ParseInt(rest, 10, 64)
 		d.report.Usage.Input += n
+		return nil
+	case "cost":
+		usd, _ := strconv.ParseFloat(rest, 64)
+		d.report.Usage.CostUSD += usd
 		return nil
 	case "session":
 		d.report.Session = rest

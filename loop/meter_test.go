@@ -14,21 +14,28 @@ import (
 type counting struct {
 	changed chan struct{}
 
-	mu    sync.Mutex
-	limit Budget
-	used  agents.Usage
-	full  error
+	mu     sync.Mutex
+	limit  Budget
+	used   agents.Usage
+	full   error
+	passed Passed
+	shared agents.Usage // counts for the limits that runs share
 }
 
-func (c *counting) Full(context.Context, agents.Usage) error {
+func (c *counting) Full(_ context.Context, used agents.Usage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.shared = used
 	return c.full
 }
 
 func newCounting() *counting { return &counting{changed: make(chan struct{}, 1)} }
 
-func (c *counting) Largest() int64 { return 0 }
+func (c *counting) Passed() Passed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.passed
+}
 
 func (c *counting) Changed() <-chan struct{} { return c.changed }
 
@@ -114,6 +121,42 @@ func TestLargerUsageCounts(t *testing.T) {
 	ended := d.of(EventEnded)
 	if len(ended) != 3 || ended[1].Used.Input != 40 || ended[2].Used != r.Usage {
 		t.Errorf("events %+v", ended)
+	}
+}
+
+// What only the agent reports counts for the run. For what all runs may spend it counts where no answer passed, and its cost
+// where an answer had none: an agent that lies stops no other run, and no cost escapes.
+func TestOnlyReportedByTheAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		metered agents.Usage
+		passed  Passed
+		says    string
+		unseen  agents.Usage
+		shared  agents.Usage
+	}{
+		"a lie":         {agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true}, "use 900\ncost 50", agents.Usage{Input: 895, CostUSD: 49}, agents.Usage{Input: 5, CostUSD: 1}},
+		"a failed call": {agents.Usage{}, Passed{Answers: true}, "use 900\ncost 50", agents.Usage{Input: 900, CostUSD: 50}, agents.Usage{}},
+		"no endpoint":   {agents.Usage{}, Passed{}, "use 900\ncost 50", agents.Usage{}, agents.Usage{Input: 900, CostUSD: 50}},
+		"two models, one without a price": {
+			agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true, Unpriced: true}, "use 5\ncost 50", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 50},
+		},
+		"less than was seen": {agents.Usage{Input: 5, CostUSD: 1}, Passed{Answers: true}, "use 2", agents.Usage{}, agents.Usage{Input: 5, CostUSD: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newCounting()
+			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+				m.used, m.passed = c.metered, c.passed
+				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
+				return sandboxes.Exit{}, nil
+			}}, &diary{})
+			cfg.Meter, cfg.MaxIterations = m, 1
+			r := Run(t.Context(), cfg)
+			if r.Unseen != c.unseen || r.Iterations[0].Unseen != c.unseen || r.Usage != c.shared.Add(c.unseen) || m.shared != c.shared {
+				t.Errorf("used %+v, unseen %+v, counts for all %+v; want unseen %+v, for all %+v", r.Usage, r.Unseen, m.shared, c.unseen, c.shared)
+			}
+		})
 	}
 }
 

@@ -69,7 +69,8 @@ type Iteration struct {
 	Failure  *agents.Failure `json:"failure,omitempty"`
 	Denied   []agents.Denial `json:"denied,omitempty"` // tool calls that the agent's permission system refused
 	Usage    agents.Usage    `json:"usage"`
-	Commits  int             `json:"commits"` // new ones
+	Unseen   agents.Usage    `json:"unseen,omitzero"` // the part of Usage that only the agent reports, although its service's answers passed ralph
+	Commits  int             `json:"commits"`         // new ones
 	Duration time.Duration   `json:"duration_ns"`
 	Session  string          `json:"session,omitempty"`
 	Resumed  bool            `json:"resumed,omitempty"` // it went on in the session of the iteration before
@@ -115,6 +116,7 @@ type Result struct {
 	GateRan    bool
 	Work       Work
 	Usage      agents.Usage
+	Unseen     agents.Usage    // the part of Usage that only agents report, although their services' answers passed ralph
 	Failure    *agents.Failure // of the agent in the last iteration
 	Denied     []agents.Denial // in the last iteration
 	Output     *OutputValue

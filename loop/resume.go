@@ -63,11 +63,17 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 		before = r.total
 	}
 	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, report.Spent(before).Larger(metered)
-	var last int64
+	var passed Passed
 	if r.c.Meter != nil {
-		last = r.c.Meter.Largest()
+		passed = r.c.Meter.Passed()
 	}
-	t.context = cmp.Or(report.Context, last, report.Usage.Tokens()+report.Usage.CacheRead)
+	if passed.Answers {
+		t.Unseen = t.Usage.Less(metered)
+		if passed.Unpriced { // then only the agent knows what it has cost
+			t.Unseen.CostUSD = 0
+		}
+	}
+	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
 }
 
 // uses reports whether the template has a place for a key.

@@ -184,7 +184,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 func (r *runner) record(t turn) {
 	it := t.Iteration
 	r.res.Iterations = append(r.res.Iterations, it)
-	r.res.Usage, r.mine = r.res.Usage.Add(it.Usage), r.mine.Add(it.Usage)
+	r.res.Usage, r.res.Unseen, r.mine = r.res.Usage.Add(it.Usage), r.res.Unseen.Add(it.Unseen), r.mine.Add(it.Usage)
 	r.res.Signal, r.res.Message, r.res.Failure, r.res.Denied = it.Signal, t.message, it.Failure, it.Denied
 	r.res.Fruitless++
 	if it.Commits > 0 {

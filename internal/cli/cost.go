@@ -41,6 +41,8 @@ type costGroup struct {
 	Runs    int    `json:"runs"`
 	Unknown int    `json:"runs_without_cost"`
 	agents.Usage
+	// Unseen is the part of it that only agents report, although the answers of their services passed ralph.
+	Unseen agents.Usage `json:"unseen,omitzero"`
 }
 
 func (g *costGroup) add(r journal.Record, own ledger.Prices) {
@@ -48,7 +50,7 @@ func (g *costGroup) add(r journal.Record, own ledger.Prices) {
 	if _, known := own.Cost(r.Model, r.Facts.Usage); r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !known {
 		g.Unknown++
 	}
-	g.Usage = g.Usage.Add(r.Facts.Usage)
+	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
 }
 
 // agentWorked reports a run in which an agent was started, or may have been: a crash loses the iteration that was on.
@@ -107,15 +109,17 @@ func split(r journal.Record, by string) []journal.Record {
 			i = len(parts)
 			part := r
 			part.Agent, part.Model, part.Facts.Usage = it.Agent, it.Model, agents.Usage{}
+			part.Facts.Iterations, part.Facts.Review = nil, nil
 			parts = append(parts, part)
 		}
 		parts[i].Facts.Usage = parts[i].Facts.Usage.Add(it.Usage)
+		parts[i].Facts.Iterations = append(parts[i].Facts.Iterations, it)
 	}
 	if len(parts) == 0 {
 		return []journal.Record{r}
 	}
 	last := &parts[len(parts)-1].Facts
-	last.Usage = last.Usage.Add(rest)
+	last.Usage, last.Review = last.Usage.Add(rest), r.Facts.Review
 	return parts
 }
 
@@ -277,6 +281,9 @@ func (p *printer) costTable(sums costData) {
 	}
 	if n := sums.Total.Unknown; n > 0 {
 		p.printf("The cost of %s is unknown: neither the agent nor a price says it.\n", plural(n, "run"))
+	}
+	if u := sums.Total.Unseen; u != (agents.Usage{}) {
+		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", used(u))
 	}
 	if n := sums.Total.Estimated; n > 0 {
 		p.printf("%s tokens of these are an estimate, at %d bytes each: their answers were cut off, or did not say what they used.\n", short(n), meter.BytesPerToken)

@@ -72,6 +72,26 @@ func TestCostOfAChain(t *testing.T) {
 	}
 }
 
+// What only an agent reports is told of the agent, and in the total.
+func TestCostUnseen(t *testing.T) {
+	t.Parallel()
+	lie, review := agents.Usage{Input: 90, CostUSD: 9}, agents.Usage{Output: 1}
+	r := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: journal.Facts{
+		Usage:      agents.Usage{Input: 110, Output: 1, CostUSD: 11},
+		Iterations: []loop.Iteration{{Agent: "a", Usage: agents.Usage{Input: 100, CostUSD: 10}, Unseen: lie}, {Agent: "b", Usage: agents.Usage{Input: 10, CostUSD: 1}}},
+		Review:     &journal.Review{Unseen: review},
+	}}}
+	sums := addUp([]journal.Record{r}, "agent", ledger.Prices{})
+	if g := sums.Groups; len(g) != 2 || g[0].Unseen != lie || g[1].Unseen != review || sums.Total.Unseen != lie.Add(review) {
+		t.Errorf("%+v", sums)
+	}
+	var out strings.Builder
+	(&printer{out: &checkedWriter{w: &out}}).costTable(sums)
+	if !strings.Contains(out.String(), "only the agents report $9.00; 90 tokens in, 0 from cache, 1 out") {
+		t.Errorf("it says:\n%s", out.String())
+	}
+}
+
 func TestSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 1, 0, 0, 0, time.Local)

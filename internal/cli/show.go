@@ -142,6 +142,9 @@ func (a *app) showRun(s runState, name string) {
 	}
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", used(f.Usage))
+		if u := f.Unseen(); u != (agents.Usage{}) {
+			line("", "%s of it only reported by the agent", used(u))
+		}
 		if text := ledger.Compare(f.Iterations).String(); text != "" {
 			line("sessions", "%s", text)
 		}

@@ -35,6 +35,14 @@ func (m *Meter) booked() *Booking {
 	return m.booking
 }
 
+// ofRun is what this meter and the one beside it have counted.
+func (m *Meter) ofRun() agents.Usage {
+	if m.beside == nil {
+		return m.Used()
+	}
+	return m.Used().Add(m.beside.Used())
+}
+
 // AtLeast is what others have to count for a run that has used so much: no less than was booked.
 func (b *Booking) AtLeast(used agents.Usage) agents.Usage {
 	if b == nil {

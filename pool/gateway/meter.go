@@ -31,7 +31,8 @@ type Meter struct {
 	mu       sync.Mutex
 	budget   loop.Budget     // guarded by mu
 	used     agents.Usage    // guarded by mu
-	largest  int64           // guarded by mu; tokens of a request with its answer
+	unseen   agents.Usage    // guarded by mu; the part of used that only an agent reports
+	passed   loop.Passed     // guarded by mu; since Limit was last called
 	model    string          // guarded by mu; that answered last
 	unpriced map[string]bool // guarded by mu; models whose price is not known
 }
@@ -49,31 +50,37 @@ func (m *Meter) Beside(other *Meter) *Meter {
 	return m
 }
 
-// whole is what the run has used when this meter's part of it is so much.
+// whole is what counts of the run for the caps of all runs when this meter's part of it is so much. What only an agent
+// reports, although its service's answers passed, is left out: one that lies would stop all others.
 func (m *Meter) whole(used agents.Usage) agents.Usage {
 	if m.beside == nil {
 		return used
 	}
-	return used.Add(m.beside.Used())
+	m.beside.mu.Lock()
+	defer m.beside.mu.Unlock()
+	return used.Add(m.beside.used.Less(m.beside.unseen))
 }
 
 // Limit lets the service be asked no more once Used has reached the budget.
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.budget, m.largest = b, 0
+	m.budget, m.passed = b, loop.Passed{}
 }
 
-// Largest is the tokens of the largest request with its answer, read from the cache or not, since Limit was last called.
-func (m *Meter) Largest() int64 {
+// Passed is what has passed since Limit was last called. Tokens count in it whether read from the cache or not.
+func (m *Meter) Passed() loop.Passed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.largest
+	return m.passed
 }
 
 // Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
 func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
-	m.account.Count(m.run, m.whole(used), agents.Usage{})
+	m.mu.Lock()
+	unseen := m.unseen
+	m.mu.Unlock()
+	m.account.Count(m.run, m.whole(used.Less(unseen)), agents.Usage{})
 	_, err := m.account.Left(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
@@ -116,7 +123,7 @@ func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, erro
 		m.account.End()
 		return nil, err
 	}
-	if err := m.booked().begin(ctx, m.whole(m.Used())); err != nil {
+	if err := m.booked().begin(ctx, m.ofRun()); err != nil {
 		m.account.End()
 		return nil, err
 	}
@@ -141,6 +148,7 @@ type exchange struct {
 	answer  *meter.Answer // nil: there is none yet
 	failed  bool          // the service has refused the request
 	used    agents.Usage  // so far
+	priced  bool          // at a known price
 	sent    atomic.Int64  // bytes, once the service has the whole request
 }
 
@@ -193,6 +201,7 @@ func (x *exchange) End() {
 	defer x.store() // while the agent reads the end of the answer, and not before its next request
 	defer x.of.account.End()
 	defer func() { x.of.booked().end(x.used) }()
+	defer func() { x.of.answered(x.used != (agents.Usage{}) && !x.priced) }()
 	if x.failed {
 		return
 	}
@@ -206,7 +215,7 @@ func (x *exchange) End() {
 
 func (x *exchange) count(used agents.Usage, model string) {
 	cost, known := x.of.prices.Cost(model, used)
-	used.CostUSD = cost
+	used.CostUSD, x.priced = cost, known
 	if more := used.Less(x.used); more != (agents.Usage{}) {
 		x.used = used
 		x.of.add(more, used, model, known)
@@ -219,14 +228,31 @@ func (m *Meter) lastModel() string {
 	return m.model
 }
 
-// Add counts what was used for the run elsewhere, such as by whoever reviews its work.
-func (m *Meter) Add(used agents.Usage) { m.add(used, agents.Usage{}, "", true) }
+// answered notes that an answer of the service has passed.
+func (m *Meter) answered(unpriced bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
+}
+
+// Add counts what was used for the run elsewhere, such as by whoever reviews its work, and the part of it that only an agent
+// reports.
+func (m *Meter) Add(used, unseen agents.Usage) {
+	m.mu.Lock()
+	m.unseen = m.unseen.Add(unseen)
+	m.mu.Unlock()
+	m.add(used, agents.Usage{}, "", true)
+}
 
 // add counts what an answer has used more than before.
 func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
 	m.mu.Lock()
-	m.used, m.largest = m.used.Add(more), max(m.largest, answer.Tokens()+answer.CacheRead)
-	m.account.Count(m.run, m.whole(m.used), answer)
+	m.used = m.used.Add(more)
+	if answer != (agents.Usage{}) {
+		m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || model != "" && !known
+		m.passed.Largest = max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
+	}
+	m.account.Count(m.run, m.whole(m.used.Less(m.unseen)), answer)
 	if model != "" { // its name may come behind what it used
 		m.model = model
 		if !known {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
@@ -87,6 +88,52 @@ func TestMeterPrices(t *testing.T) {
 	pass(t, m, said("own-model", 500_000, 500_000))
 	if got := m.Used().CostUSD; got != 2*cost+3 {
 		t.Errorf("twice the same and a model of one's own cost %v, want twice %v and 3", got, cost)
+	}
+}
+
+// The meter says whether answers have passed, and whether the cost of all is known.
+func TestMeterPassed(t *testing.T) {
+	t.Parallel()
+	m := NewMeter(Network{}, "r")
+	for _, c := range []struct {
+		name string
+		pass func()
+		want loop.Passed
+	}{
+		{"nothing", func() {}, loop.Passed{}},
+		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.Passed{Answers: true}},
+		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.Passed{Answers: true, Largest: 6}},
+		{"two models", func() {
+			pass(t, m, said("no-such-model", 3, 1))
+			pass(t, m, said("claude-haiku-4-5", 5, 1))
+		}, loop.Passed{Answers: true, Unpriced: true, Largest: 6}},
+		{"its name behind its usage", func() { pass(t, m, `{"usage":{"input_tokens":5},"model":"claude-haiku-4-5"}`) }, loop.Passed{Answers: true, Largest: 5}},
+	} {
+		m.Limit(loop.Budget{})
+		if c.pass(); m.Passed() != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, m.Passed(), c.want)
+		}
+	}
+}
+
+// What only a reviewer reports counts for the run, and not for the caps of all runs.
+func TestMeterOfAReviewer(t *testing.T) {
+	t.Parallel()
+	account := ledger.NewAccount(ledger.Caps{Day: loop.Budget{Tokens: 100}}, &journaltest.Memory{}, "")
+	m := NewMeter(Network{Account: account}, "r")
+	pass(t, m, said("m", 9, 1))
+	m.Add(agents.Usage{Input: 500}, agents.Usage{Input: 490})
+	if used := m.Used(); used.Input != 509 || m.Full(t.Context(), used) != nil {
+		t.Errorf("used %+v; all runs: %v", used, m.Full(t.Context(), used))
+	}
+	x := ask(t, m)
+	x.End()
+	beside := NewMeter(Network{Account: account}, "r").Beside(m)
+	if err := beside.Full(t.Context(), agents.Usage{Input: 70}); err != nil {
+		t.Error(err)
+	}
+	if beside.Full(t.Context(), agents.Usage{Input: 80}) == nil {
+		t.Error("100 tokens are spent of 100")
 	}
 }
 

@@ -258,6 +258,18 @@ type Facts struct {
 	At       time.Time     `json:"at,omitzero"`      // when the facts were complete
 }
 
+// Unseen is the part of Usage that only agents report, although the answers of their services passed ralph. It counts for the
+// run and its issue, and not for what all runs may spend together.
+func (f Facts) Unseen() (u agents.Usage) {
+	for _, it := range f.Iterations {
+		u = u.Add(it.Unseen)
+	}
+	if f.Review != nil {
+		u = u.Add(f.Review.Unseen)
+	}
+	return u
+}
+
 // GatePassed reports that the gate ran in the worktree and every command passed.
 func (f Facts) GatePassed() bool { return f.GateRan && passed(f.Gate) }
 

@@ -15,6 +15,7 @@ type Review struct {
 	Findings []Finding    `json:"findings,omitempty"`
 	Failed   string       `json:"failed,omitempty"` // why there is no answer, and so no acceptance; empty: there is one
 	Usage    agents.Usage `json:"usage,omitzero"`   // of all reviews of the run; part of the run's
+	Unseen   agents.Usage `json:"unseen,omitzero"`  // the part of it that only the reviewer reports
 }
 
 // Finding is one thing that a reviewer found.

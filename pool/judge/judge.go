@@ -102,8 +102,8 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
 		return nil
 	})
-	r.Usage = r.Usage.Add(res.Usage)
-	j.Spaces.Count(w.Run.ID, res.Usage)
+	r.Usage, r.Unseen = r.Usage.Add(res.Usage), r.Unseen.Add(res.Unseen)
+	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

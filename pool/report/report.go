@@ -186,6 +186,9 @@ func did(b *strings.Builder, in Input, r journal.Record) {
 		in.Now.Sub(r.Started).Round(time.Second))
 	b.WriteString(spent(r.Facts.Usage))
 	b.WriteString(reviewSpent(r.Facts.Review))
+	if text := spent(r.Facts.Unseen()); text != "" {
+		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", strings.TrimPrefix(text, ", "))
+	}
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(b, " (%s)", r.Settings.Weaker)
@@ -216,10 +219,10 @@ func reviewSpent(r *journal.Review) string {
 
 // spent is what was used, after a comma; empty where nothing is known.
 func spent(u agents.Usage) string {
-	if u.Input+u.Output == 0 {
-		return ""
+	text := ""
+	if u.Input+u.Output > 0 {
+		text = fmt.Sprintf(", %d tokens in, %d from cache, %d out", u.Input+u.CacheWrite, u.CacheRead, u.Output)
 	}
-	text := fmt.Sprintf(", %d tokens in, %d from cache, %d out", u.Input+u.CacheWrite, u.CacheRead, u.Output)
 	if u.CostUSD > 0 {
 		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
 	}

@@ -22,12 +22,13 @@ type Visit struct {
 	Refused func(egress.Event)
 }
 
-// Count counts what was used for a run that is on, so that it keeps its budget with it.
-func (c *Config) Count(run string, used agents.Usage) {
+// Count counts what was used for a run that is on, so that it keeps its budget with it, and the part of it that only an
+// agent reports.
+func (c *Config) Count(run string, used, unseen agents.Usage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.meters[run]; m != nil {
-		m.Add(used)
+		m.Add(used, unseen)
 	}
 }
 
