@@ -47,7 +47,7 @@ type costGroup struct {
 
 func (g *costGroup) add(r journal.Record, own ledger.Prices) {
 	g.Runs++
-	if _, known := own.Cost(r.Model, r.Facts.Usage); r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !known {
+	if _, known := own.Cost(r.Model, r.Facts.Usage, ledger.Terms{}); r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !known {
 		g.Unknown++
 	}
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())

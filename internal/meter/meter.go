@@ -83,6 +83,20 @@ func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
 	return u.Larger(begun), cmp.Or(string(a.begun.Model), string(a.stated.Model), a.model), seen || first
 }
 
+// Terms are what an answer's price depends on besides its model and tokens.
+type Terms struct {
+	HourWrites int64  // tokens written to the cache for an hour, part of CacheWrite
+	Tier       string // the service tier in lower case, safe to print; empty: none is named
+}
+
+// Terms returns the terms that the answer has stated so far.
+func (a *Answer) Terms() Terms {
+	t, begun := a.stated.terms(), a.begun.terms()
+	t.HourWrites = max(t.HourWrites, begun.HourWrites)
+	t.Tier = cmp.Or(t.Tier, begun.Tier)
+	return t
+}
+
 // BytesPerToken is what an estimate takes for a token. English text and code have about four bytes in each, and the frame
 // of an event around a few of them only makes the estimate larger.
 const BytesPerToken = 4

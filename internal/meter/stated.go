@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
 )
@@ -11,9 +12,22 @@ import (
 // stated is what an answer has said. Each event is decoded into the same one: a count keeps the largest value. Only the
 // fields at these places count: a "usage" in the content of a message is text or data of the model.
 type stated struct {
-	Model  name   `json:"model"`
-	Tokens tokens `json:"usage"`
-	Gemini gemini `json:"usageMetadata"`
+	Model   name   `json:"model"`
+	Tokens  tokens `json:"usage"`
+	Gemini  gemini `json:"usageMetadata"`
+	Tier    tier   `json:"service_tier"` // OpenAI
+	Bedrock tier   `json:"serviceTier"`
+}
+
+// terms are what the price depends on besides the model and its tokens.
+func (s *stated) terms() Terms {
+	t := Terms{HourWrites: max(s.Tokens.Creation.Hour.n, int64(s.Tokens.CacheDetails))}
+	for _, said := range []tier{s.Tier, s.Bedrock, s.Tokens.Tier, s.Tokens.Speed, s.Gemini.Tier, s.Gemini.Traffic} {
+		if said != "" && (t.Tier == "" || t.Tier == standard) {
+			t.Tier = string(said)
+		}
+	}
+	return t
 }
 
 // tokens are the counts of all services that call their object "usage". No two mean different things by one name.
@@ -24,6 +38,11 @@ type tokens struct {
 	Output       count   `json:"output_tokens"`
 	CacheRead    count   `json:"cache_read_input_tokens"`
 	CacheWrite   count   `json:"cache_creation_input_tokens"`
+	Creation     struct {
+		Hour count `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Tier  tier `json:"service_tier"`
+	Speed tier `json:"speed"`
 
 	// OpenAI's chat completions.
 	Prompt        count   `json:"prompt_tokens"`
@@ -35,6 +54,7 @@ type tokens struct {
 	ConverseOutput     count `json:"outputTokens"`
 	ConverseCacheRead  count `json:"cacheReadInputTokens"`
 	ConverseCacheWrite count `json:"cacheWriteInputTokens"`
+	CacheDetails       hours `json:"cacheDetails"`
 }
 
 // details are parts of an input, which includes them.
@@ -50,6 +70,8 @@ type gemini struct {
 	Tools      count `json:"toolUsePromptTokenCount"`
 	Candidates count `json:"candidatesTokenCount"`
 	Thoughts   count `json:"thoughtsTokenCount"`
+	Tier       tier  `json:"serviceTier"`
+	Traffic    tier  `json:"trafficType"` // Vertex
 }
 
 // read adds what a JSON text says, to begun where that is the beginning of an answer. What it has of another type than
@@ -98,7 +120,9 @@ func (s *stated) usage() (u agents.Usage, seen bool) {
 			CacheRead: max(u.CacheRead, v.CacheRead), CacheWrite: max(u.CacheWrite, v.CacheWrite),
 		}
 	}
-	return u, *t != tokens{} || *g != gemini{}
+	counts, also := *t, *g // that have been stated; terms are no usage
+	counts.Tier, counts.Speed, also.Tier, also.Traffic = "", "", "", ""
+	return u, counts != tokens{} || also != gemini{}
 }
 
 // count is a number of tokens.
@@ -125,6 +149,56 @@ func (n *name) UnmarshalJSON(raw []byte) error {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && *n == "" && isModel(s) {
 		*n = name(s)
+	}
+	return nil
+}
+
+// hours is how many tokens were written to the cache for an hour, as Bedrock lists them.
+type hours int64
+
+// UnmarshalJSON never fails.
+func (h *hours) UnmarshalJSON(raw []byte) error {
+	var list []struct {
+		TTL    string `json:"ttl"`
+		Tokens count  `json:"inputTokens"`
+	}
+	_ = json.Unmarshal(raw, &list)
+	var sum int64
+	for _, part := range list {
+		if part.TTL == "1h" {
+			sum += part.Tokens.n
+		}
+	}
+	*h = max(*h, hours(sum))
+	return nil
+}
+
+// standard is the tier of a request that asks for none, by whatever name.
+const standard = "standard"
+
+// tier is the last service tier that an answer names, in lower case.
+type tier string
+
+// UnmarshalJSON never fails.
+func (t *tier) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		var typed struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(raw, &typed)
+		s = typed.Type
+	}
+	s = strings.ToLower(s)
+	for _, prefix := range []string{"service_tier_", "on_demand_"} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	switch s {
+	case "default", "auto", "on_demand", "unspecified":
+		s = standard
+	}
+	if isModel(s) {
+		*t = tier(s)
 	}
 	return nil
 }

@@ -214,11 +214,29 @@ func (x *exchange) End() {
 }
 
 func (x *exchange) count(used agents.Usage, model string) {
-	cost, known := x.of.prices.Cost(model, used)
+	terms := ledger.Terms(x.answer.Terms())
+	cost, known := x.of.prices.Cost(model, used, terms)
 	used.CostUSD, x.priced = cost, known
+	if model != "" { // its name may come behind what it used
+		what := model
+		if !terms.Standard() {
+			what += " in service tier " + terms.Tier
+		}
+		x.of.named(model, what, known)
+	}
 	if more := used.Less(x.used); more != (agents.Usage{}) {
-		x.used = used
-		x.of.add(more, used, model, known)
+		x.used = x.used.Add(more)
+		x.of.add(more, used)
+	}
+}
+
+// named notes which model answers, and what of it has no price.
+func (m *Meter) named(model, what string, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.model = model
+	if !known {
+		m.unpriced[what], m.passed.Unpriced = true, true
 	}
 }
 
@@ -241,24 +259,17 @@ func (m *Meter) Add(used, unseen agents.Usage) {
 	m.mu.Lock()
 	m.unseen = m.unseen.Add(unseen)
 	m.mu.Unlock()
-	m.add(used, agents.Usage{}, "", true)
+	m.add(used, agents.Usage{})
 }
 
 // add counts what an answer has used more than before.
-func (m *Meter) add(more, answer agents.Usage, model string, known bool) {
+func (m *Meter) add(more, answer agents.Usage) {
 	m.mu.Lock()
 	m.used = m.used.Add(more)
 	if answer != (agents.Usage{}) {
-		m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || model != "" && !known
-		m.passed.Largest = max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
+		m.passed.Answers, m.passed.Largest = true, max(m.passed.Largest, answer.Tokens()+answer.CacheRead)
 	}
 	m.account.Count(m.run, m.whole(m.used.Less(m.unseen)), answer)
-	if model != "" { // its name may come behind what it used
-		m.model = model
-		if !known {
-			m.unpriced[model] = true
-		}
-	}
 	m.mu.Unlock()
 	select {
 	case m.changed <- struct{}{}:

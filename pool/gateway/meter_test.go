@@ -91,6 +91,24 @@ func TestMeterPrices(t *testing.T) {
 	}
 }
 
+// A write for an hour costs more, and a service tier without a price is named: it is not free, nor does it cost as usual.
+func TestMeterTerms(t *testing.T) {
+	t.Parallel()
+	m := NewMeter(Network{}, "r")
+	m.Limit(loop.Budget{CostUSD: 50})
+	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":0,"cache_creation_input_tokens":1000000,"cache_creation":{"ephemeral_1h_input_tokens":1000000},"service_tier":"standard"}}`)
+	if got := m.Used().CostUSD; got != 10 || len(m.Warnings()) > 0 {
+		t.Errorf("it costs %v", got)
+	}
+	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":1000000,"service_tier":"priority"}}`)
+	if got := m.Used().CostUSD; got != 10 || !m.Passed().Unpriced {
+		t.Errorf("it costs %v; %+v", got, m.Passed())
+	}
+	if got := m.Warnings(); len(got) != 1 || !strings.Contains(got[0], "claude-opus-4-6 in service tier priority") {
+		t.Errorf("it warns %q", got)
+	}
+}
+
 // The meter says whether answers have passed, and whether the cost of all is known.
 func TestMeterPassed(t *testing.T) {
 	t.Parallel()

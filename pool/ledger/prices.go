@@ -29,6 +29,10 @@ type Rates struct {
 // Price is what a model costs.
 type Price struct {
 	Rates
+	// Hour is the price of a token written to the cache for an hour, as a multiple of one of the input; 0: CacheWrite's.
+	Hour float64 `json:"hour,omitempty"`
+	// Tiers are the prices of other service tiers than the standard one, as multiples of all rates.
+	Tiers map[string]float64 `json:"tiers,omitempty"`
 	// Long replaces the rates of a request whose prompt is longer than usual; nil when the model has one price.
 	Long *Long `json:"long,omitempty"`
 }
@@ -39,6 +43,15 @@ type Long struct {
 	Rates
 }
 
+// Terms are what an answer's price depends on besides its model and tokens.
+type Terms struct {
+	HourWrites int64  // tokens written to the cache for an hour, part of CacheWrite
+	Tier       string // the service tier; empty and "standard" are the same
+}
+
+// Standard reports that the tier is the standard one.
+func (t Terms) Standard() bool { return t.Tier == "" || t.Tier == "standard" }
+
 // Prices are the prices of models by name, in lower case. The zero value knows none. Do not change Models after the first use.
 type Prices struct {
 	Models map[string]Price
@@ -48,11 +61,23 @@ type Prices struct {
 // Builtin returns the prices that are part of the program.
 func Builtin() Prices {
 	var file struct {
-		Date   string           `json:"date"`
-		Models map[string]Price `json:"models"`
+		Date     string           `json:"date"`
+		Families map[string]Price `json:"families"` // what their models have alike, by how names begin
+		Models   map[string]Price `json:"models"`
 	}
 	if err := json.Unmarshal(builtin, &file); err != nil {
 		panic("the built-in prices: " + err.Error())
+	}
+	for name, price := range file.Models {
+		for prefix, family := range file.Families {
+			if strings.HasPrefix(name, prefix) {
+				price.Hour = family.Hour
+				tiers := maps.Clone(family.Tiers)
+				maps.Copy(tiers, price.Tiers)
+				price.Tiers = tiers
+			}
+		}
+		file.Models[name] = price
 	}
 	return Prices{Models: file.Models, date: file.Date}
 }
@@ -73,15 +98,25 @@ func (p Prices) With(own Prices) Prices {
 }
 
 // Cost returns what a model has cost, in USD. u is the usage of one answer: the price depends on the length of its prompt.
-// known is false when the model has no price here; its cost is unknown then, and not zero.
-func (p Prices) Cost(model string, u agents.Usage) (usd float64, known bool) {
+// known is false when the model has no price here, or none on these terms; its cost is unknown then, and not zero.
+func (p Prices) Cost(model string, u agents.Usage, t Terms) (usd float64, known bool) {
 	price, known := p.find(strings.ToLower(model))
-	rates := price.Rates
-	if price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above {
+	rates, factor := price.Rates, 1.0
+	long := price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above
+	if long {
 		rates = price.Long.Rates
 	}
-	return (float64(u.Input)*rates.Input + float64(u.Output)*rates.Output +
-		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite)*rates.CacheWrite) / 1e6, known
+	if !t.Standard() {
+		if factor = price.Tiers[t.Tier]; factor == 0 || long && factor > 1 { // dearer tiers have no price for long prompts
+			return 0, false
+		}
+	}
+	hour, written := min(t.HourWrites, u.CacheWrite), rates.CacheWrite
+	if price.Hour > 0 {
+		written = price.Hour * rates.Input
+	}
+	return factor * (float64(u.Input)*rates.Input + float64(u.Output)*rates.Output +
+		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, known
 }
 
 // version is what may follow a model's name: a date, a version, a state. More would be the name of another model.

@@ -55,9 +55,10 @@ func TestBuiltinIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file struct {
-		Date   string                  `json:"date"`
-		Source []string                `json:"source"`
-		Models map[string]ledger.Price `json:"models"`
+		Date     string                  `json:"date"`
+		Source   []string                `json:"source"`
+		Families map[string]ledger.Price `json:"families"`
+		Models   map[string]ledger.Price `json:"models"`
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -89,8 +90,50 @@ func TestCost(t *testing.T) {
 		{"gemini-2.5-pro", agents.Usage{Input: 200_000, Output: 10}, 0.25 + 0.0001},
 	}
 	for _, tt := range tests {
-		if got, known := p.Cost(tt.model, tt.usage); !known || math.Abs(got-tt.want) > 1e-12 {
+		if got, known := p.Cost(tt.model, tt.usage, ledger.Terms{}); !known || math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("%+v of %s costs %v, known %t; want %v", tt.usage, tt.model, got, known, tt.want)
+		}
+	}
+}
+
+// Writes to the cache for an hour and other service tiers have prices of their own. A tier that is not listed is unknown.
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	p := ledger.Builtin()
+	own, err := ledger.ParseOwn([]string{"claude-opus-4-6=1/2/3/4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := agents.Usage{Input: 300_000}
+	for _, c := range []struct {
+		prices ledger.Prices
+		model  string
+		usage  agents.Usage
+		terms  ledger.Terms
+		want   float64 // below zero: unknown
+	}{
+		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 5 + 25 + 0.5 + 10},
+		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 4e5, Tier: "standard"}, 5 + 25 + 0.5 + 0.6*6.25 + 0.4*10},
+		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 9e9}, 5 + 25 + 0.5 + 10}, // a lie: there were not as many
+		{p, "claude-sonnet-4-5", agents.Usage{Input: 2e5, CacheWrite: 1e5}, ledger.Terms{HourWrites: 1e5}, 0.2*6 + 0.1*12},
+		{p, "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6, Tier: "batch"}, (5 + 25 + 0.5 + 10) / 2},
+		{p, "claude-opus-4-6", million, ledger.Terms{Tier: "priority"}, -1},
+		{p, "claude-opus-4-6", million, ledger.Terms{Tier: "fast"}, -1},
+		{p, "gpt-5-mini-2025-08-07", agents.Usage{Input: 1e6}, ledger.Terms{Tier: "flex"}, 0.125},
+		{p, "gpt-5-mini-2025-08-07", agents.Usage{Input: 1e6}, ledger.Terms{Tier: "priority"}, 0.45},
+		{p, "gpt-5.4", long, ledger.Terms{Tier: "flex"}, 0.3 * 2.5},
+		{p, "gpt-5.4", long, ledger.Terms{Tier: "priority"}, -1},
+		{p, "gpt-6-sol", million, ledger.Terms{Tier: "priority"}, -1},
+		{p, "o4-mini", agents.Usage{Output: 1e6}, ledger.Terms{Tier: "batch"}, 2.2},
+		{p, "gemini-2.5-flash", agents.Usage{Input: 1e6}, ledger.Terms{Tier: "flex"}, 0.15},
+		{p, "gemini-2.5-flash", million, ledger.Terms{Tier: "scale"}, -1},
+		{p, "no-such-model", million, ledger.Terms{Tier: "flex"}, -1},
+		{p.With(own), "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 1 + 2 + 3 + 4}, // it is what the user says
+		{p.With(own), "claude-opus-4-6", million, ledger.Terms{Tier: "batch"}, -1},
+	} {
+		got, known := c.prices.Cost(c.model, c.usage, c.terms)
+		if known != (c.want >= 0) || known && math.Abs(got-c.want) > 1e-9 || !known && got != 0 {
+			t.Errorf("%s, %+v: %v, known %t; want %v", c.model, c.terms, got, known, c.want)
 		}
 	}
 }
@@ -127,7 +170,7 @@ func TestNames(t *testing.T) {
 		// A price of its own tells this model from all others.
 		const mark = 12345.5
 		own := p.With(ledger.Prices{Models: map[string]ledger.Price{tt.want: {Rates: ledger.Rates{Input: mark}}}})
-		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}); !known || usd != mark {
+		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != mark {
 			t.Errorf("%s costs %v, known %t; want the price of %s", tt.model, usd, known, tt.want)
 		}
 		if _, known := p.Models[tt.want]; !known {
@@ -146,11 +189,11 @@ func TestUnknown(t *testing.T) {
 		"gemini-2.5-flash-image", "gemini-2.5-flash-preview-tts", "gemini-2.5", "5", "gpt-5.", "gpt-5/other", "gpt-5-20250807-other",
 		strings.Repeat(".", 300),
 	} {
-		if usd, known := p.Cost(model, million); known || usd != 0 {
+		if usd, known := p.Cost(model, million, ledger.Terms{}); known || usd != 0 {
 			t.Errorf("%q costs %v, known %t", model, usd, known)
 		}
 	}
-	if _, known := (ledger.Prices{}).Cost("gpt-5", million); known {
+	if _, known := (ledger.Prices{}).Cost("gpt-5", million, ledger.Terms{}); known {
 		t.Error("the zero value knows a price")
 	}
 }
@@ -171,17 +214,17 @@ func TestOwnPrices(t *testing.T) {
 		{"gpt-6-sol", 7}, {"gpt-6-sol-2026-09-22", 7}, {"local/qwen", 0}, {"local/qwen:7", 0}, {"gpt-6-sol-x", 8}, {"gpt-6-sol-v2:1", 9}, {"gpt-6.1-terra", 2},
 	}
 	for _, tt := range tests {
-		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}); !known || usd != tt.want {
+		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != tt.want {
 			t.Errorf("%s costs %v, known %t; want %v", tt.model, usd, known, tt.want)
 		}
 	}
 	if own.Date() != builtin.Date() || own.Date() == "" {
 		t.Errorf("the date is %q, not %q", own.Date(), builtin.Date())
 	}
-	if usd, _ := builtin.Cost("gpt-6-sol", agents.Usage{Input: 1000}); usd != 0.002 {
+	if usd, _ := builtin.Cost("gpt-6-sol", agents.Usage{Input: 1000}, ledger.Terms{}); usd != 0.002 {
 		t.Errorf("own prices have changed the others: %v", usd)
 	}
-	if usd, known := (ledger.Prices{}).With(own).Cost("gpt-6-sol-x", agents.Usage{Input: 1e6}); !known || usd != 8 {
+	if usd, known := (ledger.Prices{}).With(own).Cost("gpt-6-sol-x", agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != 8 {
 		t.Errorf("own prices alone: %v, %t", usd, known)
 	}
 }
