@@ -2,20 +2,14 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 )
-
-// parallelReads is how many issues are read side by side.
-const parallelReads = 8
 
 // followUps lists ralph's own open requests that need another run and may have one now, and those that have had as many
 // as they may have: they are a person's.
@@ -37,18 +31,12 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		c, claimed := v.claims[f.Key]
 		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
-	issues := make([]tracker.Issue, len(list)) // one that is not found is not open
-	reads, reading := errgroup.WithContext(ctx)
-	reads.SetLimit(parallelReads)
-	for n, f := range list {
-		reads.Go(func() (err error) {
-			if issues[n], err = w.cfg.Tracker.Get(reading, f.Key); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-				return fmt.Errorf("read issue %s: %w", f.Key, err)
-			}
-			return nil
-		})
+	var keys []string
+	for _, f := range list {
+		keys = append(keys, f.Key)
 	}
-	if err := reads.Wait(); err != nil {
+	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys) // one that is not found is not open
+	if err != nil {
 		return nil, nil, err
 	}
 	for n, f := range list {
