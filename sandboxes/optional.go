@@ -67,14 +67,20 @@ func NoticesOf(s Sandbox) []string {
 	return nil
 }
 
+// What notices of processes killed at a limit have in common, for who can say how it is raised.
+const (
+	AtMemoryLimit = "killed at the memory limit of "
+	AtPIDsLimit   = "killed at the process limit of "
+)
+
 // MemoryNotice says that processes were killed because the sandbox had used up its memory, in bytes.
 func MemoryNotice(processes int, memory int64) string {
-	return fmt.Sprintf("%s killed at the memory limit of %d MB (memory-mb)", were(processes), memory>>20)
+	return fmt.Sprintf("%s %s%d MB", were(processes), AtMemoryLimit, memory>>20)
 }
 
 // PIDsNotice says that processes were killed because there were too many.
 func PIDsNotice(processes, most int) string {
-	return fmt.Sprintf("%s killed at the limit of %d processes (pids)", were(processes), most)
+	return fmt.Sprintf("%s %s%d", were(processes), AtPIDsLimit, most)
 }
 
 func were(processes int) string {

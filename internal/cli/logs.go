@@ -172,6 +172,8 @@ func logText(e journal.Event) (line string, ended bool) {
 		}
 	case journal.EventEnded:
 		text, ended = fmt.Sprintf("%s %s", e.Outcome, reasonOf(e)), true
+	case journal.EventWarning:
+		text = raising(text)
 	case journal.EventSkipped, journal.EventProblem:
 		text = skipText(e)
 	}

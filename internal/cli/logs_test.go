@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // No line ends in a blank, whatever an event lacks.
@@ -16,6 +17,7 @@ func TestLogLines(t *testing.T) {
 	a := newApp(Host{Stdout: &out, Stderr: &bytes.Buffer{}})
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
+		{Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.PIDsNotice(1, 9)}, {Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)},
 		{Kind: journal.EventUsage, Iteration: 2, Text: "exit", Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
 	} {
 		line, err := json.Marshal(e)
@@ -27,7 +29,9 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 	time := out.String()[:8]
-	if want := time + "  ended       succeeded\n" + time + "  ended       failed why\n" + time + "  agent\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n"; out.String() != want {
+	if want := time + "  ended       succeeded\n" + time + "  ended       failed why\n" + time + "  agent\n" +
+		time + "  warning     sandbox: 1 process was killed at the process limit of 9; raise pids if they need more\n" +
+		time + "  warning     sandbox: 2 processes were killed at the memory limit of 64 MB; raise memory-mb if they need more\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -93,7 +93,7 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	}
 	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {
-		a.ui.warn(w)
+		a.ui.warn(raising(w))
 	}
 	if res.Output != nil {
 		a.ui.printf("%s\n", clean(outputText(res.Output)))

@@ -81,7 +81,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	}
 	r := res.Record
 	for _, w := range r.Warnings {
-		a.ui.note("ralph: %s", cleanLine(w))
+		a.ui.note("ralph: %s", cleanLine(raising(w)))
 	}
 	if kept := keptWork(r.Commits, r.Branch, r.WIP); kept != "" {
 		a.ui.note("ralph: %s; %s", kept, dropWith(r.Key))

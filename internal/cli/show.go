@@ -160,7 +160,7 @@ func (a *app) showRun(s runState, name string) {
 		line("question", "%s", f.Question)
 	}
 	for _, w := range s.Warnings {
-		line("warning", "%s", w)
+		line("warning", "%s", raising(w))
 	}
 	line("logs", "%s", s.Dir)
 }

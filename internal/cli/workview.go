@@ -106,7 +106,7 @@ func (v *workView) event(e journal.Event) {
 	case journal.EventReview:
 		v.line(e, v.ui.paint(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.line(e, v.ui.paint(yellow, "warning"), e.Text)
+		v.line(e, v.ui.paint(yellow, "warning"), raising(e.Text))
 	case journal.EventSkipped:
 		v.line(e, v.ui.paint(dim, "left out"), skipText(e))
 	case journal.EventRecovered:
