@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -52,15 +55,13 @@ func deviceName(s string) bool {
 	return len(base) == 4 && (base[:3] == "com" || base[:3] == "lpt") && '0' <= base[3] && base[3] <= '9'
 }
 
-// keyStemOf keeps the letters and digits of a name; runs of other characters become one dash.
+// keyStemOf keeps the letters and digits of a name, without accents; runs of other characters become one dash.
 func keyStemOf(name string) string {
+	name = Latin(strings.ToLower(name[:min(len(name), 8*keyStem)]))
 	var b strings.Builder
 	dash := false
 	for i := 0; i < len(name) && b.Len() < keyStem; i++ {
 		c := name[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
 		if !alnum(c) {
 			dash = b.Len() > 0
 			continue
@@ -75,4 +76,15 @@ func keyStemOf(name string) string {
 		return noLetter
 	}
 	return b.String()
+}
+
+// Latin writes letters without their accents, and those that are none with an accent as they are usually written.
+func Latin(lower string) string {
+	lower = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i").Replace(lower)
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(lower))
 }

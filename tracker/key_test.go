@@ -17,7 +17,7 @@ func TestKey(t *testing.T) {
 		"": "issue", "Fix Login": "fix-login", "HEAD": "head", "../../etc/passwd": "etc-passwd", "a..b": "a-b", ".hidden": "hidden",
 		"-rf": "rf", "x.lock": "x-lock", "dot.": "dot", "con": "con", "nul.txt": "nul-txt", "lpt1": "lpt1", "a/b": "a-b",
 		"a@{1}": "a-1", "漢字": "issue", "a\x00b": "a-b", "\xff": "issue", "a~1": "a-1", "a b": "a-b", "owner/repo#7": "owner-repo-7",
-		strings.Repeat("x", 101): strings.Repeat("x", 83), "@": "issue", "A": "a", "_a": "a", "naïve": "na-ve",
+		strings.Repeat("x", 101): strings.Repeat("x", 83), "@": "issue", "A": "a", "_a": "a", "naïve": "naive", "Résumé": "resume", "e\u0301te\u0301": "ete", "Straße": "strasse",
 	} {
 		got := Key(name)
 		if !regexp.MustCompile("^" + regexp.QuoteMeta(stem) + "-[0-9a-f]{16}$").MatchString(got) {

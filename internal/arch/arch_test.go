@@ -161,7 +161,7 @@ var homes = map[string][]string{
 	"github.com/aws/":                     {"internal/meter"},
 	"github.com/secure-systems-lab/":      {"pool/proof"},
 	"golang.org/x/crypto":                 {"pool/proof"},
-	"golang.org/x/text":                   {"worktree/message", "tracker/local", "pool/publish", "sandboxes/session"},
+	"golang.org/x/text":                   {"worktree/message", "tracker", "tracker/local", "pool/publish", "sandboxes/session"},
 	"github.com/landlock-lsm/":            {"sandboxes/landlock"},
 	"kernel.org/pub/":                     {"sandboxes/native"},
 	"github.com/xtaci/smux":               {"sandboxes/container"},

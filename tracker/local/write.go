@@ -9,9 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -122,20 +119,9 @@ func check(root *os.Root, text []byte) (file, error) {
 	return f, nil
 }
 
-// latin writes letters without their accents, and those that are none with an accent as they are usually written.
-func latin(lower string) string {
-	lower = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i").Replace(lower)
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFKD.String(lower))
-}
-
 // freeName is a name for a title's file that no issue has.
 func freeName(root *os.Root, title string) (string, error) {
-	words := strings.FieldsFunc(latin(strings.ToLower(title)), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	words := strings.FieldsFunc(tracker.Latin(strings.ToLower(title)), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	stem := ""
 	for _, w := range words {
 		if len(stem)+len(w) > longestName && stem != "" {
