@@ -38,20 +38,26 @@ func Provable(top string, gate []string) bool {
 		case !e.Type().IsRegular():
 			return nil
 		}
-		if role, _ := ecosystem.RoleOf(name, nil); role != ecosystem.Test {
-			return nil
-		}
-		if info, err := e.Info(); err != nil || info.Size() > 1<<20 {
-			return nil
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil || !ecosystem.HoldsTests(name, text) {
-			return nil
-		}
-		if _, ok := ecosystem.RerunOf(name, text, gate, has); ok {
+		if provable(files, name, gate, has) {
 			return errFound
 		}
 		return nil
 	})
 	return errors.Is(err, errFound)
+}
+
+func provable(files fs.FS, name string, gate []string, has func(string) bool) bool {
+	if role, _ := ecosystem.RoleOf(name, nil); role != ecosystem.Test {
+		return false
+	}
+	info, err := fs.Stat(files, name)
+	if err != nil || info.Size() > 1<<20 {
+		return false
+	}
+	text, err := fs.ReadFile(files, name)
+	if err != nil || !ecosystem.HoldsTests(name, text) {
+		return false
+	}
+	_, ok := ecosystem.RerunOf(name, text, gate, has)
+	return ok
 }
