@@ -25,8 +25,10 @@ type kept struct {
 	idents   map[string]bool        // roles, and whether git knows a name for them; guarded by known.mu
 }
 
-// settled is the age from which a file's time tells each change of it.
-const settled = 100 * time.Millisecond
+const (
+	mostKept = 16                     // configurations
+	settled  = 100 * time.Millisecond // the age from which a file's time tells each change of it
+)
 
 // Remembering has the runner, and all made from it, read the configuration anew only when one of its files has changed.
 func (g Runner) Remembering() Runner {
@@ -43,7 +45,7 @@ func (g Runner) SameMemory(other Runner) Runner {
 // configKey names the configuration that the runner's commands read. The worktrees of a repository share it: one that has
 // settings of its own is not kept.
 func (g Runner) configKey() string {
-	ignored := []string{"GIT_DIR=", "GIT_WORK_TREE=", "GIT_COMMON_DIR=", "GIT_CONFIG_COUNT=", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"}
+	ignored := strings.Fields("GIT_DIR= GIT_WORK_TREE= GIT_COMMON_DIR= GIT_CONFIG_COUNT= GIT_CONFIG_KEY_ GIT_CONFIG_VALUE_")
 	key := []string{g.common}
 	for _, kv := range g.env {
 		if !slices.ContainsFunc(ignored, func(name string) bool { return strings.HasPrefix(kv, name) }) {
@@ -102,6 +104,9 @@ func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if len(k.kept) >= mostKept {
+		clear(k.kept)
+	}
 	k.kept[g.configKey()] = &kept{settings: settings, files: files, idents: map[string]bool{}}
 }
 
@@ -118,9 +123,7 @@ func (k *known) of(g Runner) *kept {
 	}
 	for path, was := range kept.files {
 		now, _ := os.Stat(path)
-		switch {
-		case now == nil && was == nil:
-		case now == nil || was == nil, !os.SameFile(now, was), now.Size() != was.Size(), !now.ModTime().Equal(was.ModTime()):
+		if (now == nil) != (was == nil) || now != nil && (!os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime())) {
 			delete(k.kept, g.configKey())
 			return nil
 		}

@@ -49,7 +49,7 @@ type Reader struct {
 
 const (
 	keptSpans   = 64
-	keptCommits = 500 // of one span
+	keptCommits = 500 // and people, of one span
 )
 
 // people is the part of a format that names people.
@@ -74,7 +74,7 @@ func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (
 	if err := r.Git.Read(ctx, "", s.parse, slices.Concat(args, commits, []string{"--"})...); err != nil {
 		return Span{}, fmt.Errorf("list commits: %w", err)
 	}
-	if len(others) == 0 && len(s.Commits) <= keptCommits {
+	if len(others) == 0 && len(s.Commits)+len(s.People) <= keptCommits {
 		r.keep(s)
 	}
 	return s, nil
