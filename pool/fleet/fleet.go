@@ -56,6 +56,7 @@ type Fleet struct {
 	clock  clock
 	stop   context.CancelCauseFunc
 	beside sync.WaitGroup
+	outage outage
 
 	asking   sync.Mutex // held while readPauses asks
 	mu       sync.Mutex
@@ -83,7 +84,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	c.Name = cmp.Or(c.Name, host, "unknown")
 	c.Life, c.Tick = cmp.Or(c.Life, 30*time.Second), cmp.Or(c.Tick, time.Second)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}}
+	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}, outage: outage{log: c.Log}}
 	if err := f.db.Check(ctx); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	if ahead.Abs() > maxAhead {
 		c.Log.Warn("this machine's clock is wrong", "ahead of the database's by", ahead.Round(time.Second))
 	}
-	set := &river.Config{ID: f.id, Logger: slog.New(newQuiet(c.Log.Handler()))}
+	set := &river.Config{ID: f.id, Logger: slog.New(newQuiet(c.Log.Handler(), f.away))}
 	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
 	if c.Work {
 		set.Workers = river.NewWorkers()
@@ -158,7 +159,7 @@ func (f *Fleet) Stop() {
 func (f *Fleet) beat(ctx context.Context) {
 	ticker := time.NewTicker(f.c.Life / 4)
 	defer ticker.Stop()
-	for failed := false; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -168,13 +169,8 @@ func (f *Fleet) beat(ctx context.Context) {
 		if err == nil {
 			err = errors.Join(f.announce(ctx), f.readPauses(ctx))
 		}
-		if (err != nil) != failed && ctx.Err() == nil {
-			failed = err != nil
-			if failed {
-				f.c.Log.Error("the database is away; what is being worked goes on", "error", err)
-			} else {
-				f.c.Log.Info("the database is back")
-			}
+		if ctx.Err() == nil {
+			f.outage.note(err)
 		}
 	}
 }

@@ -1,12 +1,18 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
@@ -210,5 +216,72 @@ func TestQueueOf(t *testing.T) {
 		if p := insertion(row{Project: name, Key: "k"}, priorityIssue); p.InsertOpts.Queue != q || len(q) > 64 {
 			t.Errorf("%s: queue %q", name, q)
 		}
+	}
+}
+
+// lines is a log.
+type lines struct {
+	slog.Handler
+	got chan string
+}
+
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	l.got <- r.Message
+	return nil
+}
+
+// An outage of the database is one line when it begins, and one when it is over.
+func TestOutageIsTwoLines(t *testing.T) {
+	t.Parallel()
+	own, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	d, err := Open(t.Context(), own.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := lines{slog.NewTextHandler(io.Discard, nil), make(chan string, 1000)}
+	f, err := Start(t.Context(), Config{Database: d, Work: true, Life: time.Second, Log: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := f.client.Queues().Add(queueOf(strconv.Itoa(n)), river.QueueConfig{MaxWorkers: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.exec(t.Context(), "CHECKPOINT"); err != nil { // a server for tests forgets in a crash what is younger
+		t.Fatal(err)
+	}
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-log.got:
+			if got != want {
+				t.Errorf("logged %q, want %q", got, want)
+			}
+		case <-time.After(time.Minute): // only a failing test takes that long
+			t.Fatalf("not logged: %s", want)
+		}
+	}
+	for range 2 {
+		if err := own.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next("the database is away; what is being worked goes on")
+		if err := own.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next("the database is back")
+	}
+	f.Stop()
+	if len(log.got) > 0 {
+		t.Errorf("one more line: %s", <-log.got)
 	}
 }

@@ -65,7 +65,7 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !p.failed {
+		if err != nil && !p.failed && !f.away(ctx) {
 			f.c.Log.Warn("backlog not planned", "project", s.Name, "error", err)
 		}
 		p.failed = err != nil

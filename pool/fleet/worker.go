@@ -75,7 +75,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if !busy {
 		f.ended(ctx, s, job.Args.Key, r, err)
 	}
-	if err := f.finish(ctx, held, job.JobRow, !busy); err != nil {
+	if err := f.finish(ctx, held, job.JobRow, !busy); err != nil && !f.away(ctx) {
 		f.c.Log.Warn("slot not given back; its expiry does", "project", s.Name, "issue", job.Args.Key, "error", err)
 	}
 	if busy {
