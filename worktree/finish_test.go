@@ -140,3 +140,23 @@ func TestMessagesOfAPersonSurviveARebase(t *testing.T) {
 		t.Errorf("after it: %s", got)
 	}
 }
+
+// Control characters of a message reach no terminal: they are left out whether or not a forge would act on the rest.
+func TestFinishWithoutControls(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.add("42", "r1")
+	f.sh(tree.Dir(), "sh", "-ec", `printf 'Fix\033[2J it\n\nby \233 hand\n' >../m; git -c i18n.commitEncoding=ISO-8859-1 commit -q --allow-empty -F ../m; rm ../m`)
+	f.commit(tree.Dir(), "a", "x", "Plain")
+	if got := f.imported(tree); !got.Controls || len(got.Acting) > 0 {
+		t.Errorf("%+v", got)
+	}
+	got, err := tree.Finish(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := f.git("log", "--format=%B", "--reverse", f.base().Commit+".."+got.Tip); text != "Fix[2J it\n\nby  hand\n\nPlain\n" {
+		t.Errorf("%q", text)
+	}
+	f.remove(tree)
+}

@@ -23,7 +23,8 @@ type Import struct {
 	// commit. WIP holds them.
 	Gitlinks []string
 	// Acting are the run's commits whose messages would act on a forge; see Tree.Finish.
-	Acting []Commit
+	Acting   []Commit
+	Controls bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
 
 // found is what a look at the worktree has found.
@@ -247,6 +248,7 @@ func (t *Tree) judge(ctx context.Context, sp span.Span, got *Import) error {
 	mine := map[string]bool{}
 	for _, commit := range own {
 		mine[commit] = sp.Acting[commit]
+		got.Controls = got.Controls || sp.Controls[commit]
 	}
 	for _, c := range sp.Commits {
 		if mine[c.SHA] {

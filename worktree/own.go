@@ -77,7 +77,7 @@ func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error)
 	for _, c := range s.Commits {
 		if !person[c.SHA] {
 			mine = append(mine, c.SHA)
-			acts = acts || s.Acting[c.SHA]
+			acts = acts || s.Acting[c.SHA] || s.Controls[c.SHA]
 		}
 	}
 	if !acts {

@@ -45,6 +45,12 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 		return x.verifyLost(ctx, s)
 	}
 	s, err := x.settle(ctx, s)
+	if err == nil && x.space != nil && x.space.Tree != nil && x.space.Last.Controls && !x.publishable(s) { // a person looks at them, too
+		finished, failed := x.finish(ctx, s)
+		if s = finished; failed != nil {
+			s = x.warn(s, failed)
+		}
+	}
 	if err != nil || s.Facts.Cut != "" || !x.publishable(s) {
 		return s, err
 	}
@@ -239,7 +245,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 // finish puts the commits into the name and form in which they are published. Whatever checks them comes after it.
 func (x *execution) finish(ctx context.Context, s journal.State) (journal.State, error) {
 	acting := len(x.space.Last.Acting) > 0 && x.outward(s)
-	if !acting && x.space.Tree.Spec().Identity.IsZero() {
+	if !acting && !x.space.Last.Controls && x.space.Tree.Spec().Identity.IsZero() {
 		return s, nil
 	}
 	got, err := x.space.Tree.Finish(ctx, acting)

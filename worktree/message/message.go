@@ -11,14 +11,14 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Acts reports whether a commit with that encoding and message would be rewritten for its own sake.
+// Acts reports whether a commit with that encoding and message would be rewritten because a forge acts on it.
 func Acts(encoding, message string) bool {
 	header := ""
 	if encoding != "" {
 		header = encodingField + encoding
 	}
 	object := header + "\n\n" + message
-	return Edit{Neutralize: true}.Apply(object) != object
+	return Edit{Neutralize: true}.Apply(object) != Edit{}.Apply(object)
 }
 
 // Edit says what changes in a commit.
@@ -29,18 +29,18 @@ type Edit struct {
 	Renamed           map[string]string // new names of parents
 }
 
-// Apply returns the commit object with the changes. A signature would not match any more and is left out of a changed one.
+// Apply returns the commit object with the changes, and without control characters in names and message. A signature would not match any more and is left out of a changed one.
 func (e Edit) Apply(object string) string {
 	header, message, ok := strings.Cut(object, "\n\n")
 	if !ok {
 		return object
 	}
 	was := strings.Split(header, "\n")
-	lines, text := slices.Clone(was), message
+	lines, text, _ := withoutControls(was, message)
 	if e.Neutralize || len(e.Trailers) > 0 {
-		lines, text = inUTF8(was, message)
-		lines = slices.Clone(lines)
+		lines, text = inUTF8(lines, text)
 	}
+	lines = slices.Clone(lines)
 	for i, line := range lines {
 		field, value, _ := strings.Cut(line, " ")
 		who := map[string]string{"author": e.Author, "committer": e.Committer}[field]

@@ -58,7 +58,7 @@ func TestRewriteEncoded(t *testing.T) {
 		"said twice":              {top + names + "encoding ISO-8859-1\nencoding UTF-7\n\n\xfc +ACM-1\n", top + names + "\n\xfc +ACM-1\n"},
 		"empty":                   {top + names + "encoding \n\nm\n", top + names + "\nm\n"},
 		"a name of another":       {top + strings.ReplaceAll(names, "A <", "\x8eR <") + "encoding SJIS\n\nm\n", top + strings.ReplaceAll(names, "A <", "山 <") + "\nm\n"},
-		"a name that is none":     {top + strings.ReplaceAll(names, "A <", "\x81 <") + "encoding SJIS\n\nm\n", top + strings.ReplaceAll(names, "A <", "\x81 <") + "\nm\n"},
+		"a name that is none":     {top + strings.ReplaceAll(names, "A <", "\x81 <") + "encoding SJIS\n\nm\n", top + strings.ReplaceAll(names, "A <", " <") + "\nm\n"},
 		"a name that is a header": {top + strings.ReplaceAll(names, "A <", "a\x00\x0a\x00 <") + "encoding UTF-16LE\n\nm\x00\n", ""},
 		"as it is":                {top + names + "encoding latin1\n\n\xfc\n", top + names + "encoding latin1\n\n\xfc\n"},
 	} {

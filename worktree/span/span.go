@@ -32,6 +32,7 @@ type Span struct {
 	Commits   []Commit            // oldest first
 	Parents   map[string][]string // of each of them
 	Acting    map[string]bool     // those whose message would act on a forge
+	Controls  map[string]bool     // those with control characters in message or names
 	People    []Person            // each once
 
 	named   map[Person]bool   // all of People
@@ -52,6 +53,9 @@ const (
 	keptCommits = 500 // and people, of one span
 )
 
+// fields is how many parts the format of a commit has.
+const fields = 9
+
 // people is the part of a format that names people.
 const people = "%an <%ae>%x1f%cn <%ce>%x1f%(trailers:only,unfold,separator=%x1e)"
 
@@ -69,7 +73,8 @@ func (r *Reader) Read(ctx context.Context, base, tip string, others ...string) (
 		commits = append(commits, "^"+other)
 	}
 	// Without an output encoding the message comes as it is stored.
-	args := append(log(), "-z", "--encoding=", "--format=%m%H%x1f%T%x1f%P%x1f%e%x1f"+people+"%x1f%s%x1f%B", "--topo-order", "--reverse", "--boundary")
+	format := "--format=%m%H%x00%T%x00%P%x00%e%x00" + strings.ReplaceAll(people, "%x1f", "%x00") + "%x00%s%x00%B"
+	args := append(log(), "-z", "--encoding=", format, "--topo-order", "--reverse", "--boundary")
 	// One message in memory at a time: all of them together may be long.
 	if err := r.Git.Read(ctx, "", s.parse, slices.Concat(args, commits, []string{"--"})...); err != nil {
 		return Span{}, fmt.Errorf("list commits: %w", err)
@@ -135,46 +140,45 @@ func (r *Reader) Unchanged(ctx context.Context, base, tip string) (bool, error) 
 
 // parse reads the output of git log.
 func (s *Span) parse(r *bufio.Reader) error {
-	s.Parents, s.Acting, s.trees = map[string][]string{}, map[string]bool{}, map[string]string{}
+	s.Parents, s.Acting, s.Controls, s.trees = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.named = map[Person]bool{}
 	for {
-		record, err := r.ReadString(0)
-		end := errors.Is(err, io.EOF)
-		if err != nil && !end {
-			return err
-		}
-		if record = strings.TrimSuffix(record, "\x00"); record != "" {
-			if err := s.add(record); err != nil {
-				return err
+		var parts [fields]string // none of them can have the byte that ends it
+		for i := range parts {
+			part, err := r.ReadString(0)
+			if errors.Is(err, io.EOF) && i == 0 && part == "" {
+				return nil
 			}
+			if err != nil {
+				return fmt.Errorf("git log: read commit %q: %w", git.Printable(parts[0]), err)
+			}
+			parts[i] = strings.TrimSuffix(part, "\x00")
 		}
-		if end {
-			return nil
+		if err := s.add(parts); err != nil {
+			return err
 		}
 	}
 }
 
 // add takes one commit of git log.
-func (s *Span) add(record string) error {
-	parts := strings.SplitN(record, "\x1f", 9)
-	if len(parts) != 9 || !git.IsObject(parts[0][min(1, len(parts[0])):]) {
-		return fmt.Errorf("git log: cannot read record %q", git.Printable(record[:min(len(record), 100)]))
+func (s *Span) add(parts [fields]string) error {
+	name := parts[0][min(1, len(parts[0])):]
+	if !git.IsObject(name) {
+		return fmt.Errorf("git log: cannot read commit %q", git.Printable(parts[0][:min(len(parts[0]), 100)]))
 	}
-	name := strings.Clone(parts[0][1:]) // it would keep the message
 	outside := parts[0][0] == '-'
 	if outside || name == s.Tip {
-		s.trees[name] = strings.Clone(parts[1])
+		s.trees[name] = parts[1]
 	}
 	if outside {
 		return nil
 	}
 	s.Commits = append(s.Commits, Commit{SHA: name, Subject: message.Clip(parts[7])})
-	s.Parents[name] = strings.Fields(strings.Clone(parts[2]))
+	s.Parents[name] = strings.Fields(parts[2])
 	s.foreign = s.foreign || parts[3] != "" && !strings.EqualFold(parts[3], "utf-8")
 	s.name(parts[4], parts[5], parts[6])
-	if message.Acts(parts[3], parts[8]) {
-		s.Acting[name] = true
-	}
+	s.Acting[name] = message.Acts(parts[3], parts[8])
+	s.Controls[name] = message.Controls(parts[3], parts[4]+" "+parts[5], parts[8])
 	return nil
 }
 

@@ -29,10 +29,27 @@ func TestMain(m *testing.M) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(">" + strings.Repeat("a", 40) + "\x1f\x1f\x1f\x1fA <a>\x1fB <b>\x1fReviewed-by: C\x1esigned-off-by: D\x1fsubject\x1fsubject\n\nCloses #1\n\x00")
+	f.Add(">" + strings.Repeat("a", 40) + "\x00\x00\x00\x00A <a>\x00B <b>\x00Reviewed-by: C\x1esigned-off-by: D\x00subject\x00subject\n\nCloses #1\n\x00")
 	f.Fuzz(func(_ *testing.T, out string) {
 		_ = new(Span).parse(bufio.NewReader(strings.NewReader(out)))
 	})
+}
+
+// A name cannot pass for the end of a field, and so hide what comes behind it.
+func TestSeparatorsInNames(t *testing.T) {
+	t.Parallel()
+	r, base, tip := newReader(t, `GIT_AUTHOR_NAME="$(printf 'a\037b\037c\036d')" git commit -q --allow-empty -m "one
+
+Closes #1
+
+Reviewed-by: Eve"`)
+	s, err := r.Read(t.Context(), base, tip)
+	if err != nil || len(s.Commits) != 1 || s.Commits[0].Subject != "one" || !s.Acting[tip] || !s.Controls[tip] {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if !slices.Contains(s.People, Person{"Reviewed-by:", "Eve"}) {
+		t.Errorf("people %+v", s.People)
+	}
 }
 
 // newReader is a reader of a repository whose main has one commit, the script's commits on top of it, and the ids of both tips.

@@ -1,0 +1,79 @@
+package message
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Controls reports whether a commit's message, or the names in its header, have control characters, which a terminal obeys
+// when git log prints them.
+func Controls(encoding, names, message string) bool {
+	header := []string{"author " + names}
+	if encoding != "" {
+		header = append(header, encodingField+encoding)
+	}
+	_, _, found := withoutControls(header, message)
+	return found
+}
+
+// withoutControls leaves control characters out, also those that are bytes of an encoding. Without any it changes nothing.
+func withoutControls(header []string, message string) (cleanHeader []string, cleanMessage string, found bool) {
+	lines, text := inUTF8(header, message)
+	name := ""
+	for _, line := range lines {
+		if value, ok := strings.CutPrefix(line, encodingField); ok {
+			name = strings.ToLower(value)
+		}
+	}
+	clean := slices.Clone(lines)
+	for i, line := range clean {
+		if field, _, _ := strings.Cut(line, " "); field == "author" || field == "committer" || field == "encoding" {
+			clean[i] = plain(name, line)
+		}
+	}
+	said := plain(name, text)
+	if said == text && slices.Equal(clean, lines) {
+		return header, message, false
+	}
+	return clean, said, true
+}
+
+// plain is text in an encoding of which ASCII characters are themselves.
+func plain(encoding, text string) string {
+	utf, latin := true, false
+	for _, prefix := range []string{"iso-8859-", "iso8859-", "latin"} {
+		latin = latin || strings.HasPrefix(encoding, prefix)
+	}
+	if encoding != "" && !strings.HasPrefix(encoding, "utf") && !strings.HasSuffix(encoding, "ascii") {
+		utf = false
+	}
+	high := latin // bytes from 0x80 to 0x9f are control characters
+	if !utf && !latin {
+		from := encodingOf([]string{encoding})
+		high = from == nil
+		if from != nil {
+			_, known := decode(from, text)
+			high = !known
+		}
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if utf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		invalid := utf && r == utf8.RuneError && size == 1
+		b := text[i]
+		switch {
+		case b == '\n', b == '\t', b == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+			_ = out.WriteByte(b)
+		case b < 0x20, b == 0x7f, (high || invalid) && b >= 0x80 && b < 0xa0, utf && !invalid && unicode.IsControl(r):
+		default:
+			_, _ = out.WriteString(text[i : i+size])
+		}
+		i += size
+	}
+	return out.String()
+}
