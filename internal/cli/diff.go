@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,12 @@ func runDiff(cmd *cobra.Command, a *app, key string, stat bool) (err error) {
 	case w.Merged:
 		a.ui.note("nothing differs: %s contains the commits", cleanLine(w.Base))
 	}
-	argv := []string{"git", "-C", p.top, "diff", "--no-ext-diff", "--no-textconv"} // the attributes that choose one are the agent's
+	pager, err := a.throughPager(p.top, "diff")
+	if err != nil {
+		return err
+	}
+	// The attributes that choose a program are the agent's.
+	argv := slices.Concat([]string{"git", "-C", p.top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
 	if stat {
 		argv = append(argv, "--stat")
 	}

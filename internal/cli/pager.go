@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// visibleRole is this program as a filter before a pager: what an agent has committed may tell a terminal what to do.
+const visibleRole = "visible"
+
+func init() { //nolint:gochecknoinits // see reexec.Register
+	reexec.Register(visibleRole, func(p reexec.Process) int {
+		if err := visible(p.Stdout, p.Stdin); err != nil {
+			return exitFailed
+		}
+		return exitOK
+	})
+}
+
+// colours are what git makes of its colours. Concealed text (8) is not among them.
+var colours = func() *regexp.Regexp { //nolint:gochecknoglobals // constant
+	const code = `(?:[0-79]|[1-9][0-9]|10[0-7]|[34]8;5;[0-9]{1,3}|[34]8;2(?:;[0-9]{1,3}){3})`
+	return regexp.MustCompile(`^\x1b\[(?:` + code + `(?:;` + code + `)*)?m`)
+}()
+
+// visible copies text and makes control characters visible, other than line ends, tabs and colours.
+func visible(to io.Writer, from io.Reader) error {
+	in, out := bufio.NewReader(from), bufio.NewWriter(to)
+	for {
+		line, err := in.ReadString('\n')
+		if _, failed := out.WriteString(visibleLine(line)); failed != nil {
+			return failed
+		}
+		if in.Buffered() == 0 {
+			if failed := out.Flush(); failed != nil {
+				return failed
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func visibleLine(line string) string {
+	if !strings.ContainsFunc(line, func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || neutral.Invisible(r) || r == utf8.RuneError)
+	}) {
+		return line
+	}
+	var b strings.Builder
+	for i := 0; i < len(line); {
+		r, size := utf8.DecodeRuneInString(line[i:])
+		code := colours.FindString(line[i:])
+		switch {
+		case code != "":
+			_, _ = b.WriteString(code)
+			size = len(code)
+		case r == '\n', r == '\t', r == '\r' && line[i+1:] == "\n":
+			_, _ = b.WriteRune(r)
+		case r == utf8.RuneError && size == 1:
+			_, _ = fmt.Fprintf(&b, "<%02X>", line[i])
+		case r < ' ':
+			_, _ = b.WriteString("^" + string('@'+r))
+		case unicode.IsControl(r), neutral.Invisible(r):
+			_, _ = fmt.Fprintf(&b, "<U+%04X>", r)
+		default:
+			_, _ = b.WriteString(line[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// throughPager are the settings that put the filter before the user's pager for a command of git's. They change nothing
+// where no terminal is written to.
+func (a *app) throughPager(dir, command string) ([]string, error) {
+	if !isTerminal(a.host.Stdout) {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	ask := func(args ...string) string {
+		var out strings.Builder
+		_, err := proc.Run(a.hard, proc.Spec{Argv: append([]string{"git", "-C", dir}, args...), Dir: a.host.Dir, Env: a.host.Env, Stdout: &out})
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(out.String())
+	}
+	return []string{"-c", "pager." + command + "=" + filtered(self, ask("config", "--get", "pager."+command), ask("var", "GIT_PAGER"))}, nil
+}
+
+// filtered is a pager behind the filter: setting is what the user has for the command, and general the pager of all.
+func filtered(self, setting, general string) string {
+	filter := git.Quote(self)
+	for _, arg := range reexec.Args(visibleRole, "-") {
+		filter += " " + arg
+	}
+	pager := setting
+	switch strings.ToLower(setting) {
+	case "", "true", "yes", "on", "1":
+		pager = general
+	case "false", "no", "off", "0":
+		pager = ""
+	}
+	if pager == "" || pager == "cat" {
+		return filter
+	}
+	return filter + " | " + pager
+}
