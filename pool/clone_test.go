@@ -54,6 +54,40 @@ func TestOpenWorkOfAnotherClone(t *testing.T) {
 	}
 }
 
+// A branch that a person has deleted on the remote is not open any more, in the clone that made it and in one that has its
+// commits. What was never pushed is.
+func TestOpenWorkWithoutItsBranch(t *testing.T) {
+	t.Parallel()
+	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishNone} {
+		t.Run(string(publish), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			bare := f.withRemote()
+			f.Config.Run.Publish = publish
+			c := f.clone(bare, commits, "a", "b")
+			f.issue("a")
+			f.one()
+			f.issue("b")
+			f.Config.MaxOpen, c.Config.MaxOpen = 1, 1
+			if publish == journal.PublishBranch {
+				c.git(c.repo, "fetch", "-q", "origin")
+				for _, one := range []*fixture{f, c} {
+					if plan, err := one.pool().Plan(t.Context()); err != nil || len(plan.Work) > 0 {
+						t.Errorf("before: %+v, %v", plan, err)
+					}
+				}
+				f.git(bare, "branch", "-D", "ralph/a")
+				if plan, err := c.pool().Plan(t.Context()); err != nil || len(plan.Work) != 1 {
+					t.Errorf("another clone: %+v, %v", plan, err)
+				}
+			}
+			if plan, err := f.pool().Plan(t.Context()); err != nil || len(plan.Work) != map[journal.Publish]int{journal.PublishBranch: 1}[publish] {
+				t.Errorf("the clone that made it: %+v, %v", plan, err)
+			}
+		})
+	}
+}
+
 // A remote that declines every push, such as one that was made read-only while the agent worked, costs one run of the agent:
 // the commits wait in the clone that has them. Another clone starts none, neither meanwhile nor when the remote accepts
 // pushes again.

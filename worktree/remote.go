@@ -77,6 +77,11 @@ func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) 
 	return "", fmt.Errorf("%w: branch %s changes faster than it can be fetched", ErrRemote, branch)
 }
 
+// RemoteBranches are where the remote's branches are whose names begin with the prefix, by their refs.
+func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]string, error) {
+	return r.remote.RemoteRefs(ctx, r.opts.Remote, branchRef(prefix)+"*")
+}
+
 // Push pushes exactly tip to the branch on the remote, with a lease on the value that was there when the tree was
 // added (or last pushed). It fails with ErrMoved when somebody else moved the branch and with ErrDeclined when the remote
 // refuses, such as by a hook or a protected branch, and wraps ErrRemote when the remote cannot be reached. Pushing what

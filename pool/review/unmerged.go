@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
@@ -45,10 +47,34 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 		}
 	}
 	keys, err := b.Unmerged(ctx, base, tips, others...)
+	if err == nil {
+		keys, err = b.undeleted(ctx, prefix, keys)
+	}
 	for _, key := range keys {
 		out[key] = prefix + key
 	}
 	return out, err
+}
+
+// undeleted leaves out works whose branch has been on the remote and is there no more: a person has decided. What this clone
+// has not pushed is here only.
+func (b Backlog) undeleted(ctx context.Context, prefix string, keys []string) ([]string, error) {
+	if b.Repo.Remote() == "" || len(keys) == 0 {
+		return keys, nil
+	}
+	there, err := b.Repo.RemoteBranches(ctx, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("look for branches on %s: %w", b.Repo.Remote(), err)
+	}
+	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Kind: journal.KindIssue, Latest: true})
+	if err != nil {
+		return nil, err
+	}
+	here := map[string]bool{}
+	for _, r := range last {
+		here[r.Key] = !r.Elsewhere && r.Published == ""
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return there[git.Heads+prefix+key] == "" && !here[key] }), nil
 }
 
 // Unmerged are the keys of open issues in review that have a branch whose commits the base does not have, and such ones of
