@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 )
 
 // Remove deletes the worktree (never the refs). After a call of Sandbox it fails with ErrKept until all is imported. A
@@ -119,7 +120,7 @@ func (t *Tree) moveAside(to string) error {
 			return fail(err)
 		}
 	}
-	if err := disk.OpenFolders(to, git.Hide); err != nil {
+	if err := disk.OpenFolders(to, leftover.Hide); err != nil {
 		return fail(err)
 	}
 	return t.discard()

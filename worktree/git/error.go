@@ -93,6 +93,16 @@ const (
 	saidBytes = 1500
 )
 
+// broken says which ref is empty or has no object, where that stops a command, and how to remove it; empty: none does.
+func (e *Error) broken(where string) string {
+	found := regexp.MustCompile(`(?m)^(?:remote: )?fatal: bad object (refs/\S+)`).FindStringSubmatch(e.Stderr)
+	if found == nil {
+		return ""
+	}
+	ref := Quote(Printable(found[1]))
+	return fmt.Sprintf(`%s, the ref %s is broken; remove it there with: git update-ref -d %s || rm "$(git rev-parse --git-path %s)"`, where, ref, ref, ref)
+}
+
 // said is what the remote said about a push that it refuses, in one line: the reason of a hook or of a rule.
 func (e *Error) said() string {
 	var lines []string

@@ -21,9 +21,12 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, context
 
 // remoteError marks a failed command as the remote's failure. An end of the context stays what it is.
 func remoteError(remote string, err error) error {
+	failed, ok := errors.AsType[*Error](err)
 	switch {
-	case !Failed(err):
+	case !ok:
 		return err
+	case strings.Contains(failed.Stderr, "did not send all necessary objects") && failed.broken("") != "": // git looks at refs here
+		return errors.New(failed.broken("in this repository"))
 	case passing(err):
 		return fmt.Errorf("%w: %s: %w", ErrAway, remote, err)
 	}
@@ -107,6 +110,10 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote, ref, old,
 	// The line of the ref says more than the summary on standard error.
 	for line := range strings.Lines(out) {
 		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 && parts[0] == "!" {
+			failed, _ := errors.AsType[*Error](err)
+			if text := failed.broken("in the repository of " + remote); text != "" && strings.Contains(parts[2], "missing necessary objects") {
+				return &refusal{text: text, is: []error{ErrDeclined}}
+			}
 			why := ErrStale
 			if strings.HasPrefix(parts[2], "[remote rejected]") && !contended(parts[2]) {
 				why = ErrDeclined

@@ -1,4 +1,4 @@
-package git
+package leftover
 
 import (
 	"crypto/rand"

@@ -1,0 +1,63 @@
+package worktree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A broken ref, such as the empty file that a full disk has left, is named with the command that removes it, and where.
+func TestBrokenRef(t *testing.T) {
+	t.Parallel()
+	for where, content := range map[string]string{"empty": "", "without object": strings.Repeat("1", 40) + "\n"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			bare := filepath.Join(realDir(t), "origin.git")
+			f.sh("", "git", "clone", "-q", "--bare", f.dir, bare)
+			f.git("remote", "add", "origin", bare)
+			repo := f.open(Options{Remote: "origin"})
+			breakRef := func(dir string) {
+				if err := os.WriteFile(filepath.Join(dir, "refs/heads/bad"), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mend := func(dir string, err error) {
+				t.Helper()
+				_, command, ok := strings.Cut(err.Error(), "with: ")
+				if !ok {
+					t.Fatal("no command")
+				}
+				if out, err := f.try(dir, "sh", "-c", strings.Split(command, "\n")[0]); err != nil {
+					t.Errorf("%s: %v: %s", command, err, out)
+				}
+			}
+			breakRef(bare)
+			_, err := repo.Claim(t.Context(), "k", Holder{Owner: "me", Run: "1"}, time.Minute)
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in the repository of origin, the ref refs/heads/bad is broken") || strings.Contains(err.Error(), "\n") {
+				t.Fatal(err)
+			}
+			mend(bare, err)
+			if _, err := repo.Claim(t.Context(), "k", Holder{Owner: "me", Run: "1"}, time.Minute); err != nil {
+				t.Error(err)
+			}
+
+			other := filepath.Join(realDir(t), "other")
+			f.sh("", "git", "clone", "-q", bare, other)
+			f.commit(other, "new", "x", "new")
+			f.sh(other, "git", "push", "-q", "origin", "HEAD:refs/heads/new")
+			breakRef(filepath.Join(f.dir, ".git"))
+			_, err = repo.RemoteBranch(t.Context(), "new")
+			if err == nil || errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in this repository, the ref refs/heads/bad is broken") {
+				t.Fatal(err)
+			}
+			mend(f.dir, err)
+			if tip, err := repo.RemoteBranch(t.Context(), "new"); err != nil || tip == "" {
+				t.Errorf("%q, %v", tip, err)
+			}
+		})
+	}
+}
