@@ -12,9 +12,9 @@ func TestClasses(t *testing.T) {
 	evidence := map[Class][]Class{
 		"": {StatusClass(0), StatusClass(200), StatusClass(399), claudeErrorClass("unknown"), codexCodeClass("")},
 		Auth: {
-			StatusClass(401), StatusClass(402), StatusClass(403), claudeErrorClass("billing_error"),
-			claudeErrorClass("permission_error"), codexCodeClass("insufficient_quota"), codexCodeClass("invalid_api_key"),
+			StatusClass(401), StatusClass(403), claudeErrorClass("permission_error"), codexCodeClass("invalid_api_key"),
 		},
+		NoCredit:  {StatusClass(402), claudeErrorClass("billing_error"), codexCodeClass("insufficient_quota")},
 		RateLimit: {StatusClass(429), claudeErrorClass("rate_limit"), codexCodeClass("rate_limit_exceeded")},
 		Overload: {
 			StatusClass(408), StatusClass(500), StatusClass(503), StatusClass(529), claudeErrorClass("server_error"),
@@ -34,7 +34,7 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	for class, want := range map[Class]string{
-		RateLimit: "true true", Overload: "true true", Auth: "true true", BadRequest: "false true",
+		RateLimit: "true true", Overload: "true true", Auth: "true true", NoCredit: "true true", BadRequest: "false true",
 		ModelNotFound: "false true", NotStarted: "false true", MaxTurns: "false false", Killed: "false false",
 		OtherFailure: "false false",
 	} {

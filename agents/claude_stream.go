@@ -343,10 +343,10 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 		class = RateLimit
 	case class == "":
 		class = OtherFailure
-	case class == Auth:
-		message = fmt.Sprintf("%s (%s)", Clip(message, MaxMessage/2), Claude{}.Describe().Login.Hint)
+	case (class == BadRequest || class == RateLimit || class == Auth) && SaysNoCredit(message): // its service has refused the request
+		class = NoCredit
 	}
-	f := Fail(class, "%s", message)
+	f := Fail(class, "%s", Advised(class, message, Claude{}.Describe().Login))
 	if class == RateLimit {
 		f.ResetAt = ResetTime(limitEnd)
 	}
@@ -356,8 +356,10 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 // claudeErrorClass knows the error names of the service's API and of claude itself; "" for others.
 func claudeErrorClass(name string) Class {
 	switch name {
-	case "authentication_error", "authentication_failed", "permission_error", "billing_error", "oauth_org_not_allowed":
+	case "authentication_error", "authentication_failed", "permission_error", "oauth_org_not_allowed":
 		return Auth
+	case "billing_error":
+		return NoCredit
 	case "rate_limit_error", "rate_limit":
 		return RateLimit
 	case "overloaded_error", "overloaded", "api_error", "server_error", "timeout_error", "connection_failed":

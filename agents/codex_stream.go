@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,13 +191,10 @@ func codexFailure(message string) *Failure {
 	text := Clip(message, MaxMessage)
 	if !strings.HasPrefix(message, "{") {
 		class := codexTextClass(text)
-		switch {
-		case text == "":
-			text = "codex reported a failed turn"
-		case class == Auth:
-			text = fmt.Sprintf("%s (%s)", Clip(text, MaxMessage/2), Codex{}.Describe().Login.Hint)
+		if class != OtherFailure && class != Overload && SaysNoCredit(text) {
+			class = NoCredit
 		}
-		return Fail(class, "%s", text)
+		return Fail(class, "%s", Advised(class, cmp.Or(text, "codex reported a failed turn"), Codex{}.Describe().Login))
 	}
 	body, _ := Read[struct {
 		Detail Loose
@@ -214,13 +212,11 @@ func codexFailure(message string) *Failure {
 	if body.Error.Code == "" {
 		class = codexCodeClass(string(body.Error.Type))
 	}
-	switch class {
-	case "":
-		class = BadRequest
-	case Auth:
-		text = fmt.Sprintf("%s (%s)", Clip(text, MaxMessage/2), Codex{}.Describe().Login.Hint)
+	class = cmp.Or(class, BadRequest)
+	if class != Overload && SaysNoCredit(text) {
+		class = NoCredit
 	}
-	f := Fail(class, "%s", text)
+	f := Fail(class, "%s", Advised(class, text, Codex{}.Describe().Login))
 	if class == RateLimit {
 		f.ResetAt = ResetTime(body.Error.ResetsAt)
 	}
@@ -249,8 +245,8 @@ func codexTextClass(text string) Class {
 		{"Selected model is at capacity", Overload},
 		{"stream disconnected before completion", Overload},
 		{"Connection failed", Overload},
-		{"Quota exceeded", Auth},
-		{"Your workspace is out of credits", Auth},
+		{"Quota exceeded", NoCredit},
+		{"Your workspace is out of credits", NoCredit},
 		{"Missing environment variable", Auth},
 		{"Not logged in", Auth},
 		{"Codex ran out of room in the model's context window", BadRequest},
@@ -265,8 +261,10 @@ func codexTextClass(text string) Class {
 // codexCodeClass knows the error codes of the service's API; "" for others.
 func codexCodeClass(code string) Class {
 	switch code {
-	case "invalid_api_key", "insufficient_quota", "billing_hard_limit_reached", "unauthorized", "usage_not_included":
+	case "invalid_api_key", "unauthorized", "usage_not_included":
 		return Auth
+	case "insufficient_quota", "billing_hard_limit_reached":
+		return NoCredit
 	case "rate_limit_exceeded", "usage_limit_reached", "rate_limit_error":
 		return RateLimit
 	case "server_is_overloaded", "slow_down", "server_error", "overloaded_error":

@@ -114,6 +114,10 @@ func TestCodexFailures(t *testing.T) {
 		resetAt time.Time
 	}{
 		"status":               {failed("unexpected status 403 Forbidden: no"), agents.Ending{ExitCode: 1}, agents.Auth, "codex login", time.Time{}},
+		"no credit":            {failed("unexpected status 402 Payment Required: Insufficient Balance"), agents.Ending{ExitCode: 1}, agents.NoCredit, "pay in", time.Time{}},
+		"no credit, by code":   {failed(`{"error":{"code":"insufficient_quota","message":"You exceeded your current quota."}}`), agents.Ending{ExitCode: 1}, agents.NoCredit, "quota. (the account has no credit left", time.Time{}},
+		"no credit, by status": {failed("exceeded retry limit, last status: 429 Too Many Requests: You exceeded your current quota, please check your plan and billing details"), agents.Ending{ExitCode: 1}, agents.NoCredit, "pay in", time.Time{}},
+		"login refused":        {failed("unexpected status 401 Unauthorized: no"), agents.Ending{ExitCode: 1}, agents.Auth, "the login is missing or was refused: run codex login", time.Time{}},
 		"usage limit":          {failed("You've hit your usage limit. Try again later."), agents.Ending{ExitCode: 1}, agents.RateLimit, "usage limit", time.Time{}},
 		"limit with its end":   {failed(`{"error":{"type":"usage_limit_reached","message":"later","resets_at":1790000000}}`), agents.Ending{ExitCode: 1}, agents.RateLimit, "later", time.Unix(1_790_000_000, 0)},
 		"the service's code":   {failed(`{"error":{"code":"model_not_found","message":"no such model"}}`), agents.Ending{ExitCode: 1}, agents.ModelNotFound, "no such model", time.Time{}},

@@ -5,11 +5,46 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 )
 
 // InstallHint is what to do about a program that is not found.
 const InstallHint = "install it where the agent runs"
+
+// CreditHint is what to do about an account without money.
+const CreditHint = "pay in or raise the limit at the provider, use a key of another account, or let another agent take over"
+
+// Advice is what a user does about an agent that failed so; empty where the failure itself says it.
+func (c Class) Advice(l Login) string {
+	switch c {
+	case Auth:
+		return l.Hint
+	case NoCredit:
+		return CreditHint
+	}
+	return ""
+}
+
+// Advised is a service's message with what it means for the user.
+func Advised(c Class, message string, l Login) string {
+	means := map[Class]string{Auth: "the login is missing or was refused", NoCredit: "the account has no credit left"}[c]
+	if means == "" {
+		return message
+	}
+	return fmt.Sprintf("%s (%s: %s)", Clip(message, MaxMessage/2), means, c.Advice(l))
+}
+
+// SaysNoCredit reports the texts of services for an account without money, which some send with the status of a bad request or
+// a rate limit. Only what a service says may be given: a model could write the same.
+func SaysNoCredit(message string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc([]string{
+		"credit balance is too low", "exceeded your current quota", "check your plan and billing", "insufficient balance", "insufficient credits",
+		"out of credits", "billing hard limit", "prepayment credits are depleted", "spending cap",
+	}, func(text string) bool { return strings.Contains(message, text) })
+}
 
 // NotFound says that an agent's program is missing.
 func NotFound(program string) string { return program + ": not found in PATH" }
@@ -85,8 +120,10 @@ func StatusClass(status int64) Class {
 	switch {
 	case status < 400:
 		return ""
-	case status == 401 || status == 402 || status == 403:
+	case status == 401 || status == 403:
 		return Auth
+	case status == 402:
+		return NoCredit
 	case status == 404:
 		return ModelNotFound
 	case status == 408 || status == 409 || status == 425 || status >= 500:

@@ -117,7 +117,8 @@ type Class string
 const (
 	RateLimit     Class = "rate-limit"
 	Overload      Class = "overload"    // the model service is overloaded, failing or out of reach
-	Auth          Class = "auth"        // not logged in, key refused, no credit
+	Auth          Class = "auth"        // not logged in, or the login was refused
+	NoCredit      Class = "no-credit"   // the account has no money left, or has reached what its owner allows
 	BadRequest    Class = "bad-request" // the request or the command line was refused and would be again
 	ModelNotFound Class = "model-not-found"
 	MaxTurns      Class = "max-turns"
@@ -127,7 +128,7 @@ const (
 )
 
 // Unavailable reports the classes where the agent, not its work, is at fault, and waiting or another agent helps.
-func (c Class) Unavailable() bool { return c == RateLimit || c == Overload || c == Auth }
+func (c Class) Unavailable() bool { return c == RateLimit || c == Overload || c == Auth || c == NoCredit }
 
 // Fatal reports the classes where another iteration cannot help.
 func (c Class) Fatal() bool {

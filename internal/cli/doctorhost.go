@@ -12,6 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
@@ -85,18 +87,21 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
 	default:
 		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
-		d.login(agent, provider, len(p.Fallback) == 0)
+		d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
 	}
 	if !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
 }
 
-// login looks for a key and for the agent's own login. Only a call could tell whether it is good. Where ralph itself has to
-// give it to the agent's service, nothing can run without; alone says that no other agent takes over.
-func (d *doctor) login(agent agents.Agent, provider sandboxes.Provider, alone bool) {
+// login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
+// ralph itself has to give it to the agent's service, nothing can run without; alone says that no other agent takes over.
+func (d *doctor) login(ctx context.Context, p *parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
 	found, trouble := d.app.agentLogin(agent)
+	refused := d.refused(ctx, p, agent.Name())
 	switch {
+	case trouble == "" && refused != nil:
+		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), cleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
 	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
 		d.fail("login", trouble, agent.Describe().Login.Hint)
 	case trouble != "":
@@ -104,6 +109,26 @@ func (d *doctor) login(agent agents.Agent, provider sandboxes.Provider, alone bo
 	case found != "":
 		d.ok("login", agent.Name()+": "+found)
 	}
+}
+
+// refused is how the agent's latest use on this host failed, if its login was refused or its account had no credit.
+func (d *doctor) refused(ctx context.Context, p *parts, agent string) *agents.Failure {
+	runs, err := p.journal.Find(ctx, journal.Query{Latest: true})
+	if err != nil {
+		return nil // its own line says so
+	}
+	var last loop.Iteration
+	for _, r := range runs {
+		for _, it := range r.Facts.Iterations {
+			if it.Agent == agent && it.Ended.After(last.Ended) {
+				last = it
+			}
+		}
+	}
+	if f := last.Failure; f != nil && (f.Class == agents.Auth || f.Class == agents.NoCredit) {
+		return f
+	}
+	return nil
 }
 
 // agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent

@@ -30,7 +30,7 @@ func (a *app) sayParked(list []journal.Parked) {
 
 func parkedText(p journal.Parked) string {
 	why := map[agents.Class]string{
-		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in",
+		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in", agents.NoCredit: "its account has no credit left",
 		agents.NotStarted: "its program cannot be started",
 	}[p.Class]
 	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)

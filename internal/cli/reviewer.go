@@ -67,5 +67,5 @@ func (d *doctor) reviewer(ctx context.Context, p *parts) {
 		return
 	}
 	d.ok("reviewer", r.Settings().Agent)
-	d.login(r.Agent, provider, true)
+	d.login(ctx, p, r.Agent, provider, true)
 }

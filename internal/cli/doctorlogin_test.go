@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+)
+
+// A login that is there and was refused when it was last used is no good one, and an account without money is another matter.
+func TestDoctorNamesARefusedLogin(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\necho 1.0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
+	login := func(want ...string) {
+		t.Helper()
+		got := m.run(t, func(h *Host) { h.Env = append(h.Env, env...) }, "doctor", "--sandbox=none", "--agent=claude-code")
+		for _, text := range want {
+			if !strings.Contains(got.stdout, text) {
+				t.Errorf("it does not say %q:\n%s", text, got.stdout)
+			}
+		}
+	}
+	login("ok    login ")
+	files, err := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "repo-*", "state.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	store, err := sqlite.Open(t.Context(), files[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	used := func(id string, at int, f *agents.Failure) {
+		t.Helper()
+		when := time.Date(2026, 11, 1, at, 0, 0, 0, time.UTC)
+		r := journal.Record{
+			Run:   journal.Run{ID: id, Kind: journal.KindIssue, Key: id, Agent: "claude-code", Started: when},
+			State: journal.State{Stage: journal.StageEnd, Ended: when},
+		}
+		r.Facts.Iterations = []loop.Iteration{{Number: 1, Agent: "claude-code", Ended: when, Failure: f}}
+		if err := store.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used("a", 1, &agents.Failure{Class: agents.Auth, Message: "invalid key"})
+	login("warn  login         claude-code, at its last use: invalid key", "fix: run claude once and log in, or set ANTHROPIC_API_KEY")
+	used("b", 2, &agents.Failure{Class: agents.NoCredit, Message: "balance too low"})
+	login("warn  login         claude-code, at its last use: balance too low", "fix: "+agents.CreditHint)
+	used("c", 3, nil)
+	login("ok    login ")
+}
