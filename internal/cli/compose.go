@@ -200,7 +200,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
 	if err != nil {
 		return pool.Config{}, err
 	}
-	prover, err := a.prover(p, provider, mounts)
+	prover, err := a.prover(ctx, p, provider, mounts)
 	if err != nil {
 		return pool.Config{}, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -9,12 +10,15 @@ import (
 )
 
 // prover makes proofs with the user's key; nil where there is none. No sandbox gets the key.
-func (a *app) prover(p *parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
+func (a *app) prover(ctx context.Context, p *parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
 	if p.ProofKey == "" || p.looks {
 		return nil, nil
 	}
-	key, err := proof.ReadKey(p.ProofKey)
+	key, err := proof.ReadKey(p.ProofKey, a.host.getenv("SSH_AUTH_SOCK"))
 	if err != nil {
+		return nil, p.wrong("proof-key", err)
+	}
+	if err := key.Check(ctx); err != nil {
 		return nil, p.wrong("proof-key", err)
 	}
 	p.secrets.Add(key.Secrets()...)
@@ -28,7 +32,7 @@ func (a *app) prover(p *parts, provider sandboxes.Provider, mounts []sandboxes.M
 		}
 	}
 	if !provider.Capabilities().Isolated() {
-		a.ui.warn("proof-key: in sandbox " + provider.Name() + " an agent can read the key, and sign anything with it")
+		a.ui.warn("proof-key: in sandbox " + provider.Name() + " an agent can use the key, and sign anything with it")
 	}
 	return &proof.Prover{Repo: p.repo, Key: key, Version: buildVersion().Version}, nil
 }

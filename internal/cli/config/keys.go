@@ -207,7 +207,7 @@ func makeKeys() []Key {
 		{Name: "sign", Group: "Git", Kind: Text, Default: "", Choices: []string{"gpg", "ssh"}, Guard: Changed,
 			Help: "sign them on the host, as your git's signing settings say: gpg or ssh; empty: no"},
 		{Name: "proof-key", Group: "Git", Kind: Path, Default: "", Guard: Own,
-			Help: "ed25519 key that signs a proof of each success (docs/proof.md); empty: no proofs"},
+			Help: "ed25519 key that signs a proof of each success, or the public half of one in ssh-agent (docs/proof.md); empty: no proofs"},
 		{Name: "request-template", Group: "Git", Kind: Path, Default: "", Guard: Outside,
 			Help: "body of pull requests; empty: the built-in one"},
 		{Name: "request-target", Group: "Git", Kind: Text, Default: "", Check: checkArgument, Guard: Other,
