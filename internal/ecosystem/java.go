@@ -70,9 +70,26 @@ func java() Ecosystem {
 				`"org.junit.jupiter.api.Test"`, `"surefire.test.class.path"`, `"org.gradle.test.worker"`},
 				Detail: "asks whether it runs under test"},
 		},
-		Retests: []Retest{{Root: []string{"pom.xml"}, Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt"},
-			Line: "mvn -q -B test -Dtest={stem}", Unbuilt: []string{"COMPILATION ERROR", "Compilation failure"}}},
+		Retests: []Retest{gradle("gradle"), {
+			Root: []string{"pom.xml"}, Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt"},
+			Program: "mvn", Wrapper: "mvnw", Line: "{program} -q -B test -Dtest={stem}",
+			Unbuilt: []string{"COMPILATION ERROR", "Compilation failure"},
+			Unfound: []string{"No tests were executed", "No tests matching pattern"},
+		}, gradle("")},
 		Canary: javaCanary,
+	}
+}
+
+// gradle runs the tests of one class in the module that has them: Gradle finds the settings above by itself. Results of earlier
+// builds do not count.
+func gradle(gate string) Retest {
+	return Retest{
+		Gate: gate, Root: []string{"build.gradle", "build.gradle.kts"}, Program: "gradle", Wrapper: "gradlew",
+		Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt", "*Spec.groovy", "*Test.groovy"},
+		Line:  "{program} --no-daemon --no-build-cache -q test --tests {stem}",
+		Unbuilt: []string{"Compilation failed", "Compilation error", ":compileJava'", ":compileTestJava'", ":compileKotlin'",
+			":compileTestKotlin'", ":compileTestGroovy'"},
+		Unfound: []string{"No tests found for given includes"},
 	}
 }
 

@@ -18,7 +18,9 @@ type Retest struct {
 	Root []string
 	// Files are patterns of the test files that it can run; none: all.
 	Files []string
-	// Line has {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
+	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.
+	Program, Wrapper string
+	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
 	// {names} for a regular expression of its tests.
 	Line string
 	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
@@ -28,6 +30,8 @@ type Retest struct {
 	// Empty are exit statuses, and Idle texts of the output, by which the tools say that no test ran.
 	Empty []int
 	Idle  []string
+	// Unfound are texts by which tools that fail say that they have found no test.
+	Unfound []string
 }
 
 // maxNames bounds the expression of the names of tests, in bytes.
@@ -35,9 +39,9 @@ const maxNames = 16 << 10
 
 // Rerun is a command that runs the tests of one file.
 type Rerun struct {
-	Line          string // for a shell in the top folder
-	Unbuilt, Idle []string
-	Empty         []int
+	Line                   string // for a shell in the top folder
+	Unbuilt, Idle, Unfound []string
+	Empty                  []int
 }
 
 // HoldsTests reports a file of tests with at least one test in it that can be read.
@@ -53,7 +57,9 @@ func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Re
 		root, ok := t.root(file, has)
 		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
-			return Rerun{Line: t.line(file, root, text), Unbuilt: t.Unbuilt, Idle: t.Idle, Empty: t.Empty}, true
+			return Rerun{
+				Line: t.line(file, root, text, t.program(root, has)), Unbuilt: t.Unbuilt, Idle: t.Idle, Unfound: t.Unfound, Empty: t.Empty,
+			}, true
 		}
 	}
 	return Rerun{}, false
@@ -74,8 +80,24 @@ func (t Retest) root(file string, has func(string) bool) (string, bool) {
 	}
 }
 
+// program is what runs the tests, as the folder root sees it.
+func (t Retest) program(root string, has func(string) bool) string {
+	if t.Wrapper == "" {
+		return t.Program
+	}
+	for dir, up := root, "./"; ; dir = path.Dir(dir) {
+		if has(path.Join(dir, t.Wrapper)) {
+			return up + t.Wrapper
+		}
+		if dir == "." || dir == "/" {
+			return t.Program
+		}
+		up = "../" + strings.TrimPrefix(up, "./")
+	}
+}
+
 // line fills the template in.
-func (t Retest) line(file, root string, text []byte) string {
+func (t Retest) line(file, root string, text []byte, program string) string {
 	if root != "." {
 		file = strings.TrimPrefix(file, root+"/")
 	}
@@ -83,7 +105,7 @@ func (t Retest) line(file, root string, text []byte) string {
 	if dir != "." {
 		dir = "./" + dir
 	}
-	line := strings.NewReplacer("{file}", Quote(file), "{dir}", Quote(dir), "{stem}", Quote(strings.TrimSuffix(base, path.Ext(base))),
+	line := strings.NewReplacer("{program}", program, "{file}", Quote(file), "{dir}", Quote(dir), "{stem}", Quote(strings.TrimSuffix(base, path.Ext(base))),
 		"{names}", Quote(t.names(file, text))).Replace(t.Line)
 	if root != "." {
 		line = "cd " + Quote(root) + " && " + line

@@ -18,6 +18,9 @@ func TestRerunOf(t *testing.T) {
 		goTest = "package a\nimport \"testing\"\nfunc TestB(t *testing.T) { t.Fail() }\nfunc TestA(t *testing.T) {\n\tt.Fail()\n}\n"
 		suite  = "package a\nfunc (s *Suite) TestB() { s.Fail() }\n"
 		python = "def test_a():\n    assert False\n"
+		java   = "class SumTest { @Test void a() { fail(); } }"
+
+		ofGradle = " --no-daemon --no-build-cache -q test --tests SumTest"
 	)
 	for _, c := range []struct {
 		file, text, gate string
@@ -40,6 +43,16 @@ func TestRerunOf(t *testing.T) {
 		{"crate/tests/it.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml crate/Cargo.toml", "cd crate && cargo test --test it"},
 		{"src/tests.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml", ""},
 		{"src/test/java/x/SumTest.java", "class SumTest { @Test void a() { fail(); } }", "mvn test", "pom.xml", "mvn -q -B test -Dtest=SumTest"},
+		{"app/src/test/java/x/SumTest.java", java, "mvn test", "pom.xml app/pom.xml", "cd app && mvn -q -B test -Dtest=SumTest"},
+		{"src/test/java/x/SumTest.java", java, "make", "pom.xml mvnw", "./mvnw -q -B test -Dtest=SumTest"},
+		{"a/b/src/test/java/x/SumTest.java", java, "make", "pom.xml mvnw a/b/pom.xml", "cd a/b && ../../mvnw -q -B test -Dtest=SumTest"},
+		{"a/b/src/test/java/x/SumTest.java", java, "make", "mvnw a/mvnw a/b/pom.xml", "cd a/b && ../mvnw -q -B test -Dtest=SumTest"},
+		{"src/test/java/x/SumTest.java", java, "make", "build.gradle", "gradle" + ofGradle},
+		{"src/test/kotlin/SumTest.kt", "class SumTest { @Test fun a() { fail() } }", "make", "build.gradle.kts gradlew", "./gradlew" + ofGradle},
+		{"lib/src/test/java/x/SumTest.java", java, "make", "settings.gradle gradlew lib/build.gradle", "cd lib && ../gradlew" + ofGradle},
+		{"src/test/java/x/SumTest.java", java, "./gradlew check", "pom.xml build.gradle gradlew", "./gradlew" + ofGradle},
+		{"src/test/java/x/SumTest.java", java, "mvn verify", "pom.xml build.gradle gradlew", "mvn -q -B test -Dtest=SumTest"},
+		{"src/test/java/x/SumTest.java", java, "make", "build.xml", ""},
 		{"spec/a_spec.rb", "it 'a' do\n  fail\nend\n", "rspec", "Gemfile", ""},
 	} {
 		has := func(file string) bool { return strings.Contains(" "+c.has+" ", " "+file+" ") }

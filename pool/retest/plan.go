@@ -154,7 +154,7 @@ func (c command) how(got loop.Check) journal.How {
 		return journal.RanTooLong
 	case got.ExitCode == 126 || got.ExitCode == 127:
 		return journal.RanNot
-	case slices.Contains(c.Empty, got.ExitCode), got.ExitCode == 0 && has(c.Idle):
+	case slices.Contains(c.Empty, got.ExitCode), got.ExitCode == 0 && has(c.Idle), got.ExitCode != 0 && has(c.Unfound):
 		return journal.RanNone
 	case got.ExitCode == 0:
 		return journal.RanPassed

@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 
 func TestHow(t *testing.T) {
 	t.Parallel()
-	c := command{Rerun: ecosystem.Rerun{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}}}
+	c := command{Rerun: ecosystem.Rerun{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}, Unfound: []string{"No tests found"}}}
 	for want, check := range map[journal.How]loop.Check{
 		journal.RanPassed: {Tail: "ok"}, journal.RanFailed: {ExitCode: 1, Tail: "FAIL"}, journal.RanUnbuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
 		journal.RanTooLong: {TimedOut: true, ExitCode: 137}, journal.RanNone: {Tail: "? x [no test files]"}, journal.RanNot: {ExitCode: 127},
@@ -120,8 +120,10 @@ func TestHow(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", check, got, want)
 		}
 	}
-	if got := c.how(loop.Check{ExitCode: 5}); got != journal.RanNone {
-		t.Error(got)
+	for _, none := range []loop.Check{{ExitCode: 5}, {ExitCode: 1, Tail: "> No tests found for given includes"}} {
+		if got := c.how(none); got != journal.RanNone {
+			t.Errorf("%+v: %s", none, got)
+		}
 	}
 }
 
