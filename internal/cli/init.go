@@ -40,6 +40,8 @@ type initOptions struct {
 	agent, sandbox, model *string
 	tracker               *string
 	command               []string
+	fallback, attempts    []string
+	review                string
 	skip                  *bool
 	gate, setup           []string
 	gateGiven, setupGiven bool
@@ -64,7 +66,7 @@ func newInitCommand(a *app) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
-	a.bind(cmd, "agent", "model", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
+	a.bind(cmd, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
 }
 
@@ -93,6 +95,9 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		return err
 	}
 	choices.Prompt, choices.About = defaultPrompt(), a.about(choices.Agent)
+	if choices.Others, err = a.others(choices); err != nil {
+		return err
+	}
 	files, err := scaffold.Files(choices)
 	if err != nil {
 		return err
@@ -132,7 +137,9 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 	if program := a.about(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
 		return initOptions{}, usagef("--agent-command needs --agent %s, not %s", strings.Join(a.commanded(), " or "), c.Agent)
 	}
-	o := initOptions{command: c.AgentCommand, gate: c.Gate, setup: c.Setup}
+	o := initOptions{
+		command: c.AgentCommand, gate: c.Gate, setup: c.Setup, fallback: c.Fallback, attempts: c.Attempts, review: c.Review,
+	}
 	if loaded.Origin("agent").Source == config.FromFlag {
 		o.agent = &c.Agent
 	}
@@ -159,7 +166,8 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 
 // decide fills in what the flags leave open, by asking or by refusing.
 func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.Choices, error) {
-	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Setup: o.setup, Gate: o.gate, Allow: o.allow, AllowPrivate: o.private}
+	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Setup: o.setup, Gate: o.gate, Allow: o.allow, AllowPrivate: o.private,
+		Fallback: o.fallback, Attempts: o.attempts, Review: o.review}
 	if o.agent != nil {
 		c.Agent = *o.agent
 	}

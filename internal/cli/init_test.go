@@ -81,6 +81,42 @@ func TestInitImage(t *testing.T) {
 	}
 }
 
+// The image has the program of every agent that works or reviews, and the configuration names them.
+func TestInitImageOfAChain(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	got := m.run(t, nil, "init", "--agent", "claude-code", "--sandbox", "podman", "--gate", "true",
+		"--fallback", "codex", "--attempt", "claude-code:opus", "--attempt", "codex:big", "--review", "codex:small")
+	if got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	image, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "Containerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"RUN npm install --global @anthropic-ai/claude-code@", "RUN npm install --global @openai/codex@",
+	} {
+		if strings.Count(string(image), want) != 1 {
+			t.Errorf("not once %q:\n%s", want, image)
+		}
+	}
+	keys, err := os.ReadFile(filepath.Join(m.repo, ".ralph", ".env.example"))
+	if err != nil || !strings.Contains(string(keys), "ANTHROPIC_API_KEY=") || !strings.Contains(string(keys), "\nCODEX_API_KEY=") {
+		t.Errorf("%s, %v", keys, err)
+	}
+	for key, want := range map[string]string{"fallback": "codex", "attempts": "claude-code:opus\ncodex:big", "review": "codex:small"} {
+		if got := m.run(t, nil, "config", key); got.stdout != want+"\n" {
+			t.Errorf("%s: got %+v, want %q", key, got, want)
+		}
+	}
+	for _, other := range []string{"--fallback=no-such", "--review=command"} {
+		if got := newMachine(t).run(t, nil, "init", "--agent", "codex", "--sandbox", "none", other); got.status != exitUsage {
+			t.Errorf("%s: %+v", other, got)
+		}
+	}
+}
+
 // TestInitWizard answers the questions, wrongly at first.
 func TestInitWizard(t *testing.T) {
 	t.Parallel()

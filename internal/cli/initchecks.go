@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/reach"
@@ -122,4 +123,31 @@ func (a *app) printChecks(c scaffold.Choices) {
 			title = ""
 		}
 	}
+}
+
+// others are the agents besides the first: a container's image needs the programs of all, and each has a login of its own.
+func (a *app) others(c scaffold.Choices) (list []scaffold.Other, err error) {
+	for _, of := range []struct {
+		key   string
+		names []string
+	}{{"fallback", c.Fallback}, {"attempt", c.Attempts}, {"review", strings.Fields(c.Review)}} {
+		for _, text := range of.names {
+			choice, err := agents.ParseChoice(text)
+			if err != nil {
+				return nil, usagef("--%s: %w", of.key, err)
+			}
+			agent, err := a.agents().Lookup(choice.Agent)
+			if err != nil {
+				return nil, usagef("--%s: %w", of.key, err)
+			}
+			if agent.Describe().Program == "" && choice.Agent != c.Agent {
+				return nil, usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards", of.key, choice.Agent)
+			}
+			known := slices.ContainsFunc(list, func(o scaffold.Other) bool { return o.Name == choice.Agent })
+			if choice.Agent != c.Agent && !known {
+				list = append(list, scaffold.Other{Name: choice.Agent, About: agent.Describe()})
+			}
+		}
+	}
+	return list, nil
 }

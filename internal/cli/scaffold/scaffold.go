@@ -30,6 +30,9 @@ var ErrExists = errors.New("exists already")
 type Choices struct {
 	Agent, Sandbox, Model string
 	About                 agents.Description // of the agent
+	Fallback, Attempts    []string           // the others that work, as AGENT or AGENT:MODEL
+	Review                string             // the one that reviews
+	Others                []Other            // all of them, each once
 	Command               []string           // for an agent without a program of its own
 	SkipPermissions       bool
 	Setup, Gate           []string
@@ -41,6 +44,12 @@ type Choices struct {
 	Label                 string   // that picks issues up
 	Tracker               string   // where the issues are; empty: auto
 	Backlog               bool     // with a folder for the issues themselves
+}
+
+// Other is an agent besides the first.
+type Other struct {
+	Name  string
+	About agents.Description
 }
 
 // File is one file to write, with a slash-separated path below Dir.
