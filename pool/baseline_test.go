@@ -242,7 +242,7 @@ func TestRunsDuringTheBaseline(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if text, err := os.ReadFile(filepath.Join(r.Dir, "baseline-gate-0-1.log")); err == nil && strings.Contains(string(text), "setting up") {
+		if text, err := os.ReadFile(filepath.Join(r.Dir, "baseline-setup-0-1.log")); err == nil && strings.Contains(string(text), "setting up") {
 			logged++
 		}
 	}

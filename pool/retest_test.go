@@ -29,7 +29,7 @@ func TestProofIsRequired(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, untested)
 	notes := f.proving(journal.ProvingRequire)
-	f.Config.Run.Publish = journal.PublishMerge
+	f.Config.Run.Publish, f.Config.Run.Setup = journal.PublishMerge, lines("echo setting up")
 	r := f.one()
 	v := r.Facts.Retest
 	if r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Tip != r.Tip || len(v.Runs) != 1 || len(r.Facts.Iterations) != 2 {
@@ -38,6 +38,11 @@ func TestProofIsRequired(t *testing.T) {
 	if got := v.Runs[0]; got.Base.How != journal.RanFailed || got.Tip.How != journal.RanPassed || got.Files[0] != "new_test.go" ||
 		!strings.Contains(note(t, r.Dir, got.Base.Log), "--- FAIL: TestNew") || !strings.HasPrefix(note(t, r.Dir, got.Tip.Log), "ok") {
 		t.Errorf("%+v", got)
+	} else if setup := strings.Replace(got.Tip.Log, "gate-", "setup-", 1); !strings.HasPrefix(note(t, r.Dir, setup), "setting up\n") {
+		t.Errorf("%s is not the setup's", setup)
+	}
+	if gate := note(t, r.Dir, "gate-0-1.log"); strings.Contains(gate, "setting up") || !strings.HasPrefix(note(t, r.Dir, "setup-0-1.log"), "setting up\n") {
+		t.Errorf("the logs of setup and gate are one:\n%s", gate)
 	}
 	if told := note(t, notes, "told.2"); !strings.Contains(told, "no test shows what your change does") || !strings.Contains(told, "~~~~\nit neither adds nor changes a test\n~~~~") {
 		t.Errorf("the agent is told:\n%s", told)

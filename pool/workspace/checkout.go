@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -119,6 +120,11 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 			lines.Observe = func(e loop.Event) {
 				e.Kind = loop.EventSetup
 				o.Observe(e)
+			}
+		}
+		if o.Stream != nil { // apart from the gate's
+			lines.Stream = func(name string) (io.WriteCloser, error) {
+				return o.Stream(strings.Replace(name, "gate-", "setup-", 1))
 			}
 		}
 		got.Checks, err = loop.RunGate(ctx, lines)
