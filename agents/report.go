@@ -128,7 +128,9 @@ const (
 )
 
 // Unavailable reports the classes where the agent, not its work, is at fault, and waiting or another agent helps.
-func (c Class) Unavailable() bool { return c == RateLimit || c == Overload || c == Auth || c == NoCredit }
+func (c Class) Unavailable() bool {
+	return c == RateLimit || c == Overload || c == Auth || c == NoCredit
+}
 
 // Fatal reports the classes where another iteration cannot help.
 func (c Class) Fatal() bool {

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -14,7 +15,7 @@ import (
 // has signed does not count.
 func TestKeyOfSSHAgent(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestKeyOfSSHAgent(t *testing.T) {
 // An agent that does not answer keeps nobody waiting when the run ends.
 func TestSilentSSHAgent(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "agent")
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,18 +101,19 @@ func TestSilentSSHAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
 			t.Error(err)
 		}
-		cancel()
+		cancel(errors.New("the run ends"))
 		_, _ = conn.Read(make([]byte, 1<<10))
 		<-t.Context().Done()
 		_ = conn.Close()
 	}()
 	defer l.Close()
+	defer cancel(nil)
 	key := &Key{agent: l.Addr().String(), public: newKey(t).Public()}
 	if err := key.Check(ctx); err == nil {
 		t.Error("it has answered")
