@@ -41,6 +41,7 @@ var floors = map[string]int{
 
 	"pool/fleet":           9,
 	"pool/fleet/fleettest": 1,
+	"pool/fleet/queueui":   10,
 
 	"internal/attach":  4,
 	"internal/service": 9,
@@ -151,6 +152,7 @@ var homes = map[string][]string{
 	"charm.land/":                         {"internal/tui"},
 	"github.com/charmbracelet/":           {"internal/tui"},
 	"github.com/riverqueue/":              {"pool/fleet"},
+	"riverqueue.com/":                     {"pool/fleet/queueui"},
 	"github.com/jackc/":                   {"pool/fleet", "pool/journal/postgres"},
 	"modernc.org/":                        {"pool/journal/sqlite"},
 	"github.com/go-git/":                  {"worktree/commits"},

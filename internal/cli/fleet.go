@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/pool/fleet"
+	"github.com/ralph-pool/ralph/pool/fleet/queueui"
 )
 
 const fleetLong = `Machines that run "ralph serve --database URL" with the same PostgreSQL database work the same projects together: one plans a
@@ -60,12 +63,14 @@ func (a *app) member(ctx context.Context, p *parts, o memberOptions) (*fleet.Dat
 // fleetOptions are what `ralph serve` takes for a fleet.
 type fleetOptions struct {
 	databaseOptions
-	roles []string
+	roles   []string
+	queueUI bool
 }
 
 func (o *fleetOptions) flags(cmd *cobra.Command) {
 	o.databaseOptions.flags(cmd)
 	cmd.Flags().StringSliceVar(&o.roles, "roles", roleNames(), "what this machine does in a fleet, such as planner,worker")
+	cmd.Flags().BoolVar(&o.queueUI, "queue-ui", false, "serve River's own pages of a fleet's queue at "+web.QueuePath)
 	_ = cmd.RegisterFlagCompletionFunc("roles", cobra.FixedCompletions(roleNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -230,6 +235,8 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 		return nil, err
 	case d == nil && len(roles) < len(roleNames()):
 		return nil, usagef("--roles is for a fleet, which needs --database")
+	case d == nil && o.queueUI:
+		return nil, usagef("--queue-ui is for a fleet, which needs --database")
 	case d == nil:
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}
@@ -239,6 +246,14 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 		return nil, migrated(err)
 	}
 	return &joined{Fleet: f, database: d, roles: roles}, nil
+}
+
+// queue is the handler of the queue's pages, which work until ctx ends; nil: they are not wanted.
+func (s *serving) queue(ctx context.Context) (http.Handler, error) {
+	if !s.fleet.queueUI {
+		return nil, nil //nolint:nilnil // nil is no handler
+	}
+	return queueui.New(ctx, s.joined.database, web.QueuePath, s.log)
 }
 
 func (j *joined) leave() {

@@ -197,9 +197,13 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	if err != nil {
 		return &exitError{status: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "choose another with --listen HOST:PORT, or --listen none"}
 	}
+	queue, err := s.queue(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(),
+			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(), Queue: queue,
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)

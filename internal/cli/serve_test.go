@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
 // transcript is what a command that is still running has printed.
@@ -143,6 +146,53 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A machine of a fleet serves the pages of its queue where it is asked to.
+func TestServeQueue(t *testing.T) {
+	t.Parallel()
+	server, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	m := newMachine(t)
+	database := "--database=" + server.Database(t)
+	if got := m.run(t, nil, "fleet", "migrate", database); got.status != 0 {
+		t.Fatalf("status %d: %s", got.status, got.stderr)
+	}
+	file, socket := filepath.Join(m.root, "serve.yaml"), filepath.Join(m.root, "api.sock")
+	if err := os.WriteFile(file, []byte("projects: [{repo: nowhere}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	errs, interrupt := newTranscript(), make(chan struct{})
+	var out bytes.Buffer
+	h := m.host(&out, &out)
+	h.Stderr, h.Interrupt = errs, interrupt
+	status := make(chan int, 1)
+	go func() {
+		status <- Run(t.Context(), []string{"serve", database, "--queue-ui", "--listen", "unix:" + socket, file}, h)
+	}()
+	errs.until(t, "listening on")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}}}
+	for path, want := range map[string]string{"/queue": "<title>River</title>", "/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
+		res, err := client.Get("http://localhost" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s: %s, %v", path, res.Status, body, err)
+		}
+	}
+	close(interrupt)
+	if got := <-status; got != 0 {
+		t.Errorf("status %d\n%s", got, errs.until(t, ""))
+	}
+}
+
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -173,6 +223,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--listen", "systemd", good}, "--listen: systemd has not handed over one socket"},
 		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "holds fewer than 16 characters"},
 		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "--listen-token-file: open"},
+		{[]string{"--queue-ui", good}, "--queue-ui is for a fleet, which needs --database"},
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
 		{[]string{good, good}, "ralph serve takes one CONFIG, not 2"},
 	} {

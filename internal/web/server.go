@@ -47,9 +47,13 @@ type Config struct {
 	Live    *dashboard.Live // what runs are doing; default: pages do not say
 	Version string          // of the program
 	Hooks   http.Handler    // deliveries of forges, which prove themselves; default: none are taken
+	Queue   http.Handler    // what is below QueuePath, with the same checks as pages; default: nothing is
 	// WriteTime is how long a client may take for one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
+
+// QueuePath is where Config.Queue is.
+const QueuePath = "/queue/"
 
 // ErrNeedsToken is the error of an address that other machines may reach, without a token.
 var ErrNeedsToken = errors.New("other machines may reach the address, so a token is needed")
@@ -135,6 +139,9 @@ func New(c Config) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Ready()) })
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics.handler(c.Service))
+	}
+	if c.Queue != nil {
+		mux.Handle(QueuePath, c.Queue)
 	}
 	sessions := newSessions(c.Token)
 	pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != ""})

@@ -421,6 +421,38 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// The pages of the queue are behind the checks of all others.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	const token = "0123456789abcdef"
+	asked := make(chan string, 100)
+	s := start(t, func(c *web.Config) {
+		c.Token, c.Queue = token, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method + " " + r.URL.Path })
+	}, servicetest.New(t, "shop", 0))
+	auth := "Authorization: Bearer " + token
+	for _, c := range []struct {
+		method, path string
+		headers      []string
+		want         int
+	}{
+		{"GET", "/queue/", []string{auth}, 200},
+		{"GET", "/queue/api/jobs", []string{auth}, 200},
+		{"POST", "/queue/api/jobs/cancel", []string{auth, "Origin: " + s.url}, 200},
+		{"GET", "/queue/", nil, 401},
+		{"GET", "/queue/api/jobs", []string{"Authorization: Bearer x"}, 401},
+		{"GET", "/queue/", []string{auth, "Host: evil.example"}, 421},
+		{"POST", "/queue/api/jobs/cancel", []string{auth, "Origin: http://evil.example"}, 403},
+		{"POST", "/queue/api/jobs/cancel", []string{auth, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, 403},
+	} {
+		if res := s.do(c.method, c.path, c.headers...); res.StatusCode != c.want {
+			t.Errorf("%s %s %q: %s, want %d", c.method, c.path, c.headers, res.Status, c.want)
+		}
+	}
+	if len(asked) != 3 {
+		t.Errorf("%d requests got through, want 3", len(asked))
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, servicetest.New(t, "shop", 1))

@@ -79,10 +79,15 @@ func (d *Database) Running(ctx context.Context, project string) ([]journal.Recor
 	return list, d.hide(err)
 }
 
+// Queue is a client of the queue that works nothing.
+func (d *Database) Queue() (*river.Client[pgx.Tx], error) {
+	return river.NewClient(riverpgxv5.New(d.pool), &river.Config{})
+}
+
 // Stop asks for the end of an issue's run, wherever it is, and takes its row away. It reports whether there was one, and does
 // not wait.
 func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) {
-	client, err := river.NewClient(riverpgxv5.New(d.pool), &river.Config{})
+	client, err := d.Queue()
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,69 @@
+package queueui
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/fleet"
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+)
+
+// The page, what it loads, and its API answer below the path.
+func TestPageAndAPI(t *testing.T) {
+	t.Parallel()
+	server, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	d, err := fleet.Open(t.Context(), server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	h, err := New(ctx, d, "/queue/", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) (string, http.Header) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: status %d: %s", path, w.Code, w.Body)
+		}
+		return w.Body.String(), w.Header()
+	}
+	page, header := get("/queue/")
+	if !strings.Contains(page, "<title>River</title>") || header.Get("Content-Security-Policy") != policy {
+		t.Errorf("the page is %s with %v", page, header)
+	}
+	files := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(files) < 3 {
+		t.Errorf("the page loads %q", files)
+	}
+	for _, f := range files {
+		if !strings.HasPrefix(f[1], "/queue/") {
+			t.Errorf("the page loads %s", f[1])
+			continue
+		}
+		get(f[1])
+	}
+	for path, want := range map[string]string{
+		"/queue/api/jobs": `"data"`, "/queue/api/queues": `"data"`, "/queue/api/states": `"available"`, "/queue/api/health-checks/complete": `"status"`,
+	} {
+		if got, _ := get(path); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
