@@ -25,7 +25,7 @@ func TestBrokenRef(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			mend := func(dir string, err error) {
+			fix := func(dir string, err error) {
 				t.Helper()
 				_, command, ok := strings.Cut(err.Error(), "with: ")
 				if !ok {
@@ -40,7 +40,7 @@ func TestBrokenRef(t *testing.T) {
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in the repository of origin, the ref refs/heads/bad is broken") || strings.Contains(err.Error(), "\n") {
 				t.Fatal(err)
 			}
-			mend(bare, err)
+			fix(bare, err)
 			if _, err := repo.Claim(t.Context(), "k", Holder{Owner: "me", Run: "1"}, time.Minute); err != nil {
 				t.Error(err)
 			}
@@ -54,7 +54,7 @@ func TestBrokenRef(t *testing.T) {
 			if err == nil || errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in this repository, the ref refs/heads/bad is broken") {
 				t.Fatal(err)
 			}
-			mend(f.dir, err)
+			fix(f.dir, err)
 			if tip, err := repo.RemoteBranch(t.Context(), "new"); err != nil || tip == "" {
 				t.Errorf("%q, %v", tip, err)
 			}

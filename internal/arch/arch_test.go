@@ -103,6 +103,7 @@ var floors = map[string]int{
 	"internal/disk":             0,
 	"internal/ecosystem":        0,
 	"internal/ecosystem/growth": 0,
+	"internal/ecosystem/lex":    0,
 	"internal/ecosystem/match":  0,
 	"internal/ecosystem/script": 0,
 	"internal/neutral":          0,

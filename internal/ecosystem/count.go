@@ -3,6 +3,7 @@ package ecosystem
 import (
 	"slices"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
@@ -49,7 +50,7 @@ func examine(file string, text []byte) sheet {
 	if len(text) > maxText {
 		return sheet{Tests: Tests{Unread: true}}
 	}
-	s := source{text, e.Syntax.lex(text)}
+	s := source{text, e.Syntax.Tokens(text)}
 	out := sheet{names: map[string]int{}, checks: map[string]int{}, main: isProgram(e, file, s)}
 	for i, shape := range e.compiled.shapes {
 		n := len(shape.has.find(s))
@@ -88,7 +89,7 @@ func examine(file string, text []byte) sheet {
 	}
 	out.checks[name] += len(checks) - last
 	if len(tests) > 0 {
-		out.inline = string(text[s.tokens[tests[0].start].start:])
+		out.inline = string(text[s.tokens[tests[0].start].Start:])
 		if e.Excluded != nil && e.Excluded(file, text) {
 			out.Skipped = max(out.Skipped, len(tests))
 		}
@@ -105,20 +106,20 @@ func isProgram(e Ecosystem, file string, s source) bool {
 // where an annotation has no function after it.
 func (s source) nameOf(t hit, end int) (string, bool) {
 	if t.name >= 0 {
-		return string(s.tokens[t.name].of(s.text)), true
+		return string(s.tokens[t.name].Of(s.text)), true
 	}
 	for i := t.end; i+1 < end; i++ {
 		if s.is(i, "fn") || s.is(i, "fun") || s.is(i, "function") {
-			for i++; i+1 < end && s.tokens[i].kind != word; i++ { // a quote
+			for i++; i+1 < end && s.tokens[i].Kind != lex.Word; i++ { // a quote
 			}
-			return string(s.tokens[i].of(s.text)), true
+			return string(s.tokens[i].Of(s.text)), true
 		}
 		annotation := s.is(i-1, "@") || s.is(i-1, "[") || s.is(i-1, ",")
-		if s.tokens[i].kind == word && s.is(i+1, "(") && !annotation {
-			return string(s.tokens[i].of(s.text)), true
+		if s.tokens[i].Kind == lex.Word && s.is(i+1, "(") && !annotation {
+			return string(s.tokens[i].Of(s.text)), true
 		}
 	}
-	return "", s.tokens[t.start].kind == word
+	return "", s.tokens[t.start].Kind == lex.Word
 }
 
 // idle reports a test whose body, between the tokens, is empty or returns at once.
@@ -163,12 +164,12 @@ func (s source) idleBlock(from, end int) bool {
 			break
 		}
 	}
-	for from++; from < end && s.tokens[from].kind == str; from++ { // what the test is about
+	for from++; from < end && s.tokens[from].Kind == lex.String; from++ { // what the test is about
 	}
 	return from < end && (s.is(from, "pass") || s.is(from, "return") || s.is(from, ".") && s.is(from+1, "."))
 }
 
 // newLine reports whether the token is the first of its line.
 func (s source) newLine(i int) bool {
-	return slices.Contains(s.text[s.tokens[i-1].end:s.tokens[i].start], '\n')
+	return slices.Contains(s.text[s.tokens[i-1].End:s.tokens[i].Start], '\n')
 }

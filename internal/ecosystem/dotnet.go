@@ -3,6 +3,8 @@ package ecosystem
 import (
 	"path"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 )
 
 func dotnet() Ecosystem {
@@ -31,7 +33,7 @@ func dotnet() Ecosystem {
 				"paket.lock"}, Reason: "says how .NET code is built"},
 		},
 		Sources: []string{"*.cs"},
-		Syntax: Syntax{Spans: []Span{
+		Syntax: lex.Syntax{Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
 			{Open: `"""`, Close: `"""`, Lines: true},
@@ -65,7 +67,7 @@ func dotnetCanary(p Place) []Canary {
 	if path.Ext(p.Beside) != ".cs" {
 		return nil
 	}
-	s := source{p.Text, dotnet().Syntax.lex(p.Text)}
+	s := source{p.Text, dotnet().Syntax.Tokens(p.Text)}
 	using, class, method := "", "", ""
 	switch {
 	case s.has("[ Fact", "[ Theory"):

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
@@ -36,7 +37,7 @@ type Ecosystem struct {
 
 	// Sources are the files that Syntax and the patterns of text below are for.
 	Sources []string
-	Syntax  Syntax
+	Syntax  lex.Syntax
 	// Inline says that tests also stand in files that are no test files.
 	Inline bool
 	// Body says how a test's body is delimited.

@@ -1,5 +1,7 @@
 package ecosystem
 
+import "github.com/ralph-pool/ralph/internal/ecosystem/lex"
+
 // generic is what belongs to no language: make, scripts, containers, data of tests.
 func generic() Ecosystem {
 	return Ecosystem{
@@ -49,7 +51,7 @@ func generic() Ecosystem {
 		Sources: []string{"*.sh", "*.bash", "*.mk", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile",
 			"Taskfile.yml", "Taskfile.yaml", "package.json", "composer.json", "tox.ini", "Dockerfile"},
 		// Without strings: commands stand in them.
-		Syntax: Syntax{Spans: []Span{{Open: "#", Close: "\n", Comment: true, Apart: true, Not: "!"}}},
+		Syntax: lex.Syntax{Spans: []lex.Span{{Open: "#", Close: "\n", Comment: true, Apart: true, Not: "!"}}},
 		Shapes: []Shape{
 			{Kind: FailureIgnored, Main: true, Roles: []Role{Build, TestConfig, GateScript},
 				Has: []string{"| | true", "| | :", "; true", "; :", "| | exit 0", "; exit 0", "& & exit 0", "set + e*",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
@@ -25,7 +26,7 @@ func golang() Ecosystem {
 		Interpreters: []string{"run"},
 		Runners:      map[string][]string{"mage": {"magefile.go"}},
 		Sources:      []string{"*.go"},
-		Syntax: Syntax{Spans: []Span{
+		Syntax: lex.Syntax{Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
 			{Open: `"`, Close: `"`, Escape: true},
@@ -120,9 +121,9 @@ func builtOn(file string, tags []string) bool {
 
 func goCanary(p Place) []Canary {
 	name := "main"
-	s := source{p.Text, golang().Syntax.lex(p.Text)}
+	s := source{p.Text, golang().Syntax.Tokens(p.Text)}
 	if clause := compile([]string{"package =%"}).find(s); len(clause) > 0 {
-		name = string(s.tokens[clause[0].name].of(s.text))
+		name = string(s.tokens[clause[0].name].Of(s.text))
 	}
 	return []Canary{{Path: p.Suffix + "_test.go", Content: []byte(`package ` + name + `
 

@@ -3,6 +3,8 @@ package ecosystem
 import (
 	"path"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 )
 
 func java() Ecosystem {
@@ -44,7 +46,7 @@ func java() Ecosystem {
 		},
 		Interpreters: []string{"java"},
 		Sources:      []string{"*.java", "*.kt", "*.groovy", "*.scala"},
-		Syntax: Syntax{Spans: []Span{
+		Syntax: lex.Syntax{Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
 			{Open: `"""`, Close: `"""`, Escape: true, Lines: true},
@@ -100,7 +102,7 @@ func javaCanary(p Place) []Canary {
 	}
 	class := strings.TrimSuffix(like(p.Beside, []string{"Test"}, "Checks"+p.Suffix,
 		"Tests"+ending, "TestCase"+ending, "Test"+ending, "IT"+ending, ending), ending)
-	s := source{p.Text, java().Syntax.lex(p.Text)}
+	s := source{p.Text, java().Syntax.Tokens(p.Text)}
 	end := ";\n"
 	if ending == ".kt" {
 		end = "\n"
@@ -108,8 +110,8 @@ func javaCanary(p Place) []Canary {
 	head := ""
 	if clause := compile([]string{"package %"}).find(s); len(clause) > 0 {
 		name := ""
-		for i := clause[0].start + 1; i < len(s.tokens) && (s.tokens[i].kind == word || s.is(i, ".")) && !s.is(i, "import"); i++ {
-			name += string(s.tokens[i].of(s.text))
+		for i := clause[0].start + 1; i < len(s.tokens) && (s.tokens[i].Kind == lex.Word || s.is(i, ".")) && !s.is(i, "import"); i++ {
+			name += string(s.tokens[i].Of(s.text))
 		}
 		head = "package " + name + end + "\n"
 	}

@@ -3,6 +3,8 @@ package ecosystem
 import (
 	"path"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 )
 
 func javascript() Ecosystem {
@@ -53,7 +55,7 @@ func javascript() Ecosystem {
 		},
 		Interpreters: []string{"node", "deno", "bun", "tsx", "ts-node"},
 		Sources:      each("*.%"),
-		Syntax: Syntax{Templates: true, Regexps: true, Spans: []Span{
+		Syntax: lex.Syntax{Templates: true, Regexps: true, Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
 			{Open: `"`, Close: `"`, Escape: true},
@@ -128,7 +130,7 @@ func jsCanary(p Place) []Canary {
 	ending := path.Ext(p.Beside)
 	name := like(p.Beside, []string{"test-", "test_"}, p.Suffix,
 		".test"+ending, ".spec"+ending, "-test"+ending, "_test"+ending, "-spec"+ending, "_spec"+ending, ".cy"+ending, ending)
-	s := source{p.Text, javascript().Syntax.lex(p.Text)}
+	s := source{p.Text, javascript().Syntax.Tokens(p.Text)}
 	declare := "test"
 	if s.has("it (") && !s.has("test (") {
 		declare = "it"

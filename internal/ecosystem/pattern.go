@@ -1,6 +1,10 @@
 package ecosystem
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
+)
 
 // A pattern of text is a sequence of tokens with spaces between them: "func Test* (". A word that ends in * matches
 // every word that begins so, % matches any word, a " any string, and "skip" the string skip. A = before a token marks
@@ -9,7 +13,7 @@ import "strings"
 // element is one token of a pattern.
 type element struct {
 	text   string
-	kind   kind
+	kind   lex.Kind
 	prefix bool
 	any    bool
 	name   bool
@@ -26,47 +30,45 @@ func parse(text string) pattern {
 		}
 		switch {
 		case field == "%":
-			e.kind, e.any = word, true
+			e.kind, e.any = lex.Word, true
 		case field == `"`:
-			e.kind, e.any = str, true
+			e.kind, e.any = lex.String, true
 		case field[0] == '"':
-			e.kind, e.text = str, strings.Trim(field, `"`)
-		case isWord(field[0]):
-			e.kind = word
+			e.kind, e.text = lex.String, strings.Trim(field, `"`)
+		case lex.IsWord(field[0]):
+			e.kind = lex.Word
 			e.text, e.prefix = strings.CutSuffix(field, "*")
 		default:
-			e.kind, e.text = punct, field
+			e.kind, e.text = lex.Punctuation, field
 		}
 		p = append(p, e)
 	}
 	return p
 }
 
-func (e element) match(text []byte, t token) bool {
-	if e.kind != t.kind {
+func (e element) match(text []byte, t lex.Token) bool {
+	if e.kind != t.Kind {
 		return false
 	}
 	if e.any {
 		return true
 	}
 	if e.prefix {
-		return len(e.text) <= int(t.end-t.start) && string(text[t.start:int(t.start)+len(e.text)]) == e.text
+		return len(e.text) <= int(t.End-t.Start) && string(text[t.Start:int(t.Start)+len(e.text)]) == e.text
 	}
-	return string(text[t.start:t.end]) == e.text
+	return string(text[t.Start:t.End]) == e.text
 }
 
 // source is a text and its tokens.
 type source struct {
 	text   []byte
-	tokens []token
+	tokens []lex.Token
 }
 
 // is reports whether the token at i, which may be none, has the text.
 func (s source) is(i int, text string) bool {
-	return i >= 0 && i < len(s.tokens) && s.tokens[i].kind != str && string(s.tokens[i].of(s.text)) == text
+	return i >= 0 && i < len(s.tokens) && s.tokens[i].Kind != lex.String && string(s.tokens[i].Of(s.text)) == text
 }
-
-func (t token) of(text []byte) []byte { return text[t.start:t.end] }
 
 // hit is a match: the tokens from start to before end, and the one with a test's name, or -1.
 type hit struct{ start, end, name int }
@@ -105,10 +107,10 @@ func (c *patterns) find(s source) []hit {
 	}
 	var hits []hit
 	for i, t := range s.tokens {
-		if t.start < t.end && !c.begins[s.text[t.start]] {
+		if t.Start < t.End && !c.begins[s.text[t.Start]] {
 			continue
 		}
-		h, ok := s.match(c.first[string(t.of(s.text))], i)
+		h, ok := s.match(c.first[string(t.Of(s.text))], i)
 		if !ok {
 			h, ok = s.match(c.open, i)
 		}
@@ -142,7 +144,7 @@ func (e *Ecosystem) compile() {
 func (s source) match(patterns []pattern, at int) (hit, bool) {
 next:
 	for _, p := range patterns {
-		if at+len(p) > len(s.tokens) || p[0].kind == word && s.is(at-1, ".") && !s.is(at-2, ".") { // but after an ellipsis
+		if at+len(p) > len(s.tokens) || p[0].kind == lex.Word && s.is(at-1, ".") && !s.is(at-2, ".") { // but after an ellipsis
 			continue
 		}
 		h := hit{at, at + len(p), -1}

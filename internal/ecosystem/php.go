@@ -1,6 +1,10 @@
 package ecosystem
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
+)
 
 func php() Ecosystem {
 	return Ecosystem{
@@ -27,7 +31,7 @@ func php() Ecosystem {
 		},
 		Interpreters: []string{"php"},
 		Sources:      []string{"*.php"},
-		Syntax: Syntax{Heredocs: true, Spans: []Span{
+		Syntax: lex.Syntax{Heredocs: true, Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "#", Close: "\n", Comment: true, Not: "["}, // #[ begins an attribute
 			{Open: "/*", Close: "*/", Comment: true, Lines: true},
@@ -59,7 +63,7 @@ func phpCanary(p Place) []Canary {
 		return nil
 	}
 	class := strings.TrimSuffix(like(p.Beside, nil, "Checks"+p.Suffix, "Test.php", "_test.php", ".php"), ".php")
-	s := source{p.Text, php().Syntax.lex(p.Text)}
+	s := source{p.Text, php().Syntax.Tokens(p.Text)}
 	if !s.has("extends %") && s.has(`it ( "`, `test ( "`) { // Pest
 		return []Canary{{Path: class + ".php",
 			Content: []byte("<?php\n\ntest('" + p.Suffix + `', function () {
@@ -70,7 +74,7 @@ func phpCanary(p Place) []Canary {
 	space := ""
 	if clause := compile([]string{"namespace %"}).find(s); len(clause) > 0 {
 		first := s.tokens[clause[0].start+1]
-		rest, _, _ := strings.Cut(string(s.text[first.start:]), ";")
+		rest, _, _ := strings.Cut(string(s.text[first.Start:]), ";")
 		if !strings.ContainsAny(rest, "{\n\"' ") {
 			space = "namespace " + rest + ";\n\n"
 		}

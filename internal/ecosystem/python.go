@@ -3,6 +3,7 @@ package ecosystem
 import (
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
@@ -49,7 +50,7 @@ func python() Ecosystem {
 			Roots:    []string{"src", "lib", "test", "tests"},
 		},
 		Sources: []string{"*.py", "*.pyi"},
-		Syntax: Syntax{Spans: []Span{
+		Syntax: lex.Syntax{Spans: []lex.Span{
 			{Open: "#", Close: "\n", Comment: true},
 			{Open: `"""`, Close: `"""`, Escape: true, Lines: true},
 			{Open: "'''", Close: "'''", Escape: true, Lines: true},

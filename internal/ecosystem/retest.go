@@ -116,7 +116,7 @@ func (t Retest) line(file, root string, text []byte, program string) string {
 // names is a regular expression of the file's tests.
 func (t Retest) names(file string, text []byte) string {
 	e := sourceOf(file)
-	if len(t.Unnamed) > 0 && len(compile(t.Unnamed).find(source{text, e.Syntax.lex(text)})) > 0 {
+	if len(t.Unnamed) > 0 && len(compile(t.Unnamed).find(source{text, e.Syntax.Tokens(text)})) > 0 {
 		return "."
 	}
 	var names []string

@@ -1,5 +1,7 @@
 package ecosystem
 
+import "github.com/ralph-pool/ralph/internal/ecosystem/lex"
+
 func ruby() Ecosystem {
 	return Ecosystem{
 		Name:    "ruby",
@@ -24,7 +26,7 @@ func ruby() Ecosystem {
 		Runners:      map[string][]string{"rake": {"Rakefile"}, "rspec": {".rspec"}, "bundle": {"Gemfile"}},
 		Interpreters: []string{"ruby"},
 		Sources:      []string{"*.rb", "*.rake", "Rakefile"},
-		Syntax: Syntax{Heredocs: true, Regexps: true, Spans: []Span{
+		Syntax: lex.Syntax{Heredocs: true, Regexps: true, Spans: []lex.Span{
 			{Open: "\n=begin", Close: "\n=end", Comment: true, Lines: true},
 			{Open: "#", Close: "\n", Comment: true, Apart: true},
 			{Open: `"`, Close: `"`, Escape: true, Lines: true},
@@ -61,7 +63,7 @@ func rubyCanary(p Place) []Canary {
 		return nil
 	}
 	name := like(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
-	s := source{p.Text, ruby().Syntax.lex(p.Text)}
+	s := source{p.Text, ruby().Syntax.Tokens(p.Text)}
 	class, library := "Minitest::Test", "minitest/autorun"
 	switch {
 	case s.has("Test : : Unit"):

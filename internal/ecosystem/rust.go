@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
@@ -29,7 +30,7 @@ func rust() Ecosystem {
 		},
 		Runners: map[string][]string{"cargo-make": {"Makefile.toml"}, "xtask": {"xtask/src/main.rs"}},
 		Sources: []string{"*.rs"},
-		Syntax: Syntax{Lifetimes: true, Spans: []Span{
+		Syntax: lex.Syntax{Lifetimes: true, Spans: []lex.Span{
 			{Open: "//", Close: "\n", Comment: true},
 			{Open: "/*", Close: "*/", Comment: true, Lines: true, Nest: true},
 			{Open: `r###"`, Close: `"###`, Lines: true},

@@ -1,12 +1,14 @@
-package ecosystem
+// Package lex splits source text of many languages into words, strings and punctuation, and leaves comments out. It is made for
+// looking for words of code, not for parsing: of a text that is no valid program it makes what it can. Everything here is safe for
+// concurrent use.
+package lex
 
 import (
 	"bytes"
 	"strings"
 )
 
-// Syntax says what in a language is comment, string or code. It is a lexer's simple half: enough to tell a word of code
-// from the same word in a string.
+// Syntax says what in a language is comment, string or code.
 type Syntax struct {
 	// Spans are comments and strings. Of several that fit the first counts.
 	Spans []Span
@@ -31,32 +33,38 @@ type Span struct {
 	Not         string // what must not follow Open
 }
 
-type kind uint8
+// Kind is what a token is.
+type Kind uint8
 
+// The kinds of tokens.
 const (
-	word kind = iota
-	str
-	punct
+	Word Kind = iota
+	String
+	Punctuation // one character
 )
 
-// token is a piece of code: a word, a string, or one character of punctuation.
-type token struct {
-	kind       kind
-	start, end uint32 // of a string: without its quotes
+// Token is a piece of a text.
+type Token struct {
+	Kind       Kind
+	Start, End uint32 // bytes in the text; of a string: without its quotes
 }
+
+// Of is the token's part of the text that it was read from.
+func (t Token) Of(text []byte) []byte { return text[t.Start:t.End] }
 
 // lexer splits a text. Each step goes forward, and a search that failed is not made again, so that the time is linear.
 type lexer struct {
 	Syntax
 	text      []byte
 	at        int
-	tokens    []token
+	tokens    []Token
 	templates []int // open templates, each with the braces that are open in its code
 	noRegexp  int   // before here no regular expression is closed
 	noHeredoc bool  // none is closed any more
 }
 
-func (s Syntax) lex(text []byte) []token {
+// Tokens are the text's pieces, in time that grows with its length. The text is shorter than 4 GiB.
+func (s Syntax) Tokens(text []byte) []Token {
 	l := &lexer{Syntax: s, text: text}
 	for l.at < len(text) {
 		l.step()
@@ -64,8 +72,8 @@ func (s Syntax) lex(text []byte) []token {
 	return l.tokens
 }
 
-func (l *lexer) add(k kind, start, end int) {
-	l.tokens = append(l.tokens, token{k, uint32(start), uint32(end)}) //nolint:gosec // the text is at most maxText long
+func (l *lexer) add(k Kind, start, end int) {
+	l.tokens = append(l.tokens, Token{k, uint32(start), uint32(end)}) //nolint:gosec // as Tokens says
 }
 
 func (l *lexer) step() {
@@ -79,12 +87,12 @@ func (l *lexer) step() {
 	switch {
 	case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		l.at++
-	case isWord(c):
+	case IsWord(c):
 		start := l.at
-		for l.at < len(l.text) && isWord(l.text[l.at]) {
+		for l.at < len(l.text) && IsWord(l.text[l.at]) {
 			l.at++
 		}
-		l.add(word, start, l.at)
+		l.add(Word, start, l.at)
 	case l.Templates && c == '`':
 		l.at++
 		l.template()
@@ -123,7 +131,7 @@ func (l *lexer) span(s *Span) {
 				end := l.at
 				l.at += len(s.Close)
 				if !s.Comment {
-					l.add(str, start, end)
+					l.add(String, start, end)
 				}
 				return
 			}
@@ -135,14 +143,14 @@ func (l *lexer) span(s *Span) {
 			continue
 		case rest[0] == '\n' && !s.Lines:
 			if !s.Comment {
-				l.add(str, start, l.at)
+				l.add(String, start, l.at)
 			}
 			return
 		}
 		l.at++
 	}
 	if !s.Comment {
-		l.add(str, start, len(l.text))
+		l.add(String, start, len(l.text))
 	}
 }
 
@@ -155,18 +163,18 @@ func (l *lexer) template() {
 			l.at = min(l.at+2, len(l.text))
 			continue
 		case c == '`':
-			l.add(str, start, l.at)
+			l.add(String, start, l.at)
 			l.at++
 			return
 		case c == '$' && l.at+1 < len(l.text) && l.text[l.at+1] == '{':
-			l.add(str, start, l.at)
+			l.add(String, start, l.at)
 			l.at += 2
 			l.templates = append(l.templates, 0)
 			return
 		}
 		l.at++
 	}
-	l.add(str, start, len(l.text))
+	l.add(String, start, len(l.text))
 }
 
 // regexp takes a regular expression, where one may stand and is closed in its line.
@@ -184,7 +192,7 @@ func (l *lexer) regexp() bool {
 		case c == ']':
 			class = false
 		case c == '/' && !class:
-			l.add(str, l.at+1, i)
+			l.add(String, l.at+1, i)
 			l.at = i + 1
 			return true
 		}
@@ -199,10 +207,10 @@ func (l *lexer) operand() bool {
 		return true
 	}
 	last := l.tokens[len(l.tokens)-1]
-	switch text := string(l.text[last.start:last.end]); last.kind {
-	case punct:
+	switch text := string(l.text[last.Start:last.End]); last.Kind {
+	case Punctuation:
 		return !strings.Contains(")]}", text)
-	case word:
+	case Word:
 		return strings.Contains(" return typeof case in of delete void throw new do else if unless when and or not ",
 			" "+text+" ")
 	default:
@@ -232,7 +240,7 @@ func (l *lexer) quote() {
 		l.at++
 		return
 	}
-	l.add(str, l.at+1, l.at+end)
+	l.add(String, l.at+1, l.at+end)
 	l.at += end + 1
 }
 
@@ -245,7 +253,7 @@ func (l *lexer) heredoc() bool {
 		return false
 	}
 	name = strings.TrimLeft(strings.TrimLeft(name, "<-~ "), `'"`)
-	if i := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }); i >= 0 {
+	if i := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !IsWord(byte(r)) }); i >= 0 {
 		name = name[:i]
 	}
 	if name == "" || name[0] >= '0' && name[0] <= '9' || name[0] >= 'a' && name[0] <= 'z' {
@@ -258,8 +266,8 @@ func (l *lexer) heredoc() bool {
 		}
 		i += next + 1
 		line := bytes.TrimLeft(l.text[i:min(i+4*longest, len(l.text))], " \t")
-		if after, ok := bytes.CutPrefix(line, []byte(name)); ok && (len(after) == 0 || !isWord(after[0])) {
-			l.add(str, l.at, i)
+		if after, ok := bytes.CutPrefix(line, []byte(name)); ok && (len(after) == 0 || !IsWord(after[0])) {
+			l.add(String, l.at, i)
 			l.at = len(l.text) - len(l.text[i:]) + bytes.Index(l.text[i:], []byte(name)) + len(name)
 			return true
 		}
@@ -282,9 +290,10 @@ func (l *lexer) punct(c byte) {
 			l.templates[n-1]--
 		}
 	}
-	l.add(punct, l.at-1, l.at)
+	l.add(Punctuation, l.at-1, l.at)
 }
 
-func isWord(c byte) bool {
+// IsWord reports a byte of which words are made.
+func IsWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }
