@@ -68,7 +68,8 @@ type Fleet struct {
 // served is a project that is being served.
 type served struct {
 	Project
-	wake chan struct{} // plan now
+	wake chan struct{} // look at the backlog now
+	free chan struct{} // a run has ended here: look at the rows now
 
 	mu       sync.Mutex
 	rest     time.Time // guarded by mu; nothing is started here before
@@ -207,7 +208,7 @@ func (f *Fleet) working(id int64) (done func()) {
 // Serve plans and works a project until ctx ends and its runs have ended. Ending ctx stops no run: the pool's Kill and Stop do.
 func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	p.Poll, p.Parallel = cmp.Or(p.Poll, time.Minute), max(1, p.Parallel)
-	s := &served{Project: p, wake: make(chan struct{}, 1)}
+	s := &served{Project: p, wake: make(chan struct{}, 1), free: make(chan struct{}, 1)}
 	if err := f.add(s); err != nil {
 		return err
 	}

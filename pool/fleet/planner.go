@@ -59,6 +59,7 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			return
 		case <-s.wake:
 			p.looked = time.Time{}
+		case <-s.free:
 		case <-next.C:
 		}
 		err := p.turn(ctx)

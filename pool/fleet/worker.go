@@ -81,6 +81,10 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if busy {
 		return snooze(soon)
 	}
+	select {
+	case s.free <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

@@ -29,8 +29,8 @@ func TestPageAndAPI(t *testing.T) {
 	if _, err := d.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
 	h, err := New(ctx, d, "/queue/", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
