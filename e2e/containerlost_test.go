@@ -98,7 +98,7 @@ func TestEngineStopsDuringARun(t *testing.T) {
 		t.Run(files, func(t *testing.T) {
 			t.Parallel()
 			requireEngine(t, "docker")
-			short, err := os.MkdirTemp("", "engine")
+			short, err := os.MkdirTemp("", "engine") //nolint:usetesting // the path of a socket is short
 			if err != nil {
 				t.Fatal(err)
 			}
