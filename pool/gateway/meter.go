@@ -25,7 +25,7 @@ type Meter struct {
 	account *ledger.Account
 	run     string
 	beside  *Meter // counts the rest of the run; nil: this one counts all of it
-	booking *Booking
+	booking atomic.Pointer[Booking]
 	changed chan struct{}
 
 	mu       sync.Mutex
@@ -78,9 +78,9 @@ func (m *Meter) Passed() loop.Passed {
 // Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
 func (m *Meter) Full(ctx context.Context, used agents.Usage) error {
 	m.mu.Lock()
-	unseen := m.unseen
+	seen := used.Less(m.unseen).Larger(m.used.Less(m.unseen))
 	m.mu.Unlock()
-	m.account.Count(m.run, m.whole(used.Less(unseen)), agents.Usage{})
+	m.account.Count(m.run, m.whole(seen), agents.Usage{})
 	_, err := m.account.Left(ctx, agents.Usage{})
 	if _, spent := errors.AsType[*ledger.SpentError](err); spent {
 		return err
@@ -148,7 +148,7 @@ type exchange struct {
 	answer  *meter.Answer // nil: there is none yet
 	failed  bool          // the service has refused the request
 	used    agents.Usage  // so far
-	priced  bool          // at a known price
+	odd     bool          // a model without a known price has answered
 	sent    atomic.Int64  // bytes, once the service has the whole request
 }
 
@@ -201,7 +201,7 @@ func (x *exchange) End() {
 	defer x.store() // while the agent reads the end of the answer, and not before its next request
 	defer x.of.account.End()
 	defer func() { x.of.booked().end(x.used) }()
-	defer func() { x.of.answered(x.used != (agents.Usage{}) && !x.priced) }()
+	defer func() { x.of.answered(x.odd) }()
 	if x.failed {
 		return
 	}
@@ -216,7 +216,7 @@ func (x *exchange) End() {
 func (x *exchange) count(used agents.Usage, model string) {
 	terms := ledger.Terms(x.answer.Terms())
 	cost, known := x.of.prices.Cost(model, used, terms)
-	used.CostUSD, x.priced = cost, known
+	used.CostUSD, x.odd = cost, model != "" && !known
 	if model != "" { // its name may come behind what it used
 		what := model
 		if !terms.Standard() {

@@ -270,6 +270,9 @@ func (f Facts) Unseen() (u agents.Usage) {
 	return u
 }
 
+// Seen is the part of Usage that counts for what all runs may spend together.
+func (f Facts) Seen() agents.Usage { return f.Usage.Less(f.Unseen()) }
+
 // GatePassed reports that the gate ran in the worktree and every command passed.
 func (f Facts) GatePassed() bool { return f.GateRan && passed(f.Gate) }
 

@@ -68,11 +68,13 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 		next.Tip = s.Tip // with the same change
 	} else {
 		if last != nil {
-			next.Round, next.Usage = last.Round+1, last.Usage
+			next.Round, next.Usage, next.Unseen = last.Round+1, last.Usage, last.Unseen
 		}
+		before := next.Unseen
 		if err := j.ask(ctx, w, *f, c, &next); err != nil {
 			return nil, err
 		}
+		f.Usage = f.Usage.Add(next.Unseen.Less(before)) // no earlier than the review that tells it apart
 	}
 	f.Review = &next
 	w.Save()
@@ -144,6 +146,9 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {
+				if e.Result != nil {
+					e.Used = e.Used.Less(e.Result.Unseen)
+				}
 				e.Used, e.Result = f.Usage.Add(e.Used), nil // it is none of the run's iterations
 				w.Spent(e)
 			}

@@ -306,6 +306,12 @@ func spend(t *testing.T, s journal.Store) {
 		t.Fatal(err)
 	}
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
+
+	r.Facts.Usage.Input = 1031 // 1000 of them only by the word of agents
+	r.Facts.Iterations = []loop.Iteration{{Unseen: agents.Usage{Input: 400}}}
+	r.Facts.Review = &journal.Review{Unseen: agents.Usage{Input: 600}}
+	save(t, s, r)
+	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
 }
 
 func cancelled(t *testing.T, s journal.Store) {

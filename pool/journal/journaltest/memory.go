@@ -43,7 +43,7 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 		m.records = map[string][]byte{}
 	}
 	m.records[r.ID] = text
-	m.note(spender{r.Pool, r.ID}, r.Facts.Usage, time.Now())
+	m.note(spender{r.Pool, r.ID}, r.Facts.Seen(), time.Now())
 	return nil
 }
 

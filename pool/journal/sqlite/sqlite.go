@@ -161,7 +161,7 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 		ended = r.Ended.UnixNano()
 	}
 	args := []any{r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)}
-	if r.Facts.Usage == (agents.Usage{}) {
+	if r.Facts.Seen() == (agents.Usage{}) {
 		_, err = s.save.ExecContext(ctx, args...)
 	} else {
 		err = s.saveSpent(ctx, r, args)
@@ -186,7 +186,7 @@ func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) err
 	}
 	more := tx.StmtContext(ctx, s.more)
 	defer more.Close()
-	if _, err := more.ExecContext(ctx, spending(r.Pool, r.ID, r.Facts.Usage, time.Now())...); err != nil {
+	if _, err := more.ExecContext(ctx, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...); err != nil {
 		return err
 	}
 	return tx.Commit()
