@@ -11,7 +11,7 @@ import (
 // of what it used is missing. It is safe for concurrent use. A nil Booking tells nobody.
 type Booking struct {
 	before agents.Usage // used by the run before its meters began
-	step   agents.Usage // booked at a time, on top of what is needed
+	step   agents.Usage // booked at a time, on top of what is needed; zero where nothing is limited
 	write  func(ctx context.Context, sum agents.Usage) error
 
 	mu      sync.Mutex   // held while a sum is written
@@ -25,14 +25,14 @@ func NewBooking(before, step agents.Usage, write func(ctx context.Context, sum a
 	return &Booking{before: before, step: step, write: write, sum: before}
 }
 
-// Book makes the meter book its requests, and those of meters beside it. It is called before the first of them.
-func (m *Meter) Book(b *Booking) { m.booking = b }
+// Book makes the meter book its requests, and those of meters beside it. It may be called at any time.
+func (m *Meter) Book(b *Booking) { m.booking.Store(b) }
 
 func (m *Meter) booked() *Booking {
 	if m.beside != nil {
-		return m.beside.booking
+		return m.beside.booking.Load()
 	}
-	return m.booking
+	return m.booking.Load()
 }
 
 // ofRun is what this meter and the one beside it have counted.
@@ -50,9 +50,10 @@ func (b *Booking) AtLeast(used agents.Usage) agents.Usage {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if covers(b.sum, used) {
-		return b.sum
+	if b.sum.Tokens() > used.Tokens() {
+		used.Input += b.sum.Tokens() - used.Tokens()
 	}
+	used.CostUSD = max(used.CostUSD, b.sum.CostUSD)
 	return used
 }
 
@@ -67,7 +68,7 @@ func (b *Booking) begin(ctx context.Context, used agents.Usage) error {
 	for range b.passing + 1 {
 		need = need.Add(b.largest)
 	}
-	if sum := need.Add(b.step); b.sum == b.before || !covers(b.sum, need) {
+	if sum := need.Add(b.step); b.sum == b.before || !b.covers(need) {
 		if err := b.write(ctx, sum); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (b *Booking) end(used agents.Usage) {
 	b.largest = b.largest.Larger(agents.Usage{Input: used.Tokens(), CostUSD: used.CostUSD})
 }
 
-// covers reports whether a sum has room for what was used, in what budgets limit.
-func covers(sum, used agents.Usage) bool {
-	return sum.Tokens() >= used.Tokens() && sum.CostUSD >= used.CostUSD
+// covers reports whether what is booked has room for so much, of what is limited. mu is held.
+func (b *Booking) covers(used agents.Usage) bool {
+	return (b.step.Tokens() == 0 || b.sum.Tokens() >= used.Tokens()) && (b.step.CostUSD == 0 || b.sum.CostUSD >= used.CostUSD)
 }

@@ -9,6 +9,31 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
+// A budget in one unit books as rarely as one in both.
+func TestBookingOfOneUnit(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]agents.Usage{"tokens": {Input: 100}, "cost": {CostUSD: 1}, "both": {Input: 100, CostUSD: 1}} {
+		written := 0
+		b := NewBooking(agents.Usage{}, step, func(context.Context, agents.Usage) error { written++; return nil })
+		var used agents.Usage
+		for range 20 {
+			if err := b.begin(t.Context(), used); err != nil {
+				t.Fatal(err)
+			}
+			one := agents.Usage{Input: 4, Output: 1, CostUSD: 0.05}
+			b.end(one)
+			used = used.Add(one)
+		}
+		if written > 2 {
+			t.Errorf("%s: written %d times for a step that is used up once", name, written)
+		}
+		got := b.AtLeast(agents.Usage{Input: 3, CacheRead: 7, CostUSD: 0.01})
+		if got.CacheRead != 7 || got.Tokens() < max(3, step.Input) || got.CostUSD < max(0.01, step.CostUSD) {
+			t.Errorf("%s: others count %+v for a step of %+v", name, got, step)
+		}
+	}
+}
+
 // Requests are booked before they pass, those that pass at once too, and those of a meter beside; most need no new booking.
 func TestBooking(t *testing.T) {
 	t.Parallel()

@@ -26,11 +26,11 @@ type books struct {
 }
 
 // book has what the agents are going to use written on the claim before they use it, where the issue has a budget. When this
-// run dies, machines that cannot read its journal count that.
+// run dies, that counts: other machines cannot read its journal, and here nobody knows what was on its way.
 func (x *execution) book(s *journal.State) {
 	limit := x.c.Budget
 	if x.books.booking == nil && limit != (loop.Budget{}) && x.run.Kind == journal.KindIssue && x.owned() {
-		step := agents.Usage{Input: limit.Tokens / bookings, CostUSD: limit.CostUSD / bookings}
+		step := agents.Usage{Input: (limit.Tokens + bookings - 1) / bookings, CostUSD: limit.CostUSD / bookings}
 		x.books.booking = gateway.NewBooking(s.Facts.Usage.Less(x.counted), step, func(ctx context.Context, sum agents.Usage) error {
 			ctx, cancel := context.WithTimeout(ctx, bookingWait)
 			defer cancel()
@@ -41,8 +41,8 @@ func (x *execution) book(s *journal.State) {
 			}
 			return err
 		})
+		x.space.Meter.Book(x.books.booking)
 	}
-	x.space.Meter.Book(x.books.booking)
 }
 
 // claimSpend says on the claim what the run has used, or may use.
