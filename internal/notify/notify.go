@@ -126,14 +126,15 @@ func (n *Notifier) send(ctx context.Context, channel Channel, box outbox, queue 
 			if !open {
 				return
 			}
-			n.sendOne(ctx, channel, e)
+			n.sendOne(ctx, channel, e, attempts)
 		case <-look.C:
 			n.sendLeft(ctx, channel, box)
 		}
 	}
 }
 
-// sendLeft sends what processes that have died, or had no time for it, have left.
+// sendLeft sends what processes that have died, or had no time for it, have left. Each is tried once at a look, so that one that
+// nobody takes does not hold up those of this process.
 func (n *Notifier) sendLeft(ctx context.Context, channel Channel, box outbox) {
 	if box.dir == "" {
 		return
@@ -154,15 +155,15 @@ func (n *Notifier) sendLeft(ctx context.Context, channel Channel, box outbox) {
 		case err != nil:
 			n.c.Log.Warn("notification not read", "channel", channel.Name(), "file", name, "error", err)
 		case ok:
-			n.sendOne(ctx, channel, e)
+			n.sendOne(ctx, channel, e, 1)
 		}
 	}
 }
 
-func (n *Notifier) sendOne(ctx context.Context, channel Channel, e entry) {
-	err := deliver(ctx, channel, e.Message)
-	if err != nil && ctx.Err() != nil && e.leave() {
-		return // the next process sends it
+func (n *Notifier) sendOne(ctx context.Context, channel Channel, e entry, most int) {
+	err := deliver(ctx, channel, e.Message, most)
+	if again := ctx.Err() != nil || most == 1 && !errors.Is(err, errFinal); err != nil && again && e.leave() {
+		return // the next process sends it, or the next look
 	}
 	if err != nil {
 		n.c.Log.Warn("notification not sent", "channel", channel.Name(), "issue", e.Issue, "error", err)
@@ -172,13 +173,13 @@ func (n *Notifier) sendOne(ctx context.Context, channel Channel, e entry) {
 	}
 }
 
-// deliver tries until the message is taken, the failure is final, or all attempts are used.
-func deliver(ctx context.Context, channel Channel, m Message) error {
+// deliver tries until the message is taken, the failure is final, or it was tried that often.
+func deliver(ctx context.Context, channel Channel, m Message, most int) error {
 	for n, pause := 1, first; ; n, pause = n+1, 2*pause {
 		within, cancel := context.WithTimeout(ctx, sendTime)
 		err := channel.Send(within, m)
 		cancel()
-		if err == nil || errors.Is(err, errFinal) || n == attempts {
+		if err == nil || errors.Is(err, errFinal) || n == most {
 			return err
 		}
 		if serr := retry.Sleep(ctx, pause); serr != nil {

@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -133,6 +134,31 @@ func TestReadAgain(t *testing.T) {
 		<-time.After(lookTime)
 		synctest.Wait()
 		if got := f.texts(); len(got) != 2 || !strings.HasPrefix(got[1], "shop/x") || len(waits(t, dir)) > 0 {
+			t.Errorf("%q; there is %q", got, waits(t, dir))
+		}
+		n.Close()
+	})
+}
+
+// A message that nobody takes holds up none of those that come later, however short the processes are.
+func TestLeftHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		old := open(dir, io.Discard, &fake{place: "a", block: true})
+		old.Observe(ended("x", journal.Failed, true))
+		old.Close()
+		f := &fake{place: "a", fail: []error{errors.New("away")}}
+		n := open(dir, io.Discard, f)
+		synctest.Wait()
+		n.Observe(ended("y", journal.Failed, true))
+		synctest.Wait()
+		if got := f.texts(); len(got) != 1 || !strings.HasPrefix(got[0], "shop/y") {
+			t.Errorf("%q", got)
+		}
+		<-time.After(lookTime)
+		synctest.Wait()
+		if got := f.texts(); len(got) != 2 || len(waits(t, dir)) > 0 {
 			t.Errorf("%q; there is %q", got, waits(t, dir))
 		}
 		n.Close()
