@@ -42,7 +42,7 @@ func Passing(err error) bool {
 		return killed(failed.ExitCode) || lacks(failed.Stderr)
 	}
 	files, ok := errors.AsType[*UnsavedError](err)
-	return ok && lacks(files.Error())
+	return ok && strings.Contains(files.Error(), noRoom)
 }
 
 // killed reports that a signal ended a program: git itself ends with at most 128.
@@ -53,7 +53,7 @@ func lacks(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
 		"no space left on device", "out of diskspace", "quota exceeded", "resource temporarily unavailable", "cannot fork", "can't fork",
-		"cannot allocate memory", "too many open files", "unable to create thread", "input/output error", "read-only file system", "no room for",
+		"cannot allocate memory", "too many open files", "unable to create thread", "input/output error", "read-only file system",
 	} {
 		if strings.Contains(text, words) {
 			return true

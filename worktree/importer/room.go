@@ -22,6 +22,9 @@ func Room(places ...string) (bytes int64, place string) {
 	return bytes, place
 }
 
+// noRoom is what the script says of files for which there was no room.
+const noRoom = "no room for the files"
+
 // errRoom: the import would be within the caps if a disk had more room.
 var errRoom = errors.New("no room for it")
 
