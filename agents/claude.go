@@ -76,7 +76,7 @@ func pointClaude(s Service, url, placeholder string) (env, args []string) {
 // the environment, and these settings are stronger than that. They hold no credential: others see command lines.
 func pinClaude(env []string) []string {
 	for _, entry := range slices.Backward(env) {
-		if url, ok := strings.CutPrefix(entry, "ANTHROPIC_BASE_URL="); ok {
+		if url, ok := strings.CutPrefix(entry, "ANTHROPIC_BASE_URL="); ok && !strings.Contains(url, "@") {
 			pinned := map[string]string{"ANTHROPIC_BASE_URL": url}
 			for _, name := range (Claude{}).Describe().Login.Elsewhere {
 				if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
