@@ -170,9 +170,14 @@ func (f *Fleet) beat(ctx context.Context) {
 		if err == nil {
 			err = errors.Join(f.announce(ctx), f.readPauses(ctx))
 		}
-		if ctx.Err() == nil {
-			f.outage.note(err)
+		if ctx.Err() != nil {
+			return
 		}
+		if err != nil && !isAway(err) {
+			f.c.Log.Warn("machine not announced", "error", f.db.hide(err))
+			continue
+		}
+		f.outage.note(err)
 	}
 }
 
