@@ -68,7 +68,7 @@ test: cc agents $(GOTESTSUM) ## Vet and test everything, nearly all with the rac
 # The tests in e2e start ralph hundreds of times. With the race detector, which doubles their time, are those that start each
 # command once and those in which several ralphs work together; what they start works in other packages with it, too.
 RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
-GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --rerun-fails=$(AGAIN) --rerun-fails-run-root-test \
+GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-run-root-test \
   --rerun-fails-abort-on-data-race --rerun-fails-report=$(UNSTEADY).$@
 TEST_FLAGS = -shuffle=on -timeout 60m $(TESTFLAGS)
 # A program with the race detector waits for a second before it exits, unless it is told not to.

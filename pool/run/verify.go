@@ -140,8 +140,9 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	if w.Tree == nil || w.Tree.Unsaved() || crashed {
 		if left = w.Take(ctx); left != nil {
 			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
-			if w.Tree != nil && w.Tree.Waits() && x.run.Kind == journal.KindIssue && s.Facts.Open == nil {
-				return s, &deferral{err: left} // the next sweep imports what the agent has made
+			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // who has to act first
+			if w.Tree != nil && w.Tree.Waits() && x.run.Kind == journal.KindIssue && !person {
+				return s, &deferral{err: left} // the next sweep imports it
 			}
 		}
 	}
