@@ -141,7 +141,7 @@ func (s *serving) run() error {
 	if err := s.serve(ctx, &beside, token); err != nil {
 		return err
 	}
-	s.service.Apply(s.hard, list, total)
+	s.apply(list, total)
 	beside.Go(func() { systemd.beat(ctx, s.service.Alive) })
 	systemd.send("READY=1")
 	s.watch(hangup)
@@ -272,6 +272,15 @@ func (s *serving) reload() {
 	}
 	s.service.Refuse("")
 	s.log.Info("configuration read again", "projects", len(list))
+	s.apply(list, total)
+}
+
+// apply works these projects, and so many issues of them at the same time. Which project is next is decided by the rows of a fleet.
+func (s *serving) apply(list []service.Project, total int) {
+	if s.joined != nil {
+		s.joined.SetParallel(total)
+		total = 0
+	}
 	s.service.Apply(s.hard, list, total)
 }
 

@@ -57,6 +57,7 @@ type Fleet struct {
 	stop   context.CancelCauseFunc
 	beside sync.WaitGroup
 	outage outage
+	slots  slots
 
 	asking   sync.Mutex // held while readPauses asks
 	mu       sync.Mutex

@@ -39,6 +39,13 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if s == nil {
 		return snooze(soon)
 	}
+	within, cancel := context.WithTimeout(ctx, soon)
+	free, ok := f.slots.take(within)
+	cancel()
+	if !ok {
+		return snooze(soon)
+	}
+	defer free()
 	if wait := s.resting(time.Now()); wait > 0 {
 		return snooze(min(wait, later))
 	}
