@@ -55,6 +55,7 @@ type Fleet struct {
 	client *river.Client[pgx.Tx]
 	clock  clock
 	stop   context.CancelCauseFunc
+	over   <-chan struct{} // closed by stop
 	beside sync.WaitGroup
 	outage outage
 	slots  slots
@@ -113,7 +114,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 		return nil, f.db.hide(err)
 	}
 	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	f.stop = stop
+	f.stop, f.over = stop, life.Done()
 	if err := errors.Join(f.announce(ctx), f.readPauses(ctx)); err != nil {
 		stop(nil)
 		return nil, err
@@ -154,6 +155,16 @@ func (f *Fleet) Stop() {
 	f.beside.Wait()
 	if _, err := f.db.exec(ctx, "DELETE FROM ralph_machine WHERE id = $1", f.id); err != nil {
 		f.c.Log.Debug("machine not signed off", "error", err)
+	}
+}
+
+// isOver reports that the process leaves the fleet.
+func (f *Fleet) isOver() bool {
+	select {
+	case <-f.over:
+		return true
+	default:
+		return false
 	}
 }
 

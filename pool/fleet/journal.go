@@ -27,7 +27,7 @@ type Journal struct {
 
 	mu     sync.Mutex
 	behind map[string]*postgres.Entry // guarded by mu; by run, what the database lacks; nil: it is to be forgotten
-	told   bool                       // guarded by mu; the database is being told of it
+	told   chan struct{}              // guarded by mu; closed when the database has been told of it; nil: nobody tells it
 
 	telling sync.Mutex // held while the database is told, so that a record does not get there after the one that follows it
 }
@@ -71,24 +71,32 @@ func (j *Journal) tell(run string, e *postgres.Entry) {
 	j.miss(run, e)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.told {
-		return
+	if j.told == nil {
+		j.told = make(chan struct{})
+		j.f.beside.Go(j.keepTelling)
 	}
-	j.told = true
-	j.f.beside.Go(func() {
-		for j.catchUp(context.Background()) {
-			j.mu.Lock()
-			more := len(j.behind) > 0
-			j.told = more
+}
+
+// keepTelling tells the database until it lacks nothing. While it is away it is asked again and again, and once more at the end.
+func (j *Journal) keepTelling() {
+	for {
+		last := j.f.isOver()
+		told := j.catchUp(context.Background())
+		j.mu.Lock()
+		if len(j.behind) == 0 || last {
+			close(j.told)
+			j.told = nil
 			j.mu.Unlock()
-			if !more {
-				return
+			return
+		}
+		j.mu.Unlock()
+		if !told {
+			select {
+			case <-time.After(tellAgain):
+			case <-j.f.over:
 			}
 		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.told = false
-	})
+	}
 }
 
 func (j *Journal) miss(run string, e *postgres.Entry) {
@@ -96,6 +104,9 @@ func (j *Journal) miss(run string, e *postgres.Entry) {
 	defer j.mu.Unlock()
 	j.behind[run] = e
 }
+
+// tellAgain is the pause after the database could not be told.
+const tellAgain = time.Second
 
 // saveTime bounds what the database may take to be told.
 const saveTime = 3 * time.Second
