@@ -21,9 +21,9 @@ var (
 )
 
 // Finish rewrites the run's commits as Spec.Identity asks, without control characters in messages and names, and, to
-// neutralize them, messages that would act on a forge, such as by a closing keyword, a mention or [skip ci]. It moves the branch. Commits after a rewritten one get new names, and lose
-// signatures that are not the user's; commits of people stay as they are. The files do not change. A second call finds
-// nothing to do.
+// neutralize them, messages that would act on a forge, such as by a closing keyword, a mention or [skip ci]. It moves the
+// branch. Commits after a rewritten one get new names, and lose signatures that are not the user's; commits of people stay as
+// they are. The files do not change. A second call finds nothing to do.
 func (t *Tree) Finish(ctx context.Context, neutralize bool) (Import, error) {
 	s := t.Spec()
 	unlock, err := t.repo.lock(ctx, s.Key)

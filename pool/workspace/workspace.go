@@ -159,8 +159,7 @@ func (w *Workspace) Take(ctx context.Context) error {
 	defer cancel()
 	got, err := w.Tree.Import(limited, in)
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
-		lost := w.Shut(ctx) // it broke, and another one shows the same files
-		w.lost = lost
+		w.lost = w.Shut(ctx) // it broke, and another one shows the same files
 		if failed := w.Open(limited); failed == nil {
 			got, err = w.Tree.Import(limited, w.inside)
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// HidesChanges reports that the index of a git directory, with names of SHA-256 or not, tells git not to look at files (assume-unchanged, skip-worktree):
-// Status does not see how they have changed. In a sparse checkout it always does.
+// HidesChanges reports that the index of a git directory, with names of SHA-256 or not, tells git not to look at files
+// (assume-unchanged, skip-worktree): Status does not see how they have changed. In a sparse checkout it always does.
 func (g Runner) HidesChanges(ctx context.Context, gitDir string, sha256 bool) (bool, error) {
 	if index, _, err := ReadRegular(filepath.Join(gitDir, "index")); err == nil && !sha256 {
 		if hides, ok := hidesChanges(index); ok {
