@@ -127,7 +127,7 @@ soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to swe
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_POSTGRES=1 FLEET_ISSUES=$(FLEET_ISSUES) CGO_ENABLED=0 \
 	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_KUBERNETES=$(KUBERNETES) go test -count=1 ./deploy
-	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 e2e/engines/with.sh $(TOOLS)/engines \
+	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 RALPH_ENGINES=all e2e/engines/with.sh $(TOOLS)/engines \
 	  go test -race -count=1 -timeout 6h -skip '^TestSoak$$' ./e2e ./pool ./sandboxes/...
 
 .PHONY: fuzz

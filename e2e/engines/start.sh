@@ -2,14 +2,14 @@
 # Starts docker and podman for the tests and writes how to reach them to DIR/env, to be sourced. Needs root. Does
 # nothing when they run already. Nothing inside can reach a network: the images are made here, from this machine's files.
 #
-#   start.sh DIR [ENGINE…]     ENGINE is docker, runsc, podman or podman-rootless; default all
+#   start.sh DIR ENGINE…     ENGINE is docker, runsc, podman or podman-rootless
 set -euo pipefail
 
-mkdir -p "${1:?usage: start.sh DIR [ENGINE…]}"
+(($# > 1)) || { echo "usage: start.sh DIR ENGINE…" >&2; exit 2; }
+mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 shift
-engines=("${@:-docker}")
-(($#)) || engines=(docker runsc podman podman-rootless)
+engines=("$@")
 # shellcheck source=SCRIPTDIR/names.sh
 source "$(dirname "${BASH_SOURCE[0]}")/names.sh"
 image=ralph-test:1
