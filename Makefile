@@ -17,7 +17,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 CLI := github.com/ralph-pool/ralph/internal/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT)
-# The flags of everything that has no race detector: so the dependencies are compiled once for all of it.
+# The flags of everything that has no race detector: so the dependencies are compiled once for all of it. With -trimpath the
+# build cache serves every clone.
 PLAIN := CGO_ENABLED=0 GOFLAGS='$(strip $(GOFLAGS) -trimpath)'
 BUILD := $(PLAIN) go build -ldflags '$(LDFLAGS)'
 
@@ -70,7 +71,7 @@ test: cc agents $(GOTESTSUM) ## Vet and test everything, nearly all with the rac
 RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
 GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-run-root-test \
   --rerun-fails-abort-on-data-race --rerun-fails-report=$(UNSTEADY).$@
-TEST_FLAGS = -shuffle=on -timeout 60m $(TESTFLAGS)
+TEST_FLAGS = -trimpath -shuffle=on -timeout 60m $(TESTFLAGS)
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
 # Those that take longest go first, so that none of them is left alone at the end.
