@@ -13,17 +13,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// turns are the issues that a sweep has taken.
+// turns are the issues that a sweep has started.
 type turns struct {
 	on   map[string]bool // their runs have not ended
-	over map[string]bool // they are not worked again in this sweep
+	over map[string]bool // their runs have ended; they are not worked again in this sweep
 }
 
-// apart leaves only those issues in the plan's Work that may begin now, next to what is worked and what is not merged yet.
-// A person who names keys has decided: then only runs of the same sweep are waited for.
+// apart keeps in the plan's Work only the issues that may start now, beside running issues and unmerged branches. Keys named by a
+// person wait only for runs of the same sweep.
 func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed []tracker.Issue, plan *Plan, t turns) error {
 	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return t.on[i.Key] || t.over[i.Key] })
-	if len(queue) == 0 || base.Commit == "" || w.c.Together && w.c.MaxOpen == 0 && len(w.c.ByLabel) == 0 {
+	if len(queue) == 0 || base.Commit == "" || w.c.AllowOverlap && w.c.MaxOpen == 0 && len(w.c.ByLabel) == 0 {
 		return nil
 	}
 	look, err := w.index.Look(ctx, base.Commit)
@@ -66,12 +66,12 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if err != nil {
 		return err
 	}
-	facts.Limit, facts.Together, facts.ByLabel = limit, w.c.Together, w.c.ByLabel
+	facts.Limit, facts.AllowOverlap, facts.ByLabel = limit, w.c.AllowOverlap, w.c.ByLabel
 	plan.take(schedule.Decide(facts), queue, v, unmerged)
 	return nil
 }
 
-// take puts a decision about the queue into the plan.
+// take applies the scheduler's decision to the plan.
 func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged map[string]string) {
 	issues := map[string]tracker.Issue{}
 	for _, i := range queue {

@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// attempt is one issue on its way from the claim to its run. It belongs to one goroutine.
+// attempt is one issue from its claim to its run. It belongs to one goroutine.
 type attempt struct {
 	w        *Worker
 	issue    tracker.Issue
@@ -26,23 +26,22 @@ type attempt struct {
 	follow   *tracker.FollowUp
 	base     worktree.Base
 	feedback string
-	again    *journal.Record // its commits wait to be published
-	tip      string          // of the branch that is to be merged
-	stored   *journal.Record // as it is once a batch has taken its commits to the base
-	landed   bool            // the batch has: what comes after that is left to do
-	failed   error           // why the run cannot begin; nil: nothing is wrong
+	again    *journal.Record // an earlier run whose commits are not published yet
+	tip      string          // the branch's tip, for a merge
+	stored   *journal.Record // the record for when a batch has merged its commits
+	landed   bool            // the batch has merged them; the later stages are left
+	failed   error           // why the run cannot begin; nil if it can
 	finished []journal.Record
 }
 
-// issueError is a failure of the issue's own before its run. The run ends with it, so that it counts like any other failure
-// that uses up no attempt.
+// issueError is a failure before the run that concerns this issue only. The run ends with it and counts as a failure that uses no
+// attempt.
 type issueError struct{ error }
 
 // Unwrap is the cause.
 func (e *issueError) Unwrap() error { return e.error }
 
-// freeze settles what an earlier run of the issue left, then takes the snapshot that this run works from. A skip says
-// that the issue does not qualify any more.
+// freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
 func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, error) {
 	w := a.w
 	over, unsettled := a.settleEarlier(ctx)
@@ -112,7 +111,7 @@ func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, err
 			return nil, unapproved
 		}
 		if unapproved != nil {
-			return &journal.Skip{Code: journal.SkipUnapproved, Detail: unapproved.Error()}, nil //nolint:nilerr // it is the reason, and no failure
+			return &journal.Skip{Code: journal.SkipUnapproved, Detail: unapproved.Error()}, nil //nolint:nilerr // the reason of the skip
 		}
 	}
 	if err := a.anew(ctx, before); err != nil {
@@ -124,7 +123,7 @@ func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, err
 	return nil, a.take(ctx, issue, begun, feedback.Earlier(begun)+asked)
 }
 
-// unlabel takes off the label that a command had put on: the text has changed since, and only a person's new label counts.
+// unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
 func (a *attempt) unlabel(ctx context.Context) error {
 	if err := a.w.cfg.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		return err
@@ -136,20 +135,19 @@ func (a *attempt) unlabel(ctx context.Context) error {
 	return a.claim.SetRecord(ctx, tally.Record(t))
 }
 
-// outdated says why the request is not followed up any more: it may have waited long since it was listed.
+// outdated is why the request needs no follow-up any more; it may have been listed long ago.
 func (a *attempt) outdated(issue tracker.Issue, keys []string) *journal.Skip {
 	label, asked := a.w.cfg.Labels.NeedsHuman, a.rec.Earlier.Asked
 	switch {
 	case len(keys) == 0 && issue.HasLabel(label):
 		return &journal.Skip{Code: journal.SkipHuman, Detail: label}
 	case asked != nil && !asked.Request && a.w.works(issue), asked == nil && a.follow.Reason == tracker.AskedFor:
-		return &journal.Skip{Code: journal.SkipRecovered} // a person wants it done anew, or another machine was faster
+		return &journal.Skip{Code: journal.SkipRecovered} // a person wants a new run, or another machine was faster
 	}
 	return nil
 }
 
-// anew decides whether the run begins at the base although there is earlier work: people have refused that, or the policy
-// does, and would again.
+// anew makes the run begin at the base if people, or the policy, have refused the earlier commits.
 func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	w := a.w
 	if last.Verdict.Outcome == journal.PolicyBlocked {
@@ -176,12 +174,12 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	return nil
 }
 
-// count reads the issue's runs, and notes in the record of the next one what they come to. known is what the claim says.
+// count reads the issue's runs and puts their counts into the next run's record. known is the claim's record.
 func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.Record) (journal.History, error) {
 	runs, err := w.history(ctx, rec.Key)
 	last, _ := runs.Last()
 	rec.Earlier = tally.Newest(last, known)
-	next := journal.Record{Run: rec.Run}.Tally() // a final run before this one is over
+	next := journal.Record{Run: rec.Run}.Tally() // resets the counts after a final run
 	rec.Attempt, rec.Facts.Failures = next.Attempts+1, next.Failures
 	if rec.Agent != "" {
 		w.runner.Lot().Assign(w.cfg.Chain(rec.Attempt), &rec.Run, time.Now())
@@ -189,7 +187,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 	return runs, err
 }
 
-// take freezes the issue as it is now, and shows people that it is being worked.
+// take freezes the issue as it is now, and sets the label claimed.
 func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
@@ -205,7 +203,7 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	return nil
 }
 
-// refused ends an attempt that was not admitted, or could not claim.
+// refused ends an attempt that was not admitted or got no claim.
 func (a *attempt) refused(ctx context.Context, err error) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
@@ -217,7 +215,7 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 	return a.broken(errors.Join(err, forgotten))
 }
 
-// givenUp ends an attempt that claimed an issue and did not start on it.
+// givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
 	err = errors.Join(err, a.claim.Release(ctx), a.w.cfg.Store.Forget(ctx, a.rec.ID))
 	if err != nil {
@@ -226,7 +224,7 @@ func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Re
 	return a.skipped(*skip)
 }
 
-// broken is an issue that could not be worked, through no fault of its own or the agent's.
+// broken is the result for a fault of this host or the repository.
 func (a *attempt) broken(err error) Result {
 	r := a.skipped(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	r.Err = err

@@ -19,10 +19,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// carryOutAll carries out the commands that people have given on the tracker. A command takes effect, then it is answered: a
-// crash in between repeats it, and the claim's record, or the label, says that the effect is there. With keys it is restricted
-// to them. No failure ends a sweep.
-func (w *Worker) carryOutAll(ctx context.Context, keys []string) {
+// obeyAll obeys the commands that people have given on the tracker. A command takes effect and is then answered. A crash in between
+// repeats it; the claim's record or the label shows that it has taken effect. With keys it is restricted to them. No failure
+// ends a sweep.
+func (w *Worker) obeyAll(ctx context.Context, keys []string) {
 	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
 	if !ok || tracker.IsReadOnly(w.cfg.Tracker) {
 		return
@@ -39,7 +39,7 @@ func (w *Worker) carryOutAll(ctx context.Context, keys []string) {
 		if waiting[c.Key] || len(keys) > 0 && !slices.Contains(keys, c.Key) {
 			continue
 		}
-		answer, err := w.carryOut(ctx, commander, c)
+		answer, err := w.obey(ctx, commander, c)
 		if err == nil && answer != nil {
 			err = commander.Answer(ctx, c, *answer)
 			w.cfg.Log.Info("command answered", "issue", c.Key, "command", c.Verb, "by", c.By, "refused", answer.Refused)
@@ -50,7 +50,7 @@ func (w *Worker) carryOutAll(ctx context.Context, keys []string) {
 	}
 }
 
-// commandFailed reports a failure, once for all looks in a row that meet it. Whatever meets an outage next reports that.
+// commandFailed reports a failure once, however often it repeats. Outages are reported elsewhere.
 func (w *Worker) commandFailed(key string, err error) {
 	if run.Unreachable(err) {
 		return
@@ -69,8 +69,8 @@ func refuse(format string, args ...any) *tracker.Answer {
 	return &tracker.Answer{Refused: true, Text: fmt.Sprintf(format, args...)}
 }
 
-// carryOut gives a command its effect. The answer is nil while it has to wait.
-func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tracker.Command) (*tracker.Answer, error) {
+// obey gives a command its effect. The answer is nil while it has to wait.
+func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracker.Command) (*tracker.Answer, error) {
 	if !c.Verb.Known() {
 		return refuse("%s", report.Unknown(c.Verb)), nil
 	}
@@ -79,7 +79,7 @@ func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tr
 		return nil, err
 	}
 	if slices.ContainsFunc(w.c.Require[1:], func(l string) bool { return !issue.HasLabel(l) }) {
-		return nil, nil // it is an issue of another pool's
+		return nil, nil // another pool's issue
 	}
 	claims, err := w.c.Claims.Claims(ctx)
 	if err != nil {
@@ -113,10 +113,10 @@ func (w *Worker) carryOut(ctx context.Context, commander tracker.Commander, c tr
 	return w.restart(ctx, commander, &c, issue, runs)
 }
 
-// works reports that the issue has the label by which it is picked up.
+// works reports that the issue has the pick-up label.
 func (w *Worker) works(issue tracker.Issue) bool { return issue.HasLabel(w.c.Require[0]) }
 
-// stopRun leaves an issue to a person. The label ends a run that is on, on whichever host.
+// stopRun hands an issue to a person. The label ends its run on any host.
 func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*tracker.Answer, error) {
 	label := w.cfg.Labels.NeedsHuman
 	if err := w.cfg.Tracker.Change(ctx, c.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
@@ -134,15 +134,15 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 	return &tracker.Answer{Text: text + " until somebody comments `/ralph retry`, or removes the label " + tracker.Code(label) + "."}, nil
 }
 
-// handedOver is why a run ends whose issue gets the label for people.
+// handedOver is the reason for which a run ends when its issue gets the label needs-human.
 func handedOver(label string) string { return "carries label " + label }
 
-// Ask asks the next sweep to work an issue again, as the command of that name on a forge does: counts and waiting times start
-// anew. Retry goes on from the commits so far, Fix too, with text as feedback for the agent, which a forge shows on the request, or
-// else on the issue; Fresh begins at the base.
-func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
+// Requeue makes the next sweep work an issue again, as a forge's command with this verb does; counts and waiting times start
+// anew. Retry continues from the commits so far. Fix does too, with text as feedback for the agent; a forge shows the text on the
+// request, or else on the issue. Fresh starts from the base. by is who asks.
+func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
 	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
-		return fmt.Errorf("%q cannot be asked for", verb)
+		return fmt.Errorf("%q cannot requeue an issue", verb)
 	}
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
 	issue, err := w.cfg.Tracker.Get(ctx, key)
@@ -178,11 +178,11 @@ func (w *Worker) Ask(ctx context.Context, key, by string, verb tracker.Verb, tex
 	return nil
 }
 
-// commandRun begins the run of a claim that is held for a command only.
+// commandRun is the prefix of a claim's run if the claim is held for a command only.
 const commandRun = "command-"
 
-// restart makes the issue one that the next run takes up. What is asked stands in the claim's record before anything shows. The
-// command gets the number of the request that it is about.
+// restart frees the issue for the next run. The claim's record has the command before labels show it. c.Request is set to the
+// request that the command is about.
 func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tracker.Command, issue tracker.Issue, runs journal.History) (*tracker.Answer, error) {
 	if !issue.Open {
 		return refuse("The issue is closed; reopen it first."), nil
@@ -206,7 +206,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 		return nil, nil
 	}
 	if err != nil {
-		if claim != nil { // what the dead run left still runs: whoever claims next has to end it
+		if claim != nil { // processes of the dead run are left: the next holder has to kill them
 			err = errors.Join(err, claim.Leave(context.WithoutCancel(ctx), claim.Dead(), w.cfg.ClaimTTL))
 		}
 		return nil, err
@@ -215,7 +215,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 	return answer, errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
 }
 
-// record writes what a person asks for into the record, and frees the issue for the next run.
+// record writes the command into the claim's record, and frees the issue for the next run.
 func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Issue, runs journal.History, claim *worktree.Claim, review tracker.FollowUp) (*tracker.Answer, error) {
 	if claim.Record().Pending != nil {
 		return nil, nil // the end of a run is still to be reported
@@ -223,7 +223,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	last, _ := runs.Last()
 	t := tally.Newest(last, claim.Record())
 	request := review.Request.Number != 0
-	// What a command labelled is approved by nobody, however often it is commanded.
+	// A label set by a command approves nothing, however often the command is repeated.
 	labelled := !request && (!w.works(issue) || t.Asked != nil && t.Asked.Labelled)
 	if !slices.Contains(t.Commands, c.ID) {
 		if why := w.refusal(c, issue, runs, claim, review, labelled); why != nil {
@@ -237,7 +237,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 			return nil, err
 		}
 	}
-	if t.Asked == nil || t.Asked.ID != c.ID { // runs have come to their end since
+	if t.Asked == nil || t.Asked.ID != c.ID { // a run has used it since
 		return &tracker.Answer{}, nil
 	}
 	labels := w.cfg.Labels
@@ -251,7 +251,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	return &tracker.Answer{}, nil
 }
 
-// refusal says why an issue cannot be begun again; nil when it can.
+// refusal is why an issue cannot be restarted; nil if it can.
 func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.History, claim *worktree.Claim, review tracker.FollowUp, labelled bool) *tracker.Answer {
 	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
 		return refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
@@ -275,7 +275,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	return nil
 }
 
-// askedRounds adds the open requests that people have asked another run for to those that the forge's state asks one for.
+// askedRounds adds the requests for which people have commanded another run to those that need one by the forge's state.
 func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
 	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
 	if !ok {
@@ -313,14 +313,14 @@ func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowU
 	return list, nil
 }
 
-// afresh reports that a person has asked for work, and not only for another try.
+// afresh reports that a person has asked for new work, and not only for another attempt.
 func (a *attempt) afresh() bool {
 	asked := a.rec.Earlier.Asked
 	return asked != nil && (asked.Fresh || asked.Text != "")
 }
 
-// stillFit says why an issue that is being worked does not qualify any more. The issue of a follow-up has lost the pick-up
-// label long ago. A person who hands the issue over to people ends the run; a label that was on it before does not.
+// stillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
+// needs-human ends the run only if it was set after the run's start.
 func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) string {
 	label, require := w.cfg.Labels.NeedsHuman, r.Settings.Require
 	return func(i tracker.Issue) string {

@@ -245,11 +245,11 @@ func TestAskedElsewhere(t *testing.T) {
 	f.one()
 	h := f.forum()
 	p := f.pool()
-	if err := p.Ask(t.Context(), "a", "a person", tracker.Retry, ""); err != nil || len(h.all()) > 0 {
+	if err := p.Requeue(t.Context(), "a", "a person", tracker.Retry, ""); err != nil || len(h.all()) > 0 {
 		t.Errorf("retry: %v, %+v", err, h.all())
 	}
 	text := "In \"x.go\", line 3: use a-value-to-be-kept.\n/close\n@everyone closes #1 <b>"
-	if err := p.Ask(t.Context(), "a", "a `person`", tracker.Fix, text); err != nil {
+	if err := p.Requeue(t.Context(), "a", "a `person`", tracker.Fix, text); err != nil {
 		t.Fatal(err)
 	}
 	said := h.all()
@@ -264,7 +264,7 @@ func TestAskedElsewhere(t *testing.T) {
 	h.mu.Lock()
 	h.failures = 1
 	h.mu.Unlock()
-	if err := p.Ask(t.Context(), "a", "a person", tracker.Fix, "Again."); err == nil || !strings.Contains(err.Error(), "worked again, but") {
+	if err := p.Requeue(t.Context(), "a", "a person", tracker.Fix, "Again."); err == nil || !strings.Contains(err.Error(), "worked again, but") {
 		t.Errorf("an answer that fails: %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestAskedElsewhereOfRequest(t *testing.T) {
 	f.issue("a")
 	f.one()
 	for h.request = range 2 {
-		if err := f.pool().Ask(t.Context(), "a", "a person", tracker.Fix, "Rename it."); err != nil {
+		if err := f.pool().Requeue(t.Context(), "a", "a person", tracker.Fix, "Rename it."); err != nil {
 			t.Fatal(err)
 		}
 	}

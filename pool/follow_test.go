@@ -92,7 +92,7 @@ func TestFollowUpCountsForLabels(t *testing.T) {
 	host := &unlisted{reviewed: &reviewed{forge: &forge{Tracker: g.Config.Run.Tracker, requests: map[string]int{}}}}
 	host.review = time.Now().Add(time.Hour) // the forge's clock is ahead
 	g.Config.Run.Publish, g.Config.Run.Tracker = journal.PublishRequest, host
-	g.Config.Parallel, g.Config.ByLabel, g.Config.Together = 4, schedule.Limits{"db": 1}, true
+	g.Config.Parallel, g.Config.ByLabel, g.Config.AllowOverlap = 4, schedule.Limits{"db": 1}, true
 	g.issue("a", "labels: [no-human, db]")
 	g.goOn("a")
 	g.one()

@@ -11,8 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// followUps lists ralph's own open requests that need another run and may have one now, and those that have had as many
-// as they may have: they are a person's.
+// followUps lists ralph's open requests that need another run and may have one now, and those that have used up their rounds.
 func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
 	follower, ok := tracker.As[tracker.Follower](w.cfg.Tracker)
 	if !ok || w.cfg.Publish != journal.PublishRequest {
@@ -35,7 +34,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	for _, f := range list {
 		keys = append(keys, f.Key)
 	}
-	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys) // one that is not found is not open
+	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys) // an issue that is not found is not open
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +42,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		issue, t := issues[n], v.tally[f.Key]
 		switch {
 		case !issue.Open || issue.HasLabel(w.cfg.Labels.NeedsHuman):
-		case t.Asked != nil && !t.Asked.Request && w.works(issue): // a person wants the issue done anew
+		case t.Asked != nil && !t.Asked.Request && w.works(issue): // a person wants a new run of the issue
 		case issue.HasLabel(w.cfg.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
 		case t.Asked != nil && t.Asked.Request:
 			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
@@ -57,13 +56,13 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	return out, exhausted, nil
 }
 
-// answered is the time up to which an issue's pushed runs answer what people said.
+// answered is the time of the latest comment that the issue's pushed runs have answered.
 func (v view) answered(ctx context.Context, key string) (time.Time, error) {
 	runs, err := v.w.history(ctx, key)
 	return tally.Answered(runs, v.claims[key].Record), err
 }
 
-// edited tells whether an issue is not what a run works from any more.
+// edited returns a function that reports whether an issue has changed since the run's snapshot.
 func edited(rec journal.Record) func(tracker.Issue) bool {
 	return func(i tracker.Issue) bool { return rec.Hash != "" && i.Hash() != rec.Hash }
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Merge takes the commits on an issue's branch through a run without an agent: they are rebased onto the base branch and
-// checked there, the base branch moves, and the issue is closed. The caller is a person who has looked at them: changed checks
-// are no obstacle. A merge that was left is finished. Otherwise it is like Work. The base has to be a branch of this repository.
+// Merge merges an issue's branch in a run without an agent: it rebases the commits onto the base branch, checks them there, moves
+// the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. An
+// unfinished merge is continued. Otherwise it is like Work. The base must be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{merge: true}, []string{key})
 }
 
-// leftMerge finishes a merge of the issue that was left on its way. Without a skip there was none.
+// leftMerge continues an unfinished merge of the issue. Without a skip there was none.
 func (w *Worker) leftMerge(ctx context.Context, issue tracker.Issue) (Result, error) {
 	left, err := w.recover(ctx, issue.Key)
 	n := len(left.Finished)
@@ -36,8 +36,8 @@ func (w *Worker) leftMerge(ctx context.Context, issue tracker.Issue) (Result, er
 	return r, err
 }
 
-// mergeBase is the base that a merge moves, and the commit that it gets. It fails when the branch of the issue has nothing for
-// it. Where the branch on the remote is another there is no such commit yet.
+// mergeBase is the base branch that a merge moves, and the tip to merge. It fails if the issue's branch has no new commit. tip is
+// empty if the branch differs between this repository and the remote.
 func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base, tip string, err error) {
 	if base, err = w.cfg.Repo.Base(ctx, w.cfg.Base); err != nil {
 		return base, "", err
@@ -69,8 +69,7 @@ func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base,
 	return base, "", fmt.Errorf("%s has no commit that %s lacks", branch, base.Name)
 }
 
-// closeMerged closes the issues whose commits a person has merged, and reports whether there was one. No failure ends a
-// sweep.
+// closeMerged closes the issues whose commits a person has merged, and reports whether there were any. No failure ends a sweep.
 func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []string) (closed bool) {
 	b := w.reviewed(keys)
 	list, err := b.Merged(ctx, base)
@@ -87,7 +86,7 @@ func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []str
 	return closed
 }
 
-// reviewed is where to look for issues that a person has merged.
+// reviewed is the part of the backlog in review, for these keys or all.
 func (w *Worker) reviewed(keys []string) review.Backlog {
 	return review.Backlog{
 		Repo: w.cfg.Repo, Tracker: w.cfg.Tracker, Store: w.cfg.Store, Pool: w.cfg.Name, Labels: w.cfg.Labels, Claims: w.c.Claims.Claims, Keys: keys,

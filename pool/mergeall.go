@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Unmerged are the keys of open issues in review whose branch has commits that the base does not have.
+// Unmerged returns the keys of open issues in review whose branches have commits that the base lacks.
 func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
 	if err != nil {
@@ -27,15 +27,15 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 	return w.reviewed(nil).Unmerged(ctx, base, look.Tips)
 }
 
-// MergeAll merges the branches of several issues, each as Merge does, but with one run of the gate for all that pass it
-// together: they land on the base in one step. Of branches that do not pass together halves are tried, and one that is left is
-// merged alone, which says what is wrong with it. The error of an issue is in its result.
+// MergeAll merges the branches of several issues. Branches that pass the gate together need one run of it and reach the base in one
+// step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
+// error of an issue is in its result.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
 	hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
 	var items []*batch.Item
-	var away error // nothing more can be merged for now
+	var away error // why no other issue can be merged now
 	note := func(r Result) (landed bool) {
 		if r.Deferred != nil {
 			r.Err = errors.Join(r.Err, r.Deferred)
@@ -77,7 +77,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	return results
 }
 
-// beginMerge takes an issue on whose branch is to be merged, or says what has become of it.
+// beginMerge is begin for an issue whose branch is to be merged.
 func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
 	issue, err := w.cfg.Tracker.Get(hard, key)
 	if err != nil {
@@ -95,13 +95,13 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 		return nil, Result{Issue: issue, Err: err}
 	}
 	a, not := w.begin(soft, hard, task{issue: issue, merge: true}, []string{key}, base)
-	if a != nil && a.failed == nil { // otherwise only the issue's own run says what is wrong
+	if a != nil && a.failed == nil { // a failed one is reported by its own run
 		a.tip = tip
 	}
 	return a, not
 }
 
-// storeMerge stores the run as one whose commits are about to be on the base: it goes on where it finds them there.
+// storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
 	log, err := a.w.cfg.Repo.Log(ctx, s.Base.Commit, a.tip)
 	if err != nil {

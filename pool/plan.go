@@ -17,18 +17,18 @@ import (
 
 // Plan is what a sweep would do now.
 type Plan struct {
-	Work     []tracker.Issue   // in the order they would be started, after the follow-ups
+	Work     []tracker.Issue   // in the order of their start, after the follow-ups
 	FollowUp []FollowUp        // ralph's own open requests that need another run
-	HandOver []FollowUp        // those that have had as many runs as they may have; a sweep hands them to a person
-	After    []Skipped         // once runs that change the same files, or have the same label, have ended
-	Later    []Skipped         // issues of Work that come later than in their order, for what is not merged yet
+	HandOver []FollowUp        // requests that have used up their rounds; a sweep hands them to a person
+	After    []Skipped         // issues that wait for runs with the same files or label
+	Later    []Skipped         // issues of Work that lost their place in the order to unmerged changes of the same files
 	Skipped  []Skipped         // every other open issue
-	Problems []tracker.Problem // what could not be read
+	Problems []tracker.Problem // parts of the backlog that could not be read
 	Cycles   []tracker.Cycle   // open issues that wait for each other
-	Merged   []tracker.Issue   // in review, and merged by a person: a sweep closes them first; only Preview looks
+	Merged   []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
 }
 
-// Skipped is an issue that would not be worked, and why.
+// Skipped is an issue that is not worked, and why.
 type Skipped struct {
 	Issue tracker.Issue
 	Skip  journal.Skip
@@ -43,15 +43,15 @@ type FollowUp struct {
 	mark string // of the issue's report
 }
 
-// UnknownKeyError says that a key the caller named is no issue of the backlog.
+// UnknownKeyError is a key from the caller that is no issue of the backlog.
 type UnknownKeyError struct {
 	Key     string
-	Nearest string // a key that looks like it; may be empty
+	Nearest string // a similar key; may be empty
 }
 
 func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in the backlog", e.Key) }
 
-// Plan lists the backlog and says what a sweep would work, in which order, and for every other open issue why not.
+// Plan lists the backlog: what a sweep would work, in which order, and for every other open issue the reason why not.
 // With keys it is restricted to them. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
 	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
@@ -64,7 +64,7 @@ func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
 	return w.plan(ctx, base, nil, turns{}, keys)
 }
 
-// Preview is the Plan of a sweep that starts now: with the issues that it would close first, and what that frees.
+// Preview is the Plan after the issues are closed that a sweep would close first.
 func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
 	base, err := w.runner.Base(ctx)
 	if err != nil {
@@ -77,9 +77,10 @@ func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
 	return w.plan(ctx, base, merged, turns{}, keys)
 }
 
-// Tend does what a sweep does before runs: commands, what people have merged, and hand-overs. It returns the Plan then.
-func (w *Worker) Tend(ctx context.Context) (Plan, error) {
-	w.carryOutAll(ctx, nil)
+// Maintain does what a sweep does besides runs: it obeys commands, closes issues that people have merged, hands requests over. It
+// returns the Plan after that.
+func (w *Worker) Maintain(ctx context.Context) (Plan, error) {
+	w.obeyAll(ctx, nil)
 	if base, err := w.runner.Base(ctx); err == nil {
 		w.closeMerged(ctx, base, nil)
 	}
@@ -88,7 +89,7 @@ func (w *Worker) Tend(ctx context.Context) (Plan, error) {
 	return plan, err
 }
 
-// plan makes the plan as if the merged issues were closed, for a sweep that has taken issues.
+// plan makes the plan of a sweep that has started the issues in t, as if the merged issues were closed.
 func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.Issue, t turns, keys []string) (Plan, error) {
 	listing, err := w.cfg.Tracker.List(ctx, tracker.Query{Labels: w.c.Require, Unworked: w.unworked(keys)})
 	if err != nil {
@@ -132,16 +133,16 @@ func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.
 	return plan, w.apart(ctx, v, base, listing.Issues, &plan, t)
 }
 
-// view is everything beside the issue itself that decides whether it may be worked.
+// view is the state besides the issue itself that decides whether it may be worked.
 type view struct {
 	w      *Worker
-	keys   []string // what the caller named; empty: everything
+	keys   []string // from the caller; empty: all
 	claims map[string]worktree.ClaimState
 	done   map[string]worktree.Record // finished
-	here   map[string]bool            // of those: this host has reported it
+	here   map[string]bool            // those of done that this host has reported
 	last   map[string]journal.Record
-	tally  map[string]journal.Tally // of the runs on all machines
-	capped *journal.Skip            // a cap of the project is spent
+	tally  map[string]journal.Tally // counts over all machines
+	capped *journal.Skip            // a cap of the project is reached
 	now    time.Time
 }
 
@@ -174,8 +175,8 @@ func (v view) note(ctx context.Context, key string, d worktree.Record) error {
 	return err
 }
 
-// needsText reports that the issue's history matters, and with it whether its text has changed since: a list need not
-// have all of the text, such as comments.
+// needsText reports that the decision depends on whether the issue's text has changed. A listing may lack parts of the text, such
+// as comments.
 func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
 	_, done := v.done[issue.Key]
@@ -184,7 +185,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
 }
 
-// waits reports that it is too early for a run of the issue by this agent.
+// waits reports that the issue's retry time has not come yet.
 func (v view) waits(key string) bool {
 	t := v.tally[key]
 	return t.Waits(v.now, v.w.cfg.Chain(t.Attempts+1).Choices())
@@ -192,8 +193,8 @@ func (v view) waits(key string) bool {
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
 
-// whyNot is nil for an issue that may be worked. A person who names a key takes the decisions that ralph would wait for:
-// retry times, a hand-over to a person, and work done elsewhere do not count then.
+// whyNot is nil for an issue that may be worked. For keys named by a person, retry times, a hand-over to a person and work done
+// elsewhere do not count.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	if reason := v.w.unfit(issue, v.w.c.Require); reason != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}
@@ -229,7 +230,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	return v.capped
 }
 
-// unfit says why the issue itself, as it stands in the tracker, may not be worked by a run with these pick-up labels.
+// unfit is the reason in the issue itself why a run with these labels may not work it, or empty.
 func (w *Worker) unfit(issue tracker.Issue, require []string) string {
 	if !issue.Open {
 		return "closed"
@@ -253,7 +254,7 @@ func (w *Worker) unfit(issue tracker.Issue, require []string) string {
 	return ""
 }
 
-// unworked are the labels of issues that are not worked, whatever blocks them.
+// unworked are labels of issues that are never worked: their blockers need not be read.
 func (w *Worker) unworked(keys []string) []string {
 	if len(keys) > 0 { // then a hand-over to a person does not count
 		return w.c.Exclude
@@ -261,7 +262,7 @@ func (w *Worker) unworked(keys []string) []string {
 	return append(slices.Clone(w.c.Exclude), w.cfg.Labels.NeedsHuman)
 }
 
-// unlisted looks at the named issues that no list of open ones has. A name that is no issue at all is an error.
+// unlisted reads the named issues that the listing lacks. A name that is no issue is an error.
 func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skipped, error) {
 	var out []Skipped
 	for _, key := range keys {
@@ -284,8 +285,7 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 	return out, nil
 }
 
-// Prompt is exactly what the agent would be told about the issue in the first iteration of its next run. Commands in
-// the template are shown, not run.
+// Prompt is the exact prompt of the first iteration of the issue's next run. Commands in the template are shown, not run.
 func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 	issue, err := w.cfg.Tracker.Get(ctx, key)
 	if err != nil {

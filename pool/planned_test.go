@@ -17,7 +17,7 @@ func TestWorkPlanned(t *testing.T) {
 	f.issue("fails")
 	f.Config.Run.Retry = journal.Limits{MaxAttempts: 3, Backoff: time.Hour}
 	p := f.pool()
-	plan, err := p.Tend(t.Context())
+	plan, err := p.Maintain(t.Context())
 	if err != nil || len(plan.Work) != 2 {
 		t.Fatalf("plan %+v, %v", plan, err)
 	}

@@ -21,32 +21,33 @@ import (
 // Config is a pool's set-up. Run, with a Tracker and an Agent, is required; the zero value of every other field means
 // the default its comment names.
 type Config struct {
-	// Run is how runs are done. Its Emit, when set, gets every event of a run as well, at once; it must not block.
+	// Run configures the runs. If its Emit is set, it gets every event of a run at once, besides Observe; it must not block.
 	Run run.Config
-	// Claims takes and lists claims; default: Run.Repo.
+	// Claims is where claims are taken and listed; default: Run.Repo.
 	Claims Claims
 
-	Require      []string        // labels an issue must all carry; default "no-human"
-	Exclude      []string        // labels none of which it may carry; the state labels always count
+	Require      []string        // labels that an issue must all have; default "no-human"
+	Exclude      []string        // labels of which it may have none, besides the state labels
 	Parallel     int             // issues worked at the same time; default 4; see SetParallel
 	Limit        int             // issues worked in one sweep; 0: no limit
-	MaxOpen      int             // requests, or unmerged branches of finished issues, that may be open; 0: no limit
-	ByLabel      schedule.Limits // of issues worked at the same time
-	Together     bool            // also work issues at the same time that are likely to change the same files
+	MaxOpen      int             // open requests, or unmerged branches of finished issues; 0: no limit
+	ByLabel      schedule.Limits // issues with a label that are worked at the same time
+	AllowOverlap bool            // work issues at the same time even if they are likely to change the same files
 	BranchPrefix string          // default: that of Run.Repo, such as "ralph/"
-	MinFree      int64           // bytes that runs must leave free where StateDir is; default 1 GiB; negative: no floor
-	// Refresh is the time between looks at the backlog while a sweep has an idle worker, and for commands; default 15 s.
+	MinFree      int64           // bytes that must stay free on the disk of StateDir; default 1 GiB; negative: no limit
+	// Refresh is the time between listings of the backlog while a sweep has an idle worker, and between looks for commands;
+	// default 15 s.
 	Refresh time.Duration
 
-	// Observe gets every event in order, from one goroutine; it may not call Sweep, Work or Recover. A slow one delays no run.
-	// Those calls return once it has seen all, or 3 s after ctx has ended or Kill. Events that only show progress are dropped
-	// when too many wait, and EventDropped says how many. All events of a run are in its folder, too.
+	// Observe gets every event in order, from one goroutine. It must not call Sweep, Work or Recover. A slow one delays no run, but
+	// these calls return only after it has got all events, or 3 s after Kill or the end of ctx. Progress events are dropped when
+	// too many wait; EventDropped counts them. The run's folder has all of its events.
 	Observe func(journal.Event)
 }
 
-// Claims is where claims are taken. Its methods are safe for concurrent use.
+// Claims takes and lists claims. Its methods are safe for concurrent use.
 type Claims interface {
-	// Claim takes the claim of an issue, or fails with a *worktree.TakenError.
+	// Claim claims an issue. It fails with a *worktree.TakenError if the issue is claimed.
 	Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error)
 	// Claims lists the claims that are held or hold a record, by key.
 	Claims(ctx context.Context) (map[string]worktree.ClaimState, error)
@@ -94,7 +95,7 @@ type Pool struct {
 	sweeps   map[*sweep]bool // guarded by mu; those that are on
 }
 
-// New checks the configuration, all of it, and makes a pool. It starts nothing.
+// New checks the whole configuration and makes a pool. It starts nothing.
 func New(c Config) (*Pool, error) {
 	w, err := NewWorker(c)
 	if err != nil {
@@ -104,7 +105,7 @@ func New(c Config) (*Pool, error) {
 	return &Pool{Worker: w, sweeps: map[*sweep]bool{}}, nil
 }
 
-// Wake makes every sweep look at the backlog again, such as after a webhook.
+// Wake makes every sweep list the backlog again, such as after a webhook.
 func (p *Pool) Wake() {
 	p.change(func() { p.wakes++ })
 }
@@ -132,15 +133,15 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel changes how many issues are worked at the same time, and returns how many are. With 0 sweeps start nothing.
+// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 sweeps start no run.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)
 }
 
-// Useful is how many issues could be worked at the same time if SetParallel allowed it; math.MaxInt: any number. It is 0 when
-// every sweep that is on has looked at the backlog and none waits for a slot.
-func (p *Pool) Useful() int {
+// Demand is how many issues could be worked at the same time if SetParallel allowed it, or math.MaxInt. It is 0 when every
+// running sweep has listed the backlog and none waits for a slot.
+func (p *Pool) Demand() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wants := len(p.sweeps) == 0
@@ -153,20 +154,21 @@ func (p *Pool) Useful() int {
 	return p.runner.Lot().Bears(p.choices, time.Now())
 }
 
-// Drain makes every sweep start nothing more and return when its runs have ended. It cannot be undone.
+// Drain makes every sweep start no more runs and return when its runs have ended. It cannot be undone.
 func (p *Pool) Drain() {
 	p.change(func() { p.draining = true })
 }
 
-// takeSlot reports whether another issue may be started, and counts it.
+// takeSlot takes a slot for a run if one is free.
 func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-// ErrBusy says that every slot is taken; see SetParallel.
+// ErrBusy means that every slot is taken; see SetParallel.
 var ErrBusy = errors.New("no slot is free")
 
-// WorkPlanned is Work for what a Plan has of an issue: skipped, as by a sweep, when it is not fit any more. It needs a slot.
+// WorkPlanned works an issue of a Plan, or follows up its request. Like a sweep it skips an issue that does not qualify any more.
+// It needs a free slot.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
 	if !p.takeSlot() {
 		return Result{}, ErrBusy
@@ -189,7 +191,7 @@ func (p *Pool) isDraining() bool {
 	return p.draining
 }
 
-// enlist registers a sweep to be woken until the function that it returns is called.
+// enlist makes Wake reach a sweep until leave is called.
 func (p *Pool) enlist(s *sweep) (leave func()) {
 	p.change(func() { p.sweeps[s] = true })
 	return func() { p.change(func() { delete(p.sweeps, s) }) }

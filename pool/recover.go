@@ -17,16 +17,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Recovered is what taking care of dead runs came to.
+// Recovered is the result of Recover.
 type Recovered struct {
-	Finished    []journal.Record // runs that had come to their own end, and are over now
-	Broken      []Skipped        // what could not be recovered now
-	Unavailable error            // why a run could not be published, for a reason that may meet every other run too
+	Finished    []journal.Record // runs that had only their last stages left, and have ended now
+	Broken      []Skipped        // runs that could not be recovered now
+	Unavailable error            // why a run could not be published, if other runs would fail in the same way
 }
 
-// Recover takes care of every run of this host whose process has died: it ends what still runs, imports the commits,
-// finishes what had been decided, and gives the claim up. Runs of live processes are left alone. A run that cannot be
-// recovered stops nothing else.
+// Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
+// commits, does the stages that are left, and releases the claim. Runs of live processes are not touched. A run that
+// cannot be recovered does not stop the others.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	hard, release := w.untilKilled(ctx)
 	defer release()
@@ -34,7 +34,7 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	return w.recover(hard, "")
 }
 
-// recover is Recover, with a key for one issue only.
+// recover is Recover, for one issue if there is a key.
 func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err error) {
 	open, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
@@ -67,22 +67,21 @@ func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err erro
 	return r, w.recoverStrays(ctx, open, note)
 }
 
-// abandoned reports that nobody holds the claim of a run of another host any more. The journal is on this machine: it has
-// been given another name since.
+// abandoned reports that the claim of another host's run is free. The journal is on this machine, so its host name has changed.
 func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 	held, err := w.c.Claims.Claims(ctx)
 	c, ok := held[r.Key]
 	return err == nil && c.Err == nil && (!ok || c.Gone || c.Holder.Run != r.ID)
 }
 
-// settled is what became of a dead run.
+// settled is the result of settle.
 type settled struct {
-	finished    *journal.Record // it had come to its own end, and is over now
-	concluded   bool            // the issue needs no run for now
-	unpublished bool            // its commits wait to be published
+	finished    *journal.Record // the run, if it has ended now by its own verdict
+	concluded   bool            // the issue needs no new run now
+	unpublished bool            // its commits are not published yet
 }
 
-// recoverRun claims the issue of a dead run, and brings the run to its end.
+// recoverRun claims the issue of a dead run and settles the run.
 func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, error) {
 	claim, err := w.claim(ctx, rec)
 	if claim != nil && err != nil {
@@ -92,10 +91,10 @@ func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, e
 	switch {
 	case isTaken:
 		if taken.Holder.Run == "" {
-			return settled{}, nil // it is being given up
+			return settled{}, nil // it is being released
 		}
 		if known, err := w.find(ctx, taken.Holder.Run); known != nil || err != nil {
-			return settled{}, err // a ralph with this journal has the issue, and settles the run itself
+			return settled{}, err // another process with this journal holds the claim, and settles the run itself
 		}
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
@@ -107,7 +106,7 @@ func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, e
 	if err != nil {
 		return settled{}, err
 	}
-	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // somebody else was faster
+	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // another process was faster
 		if claim == nil {
 			return settled{}, nil
 		}
@@ -124,8 +123,7 @@ func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
 	return &list[0], nil
 }
 
-// settleEarlier settles the dead runs of the issue, under the claim that this attempt has just taken. over reports that
-// the issue needs no run for now.
+// settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
 func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
 	w := a.w
 	runs, err := w.history(ctx, a.rec.Key)
@@ -147,9 +145,8 @@ func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
 	return w.onBehalf(ctx, a.rec.Key, a.claim)
 }
 
-// settle brings one dead run to its end. A run that had come to its own end continues at the stage it stood at; any other
-// was interrupted. A nil claim means that the issue is somebody else's by now: then nothing is said outside. shared says
-// that the claim goes on with another run.
+// settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
+// claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards.
 func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
 		return settled{}, &issueError{err}
@@ -162,7 +159,7 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 		}
 		claim = nil
 	}
-	if rec.Stage == journal.StageClaim { // the earlier runs were not counted yet
+	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
 		known := worktree.Record{}
 		if claim != nil {
 			known = claim.Record()
@@ -176,7 +173,7 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
 	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
-	if run.Unreachable(err) { // it says nothing about the run
+	if run.Unreachable(err) { // try again later
 		if claim != nil {
 			err = errors.Join(err, claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage)))
 		}
@@ -202,8 +199,8 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 	return out, res.Deferred
 }
 
-// onBehalf does what a dead run that this host has no record of has left to do, as its claim says. It reports whether
-// there was such a run; the claim is given up then. What the tracker does not take is not tried for ever.
+// onBehalf finishes the report of another host's dead run, from the record on its claim. It reports whether there was one; the
+// claim is released then. What the tracker refuses is not tried again.
 func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
 	d := claim.Record()
 	if d.Pending == nil {
@@ -211,13 +208,13 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 	}
 	ours, err := w.find(ctx, d.Run)
 	if err != nil || ours != nil && ours.Ended.IsZero() {
-		return false, err // its own record leads it to its end
+		return false, err // settle ends it
 	}
-	// Whether the tracker answers for the issue tells one that is unavailable from one that does not take this.
+	// If the tracker can read the issue but not take the report, it refuses the report.
 	if _, err := w.cfg.Tracker.Get(ctx, key); run.Unreachable(err) {
 		return false, err
 	}
-	failed := w.tellPending(ctx, key, d)
+	failed := w.reportPending(ctx, key, d)
 	if _, away := errors.AsType[*tracker.UnavailableError](failed); away {
 		return false, failed
 	}
@@ -233,7 +230,8 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 	return true, nil
 }
 
-func (w *Worker) tellPending(ctx context.Context, key string, d worktree.Record) (err error) {
+// reportPending does the report and the change of labels that a claim's record lists.
+func (w *Worker) reportPending(ctx context.Context, key string, d worktree.Record) (err error) {
 	var left run.Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {
 		return fmt.Errorf("its claim does not say what: %w", err)
@@ -244,12 +242,12 @@ func (w *Worker) tellPending(ctx context.Context, key string, d worktree.Record)
 	return errors.Join(err, w.cfg.Tracker.Change(ctx, key, left.Change))
 }
 
-// recoverStrays removes what no journal knows: worktrees and claims of runs whose record was lost.
+// recoverStrays removes worktrees and claims of runs that the journal does not know: their records were lost.
 func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
-	trees, broken := w.cfg.Repo.Trees(ctx) // before the claims: whoever makes one from now on holds its claim
+	trees, broken := w.cfg.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
 	claims, err := w.c.Claims.Claims(ctx)
 	if errors.Is(err, worktree.ErrRemote) {
-		return nil // the listing that follows says so
+		return nil // the next listing reports it
 	}
 	if err != nil {
 		return err
@@ -266,7 +264,7 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 			continue
 		}
 		if known, err := w.find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
-			continue // a prompt's or a command's
+			continue // of a prompt or a command
 		}
 		warnings, err := w.runner.Spaces().Abandon(ctx, t)
 		note(spec.Key, err)
@@ -279,14 +277,14 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 		switch {
 		case c.Waits && !c.Gone && c.Holder.Place == w.runner.Place():
 			known, err := w.find(ctx, c.Holder.Run)
-			if known == nil && err == nil { // nobody can continue the run
+			if known == nil && err == nil { // the run cannot continue
 				err = w.releaseStray(ctx, key, c.Holder.Run, false)
 			}
 			note(key, err)
 		case !c.Gone || c.Err != nil:
 		case c.Holder.Run != "" || c.Record.Pending != nil:
 			note(key, w.releaseStray(ctx, key, "", false))
-		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // it has an end
+		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
 			old++
 			note(key, w.releaseStray(ctx, key, "", true))
 		}
@@ -294,7 +292,7 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 	return nil
 }
 
-// tidy removes what killed processes and a lost state folder have left, where that loses nothing.
+// tidy removes leftovers of killed processes and of a lost state folder, if no work is lost with them.
 func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
 	left, err := w.cfg.Repo.Leftovers(ctx, false)
 	if len(left) == 0 {
@@ -323,15 +321,14 @@ func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState
 	return err
 }
 
-// recordLife is how long a record of an issue's runs stays on its claim. By then every clone's backlog shows the end, and
-// a person has had the issue.
+// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
 const (
 	recordLife      = 30 * 24 * time.Hour
-	forgottenAtOnce = 20 // by one sweep
+	forgottenAtOnce = 20 // records that one sweep removes
 )
 
-// releaseStray gives up the claim of a holder that is gone; forget drops its record, too. id is the run that the claim waits
-// for; empty: for none.
+// releaseStray releases the claim of a dead holder; forget removes its record, too. id is the run that the claim waits for, or
+// empty.
 func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) error {
 	rec := w.newRecord(tracker.Issue{Key: key})
 	rec.ID = cmp.Or(id, rec.ID)
@@ -344,7 +341,7 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 		err = claim.End(ctx, worktree.Record{})
 	default:
 		_, err = w.onBehalf(ctx, key, claim)
-		err = errors.Join(err, claim.Release(ctx)) // of what is finished nothing is left to release
+		err = errors.Join(err, claim.Release(ctx)) // does nothing after Finish
 	}
 	if errors.Is(err, worktree.ErrTaken) || run.Unreachable(err) {
 		return nil
@@ -352,5 +349,5 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 	return err
 }
 
-// ownerOf begins the owner of every claim of a host.
+// ownerOf is the prefix of the owner of a host's claims.
 func ownerOf(host string) string { return host + "/" }

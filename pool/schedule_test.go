@@ -128,7 +128,7 @@ func TestNoSlotForNow(t *testing.T) {
 func TestLimitByLabel(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	g.Config.Parallel, g.Config.ByLabel, g.Config.Together = 4, schedule.Limits{"db": 1}, true
+	g.Config.Parallel, g.Config.ByLabel, g.Config.AllowOverlap = 4, schedule.Limits{"db": 1}, true
 	g.issue("a", "labels: [no-human, DB]", "priority: 1")
 	g.issue("b", "labels: [no-human, db]", "priority: 2")
 	g.issue("c", "priority: 3")
@@ -257,7 +257,7 @@ func TestKill(t *testing.T) {
 	if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted || len(s.Runs) != 0 {
 		t.Errorf("a sweep after it: %+v, %v", s, err)
 	}
-	if err := p.Ask(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
+	if err := p.Requeue(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
 		t.Error("the next sweep is asked for what it cannot do")
 	}
 	if log.Len() > 0 {

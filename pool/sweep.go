@@ -19,26 +19,26 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Summary is what a sweep did.
+// Summary is the result of a sweep.
 type Summary struct {
-	// Runs are in the order they ended, those of an earlier sweep that this one has brought to their end included. Such a
-	// run is left out when its issue has been worked again since.
+	// Runs are in the order in which they ended. They include runs of earlier sweeps that this one has ended, unless their
+	// issues have been worked again since.
 	Runs     []journal.Record
 	Skipped  []Skipped         // open issues that were not worked, and why
-	Problems []tracker.Problem // what could not be read
-	Cycles   []tracker.Cycle   // open issues that wait for each other, when the backlog was last looked at
-	Broken   []Skipped         // issues that could not be worked because something is wrong with this host or the repository
-	// Unavailable says why nothing more could be worked: the agent, the sandbox, the tracker, the remote or the disk; nil if
-	// nothing was wrong.
+	Problems []tracker.Problem // parts of the backlog that could not be read
+	Cycles   []tracker.Cycle   // open issues that wait for each other, as of the last listing
+	Broken   []Skipped         // issues that could not be worked because of a fault of this host or the repository
+	// Unavailable is why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil if it could.
 	Unavailable error
-	ParkedUntil time.Time        // when the first agent is expected back, if none is available; zero if one is, or none says
+	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is; zero if unknown
 	Parked      []journal.Parked // agents that were unavailable when the sweep ended
-	// Parallel of Most issues could be worked at once when the sweep ended: fewer after refusals of a model service.
+	// Parallel is how many issues could run at once when the sweep ended; Most is the limit. Refusals of a model service lower
+	// the first.
 	Parallel, Most int
 	Interrupted    bool // the sweep was stopped
 }
 
-// Count returns how many runs had one of the outcomes.
+// Count returns the number of runs with one of the outcomes.
 func (s Summary) Count(outcomes ...journal.Outcome) int {
 	n := 0
 	for _, r := range s.Runs {
@@ -49,10 +49,10 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 	return n
 }
 
-// Sweep is one pass over the backlog: it works what can be worked until nothing selectable is left or ctx ends, and
-// returns when every run has ended. With keys it is restricted to them. All sweeps of a pool share its limit.
+// Sweep is one pass over the backlog: it works issues until nothing selectable is left or ctx ends, and returns when every run
+// has ended. With keys it works only these. All sweeps of a pool share its limit.
 //
-// It first takes care of what a crashed ralph left on this host. The base is pinned when it starts.
+// It first recovers runs that a crash has left on this host. The base is pinned when it starts.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	select {
 	case <-p.killed:
@@ -71,7 +71,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
-	p.carryOutAll(ctx, keys)
+	p.obeyAll(ctx, keys)
 	if err := s.park(ctx); err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
@@ -88,24 +88,24 @@ type sweep struct {
 	pool *Pool
 	keys []string
 	hard context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
-	wake chan struct{}   // something has changed: a run ended, a slot or disk space is free, the backlog may be new
+	wake chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
 
-	listed time.Time // when the backlog was last looked at; next's goroutine only
+	listed time.Time // when the backlog was last listed; next's goroutine only
 	woken  int       // what Pool.woken was then; next's goroutine only
 	base   worktree.Base
-	wants  atomic.Bool // it waits for a slot, or has not looked at the backlog yet
+	wants  atomic.Bool // it waits for a slot, or has not listed the backlog yet
 
 	mu      sync.Mutex
 	queue   []task          // guarded by mu, in order
-	waiting []Skipped       // guarded by mu: what the last look at the backlog left out
-	tried   map[string]bool // guarded by mu: taken in this sweep
-	on      map[string]bool // guarded by mu: of these, the ones that have not ended
-	held    bool            // guarded by mu: issues wait for runs of others
+	waiting []Skipped       // guarded by mu: issues that the last listing left out
+	tried   map[string]bool // guarded by mu: started in this sweep
+	on      map[string]bool // guarded by mu: those of tried that have not ended
+	held    bool            // guarded by mu: issues wait for other runs
 	running int             // guarded by mu
 	started int             // guarded by mu: runs that count towards Limit
-	full    bool            // guarded by mu: people know that the disk has no room
-	stale   bool            // guarded by mu: a run has ended since the backlog was looked at
-	capped  bool            // guarded by mu: issues were left out for a cap
+	full    bool            // guarded by mu: the lack of disk space or budget has been reported
+	stale   bool            // guarded by mu: the backlog has to be listed again
+	capped  bool            // guarded by mu: issues wait for a cap
 	summary Summary         // guarded by mu
 }
 
@@ -136,8 +136,8 @@ func (s *sweep) run(ctx context.Context) error {
 	return err
 }
 
-// park notes which agents earlier runs on this host found unavailable. Where none is left nothing can be worked. A person
-// who names a key wants it tried now.
+// park loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by a
+// person are tried all the same.
 func (s *sweep) park(ctx context.Context) error {
 	w := s.pool.Worker
 	var list []journal.Parked
@@ -185,7 +185,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		s.mu.Unlock()
 		switch {
 		case over && idle:
-			return task{}, false, nil // being unavailable is in the summary
+			return task{}, false, nil // the summary has the reason
 		case !over && empty && stale && s.pool.hasSlot():
 			if err := s.list(ctx); err != nil {
 				return task{}, false, err
@@ -197,23 +197,23 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		s.wants.Store(!over && (!empty || stale))
 		select {
 		case <-s.wake:
-		case <-refresh.C: // an issue that arrives meanwhile starts as soon as a worker is free
-			s.pool.carryOutAll(ctx, s.keys)
-			s.age()
+		case <-refresh.C: // new issues start as soon as a worker is free
+			s.pool.obeyAll(ctx, s.keys)
+			s.expire()
 		case <-ctx.Done():
 		}
 	}
 	return task{}, false, nil
 }
 
-// age makes the next look at the backlog due.
-func (s *sweep) age() {
+// expire makes the sweep list the backlog again.
+func (s *sweep) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stale = true
 }
 
-// list looks at the whole backlog and queues what was not tried yet.
+// list lists the backlog and queues the issues that were not tried yet.
 func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	first := s.listed.IsZero()
@@ -222,7 +222,7 @@ func (s *sweep) list(ctx context.Context) error {
 	maps.DeleteFunc(t.over, func(key string, _ bool) bool { return t.on[key] })
 	s.mu.Unlock()
 	if woken := s.pool.woken(); !first && woken != s.woken {
-		s.pool.carryOutAll(ctx, s.keys)
+		s.pool.obeyAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.woken()
 	var err error
@@ -243,7 +243,7 @@ func (s *sweep) list(ctx context.Context) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil, unknown && !first:
-		return nil // the sweep was stopped, or a named issue has gone from the backlog while it was worked
+		return nil // the sweep was stopped, or a named issue left the backlog while it was worked
 	case run.Unreachable(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *sweep) list(ctx context.Context) error {
 	return nil
 }
 
-// handOver gives requests that have had as many runs as they may have to a person.
+// handOver hands requests that have used up their rounds to a person.
 func (w *Worker) handOver(ctx context.Context, list []FollowUp) {
 	for _, f := range list {
 		runs, err := w.history(ctx, f.Key)
@@ -293,14 +293,14 @@ func (w *Worker) handOver(ctx context.Context, list []FollowUp) {
 	}
 }
 
-// add queues what was not tried yet. mu is held.
+// add queues a task that was not tried yet. mu is held.
 func (s *sweep) add(t task) {
 	if !s.tried[t.issue.Key] && !slices.ContainsFunc(s.queue, func(q task) bool { return q.issue.Key == t.issue.Key }) {
 		s.queue = append(s.queue, t)
 	}
 }
 
-// ended takes a run's end. The backlog is looked at again: what waited for the issue may be free now.
+// ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
 func (s *sweep) ended(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +309,7 @@ func (s *sweep) ended(r Result) {
 	s.stale = s.stale || r.Closed || r.Skip == nil || s.held
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
-	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the reason has been told
+	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the summary has the reason
 		s.started--
 		s.summary.Skipped = append(s.summary.Skipped, Skipped{r.Issue, *r.Skip})
 	case r.Skip != nil:
@@ -331,7 +331,7 @@ func (s *sweep) ended(r Result) {
 	}
 }
 
-// watchDisk looks after the disk until the function that it returns is called.
+// watchDisk watches the free disk space until stop is called.
 func (s *sweep) watchDisk() (stop func()) {
 	ctx, cancel := context.WithCancelCause(s.hard)
 	done := make(chan struct{})
@@ -342,8 +342,8 @@ func (s *sweep) watchDisk() (stop func()) {
 	return func() { cancel(nil); <-done }
 }
 
-// noRoom reports that disk or caps have no room for another run. Runs that are on may give some back: that is waited for.
-// When there are none the sweep is over, as when the agent is unavailable: only a person can make room. s.mu is held.
+// noRoom reports that disk space or caps do not allow another run. Running ones may free some. When none is running the sweep is
+// over: only a person can make room. s.mu is held.
 func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 	short := s.pool.runner.Admission().Full(ctx)
 	if full := s.pool.disk.Short(); full != nil {
@@ -357,7 +357,7 @@ func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 		s.summary.Unavailable = short
 	case !s.full:
 		s.full = true
-		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "nothing new is started for now: " + short.Error()})
+		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + short.Error()})
 	}
 	return true
 }

@@ -36,7 +36,7 @@ type Worker struct {
 
 	mu      sync.Mutex
 	running map[string]*running // guarded by mu; by key
-	failed  string              // guarded by mu; how a command failed last
+	failed  string              // guarded by mu; the last reported failure of a command
 }
 
 type running struct {
@@ -50,7 +50,7 @@ type Running struct {
 	Started         time.Time
 }
 
-// NewWorker checks the configuration, all of it, and makes a worker. It starts nothing.
+// NewWorker checks the whole configuration and makes a worker. It starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	c = c.withDefaults()
 	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
@@ -78,12 +78,11 @@ func NewWorker(c Config) (*Worker, error) {
 	return w, nil
 }
 
-// Kill ends everything the worker is doing, at once: agents are killed, not asked. Claims are released. Work that is on disk
-// is still imported if that takes only a moment; otherwise the next start does it. It may be called at any time, from any
-// goroutine, and cannot be undone.
+// Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
+// quick; otherwise the next start imports it. Kill may be called at any time from any goroutine, and cannot be undone.
 func (w *Worker) Kill() { w.once.Do(func() { close(w.killed) }) }
 
-// errKilled is the cause of everything that ends by Kill.
+// errKilled is the cause of contexts that Kill ends.
 var errKilled = halt.Error(journal.StopShutdown, "")
 
 // untilKilled derives a context that ends with Kill, and not with ctx.
@@ -112,7 +111,7 @@ func (w *Worker) Running() []Running {
 	return out
 }
 
-// Parked lists the agents that earlier runs on this host found unavailable, and that are not expected back yet.
+// Parked lists the agents that runs on this host found unavailable and that are not expected back yet.
 func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	return parking.Load(ctx, w.cfg.Store, w.cfg.Name, w.runner.Host(), time.Now())
 }
@@ -128,24 +127,24 @@ func (w *Worker) Stop(key string) bool {
 	return ok
 }
 
-// Result is what became of one issue.
+// Result is the outcome of one call for one issue.
 type Result struct {
 	Issue  tracker.Issue
 	Record journal.Record
-	Skip   *journal.Skip // it was not worked, and why
-	Err    error         // it was not worked because something is broken
+	Skip   *journal.Skip // why it was not worked; nil if it was
+	Err    error         // the fault because of which it was not worked
 	Closed bool          // the issue is closed now
-	// Unavailable says why nothing more can be worked for now; nil if nothing is wrong.
+	// Unavailable is why no other issue can be worked now either; nil if others can.
 	Unavailable error
-	// Deferred says why the run's end is left to the next sweep; nil when it has ended.
+	// Deferred is why the next sweep has to end the run; nil if it has ended.
 	Deferred error
-	// Finished are runs of the issue that had been left, and are over now.
+	// Finished are earlier, dead runs of the issue that have ended now.
 	Finished []journal.Record
 }
 
-// Work works one issue, named by its key, to its end. The caller decides that it should be worked: waiting times and a
-// hand-over to a person do not count. Ending ctx asks the agent to end and imports its commits. The error says why the issue was
-// not worked, or why the run's end is left to a later call or sweep.
+// Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
+// to end and its commits are imported. The error says why the issue was not worked, or why a later call or sweep has to end
+// the run.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{}, []string{key})
 }
@@ -159,7 +158,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
 	}
 	findBase := w.runner.Base
-	if t.merge { // perhaps again, after a merge that was left on its way
+	if t.merge { // an earlier merge may be unfinished
 		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
 			return r, err
 		}
@@ -183,10 +182,10 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 type task struct {
 	issue  tracker.Issue
 	follow *tracker.FollowUp
-	merge  bool // publish what is on the branch; see Merge
+	merge  bool // publish the commits on the branch; see Merge
 }
 
-// work works one issue. soft ends when nothing new may be started, hard when everything has to end.
+// work works one issue. soft ends when no new run may start, hard when all runs have to end.
 func (w *Worker) work(soft, hard context.Context, t task, keys []string, base worktree.Base) Result {
 	a, not := w.begin(soft, hard, t, keys, base)
 	if a == nil {
@@ -195,7 +194,7 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 	return a.do(soft, hard)
 }
 
-// begin takes an issue on, or says why not.
+// begin claims an issue and freezes it. Without an attempt the result says why not.
 func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base worktree.Base) (*attempt, Result) {
 	a := &attempt{w: w, issue: t.issue, follow: t.follow, base: base, rec: w.newRecord(t.issue)}
 	a.rec.Base = base.Name
@@ -234,7 +233,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 	return a, Result{}
 }
 
-// do does the run of an issue that has been taken on.
+// do does the run of an issue that begin has claimed.
 func (a *attempt) do(soft, hard context.Context) Result {
 	w := a.w
 	soft, stop := context.WithCancelCause(soft)
@@ -262,8 +261,8 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	return rec
 }
 
-// claim takes the claim of the record's issue. What the dead run that had it has left running is ended first: it may be of
-// another clone on this host, or of a journal that is lost. With that error the claim is still taken.
+// claim claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
+// clone's, or its journal may be lost. If that fails, both the claim and the error are returned.
 func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
 	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.cfg.ClaimTTL)
 	if err != nil || claim.Dead() == "" {
@@ -275,7 +274,7 @@ func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, 
 	return claim, nil
 }
 
-// holder names the holder of a claim. No other call, of this or another process, has the same owner.
+// holder is the holder of a claim. Its owner is unique to the call.
 func (w *Worker) holder(r journal.Record) worktree.Holder {
 	h := worktree.Holder{Owner: fmt.Sprintf("%s%d/%s", ownerOf(r.Host), os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
 	if m, ok := tracker.As[tracker.Marker](w.cfg.Tracker); ok {
@@ -284,7 +283,7 @@ func (w *Worker) holder(r journal.Record) worktree.Holder {
 	return h
 }
 
-// note lists the run as one that is on, until the function that it returns is called.
+// note adds the run to those that are running, until forget is called.
 func (w *Worker) note(r journal.Record, stop context.CancelCauseFunc) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,7 @@ func newRetryCommand(a *app) *cobra.Command {
 		if fresh {
 			verb = tracker.Fresh
 		}
-		if err := worker.Ask(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), verb, ""); err != nil {
+		if err := worker.Requeue(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), verb, ""); err != nil {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.ui.printf("The next `ralph work` takes %s.\n", cleanLine(issue.Key))

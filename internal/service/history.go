@@ -53,7 +53,7 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	if err != nil {
 		return err
 	}
-	if err := parts.Pool.Ask(ctx, key, by, verb, text); err != nil {
+	if err := parts.Pool.Requeue(ctx, key, by, verb, text); err != nil {
 		return err
 	}
 	p.moved.Store(true)

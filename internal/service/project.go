@@ -313,7 +313,7 @@ func (p *project) hold(exact bool) demand {
 	d := demand{limit: p.setup.Parallel}
 	if exact {
 		d.busy, p.slots = p.parts.Pool.SetParallel(0), 0
-		d.wants = p.parts.Pool.Useful()
+		d.wants = p.parts.Pool.Demand()
 		if p.waited++; d.busy > 0 {
 			p.waited = 0
 		}

@@ -130,7 +130,7 @@ func (p *planning) isDue(now time.Time) bool {
 
 // look lists the backlog.
 func (p *planning) look(ctx context.Context) error {
-	plan, err := p.s.Pool.Tend(ctx)
+	plan, err := p.s.Pool.Maintain(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ type Facts struct {
 	Limit int     // works that may be on or open together; 0: any number
 	// ByLabel says how many issues with a label may be on together.
 	ByLabel Limits
-	// Together lets issues begin whatever files they change.
-	Together bool
+	// AllowOverlap lets issues begin whatever files they change.
+	AllowOverlap bool
 }
 
 // Issue is one that could be worked.
@@ -139,7 +139,7 @@ func Decide(f Facts) (d Decision) {
 // first is the first of the works that an issue shares files with; the path is empty when there is none.
 func (f Facts) first(i Issue, works []Work) (Work, string) {
 	for _, w := range works {
-		if w.Key == i.Key || f.Together {
+		if w.Key == i.Key || f.AllowOverlap {
 			continue
 		}
 		if path := f.Files.common(i.Area, w.Area); path != "" {
