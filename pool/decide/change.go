@@ -12,12 +12,12 @@ type Labels struct {
 	NeedsHuman string // default "needs-human"
 	NeedsInfo  string // default "needs-info"
 	InReview   string // default "in-review"
-	Claimed    string // on issues that are being worked; default: none is set
-	Failed     string // on issues that wait for their next attempt; default: none is set
+	Claimed    string // on issues that are being worked; default: none
+	Failed     string // on issues that wait for their next attempt; default: none
 }
 
-// Change is what the end of a run does to the issue's state. The first required label is the pick-up label: it goes when
-// the work is done.
+// Change is the change of the issue's labels and state at the end of a run. The first required label is the pick-up label; it is
+// removed when the work is done.
 func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	v := rec.Verdict
 	died := rec.Facts.Stop == journal.StopCrash || rec.Facts.Open.Away()
@@ -33,13 +33,13 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 		} else {
 			c.AddLabels = []string{l.InReview}
 		}
-	case v.Outcome == journal.Superseded: // its labels are a person's doing
+	case v.Outcome == journal.Superseded: // a person has set its labels
 	case v.Outcome == journal.NeedsInfo:
 		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
 	case v.Final:
 		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
-	case died && !v.Counted: // it has done nothing that an issue has to show
-		if rec.Earlier.Outcome == journal.NeedsInfo { // but the question was answered, or it would not have begun
+	case died && !v.Counted: // it has done no work
+		if rec.Earlier.Outcome == journal.NeedsInfo { // the question was answered before the run began
 			c.RemoveLabels = []string{l.NeedsInfo}
 		}
 	default:

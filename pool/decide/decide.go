@@ -1,5 +1,5 @@
-// Package decide says what the facts of a run mean. It is pure, and the only place that knows outcomes. Package pool/run
-// collects the facts and calls it.
+// Package decide derives a run's verdict from its facts. It is pure, and the only place that sets outcomes. Package pool/run
+// collects the facts.
 package decide
 
 import (
@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// MaxTries is how often one stage may fail for a reason that may pass, in as many sweeps, before a person has to look.
+	// MaxTries is how often a stage may fail for a transient reason, in as many sweeps, before a person has to act.
 	MaxTries = 3
-	// MaxFailures is how many failed runs in a row, counted as attempts or not, make an issue a person's. A run in which ralph
-	// died is one of them: it may be what kills it.
+	// MaxFailures is how many failed runs in a row, counted as attempts or not, hand an issue to a person. A run in which ralph died
+	// counts: the run may be the cause.
 	MaxFailures = 10
 )
 
-// Verdict says what the facts mean. It is pure.
+// Verdict derives outcome, reason and consequences from the facts.
 func Verdict(f journal.Facts) journal.Verdict {
 	v := outcome(f)
 	v.Counted = v.Outcome.UsesAttempt() && counts(f)
 	switch v.Outcome {
 	case journal.Succeeded, journal.NoChange, journal.OverBudget, journal.NeedsInfo, journal.PolicyBlocked:
-		v.Final = v.Reason.Code != journal.ReasonCap // which is not the issue's fault
+		v.Final = v.Reason.Code != journal.ReasonCap // a cap is no fault of the issue
 	case journal.AgentUnavailable:
 		v.RetryAt = f.Back
 		if f.Back.IsZero() && f.Failure != nil {
@@ -47,8 +47,7 @@ func verdict(o journal.Outcome, code journal.ReasonCode, detail string) journal.
 	return journal.Verdict{Outcome: o, Reason: journal.Reason{Code: code, Detail: detail}}
 }
 
-// outcome goes through the facts from the last that can be known to the first. What was published stays published,
-// whatever came after.
+// outcome examines the facts from the latest to the earliest. Published work stays published whatever came after.
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
 	case f.Gone && !f.Done:
@@ -104,7 +103,7 @@ func stopped(f journal.Facts) journal.Verdict {
 	return verdict(journal.Interrupted, journal.ReasonShutdown, f.StopBy)
 }
 
-// worked is the outcome of a run that came to its own end, as far as the work itself goes.
+// worked is the outcome of the work of a run that was not cut short.
 func worked(f journal.Facts) journal.Verdict {
 	if f.Kind == journal.KindCommand {
 		if f.Exit != nil && *f.Exit == 0 {
@@ -134,7 +133,7 @@ func worked(f journal.Facts) journal.Verdict {
 		return verdict(journal.Interrupted, journal.ReasonShutdown, f.EndDetail)
 	case loop.EndMaxed:
 		if f.Optional && f.Failure == nil && (!f.GateRan || f.GatePassed()) {
-			return verified(f) // one iteration was asked for, and it ended well
+			return verified(f) // one good iteration was asked for
 		}
 	}
 	switch f.End {
@@ -147,13 +146,13 @@ func worked(f journal.Facts) journal.Verdict {
 		case f.Commits > 0 && f.Retest.Refused() && f.Retest.Tip == f.Tip:
 			return verified(f)
 		case f.Commits > 0 && f.Review.Refused() && f.Review.Tip == f.Tip:
-			return verified(f) // all but the review is done
+			return verified(f) // only the review is missing
 		}
 	}
 	return verdict(journal.Failed, journal.ReasonLoop, f.EndDetail)
 }
 
-// verified is success, unless the gate failed on a clean checkout of the tip, or did not mean what it seems to.
+// verified is success, unless the gate failed on a clean checkout of the tip or cannot be trusted.
 func verified(f journal.Facts) journal.Verdict {
 	w := f.Watch
 	switch {
@@ -181,7 +180,7 @@ func verified(f journal.Facts) journal.Verdict {
 	return journal.Verdict{Outcome: journal.Succeeded}
 }
 
-// failed is the check that failed, and how.
+// failed describes the first failed check.
 func failed(v *journal.Verification) string {
 	for _, c := range v.Checks {
 		switch {
@@ -194,7 +193,7 @@ func failed(v *journal.Verification) string {
 	return ""
 }
 
-// refused is why a review did not accept the commits: the gravest of what it found.
+// refused is a review's gravest finding.
 func refused(r *journal.Review) string {
 	for _, s := range journal.Severities() {
 		for _, f := range r.Findings {
@@ -212,7 +211,7 @@ func refused(r *journal.Review) string {
 	return "no reason was given"
 }
 
-// shorten is what fits into a reason.
+// shorten shortens a text for a reason.
 func shorten(text string) string {
 	const most = 300
 	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
@@ -221,7 +220,7 @@ func shorten(text string) string {
 	return text
 }
 
-// changedChecks names what has changed in the checks, the first of it.
+// changedChecks names the first changed files of the checks.
 func changedChecks(w *journal.Watch) string {
 	const most = 3
 	list := w.Findings
@@ -236,7 +235,7 @@ func changedChecks(w *journal.Watch) string {
 	return strings.Join(list, ", ")
 }
 
-// counts reports that a failure says something about the agent's work: only then it uses up an attempt.
+// counts reports that a failure is one of the agent's work: only such failures use up an attempt.
 func counts(f journal.Facts) bool {
 	if f.Open != nil || f.Publish != nil {
 		return false
@@ -248,7 +247,7 @@ func counts(f journal.Facts) bool {
 	return f.Failure == nil || f.Failure.Class != agents.NotStarted
 }
 
-// delay is the time to wait after n failures before the present one.
+// delay is the time to wait after a failure that n failures precede.
 func delay(l journal.Limits, n int) time.Duration {
 	d := l.Backoff
 	for range n {

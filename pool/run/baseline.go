@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// needsBaseline reports that setup and gate run on the base before anything of the run does.
+// needsBaseline reports that setup and gate have to run on the base before this run starts.
 func (x *execution) needsBaseline(ctx context.Context) bool {
 	must := x.run.Settings.Checks
 	return x.run.Kind == journal.KindIssue && x.task.Failed == nil && len(must.Gate) > 0 && must.Clean && !x.passed(ctx)
 }
 
-// passed reports that a person merges the commits of a run that has succeeded, onto the base on which their gate passed, and
-// that nothing else has changed which that result depends on. Only the journal is asked: no sandbox can write to it.
+// passed reports that the gate has already passed on these commits under the same conditions, for a merge by a person. It reads
+// only the journal, which no sandbox can write.
 func (x *execution) passed(ctx context.Context) bool {
 	old := x.task.Again
 	if old == nil || !x.run.Settings.Attended || old.Verdict.Outcome != journal.Succeeded {
@@ -31,15 +31,15 @@ func (x *execution) passed(ctx context.Context) bool {
 	return v == journal.Verified{Tip: old.Tip, Base: x.task.Base.Commit, Conditions: x.conditions(ctx), At: v.At} && time.Since(v.At) < workspace.ResultLife
 }
 
-// conditions are what the result of a gate on a commit depends on.
+// conditions identify everything that the result of a gate on a commit depends on.
 func (x *execution) conditions(ctx context.Context) string {
 	return x.r.spaces.Conditions(ctx, x.run.Settings.Checks, x.c.Canaries)
 }
 
-// baseline runs setup and gate on the base. A gate that fails there is a fact for the agent. One that cannot run ends the
-// run: every other would meet it.
+// baseline runs setup and gate on the base. If the gate fails there, the agent is told. If it cannot run, the run ends: it could
+// not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
-	x.learn() // what the checks print is kept
+	x.learn() // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
 		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
@@ -85,7 +85,7 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 
 func (x *execution) says(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
 
-// gateOn runs setup and gate on a clean checkout of the tip, and looks at what the commits did to the checks.
+// gateOn runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
 func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
 	at, err := x.checkout(ctx, s.Tip)
 	if err != nil {
@@ -98,7 +98,7 @@ func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Chec
 	return x.r.watcher.Check(ctx, look)
 }
 
-// retest has the tests of the change run with it and without, where that is asked for. told is what the agent has to know of it.
+// retest runs the tests of the change with and without it, if the configuration asks for that. told is feedback for the agent.
 func (x *execution) retest(ctx context.Context, s *journal.State) (told, err error) {
 	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
 		return nil, nil

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	bookings    = 8                // about how often a run books until its budget is spent
-	bookingWait = 10 * time.Second // for the remote; the claim's next renewal tells it otherwise
+	bookings    = 8                // about how many times a run books before its budget is spent
+	bookingWait = 10 * time.Second // for the remote; otherwise the claim's next renewal writes it
 )
 
-// books are what the claim says of what the run uses.
+// books keep the run's spending on its claim.
 type books struct {
-	booking *gateway.Booking // nil: nothing is said in advance
+	booking *gateway.Booking // nil: nothing is booked in advance
 	writing sync.Mutex       // held while the claim is written
 }
 
-// book has what the agents are going to use written on the claim before they use it, where the issue has a budget. When this
-// run dies, that counts: other machines cannot read its journal, and here nobody knows what was on its way.
+// book makes the agents' spending stand on the claim before they spend it, if the issue has a budget. If this run dies, the booked
+// amount counts: other machines cannot read its journal, and requests in flight are not in it.
 func (x *execution) book(s *journal.State) {
 	limit := x.c.Budget
 	if x.books.booking == nil && limit != (loop.Budget{}) && x.run.Kind == journal.KindIssue && x.owned() {
@@ -45,7 +45,7 @@ func (x *execution) book(s *journal.State) {
 	}
 }
 
-// claimSpend says on the claim what the run has used, or may use.
+// claimSpend writes on the claim what the run has used or may use.
 func (x *execution) claimSpend(ctx context.Context, used agents.Usage) error {
 	x.books.writing.Lock()
 	defer x.books.writing.Unlock()

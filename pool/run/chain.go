@@ -7,10 +7,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// Lot is which agents are unavailable, for all runs of the runner.
+// Lot knows which agents are unavailable, for all runs of the runner.
 func (r *Runner) Lot() *parking.Lot { return r.lot }
 
-// turns is the run's way through the agents that can be used.
+// turns chooses the run's next agent.
 func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns, error) {
 	for _, err := range x.space.Gateway.Missing {
 		*s = x.warn(*s, err)

@@ -4,13 +4,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/config"
 )
 
-// What a caller says of how runs are done.
+// The types of a runner's configuration.
 type (
-	// Config is how runs are done. Its fields are in package config.
+	// Config configures runs; see package config.
 	Config = config.Config
 	// Labels are the labels that show an issue's state to people.
 	Labels = config.Labels
-	// GateOn says where the gate has to pass before a run may succeed.
+	// GateOn is where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
 	// Reviewer is the second agent.
 	Reviewer = config.Reviewer

@@ -13,12 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// UnavailableError says that the agents, their sandbox or the gate cannot be used for now.
+// UnavailableError means that the agents, their sandbox or the gate cannot be used now.
 type UnavailableError struct {
 	Agents []agents.Choice
-	Key    string // an issue whose run met it earlier; may be empty
+	Key    string // the issue whose run found it out earlier; may be empty
 	Reason journal.Reason
-	Until  time.Time // when it is expected back; zero when unknown
+	Until  time.Time // when it is expected to be available; zero if unknown
 }
 
 func (e *UnavailableError) Error() string {
@@ -28,20 +28,20 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s: %s", report.Unavailable(e.Agents), e.Reason.Detail)
 }
 
-// deferral is an error that leaves a stage to the next sweep.
+// deferral is an error that leaves the rest of the run to the next sweep.
 type deferral struct {
 	err      error
-	everyone bool // it would keep every other run from its end, too
+	everyone bool // other runs would fail in the same way
 }
 
 func (e *deferral) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *deferral) Unwrap() error { return e.err }
 
-// Unreachable reports that the tracker or the remote cannot be used now: working other issues is of no use.
+// Unreachable reports that the tracker or the remote cannot be used now, for any issue.
 func Unreachable(err error) bool {
-	if errors.Is(err, tracker.ErrNotFound) { // whatever has hidden it: other issues are there
+	if errors.Is(err, tracker.ErrNotFound) { // only this issue is missing
 		return false
 	}
 	_, away := errors.AsType[*tracker.UnavailableError](err)
@@ -49,13 +49,13 @@ func Unreachable(err error) bool {
 	return away || refused || errors.Is(err, worktree.ErrRemote)
 }
 
-// outage reports that the tracker or the remote does not answer. That passes by itself, and says nothing about the run.
+// outage reports that the tracker or the remote does not answer. That passes by itself and is no fault of the run.
 func outage(err error) bool {
 	_, away := errors.AsType[*tracker.UnavailableError](err)
 	return away || errors.Is(err, worktree.ErrAway)
 }
 
-// note adds a warning once: each sweep may meet it again.
+// note adds a warning unless it is there already: each sweep may repeat it.
 func note(list []string, text string) []string {
 	for _, w := range list {
 		if w == text {
@@ -65,14 +65,14 @@ func note(list []string, text string) []string {
 	return append(list, text)
 }
 
-// warn tells people, on the run's record and in its events.
+// warn adds a warning to the run's record and to its events.
 func (x *execution) warn(s journal.State, err error) journal.State {
 	s.Warnings = note(s.Warnings, err.Error())
 	x.emit(journal.Event{Kind: journal.EventWarning, Text: err.Error()})
 	return s
 }
 
-// later leaves the rest of the run to the next sweep.
+// later stores the run for the next sweep to continue.
 func (x *execution) later(ctx context.Context, s journal.State, err error) journal.State {
 	var away *deferral
 	if errors.As(err, &away) && away.everyone {
@@ -89,10 +89,10 @@ func (x *execution) later(ctx context.Context, s journal.State, err error) journ
 	return s
 }
 
-// leftTTL is how long an issue waits for a run whose commits are on this host only; other runs wait for ClaimTTL.
+// leftTTL is how long the claim of a deferred run lasts if its commits are only on this host; otherwise ClaimTTL.
 const leftTTL = 24 * time.Hour
 
-// leaveClaim keeps others from the issue until the run is continued.
+// leaveClaim reserves the issue for this host until the run is continued.
 func (x *execution) leaveClaim(ctx context.Context, s journal.State) {
 	if x.claim == nil || x.task.Shared {
 		return
@@ -102,7 +102,7 @@ func (x *execution) leaveClaim(ctx context.Context, s journal.State) {
 	}
 }
 
-// LeftFor is how long a run that is left at the stage keeps others from its issue.
+// LeftFor is how long a run deferred at this stage keeps its issue reserved.
 func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
 	if stage == journal.StageVerify || stage == journal.StagePublish {
 		return leftTTL

@@ -25,7 +25,7 @@ func (x *execution) emit(e journal.Event) {
 		x.at.Store(&e)
 		select {
 		case x.news <- struct{}{}:
-		default: // nobody has looked since
+		default: // the latest news is not read yet
 		}
 	}
 }
@@ -55,12 +55,12 @@ func (x *execution) stream(name string) (io.WriteCloser, error) {
 	return x.c.Secrets.Stream(f), nil
 }
 
-// refusal tells of a refused connection while the run is on.
+// refusal emits an event for a refused connection.
 func (x *execution) refusal(e egress.Event) {
 	x.emit(journal.Event{Kind: journal.EventRefused, Text: fmt.Sprintf("%s:%d %s %s", e.Host, e.Port, e.Reason, e.Detail)})
 }
 
-// observe passes the loop's events on, as this run's.
+// observe emits an event of the loop as one of this run.
 func (x *execution) observe(e loop.Event, at journal.Place) {
 	if x.task.Observe != nil {
 		x.task.Observe(e)

@@ -15,18 +15,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Pending is what a run that has come to its end has still to tell the tracker. It stands in the claim, so that another
-// clone of the repository can do it for a ralph that dies before it has.
+// Pending is what a finished run has still to write to the tracker. It is stored in the claim, so that another clone can do it if
+// this process dies.
 type Pending struct {
-	Report string         `json:"report,omitempty"` // empty: nothing is said
+	Report string         `json:"report,omitempty"` // empty: none
 	Change tracker.Change `json:"change"`
 }
 
-// report writes the run's last word on the issue. A run that only met an unavailable agent or an outage, or died with
-// ralph before there was any work, says nothing there: the next sweep tries again, and a backlog full of such notes helps
-// nobody. Only what says that the run is on has to go.
+// report writes the final report on the issue. Runs that met an unavailable agent or an outage, or died before there was any work,
+// write none: the next sweep tries again. Only their notes of progress are removed.
 func (x *execution) report(ctx context.Context, s journal.State) (journal.State, error) {
-	x.quiet() // or it could overwrite the last word
+	x.quiet() // progress must not overwrite the final report
 	if x.run.Kind != journal.KindIssue {
 		return s, nil
 	}
@@ -34,7 +33,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 		x.retract(ctx, s)
 		return s, nil
 	}
-	if !s.Facts.Done { // else it was looked at before it was published
+	if !s.Facts.Done { // otherwise this was checked before publishing
 		x.reconcile(ctx)
 	}
 	s.Facts.Edited = s.Facts.Edited || x.edited.Load()
@@ -55,13 +54,13 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	return x.told(ctx, s, err)
 }
 
-// say replaces the issue's report. The caller holds the claim.
+// say replaces the report on the issue. The caller holds the claim.
 func (x *execution) say(ctx context.Context, body string) error {
 	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Record().Mark, Body: body})
 }
 
-// retract takes back, where this clone has a copy of the issue of its own, that the run is on. Whoever has the claim now
-// reports on another copy, or in a later report.
+// retract removes the note of progress from this clone's own copy of the issue, if it has one. The new holder of the claim reports
+// elsewhere.
 func (x *execution) retract(ctx context.Context, s journal.State) {
 	own, ok := tracker.As[tracker.Retracter](x.c.Tracker)
 	if !ok {
@@ -77,7 +76,7 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	}
 }
 
-// addressed answers the review threads that the run has taken up. Only an outage is worth another try.
+// addressed replies to the review threads that the run has answered. Only an outage is tried again.
 func (x *execution) addressed(ctx context.Context, s journal.State) (journal.State, error) {
 	commander, ok := tracker.As[tracker.Commander](x.c.Tracker)
 	if !ok || len(x.run.Threads) == 0 || s.Tip == x.run.Earlier.Tip || s.Published == "" || s.Verdict.Outcome != journal.Succeeded {
@@ -90,12 +89,12 @@ func (x *execution) addressed(ctx context.Context, s journal.State) (journal.Sta
 	return s, err
 }
 
-// Explain says how the last run of an issue ended; see report.Explain. last may be an older run of this host, or none.
+// Explain describes how the issue's last run ended; see report.Explain. last may be an older run of this host, or none.
 func (r *Runner) Explain(last journal.Record, t journal.Tally, holder string) string {
 	return report.Explain(r.input(last), t, holder)
 }
 
-// ended are the issue's runs that have come to their end, for reports.
+// ended lists the issue's runs that have ended, for reports.
 func (x *execution) ended(ctx context.Context) []journal.Record {
 	if x.run.Kind != journal.KindIssue {
 		return nil
@@ -107,8 +106,8 @@ func (x *execution) ended(ctx context.Context) []journal.Record {
 	return slices.DeleteFunc(runs, func(r journal.Record) bool { return r.ID == x.run.ID || r.Ended.IsZero() })
 }
 
-// waits says on the issue why the remote does not take the commits: somebody may have to change a rule there. Later stages
-// push only claims, and the report has been written by then.
+// waits reports on the issue why the remote refuses the commits: a person may have to change a rule there. In later stages the
+// final report is already written.
 func (x *execution) waits(ctx context.Context, s journal.State, why error) {
 	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.owned() || x.expired() {
 		return
@@ -122,8 +121,8 @@ func (x *execution) waits(ctx context.Context, s journal.State, why error) {
 	x.shown.Store(true)
 }
 
-// HandOver gives a request that has had as many runs as it may have to a person: the report says why, then the labels
-// do. runs are those of this host; without any, the reports of other hosts stand. mark is that of the issue's report.
+// HandOver hands a request that has used up its rounds to a person, by the report and then by labels. runs are those of this host;
+// without any, the report is not changed. mark is the mark of the issue's report.
 func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.History, rounds int, mark string) error {
 	if last, ok := runs.Last(); ok {
 		in := r.input(last)
@@ -138,13 +137,13 @@ func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.
 	})
 }
 
-// label shows the run's end to people.
+// label sets the labels that show the outcome.
 func (x *execution) label(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.run.Kind != journal.KindIssue || !x.mayTell(ctx) {
 		return s, nil
 	}
 	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
-	if x.stop.Is(journal.StopSuperseded) { // a person has it since
+	if x.stop.Is(journal.StopSuperseded) { // a person has taken it over
 		c.RemoveLabels = slices.DeleteFunc(c.RemoveLabels, func(l string) bool { return tracker.SameLabel(l, x.c.Labels.NeedsHuman) })
 	}
 	err := x.c.Tracker.Change(ctx, x.run.Key, c)
@@ -152,8 +151,8 @@ func (x *execution) label(ctx context.Context, s journal.State) (journal.State, 
 	return x.told(ctx, s, err)
 }
 
-// release gives the claim up. A record stays in its place: no machine goes beyond the issue's limits, and another clone,
-// whose backlog does not show it yet, does not work again what is final.
+// release releases the claim. A record stays: it keeps the issue's limits on every machine, and keeps clones whose backlog does not
+// show the outcome yet from working the issue again.
 func (x *execution) release(ctx context.Context, s journal.State) (journal.State, error) {
 	if !x.mayTell(ctx) {
 		return s, nil
@@ -174,7 +173,7 @@ func (x *execution) release(ctx context.Context, s journal.State) (journal.State
 	return x.told(ctx, s, err)
 }
 
-// mayTell reports that the claim is ours: outward effects are done only while it is held.
+// mayTell reports that we hold the claim. Outward effects are allowed only then.
 func (x *execution) mayTell(ctx context.Context) bool {
 	if !x.owned() || x.expired() && !x.fence(ctx) {
 		x.stop.Stop(journal.StopClaimLost, "")
@@ -183,8 +182,8 @@ func (x *execution) mayTell(ctx context.Context) bool {
 	return true
 }
 
-// told judges the error of telling people. What may pass is left to the next sweep; what fails again and again is noted,
-// and the run goes on.
+// told handles an error of an outward effect. Transient errors are left to the next sweep; after MaxTries the error becomes a
+// warning and the run goes on.
 func (x *execution) told(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case err == nil:
@@ -223,18 +222,17 @@ func (x *execution) told(ctx context.Context, s journal.State, err error) (journ
 	return s, nil
 }
 
-// gone reports that there is no issue any more to tell the end to, which no later sweep could do either.
+// gone reports that the issue does not exist any more.
 func (x *execution) gone(ctx context.Context, err error) bool {
 	if x.run.Kind != journal.KindIssue || !errors.Is(err, tracker.ErrNotFound) {
 		return false
 	}
 	_, now := x.c.Tracker.Get(ctx, x.run.Key)
-	return errors.Is(now, tracker.ErrNotFound) // else it is something of the issue that was not found
+	return errors.Is(now, tracker.ErrNotFound) // otherwise a part of the issue was not found
 }
 
-// announce writes the run's end into the claim before anything of it shows: from here on nobody works the issue again
-// because of this run. Only ends that are final need it: after any other the issue is worked again anyway. Nor do claims
-// that nobody but this repository's journal has to do with.
+// announce writes the outcome into the claim before anything shows it, so that no machine works the issue again. Only final outcomes
+// need that, and only with a remote: the local journal has it already.
 func (x *execution) announce(ctx context.Context, r journal.Record, body string) error {
 	if !r.Verdict.Final || x.task.Shared || x.c.Repo.Remote() == "" {
 		return nil
@@ -252,7 +250,7 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 	return x.claim.SetRecord(ctx, record)
 }
 
-// record is what stays in the claim when the run is over.
+// record is the record that stays in the claim after the run.
 func (x *execution) record(s journal.State) worktree.Record {
 	return tally.Record(journal.Record{Run: x.run, State: s}.Tally().With(tally.Of(x.claim.Record())))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// IdentityOf is in whose name commits are made. Without an author it is the account that ralph has on the tracker, if any.
+// IdentityOf is the author of commits. Without a configured one it is ralph's account on the tracker, if any.
 func IdentityOf(ctx context.Context, who worktree.Identity, t tracker.Tracker) (worktree.Identity, error) {
 	account, ok := tracker.As[tracker.Committer](t)
 	if who.Author.Email != "" || !ok {
@@ -18,8 +18,8 @@ func IdentityOf(ctx context.Context, who worktree.Identity, t tracker.Tracker) (
 	return who, err
 }
 
-// CheckIdentity makes sure that commits can be made in the name and form that is asked for. Callers do so before an agent
-// is paid. must: the agent's work is of no use without commits.
+// CheckIdentity checks that commits can have the configured author, committer and signature. Callers check before an agent is paid.
+// must means that work without commits is useless.
 func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 	who, err := IdentityOf(ctx, r.c.Identity, r.c.Tracker)
 	if err != nil {

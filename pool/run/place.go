@@ -15,13 +15,13 @@ func (r *Runner) Folder(key, id string) string { return filepath.Join(r.c.StateD
 // Host is the name of this machine in records.
 func (r *Runner) Host() string { return r.host }
 
-// Place tells this state folder from the others of the host.
+// Place identifies this state folder among those of the host.
 func (r *Runner) Place() string {
 	sum := sha256.Sum256([]byte(r.c.StateDir))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Dead reports that no process works on the run: it was left for a later sweep, or its process on this host is gone.
+// Dead reports that no process works on the run: it was deferred, or its process on this host has died.
 func (r *Runner) Dead(rec journal.Record) bool {
 	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
 }

@@ -34,7 +34,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	if x.stopped(ctx) {
 		return x.cut(ctx, s, journal.StagePrepare), nil
 	}
-	// A tree with earlier work may itself be why a sandbox does not open: it must not keep the others from theirs.
+	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
 	fresh := false
 	if _, sandbox := errors.AsType[*openError](err); sandbox && !x.r.opened.Load() {
 		fresh = x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit
@@ -46,7 +46,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	return s, nil
 }
 
-// openError is a sandbox that does not open.
+// openError is the failure to open a sandbox.
 type openError struct{ error }
 
 func (e *openError) Unwrap() error { return e.error }
@@ -58,7 +58,7 @@ func (x *execution) open(ctx context.Context) error {
 	case x.base.Commit == "":
 		x.base, err = x.r.Base(ctx)
 	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
-		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // with what has been merged since the sweep began
+		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // includes what was merged since the sweep began
 	}
 	if err != nil {
 		return err
@@ -69,12 +69,12 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.space.WatchDisk(ctx, func(err *disk.TakenError) {
 		x.stop.Stop(journal.StopDisk, err.Error())
-		x.kill(err) // asking would leave it time to write on
+		x.kill(err) // a grace period would let it write more
 	})
 	if err := x.continues(ctx); err != nil {
 		return err
 	}
-	if x.run.Settings.Attended { // nothing runs here: the commits are checked on a checkout of their own
+	if x.run.Settings.Attended { // nothing runs here: the gate runs on a clean checkout
 		if x.space.Tree.Start() == x.base.Commit {
 			return fmt.Errorf("branch %s has no commit that %s lacks", x.run.Branch, x.base.Name)
 		}
@@ -95,19 +95,19 @@ func (x *execution) open(ctx context.Context) error {
 	return nil
 }
 
-// policyError is an earlier run's work that may not go on.
+// policyError means that the policy refuses an earlier run's commits.
 type policyError struct{ findings []string }
 
 func (e *policyError) Error() string { return strings.Join(e.findings, "; ") }
 
-// continues checks the commits that an issue's run begins with: an earlier agent made them, and nothing was published.
+// continues checks the unpublished commits of earlier agents from which the run starts.
 func (x *execution) continues(ctx context.Context) error {
 	tree := x.space.Tree
 	if x.run.Kind != journal.KindIssue || tree == nil || tree.Start() == x.base.Commit {
 		return nil
 	}
 	if related, err := x.c.Repo.Related(ctx, x.base.Commit, tree.Start()); err != nil || !related {
-		return err // what it ends on is looked at once more
+		return err // the final tip is checked again
 	}
 	findings, err := x.r.policy.Check(ctx, tree, x.base.Commit, tree.Start())
 	if err == nil && len(findings) > 0 {
@@ -116,8 +116,7 @@ func (x *execution) continues(ctx context.Context) error {
 	return err
 }
 
-// before runs the user's host commands, and brings what they made into the run's tree. In the user's checkout there is no
-// other tree.
+// before runs the user's host commands and copies the files that they make into the run's tree, if it has one.
 func (x *execution) before(ctx context.Context) error {
 	if x.space.Tree == nil {
 		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
@@ -134,7 +133,7 @@ func (x *execution) hostCommands() workspace.Before {
 	}
 }
 
-// makeAgain runs the host commands unless this process has done so for the run.
+// makeAgain runs the host commands unless this process has run them for this run.
 func (x *execution) makeAgain(ctx context.Context) (err error) {
 	if x.made == nil {
 		x.made, err = x.r.spaces.Prepare(ctx, x.hostCommands())
@@ -149,7 +148,7 @@ func (x *execution) dropMade(ctx context.Context) {
 	}
 }
 
-// place makes the worktree, or finds the one that an earlier run on the branch left.
+// place makes the worktree, or reuses the one of an earlier run on the branch.
 func (x *execution) place(ctx context.Context) error {
 	if x.task.Head {
 		x.space = x.over(nil)
@@ -187,8 +186,7 @@ func (x *execution) place(ctx context.Context) error {
 	return nil
 }
 
-// kept finds the worktree that an earlier run on the same branch left for this one. One of another kind of sandbox is
-// made anew.
+// kept finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation.
 func (x *execution) kept(ctx context.Context) (*worktree.Tree, error) {
 	if !x.run.Keep {
 		return nil, nil
@@ -199,7 +197,7 @@ func (x *execution) kept(ctx context.Context) (*worktree.Tree, error) {
 		return nil, err
 	}
 	t := trees[i]
-	look := t.Imported // an isolated agent's files are looked at inside only
+	look := t.Imported // an isolated agent's files are read inside a sandbox only
 	if !t.Spec().Private {
 		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
 	}
@@ -227,14 +225,14 @@ func (e *DirtyError) Error() string {
 // Unwrap is worktree.ErrDirty.
 func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 
-// over makes the run's workspace over a tree; nil is the user's checkout.
+// over makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) over(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
 	w.Ending = x.ending
 	return w
 }
 
-// environment is what every command in the sandbox finds in its environment.
+// environment is the environment of every command in the sandbox.
 func (x *execution) environment() []string {
 	out := []string{"RALPH_RUN=" + x.run.ID, "RALPH_BRANCH=" + x.run.Branch}
 	if x.run.Kind != journal.KindIssue {
@@ -249,8 +247,7 @@ func (x *execution) environment() []string {
 		fmt.Sprintf("RALPH_ATTEMPT=%d", x.run.Attempt))
 }
 
-// Base is what a run starts from. Where branches go to a remote, the remote's tip of the base counts: a checkout that
-// nobody pulls into would start every run further behind.
+// Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
 func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
 	base, err := r.c.Repo.Base(ctx, r.c.Base)
 	remote := r.c.Repo.Remote()
@@ -273,7 +270,7 @@ func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
 	return base, err
 }
 
-// faultOf says whether an error of opening concerns every run.
+// faultOf classifies an error of opening: of this run, or of every run.
 func faultOf(err error, fresh bool) *journal.Fault {
 	f := &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}
 	if _, ok := errors.AsType[*gateway.AgentError](err); ok {

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// publish makes the commits of the run visible, and then removes sandbox and worktree. The commits are safe in every
-// case. From here on the verdict stands.
+// publish publishes the commits and then removes sandbox and worktree. The commits are safe on ralph's refs. The verdict does not
+// change from here on.
 func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
 	s, err := x.takeOut(ctx, s)
 	if err != nil {
@@ -33,7 +33,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 	return x.dropScratch(ctx, s), nil
 }
 
-// dropScratch removes a scratch branch whose commits are on the base now, or that has none.
+// dropScratch removes a scratch branch if the base has its commits.
 func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.State {
 	if !x.run.Scratch || s.Tree != "" || s.WIP != "" || s.Commits > 0 && x.result.Merged == "" {
 		return s
@@ -44,7 +44,7 @@ func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.St
 	return s
 }
 
-// takeOut does what Settings.Publish says, once.
+// takeOut publishes as Settings.Publish asks, once.
 func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State, error) {
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
@@ -67,12 +67,12 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 			x.save(ctx, s)
 			return s, nil
 		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < x.r.retries:
-			if s, err = x.verify(ctx, s); err != nil { // the base moved: fit it again
+			if s, err = x.verify(ctx, s); err != nil { // the base has moved
 				s.Stage = journal.StageVerify
 				return s, err
 			}
 		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !Unreachable(err):
-			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // the draft could not be shown; that is no other outcome
+			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
 		case errors.Is(err, worktree.ErrFiltered):
 			s.Facts.Policy = []string{err.Error()}
 			return s, nil
@@ -87,7 +87,7 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 	}
 }
 
-// prove makes the proof of what is about to be published. Only a remote that is away is worth another try.
+// prove signs the statement about the commits to be published. Only an unreachable remote is tried again.
 func (x *execution) prove(ctx context.Context, s *journal.State, out bool) error {
 	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return nil
@@ -103,7 +103,7 @@ func (x *execution) prove(ctx context.Context, s *journal.State, out bool) error
 	return nil
 }
 
-// wanted looks at the issue once more before anything is published for it.
+// wanted reads the issue again before anything is published for it.
 func (x *execution) wanted(ctx context.Context) bool {
 	x.reconcile(ctx)
 	return !x.stop.Is(journal.StopSuperseded)
@@ -134,7 +134,7 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 	return nil
 }
 
-// request pushes the branch and opens the pull or merge request for it, or updates the one that is open.
+// request pushes the branch, and opens its pull or merge request or updates the open one.
 func (x *execution) request(ctx context.Context, s *journal.State) error {
 	in := x.input(*s)
 	if err := x.c.Requests.Push(ctx, x.c.Tracker, x.space.Tree, s.Tip, in.Record.Verdict); err != nil {
@@ -161,7 +161,7 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	return nil
 }
 
-// input is what the run's reports are written from.
+// input is the data for the run's reports.
 func (x *execution) input(s journal.State) report.Input {
 	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
 	s.Verdict = decide.Verdict(s.Facts)
@@ -170,7 +170,7 @@ func (x *execution) input(s journal.State) report.Input {
 	return in
 }
 
-// input is what all reports are written from.
+// input is the data for all reports.
 func (r *Runner) input(rec journal.Record) report.Input {
 	_, forge := tracker.As[tracker.Requester](r.c.Tracker)
 	_, commands := tracker.As[tracker.Commander](r.c.Tracker)

@@ -38,9 +38,9 @@ type Runner struct {
 	host    string
 	process string // start token of this process
 	policy  publish.Policy
-	opened  atomic.Bool // a sandbox has opened, so that a failure to open one concerns its own run
+	opened  atomic.Bool // a sandbox has opened; a later failure concerns its own run only
 	seq     atomic.Uint64
-	retries int // merges that a moving base may cost
+	retries int // attempts to merge while the base moves
 
 	admission *admission.Desk
 	lot       *parking.Lot
@@ -96,30 +96,30 @@ func (r *Runner) Config() Config { return r.c }
 // Task is one run to do. Record is required.
 type Task struct {
 	Record journal.Record
-	Resume bool            // the run was begun before; it continues at its stage
+	Resume bool            // continue the run at its stored stage
 	Claim  *worktree.Claim // nil for a run whose claim was lost
-	// Shared says that the claim belongs to another run, which goes on with it afterwards.
+	// Shared means that another run owns the claim and uses it afterwards.
 	Shared bool
 
 	Issue    tracker.Issue     // KindIssue: the frozen snapshot
 	Follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
-	Feedback string            // what the first iteration is told of an earlier run
-	Again    *journal.Record   // an earlier run whose commits wait to be published; nil: none
+	Feedback string            // from earlier runs, for the first iteration
+	Again    *journal.Record   // an earlier run whose commits are not published yet; nil: none
 	Unfit    func(tracker.Issue) string
-	Edited   func(tracker.Issue) bool // the issue is not what the run works from any more; nil: it cannot be told
-	Base     worktree.Base            // pinned; the zero Base means that of the configuration
-	Failed   error                    // why the run cannot begin: it ends with this; nil: nothing is wrong
+	Edited   func(tracker.Issue) bool // the issue differs from the snapshot; nil: unknown
+	Base     worktree.Base            // pinned; zero: that of the configuration
+	Failed   error                    // why the run cannot begin; it ends with this error
 
 	// For prompts and commands.
 	Head           bool // work in the user's checkout
-	SignalOptional bool // one iteration that ends well is enough
-	Dirty          bool // work on in a kept worktree with uncommitted changes
+	SignalOptional bool // one good iteration without the completion signal is enough
+	Dirty          bool // continue in a kept worktree with uncommitted changes
 	Output         *loop.Output
 	Command        *Command
 	Observe        func(loop.Event) // every event of the loop
 	Stream         func(name string) (io.WriteCloser, error)
 
-	// Soft asks the run to end, like the context of a service that shuts down.
+	// Soft ends when the run should end soon, such as at a service's shutdown.
 	Soft context.Context //nolint:containedctx // the second of two contexts; see Runner.Do
 }
 
@@ -128,28 +128,28 @@ type Command struct {
 	Argv           []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Grace          time.Duration // between asking the command to end and killing it
+	Grace          time.Duration // from the request to end to the kill
 }
 
-// Result is what became of a run.
+// Result is the result of a run.
 type Result struct {
 	Record journal.Record
 	Closed bool // the issue is closed now
-	// Unavailable says why nothing more can be worked for now: agent, sandbox, tracker or remote; nil if nothing is wrong.
+	// Unavailable is why no other issue can be worked now either: agent, sandbox, tracker or remote; nil if others can.
 	Unavailable error
-	// Deferred says why the run's end is left to the next sweep; nil when it has ended.
+	// Deferred is why the next sweep has to end the run; nil if it has ended.
 	Deferred error
 
 	Commits []worktree.Commit // the agent's, oldest first
-	Merged  string            // the commit that the base was moved to
+	Merged  string            // the base's new tip
 	Output  *loop.OutputValue
 }
 
-// NewRecord makes the record of a new run. Its id sorts by time, also within a second, and is unique on every machine.
+// NewRecord makes the record of a new run. Ids sort by time and are unique over all machines.
 func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	now := time.Now()
 	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	_, _ = rand.Read(b[:]) // documented never to fail
 	id := fmt.Sprintf("%s-%04x%x", now.UTC().Format("20060102-150405"), now.Nanosecond()>>14, b)
 	rec := journal.Record{
 		Run: journal.Run{
@@ -167,7 +167,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	return rec
 }
 
-// checks are what a run that starts now has to pass.
+// checks are the checks of a run that starts now.
 func (r *Runner) checks() journal.Checks {
 	return journal.Checks{
 		Gate: r.c.Gate, Clean: r.c.GateOn == GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
@@ -175,15 +175,14 @@ func (r *Runner) checks() journal.Checks {
 	}
 }
 
-// Admission lets the runs begin, under the caps of their project.
+// Admission decides which runs may begin under the project's caps.
 func (r *Runner) Admission() *admission.Desk { return r.admission }
 
-// Spaces opens and ends what a run needs around its tree.
+// Spaces opens and closes workspaces.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
 
-// Do takes the run to its end, from the stage that its record stands at. Ending ctx ends everything at once; the commits
-// are still imported. Ending task.Soft asks the agent to end. The record says what happened: whatever goes wrong with a
-// run is a fact of it.
+// Do takes the run from its record's stage to its end. When ctx ends, everything is killed, and commits are still imported. When
+// task.Soft ends, the agent is asked to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -228,25 +227,25 @@ type execution struct {
 	stop   *halt.Switch
 	kill   context.CancelCauseFunc
 	folder *journal.Folder
-	quiet  func() // ends the report of progress; nothing of it is under way afterwards
+	quiet  func() // stops the reports of progress, and waits for one that is being written
 	log    *slog.Logger
 
-	earlier []journal.Record              // runs of the issue that have ended
-	at      atomic.Pointer[journal.Event] // the latest about a stage or an iteration
+	earlier []journal.Record              // the issue's ended runs
+	at      atomic.Pointer[journal.Event] // the latest event of a stage or iteration
 	news    chan struct{}                 // at has changed
-	shown   atomic.Bool                   // the issue says that the run is on
-	edited  atomic.Bool                   // the issue is not what the run works from any more
+	shown   atomic.Bool                   // the issue has a note of progress
+	edited  atomic.Bool                   // the issue differs from the snapshot
 
 	base      worktree.Base
-	moved     bool  // base is newer than the one that this process began with; for the words of reports
+	moved     bool  // base is newer than at the start of this process; for reports
 	cause     error // why ctx ended, once killed is set
 	asked     bool  // the agent was asked to reword its messages
-	killed    bool  // only what brings the work home is still to be done
+	killed    bool  // only saving the work is left to do
 	space     *workspace.Workspace
 	ending    workspace.Ending
-	made      *workspace.Made // by the user's host commands
-	unmerge   func()          // frees the lock on merges; nil: it is not held
-	counted   agents.Usage    // by the run's meter, as far as it is in the facts
+	made      *workspace.Made // files of the user's host commands
+	unmerge   func()          // releases the merge lock; nil: not held
+	counted   agents.Usage    // the part of the meter's count that the facts include
 	books     books
 	invisible int // characters removed from the issue's text
 	shows     report.Loops
@@ -272,7 +271,7 @@ func stages() []stage {
 	}
 }
 
-// pipeline takes the state through the stages that are still to come.
+// pipeline takes the state through the stages that are left.
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
 	defer x.freeMerges()
 	defer func() { x.space.Forget() }()
@@ -291,7 +290,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			})
 		}
 		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
-			// Killed, or the claim is lost: what is left is to bring the work home.
+			// Killed, or the claim is lost: only saving the work is left.
 			bounded()
 			x.killed = true
 			x.cause = context.Cause(ctx)
@@ -302,11 +301,11 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
 		next, err := stage.do(x, ctx, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
-		if !stage.name.Before(journal.StageVerify) { // until then a run that is on has none
+		if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
 			next.Verdict = decide.Verdict(next.Facts)
 		}
 		if err != nil {
-			if next.Stage == journal.StageVerify { // it may still fail
+			if next.Stage == journal.StageVerify { // the verdict may still change
 				next.Verdict = journal.Verdict{}
 			}
 			return x.later(ctx, next, err)
@@ -316,7 +315,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 	return x.end(ctx, s)
 }
 
-// resume says at which stage the run goes on. A run that died while it worked is cut there; its work is imported.
+// resume returns the stage at which the run continues. A run that died at work is cut there, and its work is imported.
 func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
 	if !x.task.Resume {
 		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
@@ -335,15 +334,15 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
 		return s, journal.StageVerify
 	case s.Stage == journal.StagePublish && s.Published == "":
-		return s, journal.StageVerify // the base may have moved, and the merge lock is free
+		return s, journal.StageVerify // the base may have moved; the merge lock is not held any more
 	}
 	return s, s.Stage
 }
 
-// reattach finds the tree that the run left.
+// reattach finds the run's tree.
 func (x *execution) reattach(ctx context.Context) error {
 	trees, err := x.c.Repo.Trees(ctx)
-	for _, t := range trees { // one that cannot be read does not hide the others
+	for _, t := range trees { // an unreadable one is skipped
 		if t.Spec().Run == x.run.ID {
 			x.base = t.Spec().Base
 			x.space = x.over(t)
@@ -353,7 +352,7 @@ func (x *execution) reattach(ctx context.Context) error {
 	return err
 }
 
-// save stores the state, without secrets. The run goes on when that fails: what it does outside is fenced by the claim.
+// save stores the state, redacted. If that fails the run goes on: the claim fences its outward effects.
 func (x *execution) save(ctx context.Context, s journal.State) {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
 	rec := report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets)
@@ -362,7 +361,7 @@ func (x *execution) save(ctx context.Context, s journal.State) {
 	}
 }
 
-// cut notes that the stage was cut short, and why.
+// cut records at which stage the run was cut short, and why.
 func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
 	s.Facts.Cut = at
 	cause := x.stop.Cause()
@@ -373,12 +372,12 @@ func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) 
 	return s
 }
 
-// stopped reports that somebody wants the run to end.
+// stopped reports that the run is asked to end.
 func (x *execution) stopped(ctx context.Context) bool {
 	return x.stop.Cause() != nil || ctx.Err() != nil
 }
 
-// end marks the run as over.
+// end stores and emits the run's end.
 func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
 	x.save(ctx, s)

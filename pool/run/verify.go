@@ -15,8 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// publishable reports whether there are commits that publishing would take out of the worktree's own branch, or tell a
-// person to merge.
+// publishable reports whether there are commits to publish, or to recommend to a person.
 func (x *execution) publishable(s journal.State) bool {
 	switch decide.Verdict(s.Facts).Outcome {
 	case journal.Succeeded:
@@ -27,10 +26,10 @@ func (x *execution) publishable(s journal.State) bool {
 	return false
 }
 
-// outward reports whether publishing takes the commits out of the worktree's own branch.
+// outward reports whether publishing moves the commits beyond the run's own branch.
 func (x *execution) outward(s journal.State) bool {
 	switch x.run.Settings.Publish {
-	case journal.PublishMerge: // where nobody looks, checks that have changed are left to a person
+	case journal.PublishMerge: // unattended, changed checks are left to a person
 		return x.run.Merges(decide.Verdict(s.Facts))
 	case journal.PublishBranch, journal.PublishRequest:
 		return x.c.Repo.Remote() != ""
@@ -38,14 +37,14 @@ func (x *execution) outward(s journal.State) bool {
 	return false
 }
 
-// verify makes sure of exactly the commits that would be published: they are imported, fit the base, keep to the policy,
-// and pass the gate on a clean checkout.
+// verify imports the last commits and checks exactly those that would be published: rebased if needed, allowed by the policy, and
+// passing the gate on a clean checkout.
 func (x *execution) verify(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.space == nil && s.Facts.Open == nil {
 		return x.verifyLost(ctx, s)
 	}
 	s, err := x.settle(ctx, s)
-	if err == nil && x.space != nil && x.space.Tree != nil && x.space.Last.Controls && !x.publishable(s) { // a person looks at them, too
+	if err == nil && x.space != nil && x.space.Tree != nil && x.space.Last.Controls && !x.publishable(s) { // a person may merge them
 		finished, failed := x.finish(ctx, s)
 		if s = finished; failed != nil {
 			s = x.warn(s, failed)
@@ -62,14 +61,14 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	case err == nil:
 		return x.count(ctx, s), nil
 	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue:
-		return s, &deferral{err: err} // the agent has done its work: the next sweep needs none
+		return s, &deferral{err: err} // the agent's work is done; the next sweep verifies it
 	case x.stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
 	return x.fault(s, err)
 }
 
-// count notes what the commits change, for reports.
+// count counts the changed files and lines, for reports.
 func (x *execution) count(ctx context.Context, s journal.State) journal.State {
 	if x.c.Count == nil {
 		return s
@@ -83,7 +82,7 @@ func (x *execution) count(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// verifyLost looks at the commits of a run that died after its work, and whose worktree is gone.
+// verifyLost checks the commits of a run that died after its work and whose worktree is lost.
 func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.State, error) {
 	if s.Facts.Cut != "" || !x.publishable(s) {
 		return s, nil
@@ -97,7 +96,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		if err != nil {
 			return x.fault(s, err)
 		}
-		if merged { // it died between the merge and storing that
+		if merged { // it died after the merge
 			s.Published, s.Facts.Done = "merged into "+base.Name, true
 			return s, nil
 		}
@@ -118,7 +117,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 	return s, nil
 }
 
-// readChecks looks at what the commits did to their checks where no clean checkout shows it.
+// readChecks examines what the commits changed in the checks, without a clean checkout.
 func (x *execution) readChecks(ctx context.Context, s journal.State, base worktree.Base) (journal.State, error) {
 	c := x.run.Settings.Checks
 	if len(c.Gate) == 0 || c.Clean || s.Verified.Tip == s.Tip {
@@ -129,7 +128,7 @@ func (x *execution) readChecks(ctx context.Context, s journal.State, base worktr
 	return s, err
 }
 
-// settle imports what is left, runs what is to run after that, and closes the agent's sandbox: from here on nothing changes the work any more.
+// settle imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after that.
 func (x *execution) settle(ctx context.Context, s journal.State) (journal.State, error) {
 	w := x.space
 	if w == nil {
@@ -140,7 +139,7 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	if w.Tree == nil || w.Tree.Unsaved() || crashed {
 		if left = w.Take(ctx); left != nil {
 			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
-			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // who has to act first
+			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
 			if w.Tree != nil && w.Tree.Waits() && x.run.Kind == journal.KindIssue && !person {
 				return s, &deferral{err: left} // the next sweep imports it
 			}
@@ -152,7 +151,7 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	for _, line := range w.Shut(ctx) {
 		s.Warnings = note(s.Warnings, line)
 	}
-	if w.Last.Tip == "" && w.Tree != nil { // nothing was imported by this process
+	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing
 		got, err := w.Tree.Imported(ctx)
 		if err != nil {
 			return x.fault(s, err)
@@ -161,12 +160,12 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	}
 	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
 	if r := s.Facts.Retest; r != nil && r.Tip != s.Tip {
-		s.Facts.Retest = nil // it is of earlier commits
+		s.Facts.Retest = nil // of earlier commits
 	}
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
 		s.Facts.Unchanged, err = x.c.Repo.Unchanged(ctx, x.base.Commit, s.Tip)
-		if err != nil && !git.Failed(err) { // git has no answer for unrelated histories
+		if err != nil && !git.Failed(err) { // git fails for unrelated histories
 			return x.fault(s, err)
 		}
 	}
@@ -180,12 +179,11 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	return s, nil
 }
 
-// fault is an error of verifying or publishing: it may pass, in a later sweep, and it is a fact when it has happened too
-// often.
+// fault handles an error of verifying or publishing: a later sweep tries again; after MaxTries it is a fact.
 func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	away := outage(err)
 	switch {
-	case away || x.stop.Is(journal.StopShutdown): // waiting costs no try
+	case away || x.stop.Is(journal.StopShutdown): // not counted
 		return s, &deferral{err, away}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
@@ -196,7 +194,7 @@ func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	return s, nil
 }
 
-// fit brings the commits onto the base and through policy and gate.
+// fit rebases the commits if needed and checks them by policy and gate.
 func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.space.Tree == nil {
 		return s, nil // the user's own branch
@@ -231,7 +229,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 		return s, err
 	}
 	if decide.Verdict(s.Facts).Outcome != journal.Succeeded {
-		return s, nil // a draft shows what failed
+		return s, nil // goes into a draft
 	}
 	if s, err = x.check(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return s, err
@@ -243,7 +241,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	return s, err
 }
 
-// finish puts the commits into the name and form in which they are published. Whatever checks them comes after it.
+// finish rewrites the commits to the configured author, committer and trailers, before they are checked.
 func (x *execution) finish(ctx context.Context, s journal.State) (journal.State, error) {
 	acting := len(x.space.Last.Acting) > 0 && x.outward(s)
 	if !acting && !x.space.Last.Controls && x.space.Tree.Spec().Identity.IsZero() {
@@ -263,8 +261,7 @@ func (x *execution) finish(ctx context.Context, s journal.State) (journal.State,
 	return s, nil
 }
 
-// rebase takes the lock on merges, and brings the commits onto what the base is by now. The lock is held until the run
-// is published: another merge may take as long as a gate.
+// rebase takes the merge lock and rebases the commits onto the base's present tip. The lock is held until the run is published.
 func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
 	if err := x.lockMerges(ctx); err != nil {
 		return s, err
@@ -317,8 +314,8 @@ func (x *execution) freeMerges() {
 	}
 }
 
-// unverified reports that the gate has to pass on a clean checkout of the tip, and has not. Commits that the agent's
-// worktree never held, such as rebased ones, have passed no gate there.
+// unverified reports that the gate has still to pass on a clean checkout of the tip. Rebased commits have passed no gate in the
+// agent's worktree either.
 func (x *execution) unverified(s journal.State) bool {
 	c := x.run.Settings.Checks
 	return len(c.Gate) > 0 && (c.Clean || s.Tip != s.Facts.Tip) && s.Verified.Tip != s.Tip
@@ -353,8 +350,8 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 	return s, nil
 }
 
-// verifyWork runs the gate on a clean checkout while the agent can still commit what it forgot to commit. A sandbox that
-// does not open now is left to the stage that comes after the loop. What has passed is judged.
+// verifyWork runs the gate on a clean checkout inside the loop, while the agent can still commit forgotten files, and then the
+// retest and the review. A sandbox that does not open is left to the stage Verify.
 func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
 		return x.judgeWork(ctx, s)
@@ -381,7 +378,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	return errors.New(text)
 }
 
-// uncommitted lists files that the agent changed and did not commit, the first 20.
+// uncommitted lists the first 20 files that the agent changed and did not commit.
 func (x *execution) uncommitted(ctx context.Context, tip string) []string {
 	wip := x.space.Last.WIP
 	if wip == "" {

@@ -13,11 +13,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// stopPoll is how often a run looks whether a person has asked it to stop.
+// stopPoll is the time between looks for a request to stop.
 const stopPoll = 500 * time.Millisecond
 
-// watch looks after a run while it is on, until ctx ends: it renews the claim, looks whether the issue still qualifies,
-// and whether somebody asked to stop. The channel closes when nothing of it runs any more.
+// watch watches a run until ctx ends: it renews the claim, and checks whether the issue still qualifies and whether a stop was
+// requested. The channel closes when its goroutines have ended.
 func (x *execution) watch(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	var watching sync.WaitGroup
@@ -47,7 +47,7 @@ func (x *execution) watch(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// look looks at the issue and for requests to stop.
+// look checks the issue and requests to stop.
 func (x *execution) look(ctx context.Context) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
@@ -67,8 +67,7 @@ func (x *execution) look(ctx context.Context) {
 	}
 }
 
-// reportProgress says on the issue of a run that lasts what it is at, until waiting ends. It says so again when that has
-// changed, each time after the same wait.
+// reportProgress writes the run's progress on the issue from time to time, when it has changed, until waiting ends.
 func (x *execution) reportProgress(ctx, waiting context.Context, about report.Input) {
 	due := time.NewTimer(x.c.ProgressReport)
 	defer due.Stop()
@@ -94,8 +93,8 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 	}
 }
 
-// untilLost renews the claim until ctx ends. It returns true when the claim is somebody else's, and when it has expired:
-// others may take it then, whatever kept us from renewing it. A remote that hangs cannot delay that.
+// untilLost renews the claim until ctx ends. It returns true when the claim is lost or has expired. A remote that hangs cannot delay
+// that.
 func (x *execution) untilLost(ctx context.Context) bool {
 	for {
 		next := time.NewTimer(x.c.ClaimTTL / 3)
@@ -122,7 +121,7 @@ func (x *execution) untilLost(ctx context.Context) bool {
 	}
 }
 
-// reconcile stops the run when its issue was closed, unlabelled or blocked. What cannot be read changes nothing.
+// reconcile stops the run when its issue was closed, unlabelled or blocked. An issue that cannot be read changes nothing.
 func (x *execution) reconcile(ctx context.Context) {
 	if x.run.Kind != journal.KindIssue || x.task.Unfit == nil {
 		return
@@ -143,8 +142,7 @@ func (x *execution) reconcile(ctx context.Context) {
 	}
 }
 
-// fence makes sure, by moving it, that the claim is still ours: what follows takes effect outside. It returns false, with
-// the run stopped, when it is not.
+// fence renews the claim before an outward effect. It stops the run and returns false if the claim is lost.
 func (x *execution) fence(ctx context.Context) bool {
 	if !x.owned() {
 		return false
@@ -160,8 +158,8 @@ func (x *execution) fence(ctx context.Context) bool {
 	return true
 }
 
-// owned reports that the claim, as far as we know, is ours.
+// owned reports that we hold the claim, as far as this process knows.
 func (x *execution) owned() bool { return x.claim != nil && !x.stop.Is(journal.StopClaimLost) }
 
-// expired reports that others may take the claim.
+// expired reports that another process may take the claim.
 func (x *execution) expired() bool { return x.claim.Left() <= 0 }

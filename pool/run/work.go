@@ -47,7 +47,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	switch {
 	case full && !ended:
-		if res.End != loop.EndInterrupted && f.EndDetail != "" { // such as an import that finds no room
+		if res.End != loop.EndInterrupted && f.EndDetail != "" { // such as an import without disk space
 			s.Warnings = note(s.Warnings, f.EndDetail)
 		}
 		s = x.cut(ctx, s, journal.StageWork)
@@ -57,8 +57,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	return s, nil
 }
 
-// again takes over what an earlier run came to, when all that its commits lacked was being published: the agent has
-// nothing to do. They are verified anew, unless a person merges what has passed.
+// again takes over the commits of an earlier run that were only not published: no agent is needed. They are verified again unless
+// a person merges commits that have passed.
 func (x *execution) again(ctx context.Context, s *journal.State) bool {
 	old := x.task.Again
 	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
@@ -82,7 +82,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
 	}
-	if x.c.Budget.Spent(x.earlierSpent()) { // such as when ralph has died right after it was
+	if x.c.Budget.Spent(x.earlierSpent()) { // such as after a crash
 		return loop.Result{End: loop.EndBudget, Work: before}
 	}
 	prompt := x.c.Prompt
@@ -95,7 +95,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	timers.Interrupt = x.c.StopGrace
 	x.book(s)
 	x.learn()
-	defer x.learn() // an agent on the host renews its own login
+	defer x.learn() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
@@ -107,7 +107,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			switch e.Kind {
 			case loop.EventIteration:
 				x.reuse(ctx)
-			case loop.EventSpent, loop.EventEnded: // a crash leaves it spent
+			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.spent(ctx, s, e)
 			}
 			x.observe(e, journal.PlaceWorktree)
@@ -115,7 +115,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	})
 }
 
-// after runs what is to run at the end of a run. When ralph is to end, it has as long as an agent.
+// after runs the commands of `after`. At a shutdown they have the same grace period as an agent.
 func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 	ctx, cancel := workspace.Within(ctx, x.stop.Done, x.c.StopGrace)
 	defer cancel()
@@ -126,7 +126,7 @@ func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// judgeWork has the tests of finished work tried, and the work reviewed, while the agent can still fix what that finds.
+// judgeWork runs the retest and the review while the agent can still fix their findings.
 func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 	for _, look := range []func(context.Context, *journal.State) (told, err error){x.retest, x.review} {
 		told, err := look(ctx, s)
@@ -140,18 +140,18 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 	return nil
 }
 
-// review has a second agent look at the commits, where that is asked for. told is what the first has to know of it.
+// review lets a second agent review the commits, if the configuration asks for that. told is feedback for the first agent.
 func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
 	x.book(s)
 	counted := x.space.Meter.Used()
-	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // it is in the facts
+	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // the facts include it
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Interrupt: x.stop.Done, Stream: x.stream,
 		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
 	}, s)
 }
 
-// reuse notes that the tree may hold unsaved work again: another agent is about to start after an import.
+// reuse marks the tree as one that may have unsaved work, before an agent starts after an import.
 func (x *execution) reuse(ctx context.Context) {
 	if x.space.Tree == nil || x.space.Tree.Unsaved() {
 		return
@@ -161,8 +161,7 @@ func (x *execution) reuse(ctx context.Context) {
 	}
 }
 
-// already is the work that is there before the agent starts. Only a host command or a copied file can have changed the
-// worktree by then.
+// already is the work in the tree before the agent starts. Only host commands and copied files can have changed the worktree.
 func (x *execution) already(ctx context.Context) (loop.Work, error) {
 	if x.space.Tree == nil || len(x.c.Before) > 0 || len(x.c.Copy) > 0 {
 		err := x.space.Take(ctx)
@@ -173,21 +172,21 @@ func (x *execution) already(ctx context.Context) (loop.Work, error) {
 	return loop.Work{Tip: got.Tip, Commits: len(got.Commits)}, err
 }
 
-// importWork imports the commits for the loop, and notes how many there are for whoever looks at the run meanwhile.
+// importWork imports the commits for the loop, and stores how many there are.
 func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work, error) {
 	if err := x.space.Take(ctx); err != nil {
 		return loop.Work{}, err
 	}
 	work := x.space.Work()
-	if work.Commits > 0 && work.Tip != s.Tip { // an earlier run's, too
+	if work.Commits > 0 && work.Tip != s.Tip { // includes those of earlier runs
 		s.Tip, s.Commits = work.Tip, work.Commits
 		x.save(ctx, *s)
 	}
 	return work, nil
 }
 
-// accept refuses commits that only look complete and, once, messages that would act on a forge: what is still there at the
-// end is rewritten.
+// accept refuses incomplete commits and, once, commit messages that would act on a forge. The latter are rewritten at the end if the
+// agent does not change them.
 func (x *execution) accept(context.Context) error {
 	reword := !x.asked && x.run.Kind == journal.KindIssue
 	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
@@ -204,7 +203,7 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	switch {
 	case err != nil && x.stopped(ctx):
 		s = x.cut(ctx, s, journal.StageWork)
-	case missing: // as a shell says it
+	case missing: // as in a shell
 		status := 127
 		s.Facts.Exit, s.Facts.EndDetail = &status, err.Error()
 	case err != nil:
@@ -215,7 +214,7 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// learn adds the secrets of the agents' logins as they are now: their owner renews them.
+// learn adds the present secrets of the agents' logins, which change when a login is renewed.
 func (x *execution) learn() {
 	all := agents.Builtin()
 	for _, l := range x.c.Agents() {
@@ -224,12 +223,12 @@ func (x *execution) learn() {
 	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// budget is what the run may use.
+// budget is the rest of the issue's budget, within the run's grant.
 func (x *execution) budget() loop.Budget {
 	return x.c.Budget.After(x.earlierSpent()).Min(x.run.Granted)
 }
 
-// earlierSpent is what the issue's earlier attempts have spent of its budget.
+// earlierSpent is what earlier attempts have spent of the issue's budget.
 func (x *execution) earlierSpent() agents.Usage {
 	if x.run.Kind != journal.KindIssue {
 		return agents.Usage{}
@@ -237,19 +236,19 @@ func (x *execution) earlierSpent() agents.Usage {
 	return x.run.Earlier.Next().Spent
 }
 
-// used is the run's usage with what a stage has used after the work, such as the gate after a rebase.
+// used adds usage after the stage Work, such as of a gate after a rebase.
 func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	if x.space == nil {
 		return u
 	}
 	before := x.counted
-	if x.counted = x.space.Meter.Used(); !journal.StageWork.Before(stage) { // the loop has counted it
+	if x.counted = x.space.Meter.Used(); !journal.StageWork.Before(stage) { // counted by the loop
 		return u
 	}
 	return u.Add(x.counted.Less(before))
 }
 
-// spent stores what the run has used, after an iteration on the claim as well: a crash, or another machine, finds it spent.
+// spent stores the run's usage, after an iteration also on the claim, so that neither a crash nor another machine loses it.
 func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	s.Facts.Usage = e.Used
 	if e.Result != nil {
@@ -259,12 +258,12 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return
 	}
-	if err := x.claimSpend(ctx, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at an end, release records it
+	if err := x.claimSpend(ctx, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}
 }
 
-// builtins are the prompt's facts about the run, with the number of invisible characters removed from the issue's text.
+// builtins are the prompt's built-in values, and the number of invisible characters removed from the issue's text.
 func (x *execution) builtins() (map[string]string, int) {
 	if x.run.Kind != journal.KindIssue {
 		return map[string]string{"branch": x.base.Name, "source_branch": x.run.Branch, "base": x.base.Name}, 0
@@ -272,8 +271,7 @@ func (x *execution) builtins() (map[string]string, int) {
 	return feedback.PromptFacts(x.task.Issue, x.run)
 }
 
-// Prompt is exactly what the agent would be told about the issue in the run's first iteration. Commands in the template are
-// shown, not run.
+// Prompt is the exact prompt of the run's first iteration. Commands in the template are shown, not run.
 func (r *Runner) Prompt(ctx context.Context, issue tracker.Issue, of journal.Run) (string, error) {
 	prompt := r.c.Prompt
 	prompt.Builtin, _ = feedback.PromptFacts(issue, of)
