@@ -17,22 +17,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// planting adds tests that must fail to commits, one at a time: code that ends the process early hides only the tests that
-// run with it.
+// planting adds canaries, which are tests that must fail, to the commits one at a time: code that ends the process early hides only
+// the tests that run with it.
 type planting struct {
 	w        *Watcher
 	git      git.Runner
-	fork     string // where the commits begin
+	fork     string // the commit on which the branch starts
 	green    bool   // fork is known to pass
 	checkout workspace.Checkout
 	own      []ecosystem.Canary
 	say      func(string)
 	near     []string        // paths that the commits changed
-	again    workspace.Again // where the commits have passed; nil: a sandbox is opened for each test
+	again    workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
 }
 
-// plant notes what became of each test. One over which the gate passes is planted on the fork, too: where the gate passes
-// over it there as well, no check of this repository runs such a test.
+// plant records which canaries the gate notices. One that it does not notice is planted on the fork, too: if the gate does not notice
+// it there either, no check of this repository runs such tests.
 func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	canaries, err := p.canaries(ctx, out)
 	if err != nil {
@@ -40,35 +40,35 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	}
 	for _, c := range append(slices.Clip(p.own), canaries...) {
 		place := p.fork + " " + c.Ecosystem + " " + path.Dir(c.Path)
-		if p.w.isDeaf(place) {
-			out.Unheard = c.Path
+		if p.w.isUnnoticed(place) {
+			out.Unnoticed = c.Path
 			continue
 		}
-		heard, err := p.hears(ctx, c)
+		noticed, err := p.noticed(ctx, c)
 		if err != nil {
 			return err
 		}
-		if !heard {
-			before, err := p.heardBefore(ctx, c)
+		if !noticed {
+			before, err := p.noticedOnFork(ctx, c)
 			if err != nil {
 				return err
 			}
 			if !before {
-				p.w.noteDeaf(place)
-				out.Unheard = c.Path
+				p.w.markUnnoticed(place)
+				out.Unnoticed = c.Path
 				continue
 			}
 		}
-		out.Canaries = append(out.Canaries, journal.Canary{Path: c.Path, Heard: heard})
-		if !heard {
+		out.Canaries = append(out.Canaries, journal.Canary{Path: c.Path, Noticed: noticed})
+		if !noticed {
 			return nil // one is enough
 		}
 	}
 	return nil
 }
 
-// hears reports that the commits fail with the test.
-func (p planting) hears(ctx context.Context, c ecosystem.Canary) (bool, error) {
+// noticed reports that the gate fails on the commits with the canary.
+func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	p.say("the gate runs once more, with a test that must fail: " + c.Path)
 	if p.again == nil {
 		v, err := p.with(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
@@ -78,9 +78,9 @@ func (p planting) hears(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	return err == nil && !(journal.Verification{Checks: checks}).Passed(), err
 }
 
-// heardBefore reports that the fork fails because of the test: any failure is, where the fork is known to pass. Else the
-// output has to name the test, and the lines of the gate after one that does not are tried as well.
-func (p planting) heardBefore(ctx context.Context, c ecosystem.Canary) (bool, error) {
+// noticedOnFork reports that the gate fails on the fork because of the canary. If the fork is not known to pass without it, the
+// output of a failing line has to name the canary; the lines after one that does not are tried, too.
+func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	p.say("the gate passes over it; it runs on the base with that test")
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
@@ -98,7 +98,7 @@ func (p planting) heardBefore(ctx context.Context, c ecosystem.Canary) (bool, er
 	return false, nil
 }
 
-// with checks a commit with the test by lines of the gate; named, which may be nil, reads all output.
+// with runs lines of the gate on a commit with the canary added. named, which may be nil, reads all output.
 func (p planting) with(ctx context.Context, on string, c ecosystem.Canary, gate []loop.Command, named *finder) (*journal.Verification, error) {
 	commit, err := diff.Commit(ctx, p.git, on, []diff.Edit{{Path: c.Path, Content: c.Content}}, "A test that must fail\n")
 	if err != nil {
@@ -109,10 +109,10 @@ func (p planting) with(ctx context.Context, on string, c ecosystem.Canary, gate 
 	return p.w.run(ctx, checkout, commit, "canary", named)
 }
 
-// finder looks for a word in what is written to it, in lower case. It belongs to one gate, whose lines run one by one.
+// finder searches its input for a word in lower case. It belongs to one gate, whose lines run one after the other.
 type finder struct {
 	want  []byte
-	last  []byte // the end of what was written, shorter than want
+	last  []byte // the end of the input, shorter than want
 	found bool
 }
 
@@ -126,7 +126,7 @@ func (f *finder) Write(p []byte) (int, error) {
 // Close does nothing: the next line of the gate goes on.
 func (f *finder) Close() error { return nil }
 
-// canaries are the tests to plant: more of them where the checks themselves have changed.
+// canaries are the tests to plant: more if the checks themselves have changed.
 func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem.Canary, error) {
 	at := ecosystem.Planting{Near: p.near, Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
 	if len(out.Files)+len(out.Findings) > 0 {

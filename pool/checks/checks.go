@@ -1,8 +1,8 @@
-// Package checks looks at what commits did to the checks that they have passed: which files the checks depend on have
-// changed, whether the commits pass with those files as they were, and whether a test that must fail still fails.
+// Package checks examines what commits changed in the checks that they have passed: which files that the checks depend on have
+// changed, whether the commits pass with these files as on the base, and whether a test that must fail still fails.
 //
-// It collects facts for [decide.Verdict], and judges nothing. Only clean checkouts in fresh sandboxes are used, and only
-// git's objects are written: a commit of an agent's is never a folder of the host's to write in.
+// It collects facts for [decide.Verdict] and judges nothing. It uses only clean checkouts in fresh sandboxes, and writes only git
+// objects: the host never writes into a checkout of an agent's commit.
 package checks
 
 import (
@@ -24,30 +24,30 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// textLimit is how much of the files is read; more is a fact of its own.
+// textLimit is how many bytes of the files are read; larger files are a fact of their own.
 func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 
-// listed bounds the files and findings that a record holds.
+// listed is how many files and findings a record holds at most.
 const listed = 200
 
-// Watcher looks at commits. It is safe for concurrent use.
+// Watcher examines commits. It is safe for concurrent use.
 type Watcher struct {
 	Spaces *workspace.Config
 
-	mu   sync.Mutex
-	deaf map[string]bool // guarded by mu; places whose tests no gate runs, by base
+	mu        sync.Mutex
+	unnoticed map[string]bool // guarded by mu; folders in which the gate notices no canary, by base
 	// touches are the tracked files that the checks change on a base; guarded by mu.
 	touches map[string][]string
 }
 
-// Look is what Watcher looks at.
+// Look is what a Watcher examines.
 type Look struct {
 	Base     string
 	Green    string             // a commit that is known to pass, perhaps the base; may be empty
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
 	Own      []ecosystem.Canary // such tests of the user's
-	Says     func(string)       // told when the gate runs once more, and with what; nil: nobody is
+	Says     func(string)       // called before each further run of the gate, with its reason; may be nil
 }
 
 func (l Look) say(text string) {
@@ -56,15 +56,15 @@ func (l Look) say(text string) {
 	}
 }
 
-// Read says what commits did to the checks since the base, as far as their text tells. Nothing runs.
+// Read compares the checks' files with those of the base. It runs nothing.
 func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Checks) (*journal.Watch, error) {
 	out := &journal.Watch{Unrun: true}
 	_, _, _, err := w.read(ctx, base, tip, must, out)
 	return out, err
 }
 
-// read fills in what commits did to the files that checks depend on, and returns where they begin, all that they changed
-// and how to undo that in those files.
+// read records the changes of files that checks depend on. It returns the fork, all changes, and the edits that undo those of the
+// checks.
 func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Checks, out *journal.Watch) (fork string, files []diff.File, undo []diff.Edit, err error) {
 	g := w.Spaces.Repo.Git()
 	fork, err = g.Out(ctx, "merge-base", "--end-of-options", base, tip)
@@ -75,7 +75,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	if files, err = diff.Files(ctx, g, fork, tip); err != nil {
 		return "", nil, nil, err
 	}
-	gate, err := follow(ctx, g, fork, slices.Concat(must.Setup, must.Gate)) // setup can make any gate pass
+	gate, err := follow(ctx, g, fork, slices.Concat(must.Setup, must.Gate)) // setup can change what the gate runs
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -83,7 +83,7 @@ func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Check
 	return fork, files, undo, err
 }
 
-// follow returns the lines of the gate, and more for the scripts that they come to run on a commit.
+// follow returns the lines of the gate, and those of the scripts that they run on a commit.
 func follow(ctx context.Context, g git.Runner, commit string, gate []loop.Command) ([]string, error) {
 	lines := make([]string, 0, len(gate))
 	for _, c := range gate {
@@ -113,7 +113,7 @@ func follow(ctx context.Context, g git.Runner, commit string, gate []loop.Comman
 	return lines, failed
 }
 
-// Check runs the checks on a checkout. If they pass it says what the commits did to them since the base.
+// Check runs the checks on a checkout. If they pass, it examines what the commits changed in them.
 func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journal.Watch, error) {
 	g := w.Spaces.Repo.Git()
 	tip := l.Checkout.Base.Commit
@@ -126,8 +126,8 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	for _, f := range files {
 		p.near = append(p.near, f.Path)
 	}
-	// Commits that leave the checks alone are planted in where they have passed, which costs little. Any others get a
-	// sandbox of their own for each question: what has run in this one could answer for the checks.
+	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
+	// question gets a new sandbox: code that has run in this one could forge the answer.
 	alone := len(out.Files)+len(out.Findings) == 0
 	checkout := l.Checkout
 	if l.Plant && alone {
@@ -160,8 +160,8 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	return got, out, err
 }
 
-// touched notes the tracked files that setup and gate change on the commits, and not on the base: code that one line runs may
-// prepare what a later line judges.
+// touched records the tracked files that setup and gate change on the commits but not on the base: code that one line runs may
+// change what a later line checks.
 func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []string, out *journal.Watch) error {
 	if len(paths) == 0 {
 		return nil
@@ -178,9 +178,9 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 			return err
 		}
 		honest = before.Touched
-		if !before.Setup { // one that could not run says nothing
+		if !before.Setup { // a failed setup tells nothing
 			w.mu.Lock()
-			w.touches = map[string][]string{fork: honest} // of one base, which most runs have
+			w.touches = map[string][]string{fork: honest} // for one base; most runs share it
 			w.mu.Unlock()
 		}
 	}
@@ -192,7 +192,7 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 	return nil
 }
 
-// compare fills in what the commits did to the files that checks depend on, and returns how to undo that.
+// compare records the changes of files that checks depend on, and returns the edits that undo them.
 func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, gate []string, out *journal.Watch) ([]diff.Edit, error) {
 	entries := make([]diff.Entry, 0, 2*len(files))
 	for _, f := range files {
@@ -229,7 +229,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	return undo, nil
 }
 
-// unread lists the files that checks depend on by their names alone, and returns how to undo their changes.
+// unread lists the files that checks depend on by name only, and returns the edits that undo their changes.
 func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
 	out.Findings = []string{"the change is too large to look into"}
 	for _, f := range files {
@@ -256,9 +256,9 @@ func list(out *journal.Watch, role ecosystem.Role, why string, f diff.File, grow
 	})
 }
 
-// run checks a commit that was put together; output, which may be nil, reads what the commands print.
+// run runs the checks on a made-up commit. output, which may be nil, reads what the commands print.
 func (w *Watcher) run(ctx context.Context, c workspace.Checkout, commit, name string, output *finder) (*journal.Verification, error) {
-	c.Base.Commit, c.Name, c.Observe, c.Stream = commit, name, nil, nil // no feedback comes of it
+	c.Base.Commit, c.Name, c.Observe, c.Stream = commit, name, nil, nil // it gives no feedback
 	if output != nil {
 		c.Stream = func(string) (io.WriteCloser, error) { return output, nil }
 	}
@@ -269,17 +269,17 @@ func (w *Watcher) run(ctx context.Context, c workspace.Checkout, commit, name st
 	return &journal.Verification{Tip: commit, Base: c.Base.Name, Checks: got.Checks, Setup: got.Setup}, nil
 }
 
-func (w *Watcher) isDeaf(place string) bool {
+func (w *Watcher) isUnnoticed(place string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.deaf[place]
+	return w.unnoticed[place]
 }
 
-func (w *Watcher) noteDeaf(place string) {
+func (w *Watcher) markUnnoticed(place string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.deaf == nil {
-		w.deaf = map[string]bool{}
+	if w.unnoticed == nil {
+		w.unnoticed = map[string]bool{}
 	}
-	w.deaf[place] = true
+	w.unnoticed[place] = true
 }

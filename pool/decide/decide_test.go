@@ -146,7 +146,7 @@ func decideCases() []decideCase {
 			counted(again(journal.GateFailed, journal.ReasonVerify, "make: exit status 2")),
 		},
 		{
-			"the gate passes over a failing test", watched(journal.Watch{Canaries: []journal.Canary{{Path: "a", Heard: true}, {Path: "b"}}}, ""),
+			"the gate passes over a failing test", watched(journal.Watch{Canaries: []journal.Canary{{Path: "a", Noticed: true}, {Path: "b"}}}, ""),
 			counted(again(journal.GateFailed, journal.ReasonCanary, "b")),
 		},
 		{

@@ -52,7 +52,7 @@ func drawFacts(t *rapid.T) journal.Facts {
 	if rapid.Bool().Draw(t, "watch") {
 		f.Watch = &journal.Watch{Removed: rapid.IntRange(0, 1).Draw(t, "removed")}
 		if rapid.Bool().Draw(t, "canary") {
-			f.Watch.Canaries = []journal.Canary{{Path: "p", Heard: rapid.Bool().Draw(t, "heard")}}
+			f.Watch.Canaries = []journal.Canary{{Path: "p", Noticed: rapid.Bool().Draw(t, "noticed")}}
 		}
 		if rapid.Bool().Draw(t, "with the base's files") {
 			f.Watch.Base = &journal.Verification{Checks: drawChecks(t, "base checks")}

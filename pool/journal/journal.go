@@ -309,10 +309,10 @@ type Watch struct {
 	Focused    int `json:"tests_focused,omitempty"`
 	Assertions int `json:"assertions_removed,omitempty"`
 
-	Base     *Verification `json:"base_checks,omitempty"` // the gate with these files as they were; nil: none has changed, or Unrun
-	Canaries []Canary      `json:"canaries,omitempty"`
-	Unheard  string        `json:"unheard,omitempty"` // path of such a test that the gate passes over on the base, too
-	Unrun    bool          `json:"unrun,omitempty"`   // the changes were only read: no gate ran for Base and Canaries
+	Base      *Verification `json:"base_checks,omitempty"` // the gate with these files as they were; nil: none has changed, or Unrun
+	Canaries  []Canary      `json:"canaries,omitempty"`
+	Unnoticed string        `json:"unnoticed,omitempty"` // path of such a test that the gate passes over on the base, too
+	Unrun     bool          `json:"unrun,omitempty"`     // the changes were only read: no gate ran for Base and Canaries
 }
 
 // Watched is a changed file that the checks depend on.
@@ -329,8 +329,8 @@ type Watched struct {
 
 // Canary is a test that must fail, which was added to the commits: the gate failed with it on the base.
 type Canary struct {
-	Path  string `json:"path"`
-	Heard bool   `json:"heard"` // the gate failed on the commits, too
+	Path    string `json:"path"`
+	Noticed bool   `json:"noticed"` // the gate failed on the commits, too
 }
 
 // Disabled is the path of a canary over which the gate passed; empty: there is none.
@@ -339,7 +339,7 @@ func (w *Watch) Disabled() string {
 		return ""
 	}
 	for _, c := range w.Canaries {
-		if !c.Heard {
+		if !c.Noticed {
 			return c.Path
 		}
 	}

@@ -72,7 +72,7 @@ func record() journal.Record {
 					Command: "go test ./a", Files: []string{"a/a_test.go"}, Base: journal.Ran{How: journal.RanFailed, ExitCode: 1, Duration: time.Second, Log: "base.log", Tail: "no part of it"},
 					Tip: &journal.Ran{How: journal.RanPassed, Duration: time.Second, Log: "tip.log"},
 				}}},
-				Watch: &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Heard: true}}},
+				Watch: &journal.Watch{Files: []journal.Watched{{Path: "a_test.go"}}, Added: 3, Canaries: []journal.Canary{{Path: "c", Noticed: true}}},
 			},
 		},
 	}

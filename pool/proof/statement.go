@@ -172,7 +172,7 @@ func statementOf(r journal.Record, at objects, version string, now time.Time, di
 			Files: len(w.Files) + w.More, Findings: len(w.Findings), TestsAdded: w.Added, TestsRemoved: w.Removed, TestsSkipped: w.Skipped,
 		}
 		for _, c := range w.Canaries {
-			if c.Heard {
+			if c.Noticed {
 				p.Watch.Canaries++
 			}
 		}

@@ -17,8 +17,8 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	if w == nil {
 		return
 	}
-	if w.Unheard != "" && len(w.Canaries) == 0 {
-		fmt.Fprintf(b, "The gate does not notice a failing test (tried with %s, on the base as well): it does not run such tests.\n\n", tracker.Code(w.Unheard))
+	if w.Unnoticed != "" && len(w.Canaries) == 0 {
+		fmt.Fprintf(b, "The gate does not notice a failing test (tried with %s, on the base as well): it does not run such tests.\n\n", tracker.Code(w.Unnoticed))
 	}
 	if len(w.Files)+len(w.Findings) == 0 {
 		return

@@ -82,7 +82,7 @@ func Full() journal.Record {
 				Watch: &journal.Watch{
 					Files: []journal.Watched{{Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true}},
 					More:  1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
-					Canaries: []journal.Canary{{Path: "c_test.go", Heard: true}},
+					Canaries: []journal.Canary{{Path: "c_test.go", Noticed: true}},
 				},
 				Review: &journal.Review{
 					Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
