@@ -66,7 +66,7 @@ func TestFilledDisk(t *testing.T) {
 				t.Errorf("status %d, want 3: one of two did not succeed", got)
 			}
 			report := r.issue(t, filler)
-			for _, want := range []string{"the run was filling the disk: it wrote ", "min-free-mb is 40", "needs-human", "make room or lower min-free-mb"} {
+			for _, want := range []string{"the run was filling the disk: it wrote ", "40 MiB must stay free", "needs-human", "make room or lower min-free-mb"} {
 				if !strings.Contains(report, want) {
 					t.Errorf("the report does not say %q:\n%s", want, report)
 				}
@@ -121,7 +121,7 @@ func TestNoRoomToStart(t *testing.T) {
 	if got := p.end(t); got != 4 {
 		t.Errorf("status %d, want 4: all parked", got)
 	}
-	if out := p.out.String(); strings.Count(out, "MiB free in ") != 1 || !strings.Contains(out, "min-free-mb is 40") || !strings.Contains(out, "state-dir") {
+	if out := p.out.String(); strings.Count(out, "MiB free in ") != 1 || !strings.Contains(out, "40 MiB must stay free") || !strings.Contains(out, "state-dir") {
 		t.Errorf("it says:\n%s", out)
 	}
 	if n := len(s.starts(t)); n != 0 || strings.Contains(r.issue(t, key), "ralph:") {

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// floor is what must stay free.
+// floor is the space that must stay free.
 type floor struct{ bytes, files int64 }
 
-// perFile is how many bytes of a disk stand for one file, where their number is limited: what ext4 is made with.
+// perFile is how many bytes of the floor stand for one file, where the number of files is limited: ext4's ratio.
 const perFile = 16 << 10
 
-// floorFor is the floor of a file system. Files are a second thing that can run out, long before the bytes do when they are
-// empty; few of them are no shortage where there never were many.
+// floorFor is the floor of a file system. The number of files can run out long before the bytes; on file systems with few files a
+// tenth of them is enough.
 func floorFor(bytes int64, r Room) floor {
 	return floor{bytes: bytes, files: min(bytes/perFile, r.MostFiles/10)}
 }
 
-// ShortError says that there is less room than there must be.
+// ShortError means that there is less free space than the floor.
 type ShortError struct {
 	Place string
 	Room  Room
 	Floor int64 // bytes
 
-	files bool // it is files that are short
+	files bool // the number of files is the limit
 }
 
 func (e *ShortError) Error() string {
@@ -31,10 +31,10 @@ func (e *ShortError) Error() string {
 	if e.files {
 		left = fmt.Sprintf("room for %d files", e.Room.Files)
 	}
-	return fmt.Sprintf("only %s in %s (min-free-mb is %d): free some, or choose another place with state-dir", left, e.Place, e.Floor>>20)
+	return fmt.Sprintf("only %s in %s (%d MiB must stay free)", left, e.Place, e.Floor>>20)
 }
 
-// short says what a place lacks; nil when it has enough.
+// short is the error for a lack of space; nil if there is enough.
 func short(place string, r Room, bytes int64) *ShortError {
 	f := floorFor(bytes, r)
 	switch {
@@ -46,19 +46,19 @@ func short(place string, r Room, bytes int64) *ShortError {
 	return nil
 }
 
-// How fast somebody who writes as fast as a machine lets them uses up room, in a second.
+// The fastest growth of usage in a second.
 const (
 	fastestBytes = 2 << 30
 	fastestFiles = 200_000
 )
 
-// How long a guard looks away.
+// The time between checks.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 5 * time.Second
 )
 
-// untilShort is the time in which a place that has enough can at the earliest be short: the longest that one may look away.
+// untilShort is the time until the next check: at the fastest growth, space is not short before that.
 func untilShort(r Room, bytes int64) time.Duration {
 	f := floorFor(bytes, r)
 	pause := float64(r.Bytes-f.bytes) / fastestBytes

@@ -8,99 +8,97 @@ import (
 	"time"
 )
 
-// Guard sees that a place keeps some room. Several goroutines may watch with one guard; it acts once.
+// Guard keeps some space free on a disk: it ends the largest writer when there is too little. Several goroutines may call Watch.
 type Guard struct {
 	Place string
-	Floor int64                      // bytes that must stay free; 0 or less: nothing is ever short
+	Floor int64                      // bytes that must stay free; 0 or less: no limit
 	Room  func(string) (Room, error) // default RoomAt
 
-	looking sync.Mutex // one look at a time
+	checking sync.Mutex // one check at a time
 
 	mu     sync.Mutex
-	takers []*taker // guarded by mu
+	writers []*account // guarded by mu
 }
 
-// Taker is somebody who may fill the place.
-type Taker struct {
-	// Folders are what it may write. They need not be there all the time.
+// Writer is a run, or anything else that writes to the disk.
+type Writer struct {
+	// Folders are the folders in which it writes. They need not exist.
 	Folders func() []string
-	// Marks are what its processes may have as an argument, or in their environment as "NAME=value": what they hold open that
-	// is in no folder counts as well. They must be more than others can guess.
+	// Marks identify its processes: an argument, or "NAME=value" in the environment. Deleted files that these processes hold open
+	// count, too. Marks must be impossible to guess.
 	Marks []string
-	// End ends it, and need not wait for that. It is called once at most.
-	End func(*TakenError)
+	// End asks it to end, and does not wait. It is called at most once.
+	End func(*UsageError)
 }
 
-// taker is a Taker's account. Its amounts are guarded by Guard.looking.
-type taker struct {
-	Taker
-	start Amount // what it had when it came: a checkout is not its doing
-	last  Amount // what it had when somebody was last ended
+// account is what the guard knows of a Writer. Its amounts are guarded by Guard.checking.
+type account struct {
+	Writer
+	start Amount // its usage when it was added, such as a checkout
+	last  Amount // its usage when a writer was last ended
 	ended bool
-	// patience is how long a look may take.
-	patience time.Duration
+	// timeout bounds one measurement.
+	timeout time.Duration
 }
 
-// TakenError says that somebody was ended for what it has taken.
-type TakenError struct {
-	Taken Amount // since it was added
+// UsageError means that a writer was ended because it was filling the disk.
+type UsageError struct {
+	Wrote Amount // since it was added
 	Short *ShortError
 }
 
-func (e *TakenError) Error() string {
-	written, left := Size(e.Taken.Bytes), Size(e.Short.Room.Bytes)+" free"
+func (e *UsageError) Error() string {
+	written, left := Size(e.Wrote.Bytes), Size(e.Short.Room.Bytes)+" free"
 	if e.Short.files {
-		written, left = fmt.Sprintf("%d files", e.Taken.Files), fmt.Sprintf("room for %d files", e.Short.Room.Files)
+		written, left = fmt.Sprintf("%d files", e.Wrote.Files), fmt.Sprintf("room for %d files", e.Short.Room.Files)
 	}
-	if e.Taken.Cut {
+	if e.Wrote.Cut {
 		written = "at least " + written
 	}
-	return fmt.Sprintf("the run was filling the disk: it wrote %s, which left %s in %s (min-free-mb is %d)",
+	return fmt.Sprintf("the run was filling the disk: it wrote %s, which left %s in %s (%d MiB must stay free)",
 		written, left, e.Short.Place, e.Short.Floor>>20)
 }
 
-// measureTime bounds a look at one taker's folders: however many files it makes, it shall not keep the guard from the others.
+// measureTime bounds the measurement of one writer, however many files it makes.
 const measureTime = 2 * time.Second
 
-// slower is how much longer than the first look a later one may take: a busy machine that has read what there is long ago
-// must not make a cause of a large checkout.
+// slower is how many times as long as the first measurement a later one may take, so that on a busy machine a large checkout does
+// not count as more than could be measured.
 const slower = 5
 
-// share is the part of the floor that somebody must have taken to be a cause. When the place is short because of anything
-// else, such as the user's own files, ending runs that have written next to nothing would free nothing and cost their
-// time; and whoever has taken less than that leaves the others most of the floor.
+// share: a writer counts as a cause if it has written more than this part of the floor (1/share). When other files fill the disk,
+// ending runs that have written little would not help.
 const share = 8
 
-// Add takes somebody into account, from what it has now on, until the function that it returns is called.
-func (g *Guard) Add(ctx context.Context, t Taker) (remove func()) {
+// Add adds a writer, whose usage counts from now on, until remove is called.
+func (g *Guard) Add(ctx context.Context, w Writer) (remove func()) {
 	if g.Floor <= 0 {
 		return func() {}
 	}
 	limited, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()
 	began := time.Now()
-	start := Measure(limited, g.Place, t.Folders()...) // nothing of it runs yet, so that it holds no more
-	account := &taker{Taker: t, start: start, last: start, patience: max(measureTime, slower*time.Since(began))}
+	start := Measure(limited, g.Place, w.Folders()...) // it has no processes yet that hold deleted files
+	added := &account{Writer: w, start: start, last: start, timeout: max(measureTime, slower*time.Since(began))}
 	g.mu.Lock()
-	g.takers = append(g.takers, account)
+	g.writers = append(g.writers, added)
 	g.mu.Unlock()
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.takers = slices.DeleteFunc(g.takers, func(o *taker) bool { return o == account })
+		g.writers = slices.DeleteFunc(g.writers, func(o *account) bool { return o == added })
 	}
 }
 
-func (g *Guard) measure(ctx context.Context, t *taker) Amount {
-	ctx, cancel := context.WithTimeout(ctx, t.patience)
+func (g *Guard) measure(ctx context.Context, w *account) Amount {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	a := Measure(ctx, g.Place, t.Folders()...)
-	h := held(ctx, g.Place, t.Marks)
+	a := Measure(ctx, g.Place, w.Folders()...)
+	h := held(ctx, g.Place, w.Marks)
 	return Amount{Bytes: a.Bytes + h.Bytes, Files: a.Files + h.Files, Cut: a.Cut || h.Cut}
 }
 
-// Short looks whether there is too little room now. A place that cannot be looked at is not short: what is wrong with it
-// others will say.
+// Short returns an error if there is too little space now. A disk that cannot be read has enough: others report its fault.
 func (g *Guard) Short() *ShortError {
 	if r, err := g.room(); err == nil && g.Floor > 0 {
 		return short(g.Place, r, g.Floor)
@@ -115,14 +113,14 @@ func (g *Guard) room() (Room, error) {
 	return RoomAt(g.Place)
 }
 
-// Watch looks after the place until ctx ends. Each time that it becomes short, or has room again, it calls changed.
+// Watch checks the disk until ctx ends. It calls changed when space becomes short, and with nil when there is enough again.
 func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
 	if g.Floor <= 0 {
 		return
 	}
 	was := false
 	for {
-		lack, pause := g.look(ctx)
+		lack, pause := g.check(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -140,10 +138,10 @@ func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
 	}
 }
 
-// look ends whoever has taken most, if there is need. It says how long one may look away then.
-func (g *Guard) look(ctx context.Context) (*ShortError, time.Duration) {
-	g.looking.Lock()
-	defer g.looking.Unlock()
+// check ends the largest writer if space is short. It returns the time until the next check.
+func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
+	g.checking.Lock()
+	defer g.checking.Unlock()
 	r, err := g.room()
 	if err != nil {
 		return nil, longestPause
@@ -154,22 +152,22 @@ func (g *Guard) look(ctx context.Context) (*ShortError, time.Duration) {
 	}
 	began := time.Now()
 	g.endOne(ctx, lack)
-	// While it stays short there is need to look often, and no need to do nothing else.
+	// Check often while space is short, but not all the time.
 	return lack, min(max(20*time.Since(began), shortestPause), longestPause)
 }
 
-// endOne ends the one that has taken most, of those that have taken enough. While one that was ended still gives its room
-// back, the others are a cause only by what they have taken since.
+// endOne ends the writer with the largest usage, if that is enough to be a cause. While an ended writer still frees its space, the
+// usage of the others counts from the moment it was ended.
 func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	g.mu.Lock()
-	takers := slices.Clone(g.takers)
+	writers := slices.Clone(g.writers)
 	g.mu.Unlock()
-	giving := slices.ContainsFunc(takers, func(t *taker) bool { return t.ended })
-	now := make([]Amount, len(takers))
+	freeing := slices.ContainsFunc(writers, func(w *account) bool { return w.ended })
+	now := make([]Amount, len(writers))
 	var measured sync.WaitGroup
-	for i, t := range takers {
-		if !t.ended {
-			measured.Go(func() { now[i] = g.measure(ctx, t) })
+	for i, w := range writers {
+		if !w.ended {
+			measured.Go(func() { now[i] = g.measure(ctx, w) })
 		}
 	}
 	measured.Wait()
@@ -178,35 +176,34 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	}
 	f := floorFor(g.Floor, lack.Room)
 	most := -1
-	for i, t := range takers {
-		since := t.start
-		if giving {
-			since = t.last
+	for i, w := range writers {
+		since := w.start
+		if freeing {
+			since = w.last
 		}
-		if t.ended || !enough(now[i].minus(since), f, lack.files) {
+		if w.ended || !enough(now[i].minus(since), f, lack.files) {
 			continue
 		}
-		if most < 0 || now[most].minus(takers[most].start).of(lack.files) < now[i].minus(t.start).of(lack.files) {
+		if most < 0 || now[most].minus(writers[most].start).of(lack.files) < now[i].minus(w.start).of(lack.files) {
 			most = i
 		}
 	}
 	if most < 0 {
 		return
 	}
-	for i, t := range takers {
-		t.last = now[i]
+	for i, w := range writers {
+		w.last = now[i]
 	}
-	takers[most].ended = true
-	takers[most].End(&TakenError{Taken: now[most].minus(takers[most].start), Short: lack})
+	writers[most].ended = true
+	writers[most].End(&UsageError{Wrote: now[most].minus(writers[most].start), Short: lack})
 }
 
-// enough reports whether somebody who has taken that is a cause. Who has made more than can be counted is one as well: the
-// rest may be hidden behind it.
-func enough(taken Amount, f floor, files bool) bool {
+// enough reports whether a writer with this usage is a cause. One that could not be measured completely is a cause, too.
+func enough(wrote Amount, f floor, files bool) bool {
 	if files {
-		return taken.Files > f.files/share
+		return wrote.Files > f.files/share
 	}
-	return taken.Bytes > f.bytes/share || taken.Cut
+	return wrote.Bytes > f.bytes/share || wrote.Cut
 }
 
 func (a Amount) of(files bool) int64 {
@@ -216,7 +213,7 @@ func (a Amount) of(files bool) int64 {
 	return a.Bytes
 }
 
-// minus is what has come since; never less than nothing.
+// minus is the growth since before, at least 0.
 func (a Amount) minus(before Amount) Amount {
 	return Amount{Bytes: max(0, a.Bytes-before.Bytes), Files: max(0, a.Files-before.Files), Cut: a.Cut && !before.Cut}
 }

@@ -29,10 +29,10 @@ func newScene(t *testing.T, floor int64) *scene {
 
 func (s *scene) free(bytes int64) { s.room.Store(&Room{Bytes: bytes}) }
 
-// run is a taker that counts how often it was ended.
+// run is a writer that counts how often it was ended.
 type run struct {
 	dir    string
-	ended  []*TakenError
+	ended  []*UsageError
 	remove func()
 }
 
@@ -40,8 +40,8 @@ func (s *scene) add(before int) *run {
 	s.t.Helper()
 	r := &run{dir: s.t.TempDir()}
 	fill(s.t, r.dir+"/before", before)
-	r.remove = s.guard.Add(s.t.Context(), Taker{
-		Folders: func() []string { return []string{r.dir} }, End: func(err *TakenError) { r.ended = append(r.ended, err) },
+	r.remove = s.guard.Add(s.t.Context(), Writer{
+		Folders: func() []string { return []string{r.dir} }, End: func(err *UsageError) { r.ended = append(r.ended, err) },
 	})
 	return r
 }
@@ -49,7 +49,7 @@ func (s *scene) add(before int) *run {
 // look looks once, and says whether the place was short.
 func (s *scene) look() bool {
 	s.t.Helper()
-	short, _ := s.guard.look(s.t.Context())
+	short, _ := s.guard.check(s.t.Context())
 	return short != nil
 }
 
@@ -81,7 +81,7 @@ func TestGuardEndsTheBiggestFirst(t *testing.T) {
 	}
 	s.wantEnded(0, small, big)
 	s.wantEnded(1, bigger)
-	if got := bigger.ended[0].Error(); !strings.Contains(got, "wrote 8 MiB") || !strings.Contains(got, "15 MiB free") || !strings.Contains(got, "min-free-mb is 16") {
+	if got := bigger.ended[0].Error(); !strings.Contains(got, "wrote 8 MiB") || !strings.Contains(got, "15 MiB free") || !strings.Contains(got, "16 MiB must stay free") {
 		t.Errorf("it says %q", got)
 	}
 

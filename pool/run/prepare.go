@@ -67,7 +67,7 @@ func (x *execution) open(ctx context.Context) error {
 	if err := x.place(ctx); err != nil {
 		return err
 	}
-	x.space.WatchDisk(ctx, func(err *disk.TakenError) {
+	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
 		x.stop.Stop(journal.StopDisk, err.Error())
 		x.kill(err) // a grace period would let it write more
 	})

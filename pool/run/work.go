@@ -42,7 +42,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		s.Warnings = note(s.Warnings, w)
 	}
 	x.result.Output = res.Output
-	_, full := errors.AsType[*disk.TakenError](context.Cause(ctx))
+	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	switch {

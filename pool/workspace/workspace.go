@@ -117,7 +117,7 @@ func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Co
 	}
 	dir := w.filled.dir
 	limited, cancel := context.WithCancelCause(ctx)
-	remove := w.c.Disk.Add(ctx, disk.Taker{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.TakenError) { cancel(e) }})
+	remove := w.c.Disk.Add(ctx, disk.Writer{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.UsageError) { cancel(e) }})
 	return limited, func() { remove(); cancel(nil) }
 }
 
@@ -284,12 +284,12 @@ type account struct {
 }
 
 // WatchDisk lets the guard see what the run writes into its tree. full is called when it has written too much.
-func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.TakenError)) {
+func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) {
 	if w.c.Disk == nil || w.Tree == nil {
 		return
 	}
 	a := &account{folders: w.Tree.Folders()}
-	a.remove = w.c.Disk.Add(ctx, disk.Taker{
+	a.remove = w.c.Disk.Add(ctx, disk.Writer{
 		Folders: a.all, Marks: []string{w.id, "RALPH_RUN=" + w.id, "RALPH_MARK=" + w.id}, End: full,
 	})
 	w.disk = a
