@@ -11,13 +11,14 @@ import (
 	"net/url"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/store"
 )
 
 // conditional caches answers and asks the forge whether they are unchanged: an unchanged page costs no rate limit and
 // no body. An answer is given only to the identity it was made for.
 type conditional struct {
 	next   http.RoundTripper
-	store  *store
+	store  *store.Store
 	source tracker.TokenSource
 	home   *url.URL
 	log    *slog.Logger
@@ -31,7 +32,7 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, known := c.store.get(name)
+	old, known := c.store.Get(name)
 	known = known && !intentOf(r.Context()).fresh
 	if check := intentOf(r.Context()).check; known && check != nil {
 		known = check(old.Body) == nil // another version of ralph may have expected less of it
@@ -52,7 +53,7 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if known && resp.StatusCode == http.StatusNotModified {
-		return old.revive(r, resp), nil
+		return revive(old, r, resp), nil
 	}
 	c.remember(name, resp)
 	return resp, nil
@@ -79,7 +80,7 @@ func (c *conditional) name(r *http.Request) (string, error) {
 }
 
 func (c *conditional) remember(name string, resp *http.Response) {
-	e := entry{ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified")}
+	e := store.Entry{ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified")}
 	if resp.StatusCode != http.StatusOK || (e.ETag == "" && e.LastModified == "") || !isJSON(resp.Header) {
 		return
 	}
@@ -90,13 +91,13 @@ func (c *conditional) remember(name string, resp *http.Response) {
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	e.ContentType, e.Body = resp.Header.Get("Content-Type"), body
 	e.Link = resp.Header.Get("Link")
-	if err := c.store.put(name, e); err != nil {
+	if err := c.store.Put(name, e); err != nil {
 		c.log.Warn("cache an answer of the forge", "error", err)
 	}
 }
 
 // revive makes the full answer of an entry that the forge says is unchanged.
-func (e entry) revive(r *http.Request, unchanged *http.Response) *http.Response {
+func revive(e store.Entry, r *http.Request, unchanged *http.Response) *http.Response {
 	h := unchanged.Header.Clone()
 	h.Set("Content-Type", e.ContentType)
 	if h.Get("Link") == "" && e.Link != "" {

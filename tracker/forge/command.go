@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,14 +28,6 @@ const (
 	ReactionRefused Reaction = "confused"
 )
 
-// ReactionTo is the reaction that goes with an answer.
-func ReactionTo(a tracker.Answer) Reaction {
-	if a.Refused {
-		return ReactionRefused
-	}
-	return ReactionTakenUp
-}
-
 // Comment is a comment, a review comment or a review.
 type Comment struct {
 	ID      string // unique in the project; markers and claims store it
@@ -45,11 +38,11 @@ type Comment struct {
 	At      time.Time
 }
 
-// Commands finds the commands in what people say, and remembers which are answered. Make one with [NewCommands]. It is safe for
-// concurrent use.
-type Commands struct {
+// Inbox finds the commands in comments, and remembers which are answered. Make one with [NewInbox]. It is safe for concurrent
+// use.
+type Inbox struct {
 	people *People
-	marked Marked
+	marked func(ctx context.Context, ids []string) (map[string]bool, error)
 	head   func(ctx context.Context, request int) (string, error)
 
 	mu   sync.Mutex
@@ -57,23 +50,19 @@ type Commands struct {
 	done map[string]bool    // guarded by mu
 }
 
-// Marked tells which of some comments ralph's account has reacted to, or are gone.
-type Marked func(ctx context.Context, ids []string) (map[string]bool, error)
-
-// NewCommands makes Commands. head is the head branch of a request of ralph's own account, and empty for any other request.
-func NewCommands(p *People, marked Marked, head func(ctx context.Context, request int) (string, error)) *Commands {
-	return &Commands{people: p, marked: marked, head: head, open: map[string]Comment{}, done: map[string]bool{}}
+// NewInbox makes an Inbox. marked tells which comments have an answer, or are gone; head is the head branch of a request of
+// ralph's own account, and empty for any other request.
+func NewInbox(
+	p *People, marked func(ctx context.Context, ids []string) (map[string]bool, error), head func(ctx context.Context, request int) (string, error),
+) *Inbox {
+	return &Inbox{people: p, marked: marked, head: head, open: map[string]Comment{}, done: map[string]bool{}}
 }
 
 // Find adds what was said lately and returns the commands that have no answer yet, oldest first. What somebody says who may
 // not direct ralph costs no request.
-func (c *Commands) Find(ctx context.Context, lately []Comment, prefix string) ([]tracker.Command, error) {
+func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tracker.Command, error) {
 	all := c.merge(lately)
-	var people []Account
-	for _, s := range slices.Backward(all) { // the latest words count most
-		people = append(people, s.By)
-	}
-	trusted, err := c.people.Trusted(ctx, people)
+	trusted, err := c.people.Trusted(ctx, LatestFirst(all, func(s Comment) Account { return s.By }))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +107,7 @@ func (c *Commands) Find(ctx context.Context, lately []Comment, prefix string) ([
 }
 
 // merge adds the commands in what was said lately to those that are open, and returns all, oldest first.
-func (c *Commands) merge(lately []Comment) []Comment {
+func (c *Inbox) merge(lately []Comment) []Comment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range lately {
@@ -129,22 +118,17 @@ func (c *Commands) merge(lately []Comment) []Comment {
 			c.open[s.ID] = s
 		}
 	}
-	all := make([]Comment, 0, len(c.open))
-	for _, s := range c.open {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b Comment) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
-	return all
+	return slices.SortedFunc(maps.Values(c.open), func(a, b Comment) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
 }
 
-func (c *Commands) forget(id string) {
+func (c *Inbox) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, id)
 }
 
 // Done says that a command has its answer.
-func (c *Commands) Done(id string) {
+func (c *Inbox) Done(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, id)
@@ -153,15 +137,6 @@ func (c *Commands) Done(id string) {
 
 // replyMark is the first line of a reply.
 func replyMark(to string) string { return replyPrefix + to + " -->" }
-
-// Place is the number of the request, or else of the issue, that a command is about.
-func Place(c tracker.Command) int {
-	if c.Request != 0 {
-		return c.Request
-	}
-	number, _ := Number(c.Key)
-	return number
-}
 
 const replyPrefix = "<!-- ralph:reply to="
 
@@ -221,19 +196,13 @@ func (t Thread) AnsweredWith(commit string, self int64) bool {
 // Unanswered are the threads in which somebody who may direct ralph has said something since ralph's last reply, as feedback
 // of at most limit bytes; threads that do not fit are left for another time. Commands are no remarks.
 func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, limit int) (text string, ids []string, last time.Time, err error) {
-	var said []Account
+	var said []Remark
 	for n, t := range threads {
 		from := 1 + lastIndex(t.Remarks, func(r Remark) bool { return r.By.ID == self && strings.HasPrefix(r.Body, replyPrefix) })
-		threads[n].Remarks = slices.DeleteFunc(slices.Clone(t.Remarks[from:]), func(r Remark) bool {
-			_, _, command := tracker.ParseCommand(r.Body)
-			return command
-		})
-		for _, r := range threads[n].Remarks {
-			said = append(said, r.By)
-		}
+		threads[n].Remarks = slices.DeleteFunc(slices.Clone(t.Remarks[from:]), func(r Remark) bool { return IsCommand(r.Body) })
+		said = append(said, threads[n].Remarks...)
 	}
-	slices.Reverse(said)
-	trusted, err := p.Trusted(ctx, said)
+	trusted, err := p.Trusted(ctx, LatestFirst(said, func(r Remark) Account { return r.By }))
 	if err != nil {
 		return "", nil, last, err
 	}
@@ -242,7 +211,7 @@ func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, l
 		part, at := "", time.Time{}
 		for _, r := range t.Remarks {
 			if trusted[r.By.ID] {
-				part += fmt.Sprintf("\n%s:\n%s\n", r.By.Name, tracker.Cut(r.Body, maxRemark))
+				part += fmt.Sprintf("\n%s:\n%s\n", r.By.Name, tracker.Cut(r.Body, MaxPart))
 				at = r.At
 			}
 		}
@@ -251,14 +220,10 @@ func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, l
 		}
 		b.WriteString("\n" + t.Where + part)
 		ids = append(ids, t.ID)
-		if at.After(last) {
-			last = at
-		}
+		last = Later(last, at)
 	}
 	return b.String(), ids, last, nil
 }
-
-const maxRemark = 8 << 10 // bytes
 
 func lastIndex[T any](list []T, match func(T) bool) int {
 	for n, v := range slices.Backward(list) {
@@ -267,4 +232,83 @@ func lastIndex[T any](list []T, match func(T) bool) int {
 		}
 	}
 	return -1
+}
+
+// IsCommand reports a comment that begins with a command.
+func IsCommand(text string) bool {
+	_, _, is := tracker.ParseCommand(text)
+	return is
+}
+
+// Answer replies, and then reacts to the comment: a crash in between repeats it, and the reply is found.
+func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answer) error {
+	self, release, err := p.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	number := c.Request
+	if number == 0 {
+		number, _ = Number(c.Key)
+	}
+	if a.Text != "" {
+		if err := Reply(ctx, c.ID, p.harmless(a.Text), p.calls.Poster(number, c.Request != 0, self.ID)); err != nil {
+			return fmt.Errorf("reply on #%d: %w", number, err)
+		}
+	}
+	if c.Elsewhere {
+		return nil
+	}
+	reaction := ReactionTakenUp
+	if a.Refused {
+		reaction = ReactionRefused
+	}
+	if err := p.calls.React(ctx, c.ID, reaction); err != nil && !Missing(err) {
+		return fmt.Errorf("mark a comment on #%d as answered: %w", number, err)
+	}
+	p.Inbox.Done(c.ID)
+	return nil
+}
+
+// Review implements tracker.Commander.
+func (p *Project) Review(ctx context.Context, head string) (f tracker.FollowUp, err error) {
+	r, err := p.OwnRequest(ctx, head)
+	if err != nil || r.Number == 0 {
+		return f, err
+	}
+	f = r.FollowUp()
+	f.Feedback, f.Threads, f.At, err = p.Unanswered(ctx, r.Number, MaxFeedback)
+	return f, err
+}
+
+// Unanswered are the threads of a request that ralph has to answer, as feedback of at most limit bytes.
+func (p *Project) Unanswered(ctx context.Context, request, limit int) (text string, ids []string, last time.Time, err error) {
+	self, err := p.Identity(ctx)
+	if err != nil {
+		return "", nil, last, err
+	}
+	threads, err := p.calls.Threads(ctx, request)
+	if err != nil {
+		return "", nil, last, fmt.Errorf("read the review threads of %s%d: %w", p.Profile.Request, request, err)
+	}
+	return p.People.Unanswered(ctx, threads, self.ID, limit)
+}
+
+// Addressed implements tracker.Commander.
+func (p *Project) Addressed(ctx context.Context, request int, ids []string, commit string) error {
+	self, release, err := p.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	threads, err := p.calls.Threads(Fresh(ctx), request)
+	for _, t := range threads {
+		if err == nil && slices.Contains(ids, t.ID) && !t.AnsweredWith(commit, self.ID) {
+			err = p.calls.ReplyToThread(ctx, request, t.ID, ReplyBody(commit, "Addressed in "+commit+"."))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("answer the review threads of %s%d: %w", p.Profile.Request, request, err)
+	}
+	return nil
 }

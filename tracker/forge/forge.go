@@ -22,6 +22,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/store"
 )
 
 // Defaults of Config.
@@ -60,7 +61,7 @@ type Config struct {
 type Stack struct {
 	top   http.RoundTripper
 	base  http.RoundTripper
-	store *store // nil without a cache
+	store *store.Store // nil without a cache
 	skew  *skew
 	clock Clock
 }
@@ -86,9 +87,9 @@ func New(c Config) (*Stack, error) {
 	// The one place where the layers are composed, innermost first.
 	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk}
 	rt = &authorize{next: rt, home: host, source: c.Source, agent: c.UserAgent}
-	var cache *store
+	var cache *store.Store
 	if c.CacheDir != "" {
-		cache, err = openStore(c.CacheDir, c.CacheBytes)
+		cache, err = store.Open(c.CacheDir, c.CacheBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -107,17 +108,6 @@ func (c Config) With(s tracker.Settings, baseURL string) Config {
 		c.CacheDir = filepath.Join(s.StateDir, "cache")
 	}
 	return c
-}
-
-// CheckSettings refuses settings without a login, or with two, and a marker key that is too short.
-func CheckSettings(s tracker.Settings) error {
-	if (s.Token == nil) == (s.App == nil) {
-		return errors.New("log in: want a token source or an app, exactly one of them")
-	}
-	if len(s.MarkerKey) < MinKey {
-		return fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(s.MarkerKey), MinKey)
-	}
-	return nil
 }
 
 // prepare fills in the defaults and makes the base transport.
@@ -205,7 +195,7 @@ func (s *Stack) Close() error {
 		c.CloseIdleConnections()
 	}
 	if s.store != nil {
-		return s.store.root.Close()
+		return s.store.Close()
 	}
 	return nil
 }

@@ -54,18 +54,6 @@ func Gone(key string, err error) error {
 	return err
 }
 
-// Below explains an error about a part of an issue. A part that is missing means a missing issue only when the issue
-// itself cannot be read either.
-func Below(err error, read func() error) error {
-	if !Missing(err) {
-		return err
-	}
-	if look := read(); look != nil {
-		return look
-	}
-	return err
-}
-
 // Lacking are the wanted names that are not there, each once, compared as labels.
 func Lacking(have, want []string) []string {
 	var out []string

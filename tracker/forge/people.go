@@ -77,6 +77,15 @@ func (p *People) Judge(ctx context.Context, a Account) (tracker.Distrust, error)
 	return p.cached(ctx, a, p.Ask)
 }
 
+// Approve is nil when the account may direct ralph, else an error of that kind about the label.
+func (p *People) Approve(ctx context.Context, by Account, kind tracker.Approval, label string) error {
+	why, err := p.Judge(ctx, by)
+	if err != nil || why == tracker.TrustedAccount {
+		return err
+	}
+	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
+}
+
 func (p *People) fresh(at time.Time) bool {
 	age := p.Now().Sub(at)
 	return !at.IsZero() && age >= 0 && age < trustFor

@@ -38,21 +38,21 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 		return t.api.Issues.ListIssueEvents(ctx, t.project.Owner, t.project.Name, number, &p)
 	})
 	if err != nil {
-		return "", forge.Below(err, func() error { _, err := t.read(ctx, i.Key); return err })
+		return "", t.Below(ctx, i.Key, err)
 	}
 	set := lastSet(events, name)
 	if set == nil {
 		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: name}
 	}
 	by := account(set.Actor)
-	if err := t.approve(ctx, by, tracker.LabelUntrusted, name); err != nil {
+	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, name); err != nil {
 		return by.Name, err
 	}
 	for _, e := range events {
 		if e.GetEvent() != "renamed" || e.GetCreatedAt().Before(set.GetCreatedAt().Time) {
 			continue
 		}
-		if err := t.approve(ctx, account(e.Actor), tracker.TitleUntrusted, name); err != nil {
+		if err := t.People.Approve(ctx, account(e.Actor), tracker.TitleUntrusted, name); err != nil {
 			return by.Name, err
 		}
 	}
@@ -92,7 +92,7 @@ func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since t
 			continue
 		}
 		found = true
-		if err := t.approve(ctx, e.by, tracker.TextUntrusted, name); err != nil {
+		if err := t.People.Approve(ctx, e.by, tracker.TextUntrusted, name); err != nil {
 			return err
 		}
 	}
@@ -100,13 +100,4 @@ func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since t
 		return &tracker.UnapprovedError{Kind: tracker.EditUnknown, Label: name}
 	}
 	return nil
-}
-
-// approve is nil when the account may direct ralph, else an error of that kind.
-func (t *Tracker) approve(ctx context.Context, by forge.Account, kind tracker.Approval, label string) error {
-	why, err := t.people.Judge(ctx, by)
-	if err != nil || why == tracker.TrustedAccount {
-		return err
-	}
-	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
 }

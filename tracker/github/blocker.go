@@ -151,7 +151,7 @@ func (t *Tracker) blockers(ctx context.Context, i *issue, s *states) ([]tracker.
 
 // linked reads one list of related issues. go-github v62 has neither. Where the feature is off there are none.
 func (t *Tracker) linked(ctx context.Context, number int, kind string) (list []*issue, err error) {
-	err = t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		list, err = api.All(ctx, completeIssue, func(ctx context.Context, p gh.ListOptions) (some []*issue, resp *gh.Response, err error) {
 			path := t.path("/issues/%d/%s?per_page=%d&page=%d", number, kind, p.PerPage, p.Page)
 			resp, err = t.do(ctx, http.MethodGet, path, nil, &some)

@@ -16,12 +16,12 @@ import (
 
 // Change edits labels and state, and writes only what differs.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
-	release, err := t.lock(ctx)
+	_, release, err := t.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	i, err := t.read(ctx, key)
+	i, err := t.issue(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *Tracker) removeLabel(ctx context.Context, number int, name string) erro
 	if err == nil || !forge.Missing(err) && !forge.Uncertain(err) {
 		return err
 	}
-	i, look := t.read(forge.Fresh(ctx), strconv.Itoa(number))
+	i, look := t.issue(forge.Fresh(ctx), strconv.Itoa(number))
 	switch {
 	case look != nil:
 		return look

@@ -24,10 +24,10 @@ type required struct {
 
 // checks finds required checks that have failed. Where the base requires none, every check counts. While one that
 // counts is running there is no reason yet: the others may fail too, and one run should fix them all.
-func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases) (reason, error) {
+func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases) (forge.Cause, error) {
 	want, err := required(ctx, p.GetBase().GetRef())
 	if err != nil {
-		return reason{}, err
+		return forge.Cause{}, err
 	}
 	counts := func(name string, app int64) bool {
 		for _, r := range want {
@@ -39,28 +39,28 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 	}
 	runs, err := t.checkRuns(ctx, p.GetHead().GetSHA())
 	if err != nil {
-		return reason{}, err
+		return forge.Cause{}, err
 	}
 	statuses, err := t.statuses(ctx, p.GetHead().GetSHA())
 	if err != nil {
-		return reason{}, err
+		return forge.Cause{}, err
 	}
-	out := reason{why: tracker.ChecksFailed}
+	out := forge.Cause{Why: tracker.ChecksFailed}
 	for _, c := range runs {
 		if !counts(c.GetName(), c.GetApp().GetID()) {
 			continue
 		}
 		if c.GetStatus() != "completed" {
-			return reason{}, nil
+			return forge.Cause{}, nil
 		}
 		switch c.GetConclusion() {
 		case "failure", "timed_out", "startup_failure":
 			text, err := t.runText(ctx, c)
 			if err != nil {
-				return reason{}, err
+				return forge.Cause{}, err
 			}
-			out.text += text
-			out.at = later(out.at, c.GetCompletedAt().Time)
+			out.Text += text
+			out.At = forge.Later(out.At, c.GetCompletedAt().Time)
 		}
 	}
 	for _, s := range statuses {
@@ -69,11 +69,11 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 		}
 		switch s.GetState() {
 		case "pending":
-			return reason{}, nil
+			return forge.Cause{}, nil
 		case "failure", "error":
-			out.text += fmt.Sprintf("The check %q has failed: %s\n%s\n", s.GetContext(), forge.Line(s.GetDescription(), maxPart),
+			out.Text += fmt.Sprintf("The check %q has failed: %s\n%s\n", s.GetContext(), forge.Line(s.GetDescription(), forge.MaxPart),
 				forge.Line(s.GetTargetURL(), 500))
-			out.at = later(out.at, s.GetUpdatedAt().Time)
+			out.At = forge.Later(out.At, s.GetUpdatedAt().Time)
 		}
 	}
 	return out, nil
@@ -139,7 +139,7 @@ func (t *Tracker) bases() bases {
 // requiredChecks are those of rulesets and of branch protection. Both can be read without being an administrator.
 func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []required, err error) {
 	var rules []*rule
-	err = t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		complete := func(r *rule) bool { return r.Type != "" }
 		rules, err = api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) (some []*rule, resp *gh.Response, err error) {
 			path := t.path("/rules/branches/%s?per_page=%d&page=%d", url.PathEscape(base), p.PerPage, p.Page)
@@ -159,7 +159,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 		}
 	}
 	branch := new(gh.Branch)
-	err = t.stack.Twice(ctx, func(ctx context.Context) error {
+	err = t.Stack.Twice(ctx, func(ctx context.Context) error {
 		ctx = forge.Expect(ctx, func(b *gh.Branch) bool { return b.GetName() != "" })
 		resp, err := t.do(ctx, http.MethodGet, t.path("/branches/%s", url.PathEscape(base)), nil, branch) // GetBranch hides refusals
 		return api.Explain(ctx, resp, err)
@@ -182,7 +182,7 @@ func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 	out := c.GetOutput()
 	for _, part := range []string{out.GetTitle(), out.GetSummary(), out.GetText()} {
 		if part = strings.TrimSpace(part); part != "" {
-			b.WriteString(tracker.Cut(part, maxPart) + "\n")
+			b.WriteString(tracker.Cut(part, forge.MaxPart) + "\n")
 		}
 	}
 	if c.GetApp().GetSlug() != "github-actions" {
@@ -200,7 +200,7 @@ func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	var b strings.Builder
 	path := t.path("/actions/jobs/%d/logs", job)
-	resp, err := t.do(forge.LastBytes(ctx, maxPart), http.MethodGet, path, nil, &b)
+	resp, err := t.do(forge.LastBytes(ctx, forge.MaxPart), http.MethodGet, path, nil, &b)
 	if err = api.Explain(ctx, resp, err); err == nil {
 		return strings.ToValidUTF8(b.String(), ""), nil
 	}
@@ -208,6 +208,6 @@ func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	if ctx.Err() != nil || errors.As(err, &f) && f.Status == http.StatusUnauthorized && strings.HasSuffix(f.Path, path) {
 		return "", err
 	}
-	t.cfg.Log.Warn("read the log of a failed check", "error", err, "job", job)
+	t.Settings.Log.Warn("read the log of a failed check", "error", err, "job", job)
 	return "", nil
 }

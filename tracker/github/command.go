@@ -16,35 +16,34 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// heard is how far comments have been read for commands.
-type heard struct {
+// progress is how far comments have been read for commands.
+type progress struct {
 	comments time.Time         // up to which comments on issues and requests were
 	pulls    map[int]time.Time // of ralph's own requests, when each had changed last
 }
 
 // Commands reads new comments, and what is new on ralph's own open requests, for commands.
 func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Command, error) {
-	if _, err := t.identity(ctx); err != nil { // with its answer the forge's time is known
+	if _, err := t.Identity(ctx); err != nil { // with its answer the forge's time is known
 		return nil, err
 	}
-	since := t.stack.Now().Add(-forge.LookBack).Truncate(24 * time.Hour) // the same all day: unchanged answers are free
+	since := t.Stack.Now().Add(-forge.LookBack).Truncate(24 * time.Hour) // the same all day: unchanged answers are free
 	t.mu.Lock()
-	before := t.heard
+	before := t.read
 	t.mu.Unlock()
 	comments, last, err := t.newComments(ctx, since, before.comments)
 	if err != nil {
 		return nil, fmt.Errorf("list new comments: %w", err)
 	}
-	now := heard{last, map[int]time.Time{}}
-	pulls, err := t.ownPulls(ctx, prefix)
+	now := progress{last, map[int]time.Time{}}
+	mine, err := t.OwnRequests(ctx, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list pull requests: %w", err)
 	}
 	var changed []int
-	for _, p := range pulls {
-		number, at := p.GetNumber(), p.GetUpdatedAt().Time
-		if now.pulls[number] = at; at.After(since) && !at.Equal(before.pulls[number]) {
-			changed = append(changed, number)
+	for _, r := range mine {
+		if now.pulls[r.Number] = r.Updated; r.Updated.After(since) && !r.Updated.Equal(before.pulls[r.Number]) {
+			changed = append(changed, r.Number)
 		}
 	}
 	reviews, err := forge.Each(ctx, changed, func(ctx context.Context, number int) ([]forge.Comment, bool, error) {
@@ -54,26 +53,13 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.commands.Find(ctx, slices.Concat(append(reviews, comments)...), prefix)
+	found, err := t.Inbox.Find(ctx, slices.Concat(append(reviews, comments)...), prefix)
 	if err == nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.heard = now
+		t.read = now
 	}
 	return found, err
-}
-
-// ownPulls are the open pull requests of ralph's account whose head branch has the prefix.
-func (t *Tracker) ownPulls(ctx context.Context, prefix string) ([]*gh.PullRequest, error) {
-	open, err := t.pulls(ctx, "")
-	if err != nil || len(open) == 0 {
-		return nil, err
-	}
-	me, err := t.identity(ctx)
-	return slices.DeleteFunc(open, func(p *gh.PullRequest) bool {
-		key, own := strings.CutPrefix(p.GetHead().GetRef(), prefix)
-		return !own || key == "" || account(p.User).ID != me.ID || !t.ownRepo(p)
-	}), err
 }
 
 // newComments are the comments on issues and pull requests that were written or edited since a time, and not before another
@@ -93,7 +79,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 			if c.GetUpdatedAt().Before(read) {
 				return said, last, nil
 			}
-			last = later(last, c.GetUpdatedAt().Time)
+			last = forge.Later(last, c.GetUpdatedAt().Time)
 			number, _ := strconv.Atoi(path.Base(c.GetIssueURL()))
 			said = append(said, forge.Comment{
 				ID: c.GetNodeID(), Number: number, Request: strings.Contains(c.GetHTMLURL(), "/pull/"), By: account(c.User),
@@ -104,7 +90,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 			return said, last, nil
 		}
 	}
-	t.cfg.Log.Warn("too many new comments; commands in the oldest are not read", "read", len(said))
+	t.Settings.Log.Warn("too many new comments; commands in the oldest are not read", "read", len(said))
 	return said, last, nil
 }
 
@@ -141,97 +127,4 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 
 func completeRemark(c *gh.PullRequestComment) bool {
 	return c.GetID() > 0 && c.GetNodeID() != "" && !c.GetCreatedAt().IsZero() && named(c.User)
-}
-
-// ownHead is the head branch of a pull request of ralph's own account; empty for another's.
-func (t *Tracker) ownHead(ctx context.Context, number int) (string, error) {
-	me, err := t.identity(ctx)
-	if err != nil {
-		return "", err
-	}
-	p, err := api.One(ctx, completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
-		return t.api.PullRequests.Get(ctx, t.project.Owner, t.project.Name, number)
-	})
-	if err != nil || account(p.User).ID != me.ID || !t.ownRepo(p) {
-		return "", err
-	}
-	return p.GetHead().GetRef(), nil
-}
-
-// Answer replies, and then reacts to the comment: a crash in between repeats it, and the reply is found.
-func (t *Tracker) Answer(ctx context.Context, c tracker.Command, a tracker.Answer) error {
-	number := forge.Place(c)
-	release, err := t.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	me, err := t.identity(ctx)
-	if err != nil {
-		return err
-	}
-	if a.Text != "" {
-		if err := forge.Reply(ctx, c.ID, a.Text, t.poster(number, me.ID)); err != nil {
-			return fmt.Errorf("reply on #%d: %w", number, err)
-		}
-	}
-	if c.Elsewhere {
-		return nil
-	}
-	if err := t.graph.React(ctx, c.ID, forge.ReactionTo(a)); err != nil && !forge.Missing(err) {
-		return fmt.Errorf("mark a comment on #%d as answered: %w", number, err)
-	}
-	t.commands.Done(c.ID)
-	return nil
-}
-
-// Review implements tracker.Commander.
-func (t *Tracker) Review(ctx context.Context, head string) (tracker.FollowUp, error) {
-	me, err := t.identity(ctx)
-	if err != nil {
-		return tracker.FollowUp{}, err
-	}
-	p, err := t.pullOf(ctx, head)
-	if err != nil || p == nil || account(p.User).ID != me.ID {
-		return tracker.FollowUp{}, err
-	}
-	f := tracker.FollowUp{Request: refOf(p), Head: head, Commit: p.GetHead().GetSHA()}
-	f.Feedback, f.Threads, f.At, err = t.unanswered(ctx, p.GetNumber(), maxFeedback)
-	return f, err
-}
-
-// unanswered are the threads of a pull request that ralph has to answer, as feedback.
-func (t *Tracker) unanswered(ctx context.Context, number, limit int) (text string, ids []string, last time.Time, err error) {
-	me, err := t.identity(ctx)
-	if err != nil {
-		return "", nil, last, err
-	}
-	threads, err := t.graph.Threads(ctx, t.project.Owner, t.project.Name, number)
-	if err != nil {
-		return "", nil, last, fmt.Errorf("read the review threads of #%d: %w", number, err)
-	}
-	return t.people.Unanswered(ctx, threads, me.ID, limit)
-}
-
-// Addressed implements tracker.Commander.
-func (t *Tracker) Addressed(ctx context.Context, request int, ids []string, commit string) error {
-	release, err := t.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	me, err := t.identity(ctx)
-	if err != nil {
-		return err
-	}
-	threads, err := t.graph.Threads(ctx, t.project.Owner, t.project.Name, request)
-	for _, one := range threads {
-		if err == nil && slices.Contains(ids, one.ID) && !one.AnsweredWith(commit, me.ID) {
-			err = t.graph.ReplyToThread(ctx, one.ID, forge.ReplyBody(commit, "Addressed in "+commit+"."))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("answer the review threads of #%d: %w", request, err)
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
@@ -14,85 +13,35 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// Feedback goes into a prompt; the forge keeps the rest.
-const (
-	maxFeedback = 32 << 10 // bytes in all
-	maxPart     = 8 << 10  // bytes of one log, review or comment
-)
-
-// reason is why a pull request needs another run. An empty text means it does not.
-type reason struct {
-	why  tracker.FollowUpReason
-	text string
-	at   time.Time
-
-	threads []string // of reviews, that the text has
-}
-
 // FollowUps checks ralph's own open pull requests. A request has one follow-up: a conflict counts first, then a
 // person's review, then checks; its feedback has all of them. A conflict that GitHub has not computed yet is none.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
-	mine, err := t.ownPulls(ctx, q.Prefix)
-	if err != nil {
-		return nil, err
-	}
-	bases := t.bases()
-	return forge.Each(ctx, mine, func(ctx context.Context, p *gh.PullRequest) (tracker.FollowUp, bool, error) {
-		key := strings.TrimPrefix(p.GetHead().GetRef(), q.Prefix)
-		answered, err := q.AnsweredFor(ctx, key)
+	required := t.bases()
+	return t.FollowUpsOf(ctx, q, func(ctx context.Context, number int, answered time.Time) (f tracker.FollowUp, err error) {
+		p, err := t.pull(ctx, number) // a listing does not tell of conflicts
+		if err != nil || p.GetState() != "open" {
+			return f, err
+		}
+		var conflict forge.Cause
+		if p.Mergeable != nil && !p.GetMergeable() && p.GetMergeableState() == "dirty" {
+			text := fmt.Sprintf("The branch %s conflicts with %s.", p.GetHead().GetRef(), p.GetBase().GetRef())
+			conflict = forge.Cause{Why: tracker.Conflict, Text: text, At: p.GetUpdatedAt().Time}
+		}
+		review, err := t.review(ctx, p, answered)
 		if err != nil {
-			return tracker.FollowUp{}, false, err
+			return f, err
 		}
-		f, err := t.followUp(ctx, p.GetNumber(), answered, bases)
-		if err != nil {
-			return f, false, fmt.Errorf("check pull request #%d: %w", p.GetNumber(), err)
-		}
-		f.Key = key
-		return f, f.Reason != "", nil
+		checks, err := t.checks(ctx, p, required)
+		return t.requestOf(p).FollowUp(conflict, review, checks), err
 	})
-}
-
-// followUp collects the reasons of one pull request, where ralph has answered reviews up to a time; zero: not known.
-func (t *Tracker) followUp(ctx context.Context, number int, answered time.Time, required bases) (f tracker.FollowUp, err error) {
-	p, err := api.One(ctx, completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
-		return t.api.PullRequests.Get(ctx, t.project.Owner, t.project.Name, number) // a listing does not tell of conflicts
-	})
-	if err != nil || p.GetState() != "open" {
-		return f, err
-	}
-	reasons := make([]reason, 3)
-	if p.Mergeable != nil && !p.GetMergeable() && p.GetMergeableState() == "dirty" {
-		text := fmt.Sprintf("The branch %s conflicts with %s.\n", p.GetHead().GetRef(), p.GetBase().GetRef())
-		reasons[0] = reason{why: tracker.Conflict, text: text, at: p.GetUpdatedAt().Time}
-	}
-	if reasons[1], err = t.review(ctx, p, answered); err != nil {
-		return f, err
-	}
-	if reasons[2], err = t.checks(ctx, p, required); err != nil {
-		return f, err
-	}
-	f = tracker.FollowUp{Request: refOf(p), Head: p.GetHead().GetRef(), Commit: p.GetHead().GetSHA()}
-	var parts []string
-	for _, r := range reasons {
-		if r.text == "" {
-			continue
-		}
-		if f.Reason == "" {
-			f.Reason = r.why
-		}
-		f.At, f.Threads = later(f.At, r.at), append(f.Threads, r.threads...)
-		parts = append(parts, r.text)
-	}
-	f.Feedback = tracker.Cut(strings.Join(parts, "\n"), maxFeedback)
-	return f, nil
 }
 
 // review finds people with write permission who request changes and have not withdrawn that. A review of an earlier commit
 // than the head counts until ralph has answered it: the head may be another's.
-func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.Time) (reason, error) {
+func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.Time) (forge.Cause, error) {
 	list, err := t.reviews(ctx, p.GetNumber())
 	if err != nil {
-		return reason{}, err
+		return forge.Cause{}, err
 	}
 	var order []int64
 	last := map[int64]*gh.PullRequestReview{} // by reviewer; a mere comment withdraws nothing
@@ -111,28 +60,24 @@ func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.T
 		open := r.GetCommitID() == p.GetHead().GetSHA() || !answered.IsZero() && r.GetSubmittedAt().After(answered)
 		return r.GetState() != "CHANGES_REQUESTED" || !open
 	})
-	var people []forge.Account
-	for _, id := range slices.Backward(order) {
-		people = append(people, account(last[id].User))
-	}
-	trusted, err := t.people.Trusted(ctx, people)
+	trusted, err := t.People.Trusted(ctx, forge.LatestFirst(order, func(id int64) forge.Account { return account(last[id].User) }))
 	if err != nil {
-		return reason{}, err
+		return forge.Cause{}, err
 	}
-	out := reason{why: tracker.ChangesRequested}
+	out := forge.Cause{Why: tracker.ChangesRequested}
 	for _, id := range order {
 		if !trusted[id] {
 			continue
 		}
 		r := last[id]
-		out.text += fmt.Sprintf("%s requests changes:\n%s\n", r.GetUser().GetLogin(), tracker.Cut(r.GetBody(), maxPart))
-		out.at = later(out.at, r.GetSubmittedAt().Time)
+		out.Text += fmt.Sprintf("%s requests changes:\n%s\n", r.GetUser().GetLogin(), tracker.Cut(r.GetBody(), forge.MaxPart))
+		out.At = forge.Later(out.At, r.GetSubmittedAt().Time)
 	}
-	if out.text == "" {
+	if out.Text == "" {
 		return out, nil
 	}
-	text, threads, at, err := t.unanswered(ctx, p.GetNumber(), maxFeedback/2)
-	out.text, out.threads, out.at = out.text+text, threads, later(out.at, at)
+	text, threads, at, err := t.Unanswered(ctx, p.GetNumber(), forge.MaxFeedback/2)
+	out.Text, out.Threads, out.At = out.Text+text, threads, forge.Later(out.At, at)
 	return out, err
 }
 
@@ -142,11 +87,4 @@ func (t *Tracker) reviews(ctx context.Context, number int) ([]*gh.PullRequestRev
 	return api.All(ctx, complete, func(ctx context.Context, page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return t.api.PullRequests.ListReviews(ctx, t.project.Owner, t.project.Name, number, &page)
 	})
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

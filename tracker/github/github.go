@@ -12,13 +12,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 
 	gh "github.com/google/go-github/v62/github"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
@@ -62,23 +60,15 @@ type Config struct {
 
 // Tracker is the backlog of one project on GitHub.
 type Tracker struct {
-	cfg      Config
-	project  Project
-	stack    *forge.Stack
-	source   tracker.TokenSource
-	app      *api.App // nil without an app
-	api      *gh.Client
-	graph    api.Graph
-	signer   forge.Signer
-	people   *forge.People
-	commands *forge.Commands
-
+	*forge.Project
+	project   Project
+	app       *api.App // nil without an app
+	api       *gh.Client
+	graph     api.Graph
 	elsewhere elsewhere
 
-	writing *semaphore.Weighted // one report or change at a time
-	mu      sync.Mutex
-	self    forge.Account // zero: not asked yet; guarded by mu
-	heard   heard         // guarded by mu
+	mu   sync.Mutex
+	read progress // guarded by mu
 }
 
 var (
@@ -96,43 +86,39 @@ var (
 
 // New checks cfg and makes the tracker. It asks nothing of GitHub yet.
 func New(cfg Config) (*Tracker, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
 		return nil, err
 	}
-	if err := forge.CheckSettings(cfg.Settings); err != nil {
+	if err := forge.CheckSettings(&cfg.Settings); err != nil {
 		return nil, fmt.Errorf("GitHub: %w", err)
-	}
-	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, "ralph/")
-	if cfg.Priorities == nil {
-		cfg.Priorities = tracker.DefaultPriorities()
 	}
 	base, graph, err := addresses(project.Host, cfg.BaseURL)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{cfg: cfg, project: project, writing: semaphore.NewWeighted(1)}
-	t.signer = forge.Signer{Key: cfg.MarkerKey, Scope: strings.ToLower(project.Host + " " + project.String())}
-	stack := cfg.HTTP.With(cfg.Settings, base.String())
+	t := &Tracker{project: project}
+	http := cfg.HTTP.With(cfg.Settings, base.String())
 	if cfg.App != nil {
-		if t.app, stack.Source, err = api.Login(*cfg.App, stack, project.Owner, project.Name, cfg.OnSecret); err != nil {
+		if t.app, http.Source, err = api.Login(*cfg.App, http, project.Owner, project.Name, cfg.OnSecret); err != nil {
 			return nil, err
 		}
 	}
-	t.source = stack.Source
-	if t.stack, err = forge.New(stack); err != nil {
+	stack, err := forge.New(http)
+	if err != nil {
 		return nil, err
 	}
-	t.api = api.Client(t.stack, base)
-	t.graph = api.Graph{API: t.api, Address: graph}
-	t.people = forge.NewPeople(&forge.People{
-		Bots: cfg.TrustedBots, List: t.collaborators, Ask: t.permission, Now: t.stack.Clock().Now, Log: cfg.Log,
+	t.api = api.Client(stack, base)
+	t.graph = api.Graph{API: t.api, Address: graph, Owner: project.Owner, Name: project.Name}
+	t.elsewhere.now = stack.Clock().Now
+	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
+		Title: "GitHub", Scope: strings.ToLower(project.Host + " " + project.String()), Request: "pull request #",
+		GitUser: "x-access-token", Source: http.Source, // GitHub takes any user name with a token
+	}, &forge.People{List: t.collaborators, Ask: t.permission}, forge.Calls{
+		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.issue(ctx, key); return err },
+		Comments: t.comments, Poster: t.poster, React: t.graph.React, Marked: t.graph.Marked,
+		Requests: t.requests, Request: t.request, Threads: t.graph.Threads, ReplyToThread: t.graph.ReplyToThread,
 	})
-	t.commands = forge.NewCommands(t.people, t.graph.Marked, t.ownHead)
-	t.elsewhere.now = t.stack.Clock().Now
 	return t, nil
 }
 
@@ -157,35 +143,23 @@ func (t *Tracker) Name() string { return Name }
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error {
 	if t.app != nil {
-		return errors.Join(t.app.Close(), t.stack.Close())
+		return errors.Join(t.app.Close(), t.Stack.Close())
 	}
-	return t.stack.Close()
+	return t.Stack.Close()
 }
 
-// identity asks once who ralph is. An app's token is nobody's, so the app names its bot.
-func (t *Tracker) identity(ctx context.Context) (forge.Account, error) {
-	t.mu.Lock()
-	self := t.self
-	t.mu.Unlock()
-	if self.ID != 0 {
-		return self, nil
-	}
+// whoAmI asks who ralph is. An app's token is nobody's, so the app names its bot.
+func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	name := ""
 	if t.app != nil {
 		slug, err := t.app.Slug(ctx)
 		if err != nil {
-			return self, fmt.Errorf("find out who ralph is on GitHub: %w", err)
+			return forge.Account{}, err
 		}
 		name = url.PathEscape(slug + "[bot]")
 	}
 	u, err := api.One(ctx, completeUser, func(ctx context.Context) (*gh.User, *gh.Response, error) { return t.api.Users.Get(ctx, name) })
-	if err != nil {
-		return self, fmt.Errorf("find out who ralph is on GitHub: %w", err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.self = account(u)
-	return t.self, nil
+	return account(u), err
 }
 
 // Committer is the app's bot; empty with a person's token.
@@ -193,16 +167,7 @@ func (t *Tracker) Committer(ctx context.Context) (name, email string, err error)
 	if t.app == nil {
 		return "", "", nil
 	}
-	bot, err := t.identity(ctx)
+	bot, err := t.Identity(ctx)
 	host, _, _ := strings.Cut(t.project.Host, ":")
 	return bot.Name, fmt.Sprintf("%d+%s@users.noreply.%s", bot.ID, bot.Name, host), err
-}
-
-// GitCredentials gives git the token of the API. GitHub takes any user name with it.
-func (t *Tracker) GitCredentials(ctx context.Context) (user, secret string, err error) {
-	token, err := t.source.Token(ctx)
-	if err != nil {
-		return "", "", fmt.Errorf("get a token for git: %w", err)
-	}
-	return "x-access-token", token.Secret, nil
 }

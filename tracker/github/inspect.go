@@ -37,7 +37,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	default:
 		f.OK(project, "reachable at %s", t.api.BaseURL.Host)
 	}
-	switch me, err := t.identity(ctx); {
+	switch me, err := t.Identity(ctx); {
 	case err != nil:
 		f.Error("identity", err)
 	case me.Bot:
@@ -55,12 +55,12 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	} else {
 		f.Labels(e.Labels, missing)
 	}
-	f.Clock(t.stack)
+	f.Clock(t.Stack)
 	end, err := time.Parse("2006-01-02 15:04:05 MST", resp.Header.Get("GitHub-Authentication-Token-Expiration"))
 	if err != nil {
 		end = time.Time{}
 	}
-	f.Expiry(t.stack, end)
+	f.Expiry(t.Stack, end)
 	return f
 }
 

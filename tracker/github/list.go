@@ -40,7 +40,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			l.Problems = append(l.Problems, tracker.Problem{Where: t.where(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
-		if !i.IsPullRequest() && !open[i.GetNumber()] && t.selected(i) {
+		if !i.IsPullRequest() && !open[i.GetNumber()] && t.Wants(account(i.User).Name, i.GetMilestone().GetTitle()) {
 			open[i.GetNumber()] = true
 			found = append(found, i)
 		}
@@ -85,8 +85,8 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 	if len(labels) > 0 {
 		query.Set("labels", strings.Join(labels, ","))
 	}
-	if t.cfg.Assignee != "" {
-		query.Set("assignee", t.cfg.Assignee)
+	if t.Settings.Assignee != "" {
+		query.Set("assignee", t.Settings.Assignee)
 	}
 	return api.All(ctx, nil, func(ctx context.Context, p gh.ListOptions) ([]*json.RawMessage, *gh.Response, error) {
 		query.Set("per_page", strconv.Itoa(p.PerPage))
@@ -95,15 +95,6 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 		resp, err := t.do(forge.ExpectRaw(ctx), http.MethodGet, t.path("/issues?%s", query.Encode()), nil, &list)
 		return list.Items(), resp, err
 	})
-}
-
-// selected applies the filters that the API does not.
-func (t *Tracker) selected(i *issue) bool {
-	if m := t.cfg.Milestone; m != "" && !strings.EqualFold(i.GetMilestone().GetTitle(), m) {
-		return false
-	}
-	same := func(a string) bool { return strings.EqualFold(a, account(i.User).Name) }
-	return len(t.cfg.Authors) == 0 || slices.ContainsFunc(t.cfg.Authors, same)
 }
 
 // where names an issue that cannot be decoded.
@@ -119,7 +110,7 @@ func (t *Tracker) where(raw []byte, n int) string {
 
 // Get reads one issue with its comments, blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
-	i, err := t.read(ctx, key)
+	i, err := t.issue(ctx, key)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
@@ -132,18 +123,18 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 		return tracker.Issue{}, err
 	}
 	out.Taken = taken[i.GetNumber()]
-	out.Comments, err = t.comments(ctx, i.GetNumber())
-	return out, forge.Below(err, func() error { _, err := t.read(ctx, key); return err })
+	out.Comments, err = t.Comments(ctx, i.GetNumber())
+	return out, t.Below(ctx, key, err)
 }
 
-// read reads the issue itself, or ErrNotFound.
-func (t *Tracker) read(ctx context.Context, key string) (*issue, error) {
+// issue reads the issue itself, or ErrNotFound.
+func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	number, ok := forge.Number(key)
 	if !ok {
 		return nil, forge.NotFound(key)
 	}
 	i := new(issue)
-	err := t.stack.Twice(ctx, func(ctx context.Context) error {
+	err := t.Stack.Twice(ctx, func(ctx context.Context) error {
 		ctx = forge.Check(ctx, func(body []byte) error {
 			got, err := forge.Decode(body, completeIssue)
 			if err == nil && got.GetNumber() != number && t.here(got) {
@@ -178,6 +169,6 @@ func (t *Tracker) convert(i *issue) tracker.Issue {
 	return tracker.Issue{
 		Key: key, ID: "#" + key, Title: i.GetTitle(), Body: i.GetBody(), URL: i.GetHTMLURL(), Author: account(i.User).Name,
 		Labels: labels, Open: i.GetState() == "open", Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time,
-		Priority: tracker.PriorityOf(labels, t.cfg.Priorities),
+		Priority: tracker.PriorityOf(labels, t.Settings.Priorities),
 	}
 }

@@ -244,7 +244,7 @@ func TestTaken(t *testing.T) {
 			got[i.Key] = i.Taken
 		}
 	}
-	want := map[string]string{"1": "pull request #7 of ada closes it"}
+	want := map[string]string{"1": "pull request #7 by ada closes it"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("taken (-want +got):\n%s", diff)
 	}
@@ -266,7 +266,7 @@ func TestTakenByOutsider(t *testing.T) {
 			s.AddIssue(githubtest.Issue{Title: "Four", Assignees: []string{"ada"}})
 			s.AddPull(githubtest.Issue{Title: "Mine", Body: "Closes #1, closes #2, closes #3, closes #4", Author: "mallory"}, githubtest.Pull{Head: "main", Fork: true})
 			s.AddPull(githubtest.Issue{Title: "Fix", Body: "Closes #2", Author: "grace"}, githubtest.Pull{Head: "grace", Fork: true})
-			want := map[string]string{"2": "pull request #6 of grace closes it", "3": "pull request #5 of mallory closes it"}
+			want := map[string]string{"2": "pull request #6 by grace closes it", "3": "pull request #5 by mallory closes it"}
 			l, err := g.List(t.Context(), tracker.Query{})
 			if err != nil || len(l.Issues) != 4 {
 				t.Fatalf("listed %d issues, %v; want 4", len(l.Issues), err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 
 	gh "github.com/google/go-github/v62/github"
 
@@ -57,34 +56,13 @@ func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Dist
 	return tracker.NoWriteAccess, nil
 }
 
-// comments are what people said on an issue, without commands and ralph's own texts.
-func (t *Tracker) comments(ctx context.Context, number int) ([]tracker.Comment, error) {
+// comments are the comments on an issue.
+func (t *Tracker) comments(ctx context.Context, number int) (out []forge.Comment, err error) {
 	list, err := t.allComments(ctx, number)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	me, err := t.identity(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list = slices.DeleteFunc(list, func(c *gh.IssueComment) bool { // whichever installation wrote it
-		_, _, command := tracker.ParseCommand(c.GetBody())
-		return command || account(c.User).ID == me.ID && forge.IsOwn(c.GetBody())
-	})
-	var people []forge.Account
-	for _, c := range slices.Backward(list) { // the latest words count most
-		people = append(people, account(c.User))
-	}
-	trusted, err := t.people.Trusted(ctx, people)
-	if err != nil {
-		return nil, err
-	}
-	var out []tracker.Comment
 	for _, c := range list {
-		by := account(c.User)
-		out = append(out, tracker.Comment{Author: by.Name, Body: c.GetBody(), Created: c.GetCreatedAt().Time, Trusted: trusted[by.ID]})
+		out = append(out, forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
 	}
-	return out, nil
+	return out, err
 }
 
 // allComments reads the comments, oldest first.

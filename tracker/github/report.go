@@ -5,40 +5,12 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
-	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// lock makes reports and changes wait for each other. The caller calls release.
-func (t *Tracker) lock(ctx context.Context) (release func(), err error) {
-	if err := t.writing.Acquire(ctx, 1); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return func() { t.writing.Release(1) }, nil
-}
-
-// Report writes the run's report as one comment, or edits that comment.
-func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
-	number, ok := forge.Number(key)
-	if !ok {
-		return forge.NotFound(key)
-	}
-	release, err := t.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	me, err := t.identity(ctx)
-	if err != nil {
-		return err
-	}
-	err = t.signer.Report(ctx, number, r, t.poster(number, me.ID))
-	return forge.Below(err, func() error { _, err := t.read(ctx, key); return err })
-}
-
 // poster writes the comments of ralph's account on an issue or a pull request.
-func (t *Tracker) poster(number int, self int64) forge.Poster {
+func (t *Tracker) poster(number int, _ bool, self int64) forge.Poster {
 	owner, name := t.project.Owner, t.project.Name
 	return forge.Poster{
 		Find: func(ctx context.Context, match func(string) bool) (found []forge.Post, err error) {
@@ -67,10 +39,4 @@ func (t *Tracker) poster(number int, self int64) forge.Poster {
 			return api.Explain(ctx, resp, err)
 		},
 	}
-}
-
-// Mark implements tracker.Marker.
-func (t *Tracker) Mark(key string) string {
-	number, _ := forge.Number(key) // nobody reports on any other
-	return t.signer.Mark(number)
 }

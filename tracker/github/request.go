@@ -23,17 +23,13 @@ const (
 // OpenRequest opens a pull request for the head branch, or updates the open one. One that a person opened from ralph's
 // branch stays as it is. Reviewers that GitHub does not accept are logged: the work is published without them.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
-	release, err := t.lock(ctx)
+	me, release, err := t.Begin(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
 	defer release()
 	r.Title = cmp.Or(forge.Line(r.Title, maxTitle), r.Head)
 	r.Body = forge.Fit(r.Body, forge.MaxText)
-	me, err := t.identity(ctx)
-	if err != nil {
-		return tracker.RequestRef{}, err
-	}
 	p, err := t.pullOf(ctx, r.Head)
 	if err == nil && p == nil {
 		p, err = t.createPull(ctx, r)
@@ -42,7 +38,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 		return tracker.RequestRef{}, fmt.Errorf("open a pull request for %s: %w", r.Head, err)
 	}
 	if by := account(p.User); by.ID != me.ID {
-		t.cfg.Log.Warn("leave another's pull request as it is", "pull", p.GetNumber(), "author", by.Name)
+		t.Settings.Log.Warn("leave another's pull request as it is", "pull", p.GetNumber(), "author", by.Name)
 		return refOf(p), nil
 	}
 	if p, err = t.updatePull(ctx, p, r); err != nil {
@@ -51,51 +47,67 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	return refOf(p), nil
 }
 
-// Requests implements tracker.RequestLister.
-func (t *Tracker) Requests(ctx context.Context, prefix string) (map[string]tracker.RequestRef, error) {
-	mine, err := t.ownPulls(ctx, prefix)
-	open := map[string]tracker.RequestRef{}
-	for _, p := range mine {
-		open[strings.TrimPrefix(p.GetHead().GetRef(), prefix)] = refOf(p)
-	}
-	return open, err
-}
-
 func refOf(p *gh.PullRequest) tracker.RequestRef {
 	draft := p.GetDraft() || strings.HasPrefix(p.GetTitle(), draftTitle)
 	return tracker.RequestRef{Number: p.GetNumber(), URL: p.GetHTMLURL(), Draft: draft}
 }
 
+// requestOf is a pull request as all forges have it.
+func (t *Tracker) requestOf(p *gh.PullRequest) forge.Request {
+	return forge.Request{
+		RequestRef: refOf(p), Head: p.GetHead().GetRef(), Commit: p.GetHead().GetSHA(), Author: account(p.User),
+		Updated: p.GetUpdatedAt().Time, Fork: !t.ownRepo(p), Open: p.GetState() == "open",
+		Refused: p.GetState() == "closed" && p.GetMergedAt().IsZero(),
+	}
+}
+
+func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) (out []forge.Request, err error) {
+	list, err := t.pulls(ctx, q)
+	for _, p := range list {
+		out = append(out, t.requestOf(p))
+	}
+	return out, err
+}
+
+func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error) {
+	p, err := t.pull(ctx, number)
+	if err != nil {
+		return forge.Request{}, err
+	}
+	return t.requestOf(p), nil
+}
+
+// pulls lists pull requests, oldest first.
+func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery) ([]*gh.PullRequest, error) {
+	opts := gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc"}
+	if q.All {
+		opts.State = "all"
+	}
+	if q.Head != "" {
+		opts.Head = t.project.Owner + ":" + q.Head
+	}
+	return api.All(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+		opts.ListOptions = p
+		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, &opts)
+	})
+}
+
+// pull reads one pull request.
+func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error) {
+	return api.One(ctx, completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		return t.api.PullRequests.Get(ctx, t.project.Owner, t.project.Name, number)
+	})
+}
+
 // pullOf finds the open pull request of a branch of this project; nil when there is none.
 func (t *Tracker) pullOf(ctx context.Context, head string) (*gh.PullRequest, error) {
-	some, err := t.pulls(ctx, t.project.Owner+":"+head)
+	some, err := t.pulls(ctx, forge.RequestQuery{Head: head})
 	for _, p := range some { // a fork of the same owner may have a branch of the same name
 		if p.GetHead().GetRef() == head && t.ownRepo(p) {
 			return p, err
 		}
 	}
 	return nil, err
-}
-
-// Refused implements tracker.Refuser.
-func (t *Tracker) Refused(ctx context.Context, head string) (commit, url string, err error) {
-	list, err := api.All(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
-		opts := &gh.PullRequestListOptions{State: "all", Head: t.project.Owner + ":" + head, Sort: "created", Direction: "asc", ListOptions: p}
-		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, opts)
-	})
-	if err != nil {
-		return "", "", fmt.Errorf("list the pull requests of %s: %w", head, err)
-	}
-	for _, p := range list {
-		if p.GetHead().GetRef() != head || !t.ownRepo(p) {
-			continue
-		}
-		commit, url = "", ""
-		if p.GetState() == "closed" && p.GetMergedAt().IsZero() {
-			commit, url = p.GetHead().GetSHA(), p.GetHTMLURL()
-		}
-	}
-	return commit, url, nil
 }
 
 // ownRepo reports whether the commits are in the project itself, not in a fork.
@@ -115,7 +127,7 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 	}
 	p, err := post(r.Title, r.Draft)
 	for n := 1; headInvalid(err) && n < retry.Attempts; n++ { // not every replica knows yet what was just pushed
-		if err := t.stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
+		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return nil, err
 		}
 		p, err = post(r.Title, r.Draft)
@@ -214,7 +226,7 @@ func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Requ
 			return t.api.PullRequests.RequestReviewers(ctx, owner, name, p.GetNumber(), request)
 		})
 		if forge.Skippable(err) {
-			t.cfg.Log.Warn("request a review", "error", err, "pull", p.GetNumber(), "reviewer", reviewer)
+			t.Settings.Log.Warn("request a review", "error", err, "pull", p.GetNumber(), "reviewer", reviewer)
 		} else if err != nil {
 			return err
 		}

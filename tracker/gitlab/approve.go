@@ -23,20 +23,20 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	}
 	set, err := t.lastSet(ctx, iid, label)
 	if err != nil {
-		return "", t.below(ctx, i.Key, err)
+		return "", t.Below(ctx, i.Key, err)
 	}
 	if set == nil {
 		return "", &tracker.UnapprovedError{Kind: tracker.LabelUnknown, Label: label}
 	}
 	by := accountOf(set.User.ID, set.User.Username)
-	self, err := t.identity(ctx)
+	self, err := t.Identity(ctx)
 	if err != nil {
 		return by.Name, err
 	}
-	if isBot(self) && by.ID == int64(self.ID) {
+	if self.Bot && by.ID == self.ID {
 		return by.Name, &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Account: by.Name, ID: by.ID, Why: tracker.OwnAccount}
 	}
-	if err := t.approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
+	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
 		return by.Name, err
 	}
 	notes, err := t.notes(ctx, iid)
@@ -47,20 +47,11 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		if !n.System || n.CreatedAt.Before(*set.CreatedAt) || harmless(n.Body) {
 			continue
 		}
-		if err := t.approve(ctx, accountOf(n.Author.ID, n.Author.Username), tracker.TextUntrusted, label); err != nil {
+		if err := t.People.Approve(ctx, authorOf(n), tracker.TextUntrusted, label); err != nil {
 			return by.Name, err
 		}
 	}
 	return by.Name, nil
-}
-
-// approve is nil when the account may direct ralph, else an error of that kind.
-func (t *Tracker) approve(ctx context.Context, by forge.Account, kind tracker.Approval, label string) error {
-	why, err := t.people.Judge(ctx, by)
-	if err != nil || why == tracker.TrustedAccount {
-		return err
-	}
-	return &tracker.UnapprovedError{Kind: kind, Label: label, Account: by.Name, ID: by.ID, Why: why}
 }
 
 // lastSet finds the event by which the issue has the label now; nil when there is none.

@@ -22,7 +22,7 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	}
 	// GitLab makes the pipeline some time after the push.
 	for n := 1; m != nil && m.SHA == commit && pipelineOf(m) == nil && n < retry.Attempts; n++ {
-		if err := t.stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
+		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return "", err
 		}
 		if m, err = t.merging(ctx, head); err != nil {
@@ -113,15 +113,9 @@ func (t *Tracker) keep(ctx context.Context, m *gl.MergeRequest) error {
 
 // merging reads ralph's own open request of a branch; nil when there is none.
 func (t *Tracker) merging(ctx context.Context, head string) (*gl.MergeRequest, error) {
-	self, err := t.identity(ctx)
-	if err != nil {
+	own, err := t.OwnRequest(ctx, head)
+	if err != nil || own.Number == 0 {
 		return nil, err
 	}
-	found, err := t.findRequest(ctx, tracker.Request{Head: head})
-	if err != nil || found == nil || account(found.Author).ID != int64(self.ID) {
-		return nil, err
-	}
-	return one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
-		return t.api.MergeRequests.GetMergeRequest(t.project.Path, found.IID, nil, o...)
-	})
+	return t.merge(ctx, own.Number)
 }

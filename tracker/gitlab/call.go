@@ -108,7 +108,6 @@ type issue struct {
 	Author    *gl.BasicUser   `json:"author"`
 	Assignees []*gl.BasicUser `json:"assignees"`
 	Labels    []string        `json:"labels"`
-	Weight    int             `json:"weight"`
 	Created   time.Time       `json:"created_at"`
 	Updated   time.Time       `json:"updated_at"`
 	Merges    int             `json:"merge_requests_count"`  // of requests that close it, in any state

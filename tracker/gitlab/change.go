@@ -16,12 +16,12 @@ import (
 
 // Change edits labels and state in one write, by difference, so that other changes made meanwhile stay.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
-	release, err := t.lock(ctx)
+	_, release, err := t.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	i, err := t.read(ctx, key)
+	i, err := t.get(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	}
 	is, err := t.issue(ctx, http.MethodPut, i.IID, &body)
 	if err != nil {
-		return t.below(ctx, key, err)
+		return t.Below(ctx, key, err)
 	}
 	if body.StateEvent != nil && is.State != want {
 		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s", *body.StateEvent, key, is.State)}

@@ -41,7 +41,6 @@ func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 			i.Author = r.ada
 		}
 		if s.Priority > 0 {
-			i.Weight = 0
 			i.Labels = append(slices.Clone(s.Labels), fmt.Sprintf("P%d", s.Priority-1))
 		}
 		for n, blocker := range s.BlockedBy {

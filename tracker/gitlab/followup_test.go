@@ -119,7 +119,7 @@ func TestFollowUps(t *testing.T) {
 			if !strings.Contains(f.Feedback, tt.want.feedback) || (tt.want.without != "" && strings.Contains(f.Feedback, tt.want.without)) {
 				t.Errorf("feedback %.300q…, want %q and not %q", f.Feedback, tt.want.feedback, tt.want.without)
 			}
-			if len(f.Feedback) > maxFeedback {
+			if len(f.Feedback) > forge.MaxFeedback {
 				t.Errorf("feedback has %d bytes", len(f.Feedback))
 			}
 		})
@@ -147,7 +147,7 @@ func longReview(t *testing.T, also func(r *rig, iid int)) {
 	iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/42", Target: "main", Author: r.ralph})
 	const notes = 10
 	for n := range notes {
-		r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: fmt.Sprintf("note %d. %s", n, strings.Repeat("x", maxPart)), Resolvable: true})
+		r.project.Discuss(iid, gitlabtest.Thread{By: r.ada, Body: fmt.Sprintf("note %d. %s", n, strings.Repeat("x", forge.MaxPart)), Resolvable: true})
 	}
 	also(r, iid)
 	var answered time.Time

@@ -13,12 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 
 	gl "github.com/xanzy/go-gitlab"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
@@ -55,27 +53,18 @@ func Descriptor() tracker.Descriptor {
 // Config says which project, as whom, and which of its issues. Project, Token and MarkerKey are needed.
 type Config struct {
 	tracker.Settings
-	// ByWeight uses the weight of an issue that no label gives a priority, the smaller the more urgent.
-	ByWeight bool
-	HTTP     forge.Config // clock, transport and timeouts; the rest comes from the settings
+	HTTP forge.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitLab.
 type Tracker struct {
-	cfg      Config
-	project  Project
-	stack    *forge.Stack
-	source   tracker.TokenSource
-	api      *gl.Client //nolint:staticcheck // archived, as the package comment says
-	signer   forge.Signer
-	people   *forge.People
-	commands *forge.Commands
+	*forge.Project
+	project Project
+	api     *gl.Client //nolint:staticcheck // archived, as the package comment says
 
-	writing *semaphore.Weighted // one report or change at a time
-	mu      sync.Mutex
-	self    *gl.User          // guarded by mu
-	heard   int               // id of the newest event that was read for commands; guarded by mu
-	labels  map[string]string // the project's spelling of a label, by its lower case; guarded by mu
+	mu     sync.Mutex
+	read   int               // id of the newest event that was read for commands; guarded by mu
+	labels map[string]string // the project's spelling of a label, by its lower case; guarded by mu
 }
 
 var (
@@ -98,26 +87,18 @@ func (unlimited) Wait(context.Context) error { return nil }
 
 // New checks cfg and makes the tracker. It asks nothing of GitLab yet.
 func New(cfg Config) (*Tracker, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
 		return nil, err
 	}
-	if err := forge.CheckSettings(cfg.Settings); err != nil {
+	if err := forge.CheckSettings(&cfg.Settings); err != nil {
 		return nil, fmt.Errorf("GitLab: %w", err)
 	}
 	if cfg.App != nil {
 		return nil, errors.New("GitLab: apps cannot log in; want a token")
 	}
 	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, "https://"+project.Host), "/")
-	cfg.BranchPrefix = cmp.Or(cfg.BranchPrefix, "ralph/")
-	if cfg.Priorities == nil {
-		cfg.Priorities = tracker.DefaultPriorities()
-	}
-	http := cfg.HTTP.With(cfg.Settings, cfg.BaseURL)
-	stack, err := forge.New(http)
+	stack, err := forge.New(cfg.HTTP.With(cfg.Settings, cfg.BaseURL))
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +109,15 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use %q as GitLab's address: %w", cfg.BaseURL, err)
 	}
-	t := &Tracker{cfg: cfg, project: project, stack: stack, source: http.Source, api: api, labels: map[string]string{}, writing: semaphore.NewWeighted(1)}
-	t.signer = forge.Signer{Key: cfg.MarkerKey, Scope: strings.ToLower(project.Host) + " " + project.Path}
-	t.people = forge.NewPeople(&forge.People{
-		Bots: cfg.TrustedBots, List: t.members, Ask: t.member, Confirm: t.notBot, Now: stack.Clock().Now, Log: cfg.Log,
+	t := &Tracker{project: project, api: api, labels: map[string]string{}}
+	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
+		Title: "GitLab", Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
+		GitUser: "oauth2", Source: cfg.Token, Harmless: noActions, // GitLab takes that name with every kind of token
+	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.notBot}, forge.Calls{
+		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.get(ctx, key); return err },
+		Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
+		Requests: t.requests, Request: t.request, Threads: t.threads, ReplyToThread: t.replyToThread,
 	})
-	t.commands = forge.NewCommands(t.people, t.marked, t.ownHead)
 	return t, nil
 }
 
@@ -141,13 +125,4 @@ func New(cfg Config) (*Tracker, error) {
 func (t *Tracker) Name() string { return Name }
 
 // Close ends connections. No call may be under way.
-func (t *Tracker) Close() error { return t.stack.Close() }
-
-// GitCredentials returns the name that GitLab takes for every kind of token, and the token.
-func (t *Tracker) GitCredentials(ctx context.Context) (user, secret string, err error) {
-	token, err := t.source.Token(ctx)
-	if err != nil {
-		return "", "", fmt.Errorf("log in to %s for git: %w", t.project.Host, err)
-	}
-	return "oauth2", token.Secret, nil
-}
+func (t *Tracker) Close() error { return t.Stack.Close() }

@@ -25,7 +25,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	if err != nil {
 		version = &gl.Version{Version: "of an unknown version"}
 	}
-	f.OK("gitlab", "%s is reachable, GitLab %s", t.cfg.BaseURL, version.Version)
+	f.OK("gitlab", "%s is reachable, GitLab %s", t.Settings.BaseURL, version.Version)
 	if self.IsAdmin {
 		f.Warn("identity", "use an account that is no administrator", "%s administers the whole instance", self.Username)
 	} else {
@@ -34,7 +34,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	t.inspectToken(ctx, &f)
 	t.inspectProject(ctx, &f, e)
 	t.inspectLabels(ctx, &f, e.Labels)
-	f.Clock(t.stack)
+	f.Clock(t.Stack)
 	return f
 }
 
@@ -62,7 +62,7 @@ func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 		}
 	}
 	if a.ExpiresAt != nil {
-		f.Expiry(t.stack, time.Time(*a.ExpiresAt))
+		f.Expiry(t.Stack, time.Time(*a.ExpiresAt))
 	}
 }
 

@@ -108,19 +108,14 @@ func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
 
 // selected applies the filters of the settings.
 func (t *Tracker) selected(i *issue) bool {
-	if m := t.cfg.Milestone; m != "" && !strings.EqualFold(i.Milestone.Title, m) {
-		return false
-	}
-	if a := t.cfg.Assignee; a != "" && !slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return strings.EqualFold(account(u).Name, a) }) {
-		return false
-	}
-	same := func(a string) bool { return strings.EqualFold(a, account(i.Author).Name) }
-	return len(t.cfg.Authors) == 0 || slices.ContainsFunc(t.cfg.Authors, same)
+	a := t.Settings.Assignee
+	mine := slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return strings.EqualFold(account(u).Name, a) })
+	return (a == "" || mine) && t.Wants(account(i.Author).Name, i.Milestone.Title)
 }
 
 // Get reads one issue with its comments, blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
-	i, err := t.read(ctx, key)
+	i, err := t.get(ctx, key)
 	if err != nil {
 		return tracker.Issue{}, err
 	}
@@ -129,28 +124,24 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 		return tracker.Issue{}, err
 	}
 	if i.Merges > 0 {
-		requests, err := t.closing(ctx, i)
-		if err != nil {
-			return tracker.Issue{}, err
-		}
-		taken, err := t.decide(ctx, []*issue{i}, map[int][]*gl.MergeRequest{i.IID: requests})
+		taken, err := t.takenOf(ctx, []*issue{i})
 		if err != nil {
 			return tracker.Issue{}, err
 		}
 		out.Taken = taken[i.IID]
 	}
-	out.Comments, err = t.comments(ctx, i.IID)
-	return out, t.below(ctx, key, err)
+	out.Comments, err = t.Comments(ctx, i.IID)
+	return out, t.Below(ctx, key, err)
 }
 
-// read reads the issue itself, or ErrNotFound.
-func (t *Tracker) read(ctx context.Context, key string) (*issue, error) {
+// get reads the issue itself, or ErrNotFound.
+func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
 	iid, ok := forge.Number(key)
 	if !ok {
 		return nil, forge.NotFound(key)
 	}
 	var i *issue
-	err := t.stack.Twice(ctx, func(ctx context.Context) (err error) {
+	err := t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		i, err = t.issue(ctx, http.MethodGet, iid, nil)
 		return err
 	})
@@ -170,19 +161,10 @@ func (t *Tracker) issue(ctx context.Context, method string, iid int, opts any) (
 	})
 }
 
-// below explains an error about a part of an issue.
-func (t *Tracker) below(ctx context.Context, key string, err error) error {
-	return forge.Below(err, func() error { _, err := t.read(ctx, key); return err })
-}
-
 func (t *Tracker) convert(i *issue) tracker.Issue {
 	key := strconv.Itoa(i.IID)
-	out := tracker.Issue{
+	return tracker.Issue{
 		Key: key, ID: "#" + key, Title: i.Title, Body: i.Body, URL: i.WebURL, Author: account(i.Author).Name, Labels: i.Labels,
-		Open: i.State == "opened", Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.cfg.Priorities),
+		Open: i.State == "opened", Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.Settings.Priorities),
 	}
-	if out.Priority == 0 && t.cfg.ByWeight && i.Weight > 0 {
-		out.Priority = i.Weight
-	}
-	return out
 }

@@ -51,11 +51,11 @@ func TestListFilters(t *testing.T) {
 
 func TestPriority(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *Config) { c.ByWeight = true })
+	r := newRig(t)
 	for labels, want := range map[string]int{
-		"": 7, "bug": 7, "p1": 2, "priority::high": 2, "Priority: Critical": 1, "P3,P0": 1, "priority::4": 4,
+		"": 0, "bug": 0, "p1": 2, "priority::high": 2, "Priority: Critical": 1, "P3,P0": 1, "priority::4": 4,
 	} {
-		iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Weight: 7, Labels: strings.Split(labels, ",")})
+		iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Labels: strings.Split(labels, ",")})
 		if got := r.get(t, fmt.Sprint(iid)).Priority; got != want {
 			t.Errorf("priority with labels %q is %d, want %d", labels, got, want)
 		}

@@ -13,22 +13,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// identity is the account of the token.
-func (t *Tracker) identity(ctx context.Context) (*gl.User, error) {
-	t.mu.Lock()
-	self := t.self
-	t.mu.Unlock()
-	if self != nil {
-		return self, nil
-	}
+// whoAmI is the account of the token.
+func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	u, err := one(ctx, completeUser, t.api.Users.CurrentUser)
 	if err != nil {
-		return nil, fmt.Errorf("find out who ralph is on GitLab: %w", err)
+		return forge.Account{}, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.self = u
-	return u, nil
+	return forge.Account{ID: int64(u.ID), Name: u.Username, Bot: isBot(u)}, nil
 }
 
 // account is a user as the judges of trust know it. Whether it is a bot is not known without asking.
@@ -140,43 +131,18 @@ func (t *Tracker) notes(ctx context.Context, iid int) ([]*gl.Note, error) {
 	return list, nil
 }
 
+func authorOf(n *gl.Note) forge.Account { return accountOf(n.Author.ID, n.Author.Username) }
+
 func public(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
 
-// comments are what people said on an issue, without ralph's own texts, commands and internal notes, which the public must
-// not read in what an agent makes of them.
-func (t *Tracker) comments(ctx context.Context, iid int) ([]tracker.Comment, error) {
+// comments are the notes of people on an issue, without internal ones, which the public must not read in what an agent makes
+// of them.
+func (t *Tracker) comments(ctx context.Context, iid int) (out []forge.Comment, err error) {
 	list, err := t.notes(ctx, iid)
-	if err != nil {
-		return nil, err
-	}
-	var said []*gl.Note
-	var people []forge.Account
 	for _, n := range list {
-		if _, _, command := tracker.ParseCommand(n.Body); command || !public(n) {
-			continue
+		if public(n) {
+			out = append(out, forge.Comment{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
 		}
-		by := accountOf(n.Author.ID, n.Author.Username)
-		if forge.IsOwn(n.Body) { // whichever installation wrote it
-			self, err := t.identity(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if by.ID == int64(self.ID) {
-				continue
-			}
-		}
-		said = append(said, n)
-		people = append(people, by)
 	}
-	slices.Reverse(people) // the latest words count most
-	trusted, err := t.people.Trusted(ctx, people)
-	if err != nil {
-		return nil, err
-	}
-	var out []tracker.Comment
-	for _, n := range said {
-		by := accountOf(n.Author.ID, n.Author.Username)
-		out = append(out, tracker.Comment{Author: by.Name, Body: n.Body, Created: *n.CreatedAt, Trusted: trusted[by.ID]})
-	}
-	return out, nil
+	return out, err
 }

@@ -7,7 +7,6 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
-	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
@@ -19,36 +18,9 @@ var quickAction = pattern.Lazy(`(?m)^([ \t]*)/([A-Za-z])`)
 // noActions makes a text in which no line is a command to GitLab.
 func noActions(text string) string { return quickAction().ReplaceAllString(text, `$1\/$2`) }
 
-// lock makes reports and changes wait for each other. The caller calls release.
-func (t *Tracker) lock(ctx context.Context) (release func(), err error) {
-	if err := t.writing.Acquire(ctx, 1); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return func() { t.writing.Release(1) }, nil
-}
-
-// Report writes or replaces the run's note.
-func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
-	iid, ok := forge.Number(key)
-	if !ok {
-		return forge.NotFound(key)
-	}
-	release, err := t.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	self, err := t.identity(ctx)
-	if err != nil {
-		return err
-	}
-	r.Body = noActions(r.Body)
-	err = t.signer.Report(ctx, iid, r, t.poster(fmt.Sprintf("/issues/%d", iid), self.ID))
-	return t.below(ctx, key, err)
-}
-
-// poster writes the notes of ralph's account at a place, such as "/issues/7".
-func (t *Tracker) poster(place string, self int) forge.Poster {
+// poster writes the notes of ralph's account on an issue or a merge request.
+func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
+	place := place(number, request)
 	type text struct {
 		Body string `json:"body"`
 	}
@@ -68,7 +40,7 @@ func (t *Tracker) poster(place string, self int) forge.Poster {
 				return some, resp, err
 			}, func(some []*gl.Note) bool {
 				for _, n := range some {
-					if !n.System && n.Author.ID == self && match(n.Body) {
+					if !n.System && int64(n.Author.ID) == self && match(n.Body) {
 						found = append([]forge.Post{{ID: int64(n.ID), Body: n.Body}}, found...)
 					}
 				}
@@ -85,10 +57,4 @@ func (t *Tracker) poster(place string, self int) forge.Poster {
 			return explain(ctx, resp, err)
 		},
 	}
-}
-
-// Mark implements tracker.Marker.
-func (t *Tracker) Mark(key string) string {
-	iid, _ := forge.Number(key) // nobody reports on any other
-	return t.signer.Mark(iid)
 }

@@ -26,7 +26,7 @@ var draftMark = pattern.Lazy(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wi
 // OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody else
 // opened for the branch stays as it is, and so does what people changed of labels, reviewers and assignees.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
-	release, err := t.lock(ctx)
+	self, release, err := t.Begin(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
@@ -46,7 +46,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 		m, err = t.createRequest(ctx, r)
 	}
 	if err == nil {
-		m, err = t.updateRequest(ctx, m, r)
+		m, err = t.updateRequest(ctx, m, r, self)
 	}
 	if err != nil {
 		return tracker.RequestRef{}, err
@@ -58,38 +58,70 @@ func ref(m *gl.MergeRequest) tracker.RequestRef {
 	return tracker.RequestRef{Number: m.IID, URL: m.WebURL, Draft: m.Draft}
 }
 
+// own reports that a request comes from the project itself, not from a fork.
+func own(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectID }
+
+// requestOf is a merge request as all forges have it.
+func requestOf(m *gl.MergeRequest) forge.Request {
+	return forge.Request{
+		RequestRef: ref(m), Head: m.SourceBranch, Commit: m.SHA, Author: account(m.Author), Updated: timeOf(m.UpdatedAt),
+		Fork: !own(m), Open: m.State == "opened", Refused: m.State == "closed",
+	}
+}
+
+func requestsOf(list []*gl.MergeRequest) (out []forge.Request) {
+	for _, m := range list {
+		out = append(out, requestOf(m))
+	}
+	return out
+}
+
+func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.Request, error) {
+	list, err := all(ctx, completeMerge, t.merges(q))
+	return requestsOf(list), err
+}
+
+func (t *Tracker) request(ctx context.Context, iid int) (forge.Request, error) {
+	m, err := t.merge(ctx, iid)
+	if err != nil {
+		return forge.Request{}, err
+	}
+	return requestOf(m), nil
+}
+
+// merges lists merge requests, oldest first.
+func (t *Tracker) merges(q forge.RequestQuery) pages[gl.MergeRequest] {
+	opts := gl.ListProjectMergeRequestsOptions{State: gl.Ptr("opened"), Scope: gl.Ptr("all"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	if q.All {
+		opts.State = gl.Ptr("all")
+	}
+	if q.Head != "" {
+		opts.SourceBranch = &q.Head
+	}
+	if q.Author != 0 {
+		opts.AuthorID = gl.Ptr(int(q.Author))
+	}
+	return func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.ListProjectMergeRequests(t.project.Path, &opts, o...)
+	}
+}
+
+// merge reads one merge request.
+func (t *Tracker) merge(ctx context.Context, iid int) (*gl.MergeRequest, error) {
+	return one(ctx, completeMerge, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
+		return t.api.MergeRequests.GetMergeRequest(t.project.Path, iid, nil, o...)
+	})
+}
+
 // findRequest finds the open request of the branch, preferably the one for the base; nil when there is none.
 func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (found *gl.MergeRequest, err error) {
-	list, err := all(ctx, completeMerge, t.requests(gl.ListProjectMergeRequestsOptions{SourceBranch: &r.Head}))
+	list, err := all(ctx, completeMerge, t.merges(forge.RequestQuery{Head: r.Head}))
 	for _, m := range list {
 		if m.State == "opened" && m.SourceBranch == r.Head && own(m) && (found == nil || m.TargetBranch == r.Base) {
 			found = m
 		}
 	}
 	return found, err
-}
-
-// Refused implements tracker.Refuser.
-func (t *Tracker) Refused(ctx context.Context, head string) (commit, url string, err error) {
-	opts := gl.ListProjectMergeRequestsOptions{
-		SourceBranch: &head, State: gl.Ptr("all"), Scope: gl.Ptr("all"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc"),
-	}
-	list, err := all(ctx, completeMerge, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
-		return t.api.MergeRequests.ListProjectMergeRequests(t.project.Path, &opts, o...)
-	})
-	if err != nil {
-		return "", "", fmt.Errorf("list the merge requests of %s: %w", head, err)
-	}
-	for _, m := range list {
-		if m.SourceBranch != head || !own(m) {
-			continue
-		}
-		commit, url = "", ""
-		if m.State == "closed" {
-			commit, url = m.SHA, m.WebURL
-		}
-	}
-	return commit, url, nil
 }
 
 // createRequest makes the request. When that may have happened without an answer, or somebody was faster, it looks for
@@ -129,12 +161,8 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.Mer
 }
 
 // updateRequest changes what differs, if the request is ralph's.
-func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r tracker.Request) (*gl.MergeRequest, error) {
-	self, err := t.identity(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if account(m.Author).ID != int64(self.ID) {
+func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r tracker.Request, self forge.Account) (*gl.MergeRequest, error) {
+	if account(m.Author).ID != self.ID {
 		return m, nil
 	}
 	var body gl.UpdateMergeRequestOptions

@@ -91,8 +91,9 @@ func Explain(ctx context.Context, resp *gh.Response, err error) error {
 
 // Graph is the GraphQL API.
 type Graph struct {
-	API     *gh.Client
-	Address string
+	API         *gh.Client
+	Address     string
+	Owner, Name string // of the project
 }
 
 // Query makes one GraphQL request. Refusals there have status 200.

@@ -61,8 +61,8 @@ func (m *merging) method() any {
 }
 
 // MergeLater makes GitHub merge a pull request by itself, or says why not; see tracker.AutoMerger.
-func (g Graph) MergeLater(ctx context.Context, owner, name string, number int, commit string) (refused string, err error) {
-	m, err := g.merging(ctx, owner, name, number)
+func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refused string, err error) {
+	m, err := g.merging(ctx, number)
 	switch {
 	case err != nil:
 		return "", err
@@ -76,7 +76,7 @@ func (g Graph) MergeLater(ctx context.Context, owner, name string, number int, c
 		return "", nil
 	}
 	if !m.Allowed && m.Pull.Queue == nil {
-		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, owner, name), nil
+		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, g.Owner, g.Name), nil
 	}
 	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
 	err = g.mutate(ctx, mergeMutation, variables)
@@ -110,8 +110,8 @@ func (m *merging) waits() string {
 }
 
 // KeepOpen takes back what MergeLater has done.
-func (g Graph) KeepOpen(ctx context.Context, owner, name string, number int) error {
-	m, err := g.merging(ctx, owner, name, number)
+func (g Graph) KeepOpen(ctx context.Context, number int) error {
+	m, err := g.merging(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -119,14 +119,14 @@ func (g Graph) KeepOpen(ctx context.Context, owner, name string, number int) err
 }
 
 // merging reads the state of a pull request.
-func (g Graph) merging(ctx context.Context, owner, name string, number int) (*merging, error) {
+func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
 	type answer struct {
 		Repository *merging `json:"repository"`
 	}
 	complete := func(a *answer) bool {
 		return a.Repository != nil && a.Repository.Pull != nil && a.Repository.Pull.ID != "" && a.Repository.Pull.Head != ""
 	}
-	a, err := Query(forge.Reading(ctx), g, mergingQuery, map[string]any{"owner": owner, "name": name, "number": number}, complete)
+	a, err := Query(forge.Reading(ctx), g, mergingQuery, map[string]any{"owner": g.Owner, "name": g.Name, "number": number}, complete)
 	if err != nil {
 		return nil, err
 	}

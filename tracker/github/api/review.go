@@ -48,7 +48,7 @@ type reactionsTo struct {
 	} `json:"nodes"`
 }
 
-// Marked implements forge.Marked, for comments and reviews.
+// Marked implements forge.Calls, for comments and reviews.
 func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
 	marked := map[string]bool{}
 	unclear := func(r group) bool { return r.Content == "" || r.Mine == nil }
@@ -97,7 +97,7 @@ func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
 }
 
 // ReplyToThread adds a comment to a review thread.
-func (g Graph) ReplyToThread(ctx context.Context, id, body string) error {
+func (g Graph) ReplyToThread(ctx context.Context, _ int, id, body string) error {
 	_, err := Query(ctx, g, replyMutation, map[string]any{"id": id, "body": body}, completeMade)
 	return err
 }
@@ -138,8 +138,8 @@ func completeThreads(r *reviewThreads) bool {
 }
 
 // Threads are the newest review threads of a pull request that nobody has resolved.
-func (g Graph) Threads(ctx context.Context, owner, name string, number int) (out []forge.Thread, err error) {
-	variables := map[string]any{"owner": owner, "name": name, "number": number}
+func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
+	variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number}
 	data, err := Query(forge.Reading(ctx), g, threadsQuery, variables, completeThreads)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ type Issue struct {
 	Labels       []string
 	Closed       bool
 	Type         string // "issue" unless it is "incident", "task", …
-	Weight       int
 	Milestone    string
 	Assignees    []*User
 	Confidential bool

@@ -32,9 +32,6 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 	if i.Description == "" {
 		o["description"] = nil
 	}
-	if i.Weight != 0 {
-		o["weight"] = i.Weight
-	}
 	if i.Milestone != "" {
 		o["milestone"] = object{"id": 1, "title": i.Milestone, "state": "active"}
 	}

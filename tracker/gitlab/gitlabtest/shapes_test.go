@@ -70,7 +70,7 @@ func populated(t *testing.T) (*Server, *Project, *User) {
 	ada := s.AddUser(User{Username: "ada"})
 	s.AddToken(ada, "secret", time.Now().AddDate(1, 0, 0), "api")
 	p.SetMember(ada, Maintainer)
-	p.AddIssue(Issue{Title: "x", Description: "y", Author: ada, Labels: []string{"l"}, Weight: 1, Milestone: "m", Assignees: []*User{ada}})
+	p.AddIssue(Issue{Title: "x", Description: "y", Author: ada, Labels: []string{"l"}, Milestone: "m", Assignees: []*User{ada}})
 	p.AddIssue(Issue{Title: "z"})
 	p.Block(2, 1)
 	p.Award(ada, p.Comment(ada, 1, "hello", false), "eyes")

@@ -1,4 +1,5 @@
-package forge
+// Package store keeps answers of a forge in the files of one folder.
+package store
 
 import (
 	"bytes"
@@ -25,8 +26,8 @@ const (
 	folderMode = 0o700
 )
 
-// entry is one cached answer.
-type entry struct {
+// Entry is one cached answer.
+type Entry struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
 	ContentType  string `json:"content_type"`
@@ -34,9 +35,9 @@ type entry struct {
 	Body         []byte `json:"body"`
 }
 
-// store keeps entries in the files of one folder, up to a number of bytes. Several processes may share the folder: a
+// Store keeps entries in the files of one folder, up to a number of bytes. Several processes may share the folder: a
 // file is replaced as a whole, gzip's checksum protects it, and a file that cannot be read does not exist.
-type store struct {
+type Store struct {
 	root *os.Root
 	max  int64
 	temp atomic.Uint64
@@ -45,7 +46,8 @@ type store struct {
 	written int64 // since the last trim; guarded by mu
 }
 
-func openStore(dir string, max int64) (*store, error) {
+// Open opens the folder, which is made if it is missing, for so many bytes.
+func Open(dir string, max int64) (*Store, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("make the cache folder: %w", err)
 	}
@@ -57,27 +59,29 @@ func openStore(dir string, max int64) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the cache folder: %w", err)
 	}
-	s := &store{root: root, max: max}
+	s := &Store{root: root, max: max}
 	s.trim()
 	return s, nil
 }
 
-func (s *store) get(name string) (entry, bool) {
+// Get returns the entry of a name.
+func (s *Store) Get(name string) (Entry, bool) {
 	f, err := s.root.Open(name + suffix)
 	if err != nil {
-		return entry{}, false
+		return Entry{}, false
 	}
 	defer func() { _ = f.Close() }() // only read
 	e, err := decodeEntry(f, s.max)
 	if err != nil {
-		return entry{}, false
+		return Entry{}, false
 	}
 	now := time.Now()
 	_ = s.root.Chtimes(name+suffix, now, now) // the least recently used is trimmed first
 	return e, true
 }
 
-func (s *store) put(name string, e entry) error {
+// Put stores an entry. One that takes too much of the room is left out.
+func (s *Store) Put(name string, e Entry) error {
 	b, err := encodeEntry(e)
 	if err != nil || int64(len(b)) > s.max/trimEvery {
 		return err
@@ -102,9 +106,12 @@ func (s *store) put(name string, e entry) error {
 	return nil
 }
 
+// Close closes the folder.
+func (s *Store) Close() error { return s.root.Close() }
+
 // trim removes temporary files of writers that died, and the least recently used entries when all are too many. A file
 // that cannot be removed now is removed another time.
-func (s *store) trim() {
+func (s *Store) trim() {
 	files, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
 		return
@@ -139,7 +146,7 @@ func (s *store) trim() {
 }
 
 // encodeEntry writes gzipped JSON.
-func encodeEntry(e entry) ([]byte, error) {
+func encodeEntry(e Entry) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	if err != nil {
@@ -149,21 +156,21 @@ func encodeEntry(e entry) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func decodeEntry(r io.Reader, limit int64) (entry, error) {
+func decodeEntry(r io.Reader, limit int64) (Entry, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return entry{}, err
+		return Entry{}, err
 	}
 	text, err := io.ReadAll(io.LimitReader(z, 2*limit+1)) // to the end, where the checksum is
 	if err != nil {
-		return entry{}, err
+		return Entry{}, err
 	}
-	var e entry
+	var e Entry
 	if err := json.Unmarshal(text, &e); err != nil {
-		return entry{}, err
+		return Entry{}, err
 	}
 	if e.ETag == "" && e.LastModified == "" {
-		return entry{}, errors.New("a cached answer has no validator")
+		return Entry{}, errors.New("a cached answer has no validator")
 	}
 	return e, nil
 }

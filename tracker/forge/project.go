@@ -1,0 +1,226 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Calls are the requests to the API of one forge that a [Project] makes.
+type Calls struct {
+	// WhoAmI is the account that ralph uses.
+	WhoAmI func(ctx context.Context) (Account, error)
+	// Read reads an issue; its error says why that is not possible.
+	Read func(ctx context.Context, key string) error
+	// Comments are the public comments on an issue, oldest first.
+	Comments func(ctx context.Context, number int) ([]Comment, error)
+	// Poster writes the comments of an account on an issue, or on a request.
+	Poster func(number int, request bool, account int64) Poster
+	// React adds a reaction to a comment. It is idempotent.
+	React func(ctx context.Context, comment string, r Reaction) error
+	// Marked tells which of some comments ralph's account has reacted to, or are gone.
+	Marked func(ctx context.Context, ids []string) (map[string]bool, error)
+	// Requests lists requests, oldest first. It may list more than the query asks for.
+	Requests func(ctx context.Context, q RequestQuery) ([]Request, error)
+	// Request reads one request.
+	Request func(ctx context.Context, number int) (Request, error)
+	// Threads are the review threads of a request that nobody has resolved.
+	Threads func(ctx context.Context, request int) ([]Thread, error)
+	// ReplyToThread adds a comment to a review thread.
+	ReplyToThread func(ctx context.Context, request int, thread, body string) error
+}
+
+// Project is one project on a forge: what trackers do in the same way on all forges. A tracker embeds it. It is safe for
+// concurrent use. Make one with [NewProject].
+type Project struct {
+	Settings tracker.Settings
+	Stack    *Stack
+	People   *People
+	Inbox    *Inbox
+	Profile  Profile
+
+	calls   Calls
+	signer  Signer
+	writing *semaphore.Weighted // one report, change or request at a time
+	mu      sync.Mutex
+	self    Account // zero: not asked for yet; guarded by mu
+}
+
+// Profile is what differs between forges beside their calls.
+type Profile struct {
+	Title   string              // of the forge
+	Scope   string              // names the project and its host in the marks of reports
+	Request string              // how the forge writes the number of a request, such as "pull request #"
+	GitUser string              // that git logs in as, with the token
+	Source  tracker.TokenSource // of the token
+	// Harmless makes a text that the forge takes for no command to itself; nil: it has no such commands.
+	Harmless func(text string) string
+}
+
+// CheckSettings refuses settings without a login, or with two, and a marker key that is too short. It fills in defaults.
+func CheckSettings(s *tracker.Settings) error {
+	if (s.Token == nil) == (s.App == nil) {
+		return errors.New("log in: want a token source or an app, exactly one of them")
+	}
+	if len(s.MarkerKey) < MinKey {
+		return fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(s.MarkerKey), MinKey)
+	}
+	if s.BranchPrefix == "" {
+		s.BranchPrefix = "ralph/"
+	}
+	if s.Priorities == nil {
+		s.Priorities = tracker.DefaultPriorities()
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// NewProject makes the project of settings that [CheckSettings] has accepted.
+func NewProject(s tracker.Settings, stack *Stack, f Profile, people *People, c Calls) *Project {
+	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
+	p := &Project{Settings: s, Stack: stack, Profile: f, People: NewPeople(people), calls: c, writing: semaphore.NewWeighted(1)}
+	p.signer = Signer{Key: s.MarkerKey, Scope: f.Scope}
+	p.Inbox = NewInbox(p.People, c.Marked, p.ownHead)
+	return p
+}
+
+// Identity is the account that ralph uses. It is asked for once.
+func (p *Project) Identity(ctx context.Context) (Account, error) {
+	p.mu.Lock()
+	self := p.self
+	p.mu.Unlock()
+	if self.ID != 0 {
+		return self, nil
+	}
+	self, err := p.calls.WhoAmI(ctx)
+	if err != nil {
+		return Account{}, fmt.Errorf("find out who ralph is on %s: %w", p.Profile.Title, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.self = self
+	return self, nil
+}
+
+// Begin waits until nobody else writes, and returns ralph's account. The caller calls release.
+func (p *Project) Begin(ctx context.Context) (self Account, release func(), err error) {
+	if err := p.writing.Acquire(ctx, 1); err != nil {
+		return self, nil, context.Cause(ctx)
+	}
+	release = func() { p.writing.Release(1) }
+	if self, err = p.Identity(ctx); err != nil {
+		release()
+	}
+	return self, release, err
+}
+
+// GitCredentials implements tracker.Credentials with the token of the API.
+func (p *Project) GitCredentials(ctx context.Context) (user, secret string, err error) {
+	token, err := p.Profile.Source.Token(ctx)
+	if err != nil {
+		return "", "", fmt.Errorf("get a token for git: %w", err)
+	}
+	return p.Profile.GitUser, token.Secret, nil
+}
+
+// Mark implements tracker.Marker.
+func (p *Project) Mark(key string) string {
+	number, _ := Number(key) // nobody reports on any other
+	return p.signer.Mark(number)
+}
+
+// Report writes the issue's report as one comment, or edits that comment.
+func (p *Project) Report(ctx context.Context, key string, r tracker.Report) error {
+	number, ok := Number(key)
+	if !ok {
+		return NotFound(key)
+	}
+	self, release, err := p.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.Body = p.harmless(r.Body)
+	return p.Below(ctx, key, p.signer.Report(ctx, number, r, p.calls.Poster(number, false, self.ID)))
+}
+
+func (p *Project) harmless(text string) string {
+	if p.Profile.Harmless == nil {
+		return text
+	}
+	return p.Profile.Harmless(text)
+}
+
+// Below explains an error about a part of an issue. A part that is missing means a missing issue only when the issue
+// itself cannot be read either.
+func (p *Project) Below(ctx context.Context, key string, err error) error {
+	if !Missing(err) {
+		return err
+	}
+	if look := p.calls.Read(ctx, key); look != nil {
+		return look
+	}
+	return err
+}
+
+// Comments are what people wrote on an issue, without commands and ralph's own texts.
+func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, error) {
+	list, err := p.calls.Comments(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(c Comment) bool { return IsCommand(c.Body) })
+	if slices.ContainsFunc(list, func(c Comment) bool { return IsOwn(c.Body) }) { // whichever installation wrote it
+		self, err := p.Identity(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(c Comment) bool { return c.By.ID == self.ID && IsOwn(c.Body) })
+	}
+	trusted, err := p.People.Trusted(ctx, LatestFirst(list, func(c Comment) Account { return c.By }))
+	if err != nil {
+		return nil, err
+	}
+	var out []tracker.Comment
+	for _, c := range list {
+		out = append(out, tracker.Comment{Author: c.By.Name, Body: c.Body, Created: c.At, Trusted: trusted[c.By.ID]})
+	}
+	return out, nil
+}
+
+// Wants applies the filters for author and milestone.
+func (p *Project) Wants(author, milestone string) bool {
+	if m := p.Settings.Milestone; m != "" && !strings.EqualFold(milestone, m) {
+		return false
+	}
+	same := func(a string) bool { return strings.EqualFold(a, author) }
+	return len(p.Settings.Authors) == 0 || slices.ContainsFunc(p.Settings.Authors, same)
+}
+
+// LatestFirst are the accounts behind a list that has the oldest first: the latest words count most.
+func LatestFirst[T any](list []T, by func(T) Account) []Account {
+	accounts := make([]Account, 0, len(list))
+	for _, v := range slices.Backward(list) {
+		accounts = append(accounts, by(v))
+	}
+	return accounts
+}
+
+// Later is the later of two times.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
