@@ -88,10 +88,8 @@ func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string
 
 // facts are the variables about the run that every agent gets.
 func (r *runner) facts(vars map[string]string) []string {
-	values := maps.Clone(r.c.Prompt.Builtin)
-	if values == nil {
-		values = make(map[string]string)
-	}
+	values := map[string]string{}
+	maps.Copy(values, r.c.Prompt.Builtin)
 	maps.Copy(values, vars)
 	var env []string
 	for _, key := range []string{"issue_key", "issue_title", "issue_url", "branch", "base", "iteration", "max_iterations"} {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/loop/needle"
 )
 
 const (
@@ -24,19 +23,21 @@ const (
 // completion follows the agent's prose: whether a completion signal or an answer stands in its latest message, and the
 // end of that message. It belongs to the goroutine that decodes.
 type completion struct {
-	signals int // how many of the needles are signals; the others end an answer
-	needles []*needle.Needle
-	id      string // of the latest message
+	signals int      // how many of the marks are signals; the others end an answer
+	marks   []string // that are looked for
+	longest int      // bytes of a mark
+	id      string   // of the latest message
 	started bool
-	found   int // index of the first needle in it; len(needles): none
+	found   int    // index of the first mark in it; len(marks): none
+	last    string // the last bytes of it, in which a mark may have begun
 	text    *proc.Tail
 }
 
 func newCompletion(signals []string) *completion {
-	all := append(slices.Clone(signals), "</"+tagQuestion+">", "</"+tagNoChange+">")
-	c := &completion{signals: len(signals), found: len(all), text: proc.NewTail(messageKept)}
-	for _, s := range all {
-		c.needles = append(c.needles, needle.New(s))
+	marks := append(slices.Clone(signals), "</"+tagQuestion+">", "</"+tagNoChange+">")
+	c := &completion{signals: len(signals), marks: marks, found: len(marks), text: proc.NewTail(messageKept)}
+	for _, m := range marks {
+		c.longest = max(c.longest, len(m))
 	}
 	return c
 }
@@ -44,19 +45,15 @@ func newCompletion(signals []string) *completion {
 // add takes a piece of prose. A new message withdraws the signal of an earlier one.
 func (c *completion) add(e agents.Event) {
 	if !c.started || e.Message != c.id {
-		c.started, c.id, c.found = true, e.Message, len(c.needles)
+		c.started, c.id, c.found, c.last = true, e.Message, len(c.marks), ""
 		c.text = proc.NewTail(messageKept)
-		for i := range c.needles {
-			c.needles[i].Reset()
-		}
 	}
 	_, _ = io.WriteString(c.text, e.Text)
-	for i := range c.found {
-		if c.needles[i].Feed(e.Text) {
-			c.found = i
-			break
-		}
+	text := c.last + e.Text
+	if i := slices.IndexFunc(c.marks[:c.found], func(m string) bool { return strings.Contains(text, m) }); i >= 0 {
+		c.found = i
 	}
+	c.last = strings.Clone(text[max(0, len(text)-c.longest+1):])
 }
 
 // signal is the one that stands now; empty: none.
@@ -64,15 +61,15 @@ func (c *completion) signal() string {
 	if c.found >= c.signals {
 		return ""
 	}
-	return c.needles[c.found].String()
+	return c.marks[c.found]
 }
 
 // complete is the signal, or the end of an answer, that stands now; empty: the agent is not done.
 func (c *completion) complete() string {
-	if c.found == len(c.needles) {
+	if c.found == len(c.marks) {
 		return ""
 	}
-	return c.needles[c.found].String()
+	return c.marks[c.found]
 }
 
 func (c *completion) message() string { return c.text.String() }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,24 @@ func TestSignalCountsInTheLatestMessage(t *testing.T) {
 			t.Errorf("%s: signal %q, want %q", tt.name, got, tt.want)
 		}
 	}
+}
+
+// A signal is found wherever the pieces of a message are split, and only then.
+func FuzzSignal(f *testing.F) {
+	f.Add("aab", "aaab", uint8(2))
+	f.Add("abab", "abaabab", uint8(3))
+	f.Fuzz(func(t *testing.T, signal, message string, size uint8) {
+		if signal == "" {
+			return
+		}
+		c := newCompletion([]string{signal})
+		for piece := range slices.Chunk([]byte(message), 1+int(size)) {
+			c.add(agents.Event{Message: "1", Text: string(piece)})
+		}
+		if found, want := c.signal() != "", strings.Contains(message, signal); found != want {
+			t.Errorf("%q in %q: %v, want %v", signal, message, found, want)
+		}
+	})
 }
 
 func TestMessageIsBounded(t *testing.T) {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,13 +66,9 @@ func outcome(c Check) string {
 // lastWords is the end of a command's output in one line.
 func lastWords(tail string) string {
 	const kept = 300
-	text := strings.Join(strings.Fields(clean(tail)), " ")
-	if text == "" {
-		return "it printed nothing"
+	text := []rune(strings.Join(strings.Fields(clean(tail)), " "))
+	if len(text) > kept {
+		return "…" + string(text[len(text)-kept:])
 	}
-	runes := []rune(text)
-	if len(runes) > kept {
-		return "…" + string(runes[len(runes)-kept:])
-	}
-	return text
+	return cmp.Or(string(text), "it printed nothing")
 }

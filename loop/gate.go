@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
 
 // check runs one command of the gate or the setup. Its output goes to the log as it comes; the end of it is kept.
 func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, cmd Command) (Check, error) {
-	timeout := cmd.Timeout
-	if timeout == 0 {
-		timeout = r.c.Timers.Command
-	}
+	timeout := cmp.Or(cmd.Timeout, r.c.Timers.Command)
 	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
 	raw, tail := r.openSink(log), proc.NewTail(tailKept)
 	defer raw.close()

@@ -121,12 +121,12 @@ func (r *runner) aside() {
 // why the process's context ended, if it did.
 func (r *runner) conclude(t *transcript, e execution, cause error, resumed string, it Iteration) turn {
 	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
-	var notStarted *sandboxes.StartError
+	_, notStarted := errors.AsType[*sandboxes.StartError](e.err)
 	var broken error
 	switch {
 	case e.err == nil:
 		it.Ending = EndingExit
-	case errors.As(e.err, &notStarted):
+	case notStarted:
 		it.Ending = EndingNotStarted
 		how.StartErr = e.err
 	case cause == nil:
@@ -195,22 +195,9 @@ func (r *runner) whyKilled(ending Ending) string {
 	return "killed because it hung after its completion signal, which it withdrew at the last moment"
 }
 
-func endingOf(cause error) Ending {
-	switch {
-	case errors.Is(cause, errIdle):
-		return EndingIdle
-	case errors.Is(cause, errGrace):
-		return EndingGrace
-	case errors.Is(cause, errIteration):
-		return EndingIteration
-	case errors.Is(cause, errBudget):
-		return EndingBudget
-	case errors.Is(cause, errShare):
-		return EndingShare
-	case errors.Is(cause, errAgent):
-		return EndingAgent
-	case errors.Is(cause, errRun):
-		return EndingRun
+func endingOf(err error) Ending {
+	if c, ok := errors.AsType[cause](err); ok {
+		return c.ending
 	}
 	return EndingInterrupted
 }

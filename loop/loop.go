@@ -11,10 +11,12 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,13 +155,7 @@ func (c Config) withDefaults() Config {
 	if len(c.Signals) == 0 {
 		c.Signals = []string{DefaultSignal}
 	}
-	if c.MaxIterations == 0 {
-		c.MaxIterations = 10
-	}
-	if c.NoProgress == 0 {
-		c.NoProgress = 3
-	}
-	c.Timers = c.Timers.withDefaults()
+	c.MaxIterations, c.NoProgress, c.Timers = cmp.Or(c.MaxIterations, 10), cmp.Or(c.NoProgress, 3), c.Timers.withDefaults()
 	return c
 }
 
@@ -172,15 +168,13 @@ func (c Config) Validate() error {
 		errs = append(errs, agents.Check(c.Agent, c.Options))
 	}
 	errs = append(errs, c.Prompt.Check(nil))
-	for _, s := range c.Signals {
-		if s == "" {
-			errs = append(errs, errors.New("completion signal is empty; give it some text"))
-		}
+	if slices.Contains(c.Signals, "") {
+		errs = append(errs, errors.New("completion signal is empty; give it some text"))
 	}
 	if c.MaxIterations < 0 {
 		errs = append(errs, fmt.Errorf("max iterations is %d; it must be at least 1", c.MaxIterations))
 	}
-	for _, cmd := range append(append([]Command(nil), c.Setup...), c.Gate...) {
+	for _, cmd := range slices.Concat(c.Setup, c.Gate) {
 		if strings.TrimSpace(cmd.Line) == "" {
 			errs = append(errs, errors.New("a gate or setup command is empty"))
 		}

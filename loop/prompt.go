@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,16 +50,16 @@ func added() []string {
 // built-in, commands that cannot be made safe. known are built-in keys that will have a value by then; those in Builtin
 // and those that Run adds need not be named. Pass Builtins() when there will be an issue.
 func (p Prompt) Check(known []string) error {
-	var errs []error
 	if (p.Inline == "") == (p.Template == "") {
 		return errors.New("give exactly one of an inline prompt and a prompt template")
 	}
 	if p.Inline != "" {
 		if len(p.Args) > 0 {
-			errs = append(errs, errors.New("prompt arguments need a template; an inline prompt is sent as it is"))
+			return errors.New("prompt arguments need a template; an inline prompt is sent as it is")
 		}
-		return errors.Join(errs...)
+		return nil
 	}
+	var errs []error
 	all := slices.Concat(added(), known, slices.Collect(maps.Keys(p.Builtin)))
 	reserved := slices.Concat(all, Builtins())
 	for _, name := range slices.Sorted(maps.Keys(p.Args)) {
@@ -83,19 +84,7 @@ func (p Prompt) Check(known []string) error {
 
 // Unused are the user's arguments that the template does not mention, sorted.
 func (p Prompt) Unused() []string {
-	used := make(map[string]bool)
-	for _, m := range p.marks() {
-		for _, key := range m.keys {
-			used[key] = true
-		}
-	}
-	var unused []string
-	for _, key := range slices.Sorted(maps.Keys(p.Args)) {
-		if !used[key] {
-			unused = append(unused, key)
-		}
-	}
-	return unused
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Args)), p.uses)
 }
 
 // Render resolves a prompt; exec runs the template's commands inside the sandbox (nil: commands are shown, not run).
@@ -111,10 +100,8 @@ func (p Prompt) Render(
 	if p.Inline != "" {
 		return p.Inline, nil
 	}
-	values := maps.Clone(p.Args)
-	if values == nil {
-		values = make(map[string]string)
-	}
+	values := map[string]string{}
+	maps.Copy(values, p.Args)
 	maps.Copy(values, p.Builtin)
 	if _, given := values["issue"]; !given {
 		values["issue"] = issueSection(p.Builtin)
@@ -198,9 +185,5 @@ func (p Prompt) unknown(m mark, known []string) error {
 }
 
 func (p Prompt) at(m mark, err error) error {
-	name := p.Name
-	if name == "" {
-		name = "prompt"
-	}
-	return fmt.Errorf("%s:%d: %w", name, 1+strings.Count(p.Template[:m.start], "\n"), err)
+	return fmt.Errorf("%s:%d: %w", cmp.Or(p.Name, "prompt"), 1+strings.Count(p.Template[:m.start], "\n"), err)
 }

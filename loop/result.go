@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -127,13 +128,6 @@ type Result struct {
 }
 
 // GatePassed reports that the gate ran and every command passed (an empty gate passes).
-func (r Result) GatePassed() bool { return r.GateRan && passed(r.Gate) }
-
-func passed(checks []Check) bool {
-	for _, c := range checks {
-		if !c.Passed() {
-			return false
-		}
-	}
-	return true
+func (r Result) GatePassed() bool {
+	return r.GateRan && !slices.ContainsFunc(r.Gate, func(c Check) bool { return !c.Passed() })
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -19,52 +20,53 @@ type Timers struct {
 	PromptExpand time.Duration // 30 s for one command in a prompt
 }
 
-// Causes of a cancelled context: why a process was killed.
+// cause is why a process was killed: the cause of its cancelled context.
+type cause struct {
+	ending Ending
+	text   string
+}
+
+func (c cause) Error() string { return c.text }
+
 var (
-	errIdle      = errors.New("idle timeout")
-	errGrace     = errors.New("completion grace is over")
-	errIteration = errors.New("iteration timeout")
-	errRun       = errors.New("run timeout")
-	errBudget    = errors.New("budget spent")
-	errShare     = errors.New("budget of the iteration spent")
-	errAgent     = errors.New("budget of the agent spent")
-	errCommand   = errors.New("command timeout")
+	errIdle      error = cause{EndingIdle, "idle timeout"}
+	errGrace     error = cause{EndingGrace, "completion grace is over"}
+	errIteration error = cause{EndingIteration, "iteration timeout"}
+	errRun       error = cause{EndingRun, "run timeout"}
+	errBudget    error = cause{EndingBudget, "budget spent"}
+	errShare     error = cause{EndingShare, "budget of the iteration spent"}
+	errAgent     error = cause{EndingAgent, "budget of the agent spent"}
+	errCommand         = errors.New("command timeout")
 )
 
 // ErrInterrupted is the Result's Err after Config.Interrupt was closed.
 var ErrInterrupted = errors.New("interrupted")
 
+// each calls f with every timer and its default.
+func (t *Timers) each(f func(value *time.Duration, usual time.Duration)) {
+	f(&t.Idle, 10*time.Minute)
+	f(&t.IdleWarning, time.Minute)
+	f(&t.Grace, time.Minute)
+	f(&t.GraceCap, 5*time.Minute)
+	f(&t.Iteration, time.Hour)
+	f(&t.Run, 4*time.Hour)
+	f(&t.Interrupt, 10*time.Second)
+	f(&t.Command, 15*time.Minute)
+	f(&t.PromptExpand, 30*time.Second)
+}
+
 func (t Timers) withDefaults() Timers {
-	for _, d := range []struct {
-		value *time.Duration
-		def   time.Duration
-	}{
-		{&t.Idle, 10 * time.Minute},
-		{&t.IdleWarning, time.Minute},
-		{&t.Grace, time.Minute},
-		{&t.GraceCap, 5 * time.Minute},
-		{&t.Iteration, time.Hour},
-		{&t.Run, 4 * time.Hour},
-		{&t.Interrupt, 10 * time.Second},
-		{&t.Command, 15 * time.Minute},
-		{&t.PromptExpand, 30 * time.Second},
-	} {
-		if *d.value == 0 {
-			*d.value = d.def
-		}
-	}
+	t.each(func(value *time.Duration, usual time.Duration) { *value = cmp.Or(*value, usual) })
 	return t
 }
 
-func (t Timers) validate() error {
-	for _, d := range []time.Duration{
-		t.Idle, t.IdleWarning, t.Grace, t.GraceCap, t.Iteration, t.Run, t.Interrupt, t.Command, t.PromptExpand,
-	} {
-		if d < 0 {
-			return fmt.Errorf("a timeout is %s; it must not be negative", d)
+func (t Timers) validate() (err error) {
+	t.each(func(value *time.Duration, _ time.Duration) {
+		if *value < 0 {
+			err = fmt.Errorf("a timeout is %s; it must not be negative", *value)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // pulse is the state that the timers of an iteration read.

@@ -83,7 +83,6 @@ var floors = map[string]int{
 	"pool/redact":              3,
 
 	"loop":         2,
-	"loop/needle":  0,
 	"loop/schema":  1,
 	"loop/session": 1,
 
@@ -94,7 +93,8 @@ var floors = map[string]int{
 	"tracker":          1,
 	"worktree":         1,
 
-	"sandboxes/reexec": 0,
+	"sandboxes/reexec":    0,
+	"tracker/forge/store": 0,
 
 	"internal/attack": 5,
 
