@@ -21,8 +21,8 @@ func ParseChoice(text string) (Choice, error) {
 	case colon && model == "":
 		return Choice{}, fmt.Errorf("%q names no model after the colon", Clip(text, 60))
 	}
-	if err := (check{agent}).model(Description{Models: true}, model); err != nil {
-		return Choice{}, err
+	if err := checkModel(Description{Models: true}, model); err != nil {
+		return Choice{}, ofAgent(agent, err)
 	}
 	return Choice{agent, model}, nil
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,12 +94,7 @@ func (d *claudeDecoder) wait(status int64, reason string) {
 	case reason != "":
 		d.Waiting = " (" + reason + ")"
 	}
-	if d.Class == "" {
-		d.Class = claudeErrorClass(reason)
-	}
-	if d.Class == "" {
-		d.Class = Overload // the service never answered
-	}
+	d.Class = cmp.Or(d.Class, claudeErrorClass(reason), Overload) // without either the service never answered
 }
 
 // deny keeps the first few refused calls.
@@ -205,12 +201,8 @@ func (in *claudeInput) UnmarshalJSON(raw []byte) error {
 		Notebook Loose `json:"notebook_path"`
 	}
 	_ = json.Unmarshal(raw, &v)
-	for _, s := range []Loose{v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill} {
-		if s != "" {
-			*in = claudeInput(Clip(string(s), MaxDetail))
-			break
-		}
-	}
+	first := cmp.Or(v.Command, v.File, v.Notebook, v.Path, v.URL, v.Query, v.Pattern, v.Description, v.Skill)
+	*in = claudeInput(Clip(string(first), MaxDetail))
 	return nil
 }
 
@@ -314,24 +306,14 @@ func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 
 // reported is the failure in a result.
 func (d *claudeDecoder) reported(r claudeResult) *Failure {
-	message := r.Result
-	for _, other := range []string{r.Errors[0], "claude reported " + r.Subtype} {
-		if strings.TrimSpace(message) == "" {
-			message = other
-		}
-	}
+	message := cmp.Or(strings.TrimSpace(r.Result), strings.TrimSpace(r.Errors[0]), "claude reported "+r.Subtype)
 	limitEnd := d.limitEnd
 	if head, unix, ok := strings.Cut(Clip(message, MaxMessage), "|"); ok && strings.HasSuffix(head, "limit reached") {
 		n, _ := strconv.ParseInt(strings.TrimSpace(unix), 10, 64)
 		limitEnd = max(limitEnd, n)
 	}
 	// The most exact evidence first: the service's status, then the names that claude gives to errors.
-	class := StatusClass(r.Status)
-	for _, name := range []string{r.ErrorType, r.Cause, d.apiError} {
-		if class == "" {
-			class = claudeErrorClass(name)
-		}
-	}
+	class := cmp.Or(StatusClass(r.Status), claudeErrorClass(r.ErrorType), claudeErrorClass(r.Cause), claudeErrorClass(d.apiError))
 	switch {
 	case r.Terminal == "aborted_tools" || r.Terminal == "aborted_streaming": // claude catches SIGINT and exits 0
 		return Fail(Killed, "claude was interrupted by SIGINT")

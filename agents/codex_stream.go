@@ -11,8 +11,8 @@ import (
 
 // codexDecoder reads `codex exec --json`.
 type codexDecoder struct {
-	Stream       // Finished: the turn was completed, and no error came after it
-	started ring // items whose tool event is out
+	Stream                  // Finished: the turn was completed, and no error came after it
+	started map[string]bool // items that are not completed, and whose tool event is out
 	usage   Usage
 }
 
@@ -100,7 +100,7 @@ func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 			return []Event{{Kind: EventMessage, Message: id, Text: i.Text}}, nil
 		}
 	case "command_execution", "mcp_tool_call", "collab_tool_call":
-		if kind != "item.updated" && d.started.first(id) {
+		if kind != "item.updated" && d.first(id, completed) {
 			return i.tool(), nil
 		}
 	case "file_change", "web_search": // their details are known at the end
@@ -163,24 +163,20 @@ func (c *codexCommand) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ring remembers the latest of a number of names.
-type ring struct {
-	names [256]string
-	next  int
-}
-
-// first reports whether the name is new, and remembers it. An empty name is always new.
-func (r *ring) first(name string) bool {
-	if name == "" {
-		return true
-	}
-	for _, n := range r.names {
-		if n == name {
-			return false
+// first reports whether an item has no tool event yet. An item without an id never has.
+func (d *codexDecoder) first(id string, completed bool) bool {
+	if d.started[id] {
+		if completed {
+			delete(d.started, id)
 		}
+		return false
 	}
-	r.names[r.next] = name
-	r.next = (r.next + 1) % len(r.names)
+	if d.started == nil {
+		d.started = map[string]bool{}
+	}
+	if id != "" && !completed && len(d.started) < 256 {
+		d.started[id] = true
+	}
 	return true
 }
 
@@ -203,16 +199,8 @@ func codexFailure(message string) *Failure {
 			ResetsAt            int64 `json:"resets_at"`
 		}
 	}]([]byte(message))
-	for _, better := range []Loose{body.Detail, body.Error.Message} {
-		if s := Clip(string(better), MaxMessage); s != "" {
-			text = s
-		}
-	}
-	class := codexCodeClass(string(body.Error.Code))
-	if body.Error.Code == "" {
-		class = codexCodeClass(string(body.Error.Type))
-	}
-	class = cmp.Or(class, BadRequest)
+	text = cmp.Or(Clip(string(body.Error.Message), MaxMessage), Clip(string(body.Detail), MaxMessage), text)
+	class := cmp.Or(codexCodeClass(string(cmp.Or(body.Error.Code, body.Error.Type))), BadRequest)
 	if class != Overload && SaysNoCredit(text) {
 		class = NoCredit
 	}

@@ -1,6 +1,9 @@
 package agents
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Command runs any program as an agent: the prompt comes on its stdin, the run's facts in RALPH_* variables, and all it
 // prints on stdout is its prose, one message for the whole process. The zero value is ready.
@@ -19,12 +22,7 @@ func (c Command) Invocation(r Request) (Invocation, error) {
 	if err := r.Check(c); err != nil {
 		return Invocation{}, err
 	}
-	argv := append([]string(nil), r.Options.Command...)
-	return Invocation{
-		Argv:  append(argv, r.Options.Args...),
-		Stdin: r.Prompt,
-		Env:   r.Environ(),
-	}, nil
+	return Invocation{Argv: slices.Concat(r.Options.Command, r.Options.Args), Stdin: r.Prompt, Env: r.Environ()}, nil
 }
 
 // NewDecoder returns a decoder for one process.
