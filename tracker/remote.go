@@ -19,10 +19,10 @@ var (
 	scpAddress = pattern.Lazy(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9][A-Za-z0-9.-]*):(.*)$`)
 )
 
-var errUnreadable = errors.New("the remote's address cannot be read")
-
-// ErrLocalRemote is returned for a remote that is a folder on this machine.
-var ErrLocalRemote = errors.New("the remote is a local path")
+var (
+	errUnreadable = errors.New("the remote's address cannot be read")
+	errLocal      = errors.New("the remote is a local path")
+)
 
 // ParseRemote reads an address by HTTPS, SSH, git or in scp form. Its errors show no password.
 func ParseRemote(address string) (Remote, error) {
@@ -33,7 +33,7 @@ func ParseRemote(address string) (Remote, error) {
 	if !strings.Contains(address, "://") {
 		m := scpAddress().FindStringSubmatch(address)
 		if m == nil {
-			return Remote{}, ErrLocalRemote
+			return Remote{}, errLocal
 		}
 		if !remoteHost().MatchString(m[1]) {
 			return Remote{}, errUnreadable
@@ -43,7 +43,7 @@ func ParseRemote(address string) (Remote, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err == nil && u.Scheme == "file":
-		return Remote{}, ErrLocalRemote
+		return Remote{}, errLocal
 	case err != nil || !remoteHost().MatchString(u.Host): // the parser's error would show the password
 		return Remote{}, errUnreadable
 	}

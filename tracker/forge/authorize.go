@@ -8,6 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
+const userAgent = "ralph"
+
 // Bearer is the usual way to put a token on a request.
 func Bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
 
@@ -17,12 +19,11 @@ type authorize struct {
 	next   http.RoundTripper
 	home   *url.URL
 	source tracker.TokenSource
-	agent  string
 }
 
 func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
-	out.Header.Set("User-Agent", a.agent)
+	out.Header.Set("User-Agent", userAgent)
 	if a.source == nil || !sameHost(a.home, r.URL) {
 		out.Header.Del("Authorization")
 		return a.next.RoundTrip(out)
@@ -52,7 +53,7 @@ func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	again.Header.Set("User-Agent", a.agent)
+	again.Header.Set("User-Agent", userAgent)
 	Bearer(again, fresh)
 	return a.next.RoundTrip(again)
 }

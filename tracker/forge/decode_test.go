@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -68,7 +69,7 @@ func FuzzDecode(f *testing.F) {
 // An answer of another form is requested again, a few times, and never cached.
 func TestMisformedAnswer(t *testing.T) {
 	t.Parallel()
-	for lies, want := range map[int]int{1: 2, DefaultAttempts - 1: DefaultAttempts, 100: DefaultAttempts} {
+	for lies, want := range map[int]int{1: 2, retry.Attempts - 1: retry.Attempts, 100: retry.Attempts} {
 		g := newRig(t, Config{CacheDir: filepath.Join(t.TempDir(), "cache")}, func(n int, w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("If-None-Match") != "" {
 				t.Error("an incomplete answer was cached")
@@ -112,7 +113,7 @@ func TestMisformedWrite(t *testing.T) {
 		t.Errorf("%d requests, %v; want one whose effect is uncertain", g.count(), err)
 	}
 	_, _, err = g.do(Repeatable(ExpectList(t.Context(), complete)), http.MethodPost, "/x", "{}")
-	if !Uncertain(err) || g.count() != 1+DefaultAttempts {
+	if !Uncertain(err) || g.count() != 1+retry.Attempts {
 		t.Errorf("%d requests, %v", g.count(), err)
 	}
 }

@@ -149,9 +149,9 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var f *Failure
+	f, known := errors.AsType[*Failure](err)
 	switch {
-	case errors.As(err, &f):
+	case known:
 	case resp != nil && resp.StatusCode >= 300:
 		f = Refusal(resp, message)
 	default: // a success that the SDK could not read
@@ -174,8 +174,7 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 
 // Status is the HTTP status behind an error, 0 when there is none.
 func Status(err error) int {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Status
 	}
 	return 0
@@ -183,14 +182,14 @@ func Status(err error) int {
 
 // Uncertain reports that a write may have happened although it gave this error.
 func Uncertain(err error) bool {
-	var f *Failure
-	return errors.As(err, &f) && f.Uncertain
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Uncertain
 }
 
 // Skippable reports a refusal of this one thing.
 func Skippable(err error) bool {
-	var f *Failure
-	return errors.As(err, &f) && f.Action == Skip
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Action == Skip
 }
 
 // Misshapen reports an answer that stayed JSON of another form than expected, however often it was requested.
@@ -235,8 +234,7 @@ func rateFailure(r *http.Request, until time.Time) error {
 }
 
 func tokenFailure(r *http.Request, err error) error {
-	var f *Failure // asking for the token was itself a request
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok { // asking for the token was itself a request
 		return f
 	}
 	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Stop, Reason: NoToken, Err: err, Detail: oneLine(err.Error())}

@@ -25,32 +25,20 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/store"
 )
 
-// Defaults of Config.
-const (
-	DefaultTimeout    = 30 * time.Second
-	DefaultMaxBody    = 32 << 20
-	DefaultCacheBytes = 128 << 20
-	DefaultMaxWait    = 15 * time.Minute
-	DefaultSpacing    = time.Second
-	DefaultAttempts   = retry.Attempts
-)
+const cacheBytes = 128 << 20
 
 // Config says how to talk to one forge. The zero value of a field means its default.
 type Config struct {
-	BaseURL   string              // of the API; a token goes to this scheme and host only
-	Source    tracker.TokenSource // nil: no authentication
-	UserAgent string
+	BaseURL  string              // of the API; a token goes to this scheme and host only
+	Source   tracker.TokenSource // nil: no authentication
+	CacheDir string              // made with mode 0700; empty: no conditional requests
+	CAFile   string              // further certificate authorities, PEM
 
-	CacheDir   string // made with mode 0700; empty: no conditional requests
-	CacheBytes int64
-
-	CAFile  string        // further certificate authorities, PEM
-	Timeout time.Duration // of one request, its body included
-	MaxBody int64         // longest answer in bytes
-	MaxWait time.Duration // longest wait for a rate limit; beyond it *tracker.UnavailableError says until when
-	Spacing time.Duration // between two writes
-	// Attempts is how often a repeatable request is made at most.
-	Attempts int
+	Timeout  time.Duration // of one request, its body included; 30 s
+	MaxBody  int64         // longest answer in bytes; 32 MiB
+	MaxWait  time.Duration // longest wait for a rate limit; beyond it *tracker.UnavailableError says until when; 15 min
+	Spacing  time.Duration // between two writes; 1 s
+	Attempts int           // how often a repeatable request is made at most; retry.Attempts
 
 	Clock Clock             // nil: the real one
 	Base  http.RoundTripper // nil: a transport of its own, with the proxies of the environment
@@ -86,10 +74,10 @@ func New(c Config) (*Stack, error) {
 
 	// The one place where the layers are composed, innermost first.
 	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk}
-	rt = &authorize{next: rt, home: host, source: c.Source, agent: c.UserAgent}
+	rt = &authorize{next: rt, home: host, source: c.Source}
 	var cache *store.Store
 	if c.CacheDir != "" {
-		cache, err = store.Open(c.CacheDir, c.CacheBytes)
+		cache, err = store.Open(c.CacheDir, cacheBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -112,13 +100,9 @@ func (c Config) With(s tracker.Settings, baseURL string) Config {
 
 // prepare fills in the defaults and makes the base transport.
 func (c *Config) prepare() (http.RoundTripper, error) {
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
-	c.CacheBytes = cmp.Or(c.CacheBytes, DefaultCacheBytes)
-	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
-	c.Spacing = cmp.Or(c.Spacing, DefaultSpacing)
-	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
-	c.UserAgent = cmp.Or(c.UserAgent, "ralph")
+	c.Timeout, c.MaxBody = cmp.Or(c.Timeout, 30*time.Second), cmp.Or(c.MaxBody, 32<<20)
+	c.MaxWait, c.Spacing = cmp.Or(c.MaxWait, 15*time.Minute), cmp.Or(c.Spacing, time.Second)
+	c.Attempts = cmp.Or(c.Attempts, retry.Attempts)
 	if c.Clock == nil {
 		c.Clock = realClock{}
 	}

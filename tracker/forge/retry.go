@@ -43,8 +43,8 @@ func (y *repeat) RoundTrip(r *http.Request) (*http.Response, error) {
 // passing reports a failure that may pass by itself.
 func passing(resp *http.Response, err error) bool {
 	if err != nil {
-		var f *Failure
-		return errors.As(err, &f) && f.Action == Retry
+		f, ok := errors.AsType[*Failure](err)
+		return ok && f.Action == Retry
 	}
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,

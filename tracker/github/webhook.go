@@ -1,9 +1,10 @@
 package github
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"mime"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -19,17 +20,10 @@ func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	if event == "" || signature == "" {
 		return tracker.Notice{}, tracker.ErrNoDelivery
 	}
-	// go-github also takes SHA-1, if the value says so.
-	if !strings.HasPrefix(signature, "sha256=") || len(d.Secret) == 0 || gh.ValidateSignature(signature, d.Body, d.Secret) != nil {
+	kind, _, _ := mime.ParseMediaType(d.Header.Get("Content-Type"))
+	payload, err := gh.ValidatePayloadFromBody(cmp.Or(kind, "application/json"), bytes.NewReader(d.Body), signature, d.Secret)
+	if err != nil || len(d.Secret) == 0 || !strings.HasPrefix(signature, "sha256=") { // go-github also takes SHA-1
 		return tracker.Notice{}, tracker.ErrForged
-	}
-	payload := d.Body
-	if kind, _, _ := mime.ParseMediaType(d.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
-		form, err := url.ParseQuery(string(d.Body))
-		if err != nil {
-			return tracker.Notice{}, tracker.ErrNoDelivery
-		}
-		payload = []byte(form.Get("payload"))
 	}
 	var of struct {
 		Repository struct {

@@ -136,13 +136,12 @@ func check(s, where string) (tracker.Token, error) {
 	return tracker.Token{Secret: s}, nil
 }
 
-// Cached caches the token of a slow source until shortly before it expires, or for a lifetime when the expiry is
+// Cached caches the token of a slow source until shortly before it expires, or for five minutes when the expiry is
 // unknown. Only one caller at a time asks the source.
 type Cached struct {
-	Source   tracker.TokenSource
-	Lifetime time.Duration    // of a token without expiry; 0: 5 min
-	Early    time.Duration    // how long before its expiry a token is replaced; 0: 5 min
-	Now      func() time.Time // nil: time.Now
+	Source tracker.TokenSource
+	Early  time.Duration    // how long before its expiry a token is replaced; 0: 5 min
+	Now    func() time.Time // nil: time.Now
 
 	mu    sync.Mutex
 	token tracker.Token // guarded by mu
@@ -169,7 +168,7 @@ func (k *Cached) Token(ctx context.Context) (tracker.Token, error) {
 		return tracker.Token{}, err
 	}
 	const usual = 5 * time.Minute
-	k.token, k.until = t, at.Add(cmp.Or(max(k.Lifetime, 0), usual))
+	k.token, k.until = t, at.Add(usual)
 	if !t.Expires.IsZero() {
 		k.until = t.Expires.Add(-cmp.Or(max(k.Early, 0), usual))
 	}

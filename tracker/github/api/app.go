@@ -12,7 +12,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -42,8 +41,8 @@ type App struct {
 	owner, name string // of the project
 
 	mu      sync.Mutex
-	bot     string            // the app's name in addresses; guarded by mu
-	granted map[string]string // permissions of the last token; guarded by mu
+	bot     string                      // the app's name in addresses; guarded by mu
+	granted *gh.InstallationPermissions // of the last token; guarded by mu
 }
 
 // Login makes the app and the source of installation tokens.
@@ -105,22 +104,18 @@ func (m *App) Slug(ctx context.Context) (string, error) {
 	return m.bot, err
 }
 
-// Permissions are those of the installation, known once it has given a token.
-func (m *App) Permissions() map[string]string {
+// Permissions are those of the installation by name, known once it has given a token.
+func (m *App) Permissions() (byName map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.granted
+	if text, err := json.Marshal(m.granted); err == nil {
+		_ = json.Unmarshal(text, &byName) // of texts only
+	}
+	return byName
 }
 
 // installation gives tokens of the app's installation on the project.
 type installation struct{ *App }
-
-// installationToken has permissions by name. go-github's type has only those that it knew.
-type installationToken struct {
-	Token       string            `json:"token"`
-	ExpiresAt   time.Time         `json:"expires_at"`
-	Permissions map[string]string `json:"permissions"`
-}
 
 // Token asks for a new token.
 func (i installation) Token(ctx context.Context) (tracker.Token, error) {
@@ -136,23 +131,17 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 		id = found.GetID()
 	}
 	// One token more does no harm, so the request may be repeated.
-	answer, err := One(forge.Reading(ctx), func(t *installationToken) bool { return t.Token != "" },
-		func(ctx context.Context) (*installationToken, *gh.Response, error) {
-			req, err := i.api.NewRequest(http.MethodPost, fmt.Sprintf("app/installations/%d/access_tokens", id), nil)
-			if err != nil {
-				return nil, nil, err
-			}
-			t := new(installationToken)
-			resp, err := i.api.Do(ctx, req, t)
-			return t, resp, err
+	answer, err := One(forge.Reading(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
+		func(ctx context.Context) (*gh.InstallationToken, *gh.Response, error) {
+			return i.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 		})
 	if err != nil {
 		return tracker.Token{}, fmt.Errorf("get a token for the app's installation: %w", err)
 	}
 	i.mu.Lock()
-	i.granted = answer.Permissions
+	i.granted = answer.GetPermissions()
 	i.mu.Unlock()
-	return tracker.Token{Secret: answer.Token, Expires: answer.ExpiresAt, Identity: fmt.Sprintf("app %d/%d", i.login.ID, id)}, nil
+	return tracker.Token{Secret: answer.GetToken(), Expires: answer.GetExpiresAt().Time, Identity: fmt.Sprintf("app %d/%d", i.login.ID, id)}, nil
 }
 
 // parseKey reads an RSA key in either of its PEM forms. Errors hold nothing of it.

@@ -29,14 +29,14 @@ type merging struct {
 	Squash  bool `json:"squashMergeAllowed"`
 	Rebase  bool `json:"rebaseMergeAllowed"`
 	Pull    *struct {
-		ID       string  `json:"id"`
-		Draft    bool    `json:"isDraft"`
-		Head     string  `json:"headRefOid"`
-		Base     string  `json:"baseRefName"`
-		Decision string  `json:"reviewDecision"`
-		Auto     *object `json:"autoMergeRequest"` // nil: it does not, so far
-		Queue    *object `json:"mergeQueue"`       // of the base; nil: it has none
-		Entry    *object `json:"mergeQueueEntry"`  // of the request; nil: it is not in the queue
+		ID       string    `json:"id"`
+		Draft    bool      `json:"isDraft"`
+		Head     string    `json:"headRefOid"`
+		Base     string    `json:"baseRefName"`
+		Decision string    `json:"reviewDecision"`
+		Auto     *struct{} `json:"autoMergeRequest"` // nil: it does not, so far
+		Queue    *struct{} `json:"mergeQueue"`       // of the base; nil: it has none
+		Entry    *struct{} `json:"mergeQueueEntry"`  // of the request; nil: it is not in the queue
 		Threads  struct {
 			Nodes []struct {
 				Resolved bool `json:"isResolved"`
@@ -44,8 +44,6 @@ type merging struct {
 		} `json:"reviewThreads"`
 	} `json:"pullRequest"`
 }
-
-type object struct{}
 
 // method is how GitHub is to merge: as the repository allows. A queue has its own method.
 func (m *merging) method() any {
@@ -79,13 +77,13 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, g.Owner, g.Name), nil
 	}
 	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
-	err = g.mutate(ctx, mergeMutation, variables)
+	err = g.mutate(forge.Repeatable(ctx), mergeMutation, variables)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all has passed already
 		if m.Pull.Queue == nil {
 			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection", m.Pull.Base), nil
 		}
 		delete(variables, "method")
-		err = g.mutate(ctx, enqueueMutation, variables)
+		err = g.mutate(forge.Repeatable(ctx), enqueueMutation, variables)
 	}
 	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
 		return "", err
@@ -135,17 +133,25 @@ func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
 
 func (g Graph) keep(ctx context.Context, m *merging) error {
 	if m.Pull.Auto != nil {
-		if err := g.mutate(ctx, keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
+		if err := g.mutate(forge.Repeatable(ctx), keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
 			return err
 		}
 	}
 	if m.Pull.Entry == nil {
 		return nil
 	}
-	return g.mutate(ctx, dequeueMutation, map[string]any{"id": m.Pull.ID})
+	return g.mutate(forge.Repeatable(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
 }
 
+// mutate makes a change whose answer has something by the mutation's name.
 func (g Graph) mutate(ctx context.Context, text string, variables map[string]any) error {
-	_, err := Query(forge.Repeatable(ctx), g, text, variables, func(a *map[string]*object) bool { return len(*a) == 1 })
+	_, err := Query(ctx, g, text, variables, func(made *map[string]*struct{}) bool {
+		for _, v := range *made {
+			if v == nil {
+				return false
+			}
+		}
+		return len(*made) == 1
+	})
 	return err
 }

@@ -78,28 +78,14 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 // content is GraphQL's spelling of a reaction.
 func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
 
-// made is the answer to a mutation that makes something, by the mutation's name.
-type made map[string]*struct{}
-
-func completeMade(m *made) bool {
-	for _, v := range *m {
-		if v == nil {
-			return false
-		}
-	}
-	return len(*m) == 1
-}
-
 // React adds a reaction to a comment or a review. It is idempotent.
 func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
-	_, err := Query(forge.Repeatable(ctx), g, reactMutation, map[string]any{"id": id, "content": content(r)}, completeMade)
-	return err
+	return g.mutate(forge.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
 }
 
 // ReplyToThread adds a comment to a review thread.
 func (g Graph) ReplyToThread(ctx context.Context, _ int, id, body string) error {
-	_, err := Query(ctx, g, replyMutation, map[string]any{"id": id, "body": body}, completeMade)
-	return err
+	return g.mutate(ctx, replyMutation, map[string]any{"id": id, "body": body})
 }
 
 // reviewThreads is the answer to threadsQuery.
