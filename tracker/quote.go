@@ -98,3 +98,13 @@ func Cut(s string, n int) string {
 func Plain(text string, limit int) string {
 	return Cut(strings.Join(strings.Fields(neutralised(text)), " "), limit)
 }
+
+// Fence is the run of backticks or tildes that opens or closes a code block, or "".
+func Fence(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}

@@ -31,7 +31,7 @@ func Fit(text string, limit int) string {
 	fence := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		switch mark := Fence(line); {
+		switch mark := tracker.Fence(line); {
 		case fence == "" && len(mark) <= longestFence:
 			fence = mark
 		case fence != "" && mark == line && strings.HasPrefix(mark, fence):
@@ -42,14 +42,4 @@ func Fit(text string, limit int) string {
 		text += "\n" + fence
 	}
 	return text + cutNote
-}
-
-// Fence is the run of backticks or tildes that opens or closes a code block, or "".
-func Fence(line string) string {
-	for _, mark := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {
-			return line[:n]
-		}
-	}
-	return ""
 }

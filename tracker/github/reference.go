@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
@@ -101,7 +101,7 @@ func spoken(text string) string {
 			}
 			continue
 		}
-		if mark := forge.Fence(trimmed); mark != "" {
+		if mark := tracker.Fence(trimmed); mark != "" {
 			fence = mark
 			continue
 		}

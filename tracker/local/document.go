@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 const (
@@ -48,7 +51,8 @@ func split(raw []byte) (document, error) {
 		d.newline = "\r\n"
 	}
 	if !utf8.Valid(raw) {
-		return d, errorAt(lineOf(raw, invalidAt(raw)), "not UTF-8; save the file as UTF-8")
+		line := slices.IndexFunc(slices.Collect(bytes.Lines(raw)), func(l []byte) bool { return !utf8.Valid(l) })
+		return d, errorAt(1+line, "not UTF-8; save the file as UTF-8")
 	}
 	if bytes.HasPrefix(raw, []byte(byteOrderMark)) {
 		d.top = len(byteOrderMark)
@@ -102,7 +106,7 @@ func heading(body string) string {
 	fence := ""
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
-		if mark := codeFence(line); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
+		if mark := tracker.Fence(line); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
 			if fence == "" {
 				fence = mark
 			} else if mark == line { // a closing fence carries no text
@@ -124,28 +128,7 @@ func heading(body string) string {
 	return ""
 }
 
-// codeFence is the run of backticks or tildes that opens or closes a code block.
-func codeFence(line string) string {
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
-			return line[:n]
-		}
-	}
-	return ""
-}
-
 func lineOf(raw []byte, at int) int { return 1 + bytes.Count(raw[:at], []byte{'\n'}) }
-
-func invalidAt(raw []byte) int {
-	for i := 0; i < len(raw); {
-		r, size := utf8.DecodeRune(raw[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return len(raw)
-}
 
 // lineIn is the line an error speaks of, 1 when it names none.
 func lineIn(err error) int {

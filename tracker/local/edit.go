@@ -35,7 +35,7 @@ func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 		}
 		f, err := parse(next)
 		if err != nil {
-			return errorAt(before.labelLine(), "cannot be edited safely (%w); change it by hand", err)
+			return errorAt(before.lineOf("labels"), "cannot be edited safely (%w); change it by hand", err)
 		}
 		now = f
 		return nil
@@ -78,8 +78,9 @@ func indexLabel(labels []string, l string) int {
 	return slices.IndexFunc(labels, func(v string) bool { return tracker.SameLabel(v, l) })
 }
 
-func (f file) labelLine() int {
-	if v, ok := f.front.find("labels"); ok {
+// lineOf is the line of a field, 1 when there is none.
+func (f file) lineOf(name string) int {
+	if v, ok := f.front.find(name); ok {
 		return v.line
 	}
 	return 1
@@ -87,15 +88,8 @@ func (f file) labelLine() int {
 
 // refuse is the error for a value whose position in the file is uncertain.
 func (f file) refuse(name string) error {
-	line := 1
-	if v, ok := f.front.find(name); ok {
-		line = v.line
-	}
-	example := "state: open"
-	if name == "labels" {
-		example = "labels: [one, two]"
-	}
-	return errorAt(line, "%s cannot be edited safely as written; write it as %s", name, example)
+	example := map[string]string{"labels": "labels: [one, two]", "state": "state: open"}[name]
+	return errorAt(f.lineOf(name), "%s cannot be edited safely as written; write it as %s", name, example)
 }
 
 func setState(f file, open bool) ([]byte, error) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 const (
@@ -42,11 +44,8 @@ func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
 			return func() { f.Close(); <-t.gate }, nil
 		}
 		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-			select {
-			case <-time.After(wait):
+			if err = retry.Sleep(ctx, wait); err == nil {
 				continue
-			case <-ctx.Done():
-				err = context.Cause(ctx)
 			}
 		}
 		f.Close()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
@@ -97,11 +96,7 @@ func (d document) render(r tracker.Report) string {
 	body = strings.ReplaceAll(body, "<!-- ralph:", "<! -- ralph:")
 	body = strings.Trim(body, "\n")
 	if len(body) > maxReport {
-		end := maxReport
-		for !utf8.RuneStart(body[end]) {
-			end--
-		}
-		body = body[:end] + "\n… (shortened)"
+		body = tracker.Cut(body, maxReport) + "\n… (shortened)"
 	}
 	text := fmt.Sprintf("<!-- ralph:report %s -->\n%s\n<!-- ralph:end %s -->\n", r.Run, body, r.Run)
 	return strings.ReplaceAll(text, "\n", d.newline)

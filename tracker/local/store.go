@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -96,7 +97,7 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 			if try == maxTries {
 				return tracker.Problem{Where: t.where(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
 			}
-			pause(ctx)
+			_ = retry.Sleep(ctx, emptyPause) // whose end is seen above
 			continue
 		}
 		var next []byte
@@ -160,16 +161,6 @@ func swapIn(root *os.Root, temp, name string, old []byte) error {
 		return errChanged
 	}
 	return dir.Sync()
-}
-
-// pause gives another program time to finish its writing.
-func pause(ctx context.Context) {
-	timer := time.NewTimer(emptyPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func writeTemp(root *os.Root, temp string, info fs.FileInfo, data []byte) error {
