@@ -7,9 +7,6 @@ import (
 
 // acceptMerge answers a wish to merge: at once, unless a pipeline is to be waited for that has not ended.
 func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
-	if k, bad := unknownParameter(c, "merge_when_pipeline_succeeds", "auto_merge", "sha", "squash", "should_remove_source_branch", "merge_commit_message", "squash_commit_message"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	if refused, bad := p.refusesMerge(c, m); bad {
 		return refused
 	}
@@ -40,9 +37,6 @@ func (p *Project) refusesMerge(c *call, m *Merge) (refused answer, bad bool) {
 
 // joinTrain puts a merge request onto the project's merge train.
 func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
-	if k, bad := unknownParameter(c, "when_pipeline_succeeds", "auto_merge", "sha", "squash"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	if m == nil {
 		return notFound("Merge Request")
 	}

@@ -64,9 +64,6 @@ func (s *Server) accounts(users []*User) []any {
 }
 
 func (s *Server) listMerges(c *call, p *Project) answer {
-	if k, bad := unknownParameter(c, "state", "scope", "author_id", "source_branch", "target_branch", "order_by", "sort", "with_merge_status_recheck"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	var found []*Merge
 	for _, m := range p.merges {
 		q := c.query
@@ -93,9 +90,6 @@ func (s *Server) listMerges(c *call, p *Project) answer {
 const maxTitle = 255
 
 func (s *Server) createMerge(c *call, p *Project) answer {
-	if k, bad := unknownParameter(c, "title", "description", "source_branch", "target_branch", "labels", "reviewer_ids", "assignee_ids", "remove_source_branch"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	text := func(k string) string { v, _ := c.body[k].(string); return v }
 	m := &Merge{
 		Title: text("title"), Description: text("description"), Source: text("source_branch"), Target: text("target_branch"),
@@ -130,9 +124,6 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 }
 
 func (s *Server) updateMerge(c *call, p *Project, m *Merge) answer {
-	if k, bad := unknownParameter(c, "title", "description", "target_branch", "add_labels", "reviewer_ids", "assignee_ids"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	if p.level(c.user.ID) < Developer {
 		return forbidden()
 	}

@@ -1,19 +1,68 @@
 package gitlabtest
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
 )
 
+// note is a text on an issue or a merge request.
 type note struct {
-	id       int
-	author   int
-	body     string
-	system   bool
-	internal bool
-	created  time.Time
-	updated  time.Time
+	id, author           int
+	body                 string
+	at, updated          time.Time
+	system, internal     bool
+	resolvable, resolved bool
+	path                 string // of a diff note
+	line                 int
+}
+
+func (p *Project) newNote(user int, body string) *note {
+	at := p.s.now()
+	return &note{id: p.s.id(), author: user, body: body, at: at, updated: at}
+}
+
+// noted is an issue or a merge request as something that has notes.
+type noted struct {
+	kind    string // in answers
+	iid, id int
+	list    []*note // oldest first
+	add     func(*note)
+	remove  func(*note)
+	wrote   func() // is told of writes through the API
+}
+
+func (p *Project) onIssue(i *Issue) noted {
+	return noted{
+		kind: "Issue", iid: i.iid, id: i.id, list: slices.Clone(i.notes),
+		add:    func(n *note) { i.notes, i.updated = append(i.notes, n), n.at },
+		remove: func(n *note) { i.notes = slices.DeleteFunc(i.notes, func(o *note) bool { return o == n }) },
+		wrote:  func() { i.writes, i.updated = i.writes+1, p.s.now() },
+	}
+}
+
+func (p *Project) onMerge(m *Merge) noted {
+	return noted{
+		kind: "MergeRequest", iid: m.IID, id: m.id, list: m.notes(),
+		add: func(n *note) {
+			m.threads = append(m.threads, &thread{id: fmt.Sprintf("%040x", p.s.id()), alone: true, notes: []*note{n}})
+		},
+		remove: func(n *note) {
+			m.threads = slices.DeleteFunc(m.threads, func(d *thread) bool { return d.notes[0] == n })
+		},
+		wrote: func() {},
+	}
+}
+
+// by are the texts that an account wrote, oldest first.
+func (x noted) by(u *User) (texts []string) {
+	for _, n := range x.list {
+		if n.author == u.ID && !n.system {
+			texts = append(texts, n.body)
+		}
+	}
+	return texts
 }
 
 // Comment adds a note to an issue and returns its id. A system note describes an event.
@@ -24,10 +73,9 @@ func (p *Project) Comment(by *User, iid int, body string, system bool) int {
 }
 
 func (p *Project) say(i *Issue, user int, body string, system bool) *note {
-	at := p.s.now()
-	n := &note{id: p.s.id(), author: user, body: body, system: system, created: at, updated: at}
-	i.notes = append(i.notes, n)
-	i.updated = at
+	n := p.newNote(user, body)
+	n.system = system
+	p.onIssue(i).add(n)
 	return n
 }
 
@@ -35,87 +83,7 @@ func (p *Project) say(i *Issue, user int, body string, system bool) *note {
 func (p *Project) Notes(by *User, iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	var out []string
-	for _, n := range p.issue(iid).notes {
-		if n.author == by.ID && !n.system {
-			out = append(out, n.body)
-		}
-	}
-	return out
-}
-
-func (s *Server) listNotes(c *call, p *Project, i *Issue) answer {
-	if k, bad := unknownParameter(c, "order_by", "sort", "activity_filter"); bad {
-		return badParameter("%s is invalid", k)
-	}
-	found := slices.Clone(i.notes)
-	if c.query.Get("sort") != "asc" {
-		slices.Reverse(found)
-	}
-	return paged(c, found, func(n *note) object { return s.noteObject(p, i, n) })
-}
-
-func (s *Server) noteObject(p *Project, i *Issue, n *note) object {
-	return object{
-		"id": n.id, "type": nil, "body": n.body, "author": s.basic(n.author), "created_at": stamp(n.created),
-		"updated_at": stamp(n.updated), "system": n.system, "project_id": p.id,
-		"noteable_id": i.id, "noteable_iid": i.iid, "noteable_type": "Issue", //nolint:misspell // GitLab's own word
-		"resolvable": false, "confidential": n.internal, "internal": n.internal,
-	}
-}
-
-const maxNote = 1000000
-
-func (s *Server) createNote(c *call, p *Project, i *Issue) answer {
-	if k, bad := unknownParameter(c, "body", "internal", "confidential", "created_at"); bad {
-		return badParameter("%s is invalid", k)
-	}
-	body, _ := c.body["body"].(string)
-	switch {
-	case p.level(c.user.ID) == 0 && p.Private:
-		return notFound("Issue")
-	case body == "":
-		return badParameter("body is missing")
-	case len([]rune(body)) > maxNote:
-		return refusal(http.StatusBadRequest, "400 Bad request - Note is too long (maximum is 1000000 characters)")
-	}
-	i.writes++
-	p.act(body)
-	return created(s.noteObject(p, i, p.say(i, c.user.ID, body, false)))
-}
-
-func (s *Server) updateNote(c *call, p *Project, i *Issue, id int) answer {
-	if k, bad := unknownParameter(c, "body"); bad {
-		return badParameter("%s is invalid", k)
-	}
-	body, _ := c.body["body"].(string)
-	for _, n := range i.notes {
-		if n.id != id {
-			continue
-		}
-		if n.author != c.user.ID && p.level(c.user.ID) < Maintainer {
-			return forbidden()
-		}
-		i.writes++
-		p.act(body)
-		n.body, n.updated = body, s.now()
-		i.updated = n.updated
-		return ok(s.noteObject(p, i, n))
-	}
-	return notFound("Note")
-}
-
-func (p *Project) deleteNote(c *call, i *Issue, id int) answer {
-	at := slices.IndexFunc(i.notes, func(n *note) bool { return n.id == id })
-	switch {
-	case at < 0:
-		return notFound("Note")
-	case i.notes[at].author != c.user.ID && p.level(c.user.ID) < Maintainer:
-		return forbidden()
-	}
-	i.writes++
-	i.notes = slices.Delete(i.notes, at, at+1)
-	return answer{status: http.StatusNoContent, body: []byte{}}
+	return p.onIssue(p.issue(iid)).by(by)
 }
 
 // DeleteNotes removes the notes of an account, as a maintainer does.
@@ -124,4 +92,89 @@ func (p *Project) DeleteNotes(by *User, iid int) {
 	defer p.s.mu.Unlock()
 	i := p.issue(iid)
 	i.notes = slices.DeleteFunc(i.notes, func(n *note) bool { return n.author == by.ID })
+}
+
+// NoteOn adds a note to a merge request that is in no discussion, and returns its id.
+func (p *Project) NoteOn(iid int, by *User, body string) int {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	n := p.newNote(by.ID, body)
+	p.onMerge(p.merge(iid)).add(n)
+	return n.id
+}
+
+// MergeNotes are the texts that an account wrote on a merge request, oldest first.
+func (p *Project) MergeNotes(by *User, iid int) []string {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return p.onMerge(p.merge(iid)).by(by)
+}
+
+func (s *Server) noteObject(p *Project, x noted, n *note) object {
+	o := object{
+		"id": n.id, "type": nil, "body": n.body, "author": s.basic(n.author), "created_at": stamp(n.at),
+		"updated_at": stamp(n.updated), "system": n.system, "project_id": p.id,
+		"noteable_id": x.id, "noteable_iid": x.iid, "noteable_type": x.kind, //nolint:misspell // GitLab's own word
+		"resolvable": n.resolvable, "confidential": n.internal, "internal": n.internal,
+	}
+	if n.resolvable {
+		o["type"], o["resolved"], o["resolved_by"] = "DiscussionNote", n.resolved, nil
+	}
+	if n.path != "" {
+		o["type"] = "DiffNote"
+		o["position"] = object{"new_path": n.path, "old_path": n.path, "new_line": n.line, "old_line": nil, "position_type": "text"}
+	}
+	return o
+}
+
+const maxNote = 1000000
+
+// inNotes answers calls about the notes of something.
+func (s *Server) inNotes(c *call, p *Project, x noted, kind string, rest []string) answer {
+	switch kind {
+	case "GET /notes":
+		if c.query.Get("sort") != "asc" {
+			slices.Reverse(x.list)
+		}
+		return paged(c, x.list, func(n *note) object { return s.noteObject(p, x, n) })
+	case "POST /notes":
+		return s.writeNote(c, p, x, p.newNote(c.user.ID, ""), x.add)
+	}
+	if len(rest) < 3 || rest[1] != "notes" {
+		return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+	}
+	at := slices.IndexFunc(x.list, func(n *note) bool { return n.id == number(rest[2]) })
+	switch {
+	case at < 0:
+		return notFound("Note")
+	case kind == "GET /notes/#/award_emoji" || kind == "POST /notes/#/award_emoji":
+		return s.awards(c, p, x.list[at].id)
+	case x.list[at].author != c.user.ID && p.level(c.user.ID) < Maintainer:
+		return forbidden()
+	case kind == "PUT /notes/#":
+		return s.writeNote(c, p, x, x.list[at], func(*note) {})
+	}
+	x.wrote()
+	x.remove(x.list[at])
+	return answer{status: http.StatusNoContent, body: []byte{}}
+}
+
+// writeNote gives a note the text of a call, and then puts it where it belongs.
+func (s *Server) writeNote(c *call, p *Project, x noted, n *note, put func(*note)) answer {
+	body, _ := c.body["body"].(string)
+	switch {
+	case body == "":
+		return badParameter("body is missing")
+	case len([]rune(body)) > maxNote:
+		return refusal(http.StatusBadRequest, "400 Bad request - Note is too long (maximum is 1000000 characters)")
+	}
+	p.act(body)
+	n.body = body
+	put(n)
+	x.wrote()
+	if c.r.Method == http.MethodPut {
+		n.updated = s.now()
+		return ok(s.noteObject(p, x, n))
+	}
+	return created(s.noteObject(p, x, n))
 }

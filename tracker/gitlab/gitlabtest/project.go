@@ -138,9 +138,6 @@ func (l *label) object() object {
 }
 
 func (s *Server) listLabels(c *call, p *Project) answer {
-	if k, bad := unknownParameter(c, "with_counts", "include_ancestor_groups", "search", "archived"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	search := strings.ToLower(c.query.Get("search"))
 	var found []*label
 	for _, l := range p.labels {
@@ -153,9 +150,6 @@ func (s *Server) listLabels(c *call, p *Project) answer {
 }
 
 func (s *Server) createLabel(c *call, p *Project) answer {
-	if k, bad := unknownParameter(c, "name", "color", "description", "priority", "archived"); bad {
-		return badParameter("%s is invalid", k)
-	}
 	name, _ := c.body["name"].(string)
 	color, _ := c.body["color"].(string)
 	switch {

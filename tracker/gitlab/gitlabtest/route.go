@@ -1,6 +1,7 @@
 package gitlabtest
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,7 +25,11 @@ func (s *Server) dispatch(c *call) answer {
 	if parts[0] == "projects" && len(parts) >= 2 {
 		return s.inProject(c, parts[1], parts[2:])
 	}
-	switch shape(c, parts) {
+	kind := shape(c, parts)
+	if k, bad := unknownParameter(c, kind); bad {
+		return badParameter("%s is invalid", k)
+	}
+	switch kind {
 	case "GET version":
 		return ok(object{"version": "18.5.1-ee", "revision": "a1b2c3d4e5f"})
 	case "GET user":
@@ -57,6 +62,9 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 		return notFound("Project")
 	}
 	kind := shape(c, rest)
+	if k, bad := unknownParameter(c, kind); bad {
+		return badParameter("%s is invalid", k)
+	}
 	switch kind {
 	case "GET ":
 		return ok(s.projectObject(p, c.user))
@@ -102,16 +110,6 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 		return ok(s.issueObject(p, i))
 	case "PUT ":
 		return s.updateIssue(c, p, i)
-	case "GET /notes":
-		return s.listNotes(c, p, i)
-	case "POST /notes":
-		return s.createNote(c, p, i)
-	case "PUT /notes/#":
-		return s.updateNote(c, p, i, number(rest[2]))
-	case "DELETE /notes/#":
-		return p.deleteNote(c, i, number(rest[2]))
-	case "GET /notes/#/award_emoji", "POST /notes/#/award_emoji":
-		return s.awards(c, p, "issues", i.iid, number(rest[2]))
 	case "GET /resource_label_events":
 		return s.labelEvents(c, i)
 	case "GET /links":
@@ -119,7 +117,7 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 	case "GET /closed_by":
 		return s.closedBy(c, p, i)
 	}
-	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+	return s.inNotes(c, p, p.onIssue(i), kind, rest)
 }
 
 func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer {
@@ -139,19 +137,11 @@ func (s *Server) inMerge(c *call, p *Project, kind string, rest []string) answer
 	case "GET /versions":
 		return s.versions(c, p, m)
 	case "GET /discussions":
-		return s.discussions(c, m)
+		return s.discussions(c, p, m)
 	case "POST /discussions/" + rest[min(len(rest)-1, 2)] + "/notes":
 		return s.answer(c, p, m, rest[2])
-	case "GET /notes":
-		return s.mergeNotes(c, m)
-	case "POST /notes":
-		return s.createMergeNote(c, p, m)
-	case "DELETE /notes/#":
-		return p.deleteMergeNote(c, m, number(rest[2]))
-	case "GET /notes/#/award_emoji", "POST /notes/#/award_emoji":
-		return s.awards(c, p, "merge_requests", m.IID, number(rest[2]))
 	}
-	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
+	return s.inNotes(c, p, p.onMerge(m), kind, rest)
 }
 
 func number(s string) int {
@@ -162,21 +152,50 @@ func number(s string) int {
 	return n
 }
 
-// unknownParameter finds a parameter that the call's documentation does not have.
-func unknownParameter(c *call, known ...string) (string, bool) {
-	known = append(known, "page", "per_page", "pagination", "cursor")
+// parameters are those that GitLab's documentation has for a kind of call, without those of pages; false: any.
+func parameters(kind string) (known string, checked bool) {
+	switch {
+	case strings.HasPrefix(kind, "POST merge_requests/#/discussions/"), kind == "PUT issues/#/notes/#":
+		return "body", true
+	case kind == "GET issues/#/notes", kind == "GET merge_requests/#/notes":
+		return "order_by sort", true
+	case kind == "POST issues/#/notes", kind == "POST merge_requests/#/notes":
+		return "body internal", true
+	case strings.HasSuffix(kind, "/award_emoji") && strings.HasPrefix(kind, "POST"):
+		return "name", true
+	}
+	known, checked = map[string]string{
+		"GET users":            "username",
+		"GET events":           "action target_type before after sort",
+		"GET labels":           "with_counts include_ancestor_groups search archived",
+		"POST labels":          "name color description priority archived",
+		"GET members/all":      "query user_ids show_seat_info state",
+		"GET issues":           "state order_by sort iids[] labels scope issue_type",
+		"PUT issues/#":         "add_labels remove_labels state_event assignee_ids",
+		"GET merge_requests":   "state scope author_id source_branch target_branch order_by sort with_merge_status_recheck",
+		"POST merge_requests":  "title description source_branch target_branch labels reviewer_ids assignee_ids remove_source_branch",
+		"PUT merge_requests/#": "title description target_branch add_labels reviewer_ids assignee_ids",
+		"PUT merge_requests/#/merge": "merge_when_pipeline_succeeds auto_merge sha squash should_remove_source_branch merge_commit_message " +
+			"squash_commit_message",
+		"POST merge_trains/merge_requests/#": "when_pipeline_succeeds auto_merge sha squash",
+		"GET pipelines/#/jobs":               "scope[] include_retried",
+	}[kind]
+	return known, checked
+}
+
+// unknownParameter finds a parameter that the documentation of a kind of call does not have.
+func unknownParameter(c *call, kind string) (string, bool) {
+	text, checked := parameters(kind)
+	known := append(strings.Fields(text), "page", "per_page", "pagination", "cursor")
+	var given []string
 	if c.r.Method == http.MethodGet {
-		for k := range c.query {
-			if !slices.Contains(known, k) {
-				return k, true
-			}
-		}
+		given = slices.Collect(maps.Keys(c.query))
+	} else {
+		given = slices.Collect(maps.Keys(c.body))
+	}
+	at := slices.IndexFunc(given, func(k string) bool { return !slices.Contains(known, k) })
+	if !checked || at < 0 {
 		return "", false
 	}
-	for k := range c.body {
-		if !slices.Contains(known, k) {
-			return k, true
-		}
-	}
-	return "", false
+	return given[at], true
 }

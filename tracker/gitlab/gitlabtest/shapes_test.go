@@ -62,6 +62,20 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestUnknownParameters: a parameter that GitLab's documentation does not have is refused.
+func TestUnknownParameters(t *testing.T) {
+	t.Parallel()
+	s, p, _ := populated(t)
+	for _, path := range []string{"users", "labels", "issues", "issues/1/notes", "merge_requests", "merge_requests/1/notes", "members/all"} {
+		if status, _ := ask(t, s, p, path+"?per_page=5"); status != http.StatusOK {
+			t.Errorf("%s: status %d", path, status)
+		}
+		if status, body := ask(t, s, p, path+"?colour=red"); status != http.StatusBadRequest {
+			t.Errorf("%s with an unknown parameter: status %d, %s", path, status, body)
+		}
+	}
+}
+
 // populated is an instance with one of everything.
 func populated(t *testing.T) (*Server, *Project, *User) {
 	t.Helper()
