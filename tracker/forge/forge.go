@@ -1,7 +1,7 @@
-// Package forge is what the trackers of forges share. The HTTP [Stack] does authentication, rate limits, conditional
-// requests, spaced writes and retries, and has one table of failures. [People] decides who may direct ralph, [Signer]
-// writes reports that only ralph can write. A tracker gives its SDK the Stack's client and turns the SDK's errors into
-// the tracker seam's with [Explain].
+// Package forge is what the trackers of forges share. A [Project] does what is the same on all of them: reports, commands,
+// reviews, follow-ups, and who may direct ralph ([People]). A tracker embeds it and gives it the [Calls] that differ. The HTTP
+// [Stack] does authentication, rate limits, conditional requests, spaced writes and retries, and has one table of failures. A
+// tracker gives its SDK the Stack's client, and turns the SDK's errors into those of package tracker with [Explain].
 //
 // Everything here is safe for concurrent use. A token is in no error, log or file, and goes to the configured host only.
 package forge

@@ -83,20 +83,20 @@ func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since t
 	if err != nil {
 		return fmt.Errorf("see who edited #%d since it was labelled: %w", number, err)
 	}
-	if history.last.Before(since) {
+	if last, err := history.last(); err == nil && last.Before(since) {
 		return nil
 	}
-	found := false
-	for _, e := range history.edits {
-		if e.at.Before(since) {
+	found, edits := false, history.UserContentEdits
+	for _, e := range edits.Nodes {
+		if e.EditedAt.Before(since) {
 			continue
 		}
 		found = true
-		if err := t.People.Approve(ctx, e.by, tracker.TextUntrusted, name); err != nil {
+		if err := t.People.Approve(ctx, e.Editor.Account(), tracker.TextUntrusted, name); err != nil {
 			return err
 		}
 	}
-	if !found || history.more {
+	if !found || edits.TotalCount > len(edits.Nodes) {
 		return &tracker.UnapprovedError{Kind: tracker.EditUnknown, Label: name}
 	}
 	return nil

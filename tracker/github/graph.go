@@ -35,61 +35,42 @@ func completeDraft(d *drafted) bool {
 	return len(*d) == 1
 }
 
-type edit struct {
-	by forge.Account
-	at time.Time
+// edited is what GitHub knows of the edits of an issue's body.
+type edited struct {
+	LastEditedAt     json.RawMessage `json:"lastEditedAt"` // null: never
+	UserContentEdits struct {
+		TotalCount int `json:"totalCount"`
+		Nodes      []struct {
+			EditedAt time.Time  `json:"editedAt"`
+			Editor   *api.Actor `json:"editor"`
+		} `json:"nodes"`
+	} `json:"userContentEdits"`
 }
 
-type edits struct {
-	last  time.Time
-	edits []edit
-	more  bool // than were read
-}
+func (e *edited) last() (at time.Time, err error) { return at, json.Unmarshal(e.LastEditedAt, &at) }
 
 // bodyHistory is the answer to editsQuery.
 type bodyHistory struct {
 	Repository *struct {
-		Issue *struct {
-			LastEditedAt     present `json:"lastEditedAt"`
-			UserContentEdits struct {
-				TotalCount int `json:"totalCount"`
-				Nodes      []struct {
-					EditedAt time.Time  `json:"editedAt"`
-					Editor   *api.Actor `json:"editor"`
-				} `json:"nodes"`
-			} `json:"userContentEdits"`
-		} `json:"issue"`
+		Issue *edited `json:"issue"`
 	} `json:"repository"`
-}
-
-// present is a time, or null for never, that an answer must have.
-type present struct {
-	present bool
-	at      time.Time
-}
-
-// UnmarshalJSON notes that it is there.
-func (p *present) UnmarshalJSON(b []byte) error {
-	p.present = true
-	return json.Unmarshal(b, &p.at)
 }
 
 // completeHistory needs the time of the last edit: an answer without it does not say that there was none.
 func completeHistory(h *bodyHistory) bool {
-	return h.Repository != nil && h.Repository.Issue != nil && h.Repository.Issue.LastEditedAt.present
+	if h.Repository == nil || h.Repository.Issue == nil {
+		return false
+	}
+	_, err := h.Repository.Issue.last()
+	return err == nil
 }
 
 // bodyEdits reads who edited an issue's body, and when.
-func (t *Tracker) bodyEdits(ctx context.Context, number int) (edits, error) {
+func (t *Tracker) bodyEdits(ctx context.Context, number int) (*edited, error) {
 	variables := map[string]any{"owner": t.project.Owner, "name": t.project.Name, "number": number}
 	data, err := api.Query(forge.Reading(ctx), t.graph, editsQuery, variables, completeHistory)
 	if err != nil {
-		return edits{}, err
+		return nil, err
 	}
-	i := data.Repository.Issue
-	out := edits{last: i.LastEditedAt.at, more: i.UserContentEdits.TotalCount > len(i.UserContentEdits.Nodes)}
-	for _, n := range i.UserContentEdits.Nodes {
-		out.edits = append(out.edits, edit{at: n.EditedAt, by: n.Editor.Account()})
-	}
-	return out, nil
+	return data.Repository.Issue, nil
 }
