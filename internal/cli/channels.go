@@ -14,14 +14,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/notify"
 )
 
-// notifyKeys are the settings of what tells people of outcomes.
-func notifyKeys() []string {
-	return []string{
-		"notify-on", "notify-command", "notify-url", "notify-secret-file", "notify-slack-file", "notify-mail-to", "notify-mail-from",
-		"notify-mail-server", "notify-mail-user", "notify-mail-password-file",
-	}
-}
-
 // notifier tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
 // if one is named, and sent.
 func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) {

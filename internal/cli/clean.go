@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -59,7 +60,7 @@ func newCleanCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&caches, "caches", false, "also remove checkouts and homes that runs share and none uses now")
 	cmd.Flags().BoolVar(&repair, "repair", false, "remove what killed processes and damage have left")
 	a.addJSON(cmd)
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 

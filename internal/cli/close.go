@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -47,6 +48,6 @@ func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.I
 		a.ui.printf("%s is %s.\n", name, state)
 		return nil
 	})
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }

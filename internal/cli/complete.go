@@ -12,9 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// bind registers the flags of the named keys (all, when none is named) with completion of their values.
-func (a *app) bind(cmd *cobra.Command, keys ...string) {
-	for _, k := range config.Bind(cmd.Flags(), keys...) {
+// bind registers the flags of keys, as config.Bind does, with completion of their values.
+func (a *app) bind(cmd *cobra.Command, uses config.Use, names ...string) {
+	for _, k := range config.Bind(cmd.Flags(), uses, names...) {
 		complete := cobra.NoFileCompletions
 		switch {
 		case k.Kind == config.Path:
@@ -60,10 +60,10 @@ func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([
 	if folder.Open == nil {
 		return nil, none
 	}
-	if loaded.Inside("local.dir", loaded.Config.Local.Dir) != nil {
+	if loaded.Inside("local.dir", loaded.Config.LocalDir) != nil {
 		return nil, none
 	}
-	backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.Local.Dir})
+	backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir})
 	if err != nil {
 		return nil, none
 	}

@@ -33,7 +33,7 @@ func newConfigCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runConfig(cmd, a, args) },
 	}
 	a.addJSON(cmd)
-	a.bind(cmd)
+	a.bind(cmd, 0)
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -152,7 +153,7 @@ func newCostCommand(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
 	o.flags(cmd)
 	a.addJSON(cmd)
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -25,7 +26,7 @@ func newDiffCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, a, args[0], stat) },
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 

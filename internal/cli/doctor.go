@@ -29,7 +29,7 @@ func newDoctorCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
 	a.addJSON(cmd)
-	a.bind(cmd, workKeys()...)
+	a.bind(cmd, config.ForWork)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -22,7 +23,7 @@ func newEditCommand(a *app) *cobra.Command {
 		Example: "  ralph edit fix-login", GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEdit(cmd, a, args[0]) },
 	}
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func newInitCommand(a *app) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
-	a.bind(cmd, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
+	a.bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
 }
 

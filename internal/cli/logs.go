@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -31,7 +32,7 @@ func newLogsCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
 	a.addJSON(cmd)
-	a.bind(cmd, "tracker", "local.dir", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -33,7 +34,7 @@ func newMergeCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runMerge(cmd, a, args, all) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
-	a.bind(cmd, mergeKeys()...)
+	a.bind(cmd, config.ForMerge)
 	return cmd
 }
 

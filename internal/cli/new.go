@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -38,7 +39,7 @@ func newNewCommand(a *app) *cobra.Command {
 	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues to be done before")
 	flags.BoolVar(&edit, "edit", false, "open the editor")
 	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.completeKeys)
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -34,7 +35,7 @@ func newOpenCommand(a *app) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVar(&issueOnly, "issue", false, "the issue, not its request")
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

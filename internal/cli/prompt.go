@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -17,8 +18,8 @@ func newPromptCommand(a *app) *cobra.Command {
 		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPrompt(cmd, a, known(args[0])) },
 	}
-	a.bind(cmd, append(trackerKeys(), "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
-		"commit-author", "committer", "sign-off", "co-authors")...)
+	a.bind(cmd, config.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
+		"commit-author", "committer", "sign-off", "co-authors")
 	return cmd
 }
 

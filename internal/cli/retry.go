@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -43,6 +44,6 @@ func newRetryCommand(a *app) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "labels")
+	a.bind(cmd, config.ForIssue, "labels")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
@@ -74,12 +75,7 @@ func newRunCommand(a *app) *cobra.Command {
 	flags.IntVar(&f.iterations, "max-iterations", 1, "agent processes at most")
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.addJSON(cmd)
-	a.bind(cmd, "agent", "model", "fallback", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args",
-		"agent-env", "agent-upstream", "prompt-file", "sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids",
-		"scratch-mb", "container-*", "copy", "setup", "after", "gate", "gate-on", "gate-files", "gate-canary", "resume", "completion-signal", "idle-timeout",
-		"completion-timeout", "completion-cap", "iteration-timeout", "run-timeout", "gate-timeout", "setup-timeout",
-		"stop-grace", "commit-author", "committer", "sign-off", "co-authors", "sign", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "traces", "state-dir", "log-level", "log-format")
+	a.bind(cmd, config.ForPrompt)
 	return cmd
 }
 

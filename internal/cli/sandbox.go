@@ -7,20 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
-
-// sandboxKeys are the settings of commands that only need a sandbox.
-func sandboxKeys() []string {
-	return []string{
-		"sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-*",
-		"agent", "agent-command", "agent-env", "stop-grace", "state-dir",
-	}
-}
 
 func newSandboxCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -47,7 +40,7 @@ func newSandboxExecCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runSandboxExec(cmd, a, args) },
 	}
-	a.bind(cmd, sandboxKeys()...)
+	a.bind(cmd, config.ForExec)
 	return cmd
 }
 
@@ -110,7 +103,7 @@ func newSandboxCheckCommand(a *app) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
 	}
 	a.addJSON(cmd)
-	a.bind(cmd, sandboxKeys()...)
+	a.bind(cmd, config.ForExec)
 	return cmd
 }
 

@@ -32,7 +32,7 @@ func newSandboxLoginCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.stdin, "stdin", false, "read the secret from standard input")
 	cmd.Flags().BoolVar(&f.refresh, "refresh", false, "replace a secret that sbx holds")
 	cmd.MarkFlagsMutuallyExclusive("oauth", "stdin")
-	a.bind(cmd, "agent", "agent-command")
+	a.bind(cmd, 0, "agent", "agent-command")
 	return cmd
 }
 

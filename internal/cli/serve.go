@@ -53,7 +53,7 @@ func newServeCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	o.fleet.flags(cmd)
-	a.bind(cmd, append(workKeys(), "poll", "webhook-secret-file", "fleet-parallel", "fleet-account", "fleet-account-parallel")...)
+	a.bind(cmd, config.ForService)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -28,7 +29,7 @@ func newShowCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, a, known(args[0])) },
 	}
 	a.addJSON(cmd)
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 

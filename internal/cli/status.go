@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
@@ -36,7 +37,7 @@ func newStatusCommand(a *app) *cobra.Command {
 	}
 	o.flags(cmd)
 	a.addJSON(cmd)
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 
@@ -132,7 +133,7 @@ func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
 	}
 	var waits []pool.Skipped
 	on := func(s runState) bool { return s.State == "running" }
-	if p.MaxOpen > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
+	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
 		waits = a.waits(cmd.Context(), p)
 	}
 	if a.json {

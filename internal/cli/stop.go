@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -24,7 +25,7 @@ func newStopCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, o, known(args[0])) },
 	}
 	o.flags(cmd)
-	a.bind(cmd, "tracker", "local.dir", "state-dir")
+	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 

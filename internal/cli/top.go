@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -44,7 +45,7 @@ func newTopCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
 	cmd.Flags().StringVar(&t.tokenFile, "listen-token-file", "", "`file` with the token of the service")
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 

@@ -33,13 +33,13 @@ func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
 		return nil, err
 	}
 	if kind.Takes(tracker.OptionFolder) {
-		if err := p.loaded.Inside("local.dir", p.Local.Dir); err != nil {
+		if err := p.loaded.Inside("local.dir", p.LocalDir); err != nil {
 			return nil, err
 		}
 	}
 	priorities, _ := tracker.ParsePriorities(p.PriorityLabels)
 	settings := tracker.Settings{
-		BaseURL: p.ForgeURL, Folder: p.Local.Dir, StateDir: p.state, CAFile: p.CAFile,
+		BaseURL: p.ForgeURL, Folder: p.LocalDir, StateDir: p.state, CAFile: p.CAFile,
 		Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
 		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redact, Log: p.log,
 	}
@@ -83,7 +83,7 @@ func (a *app) kind(ctx context.Context, p *parts) (tracker.Descriptor, error) {
 	}
 	hosted, onForge := a.trackers.ForRemote(remote)
 	folder, has := a.trackers.Folder()
-	if _, err := os.Stat(p.Local.Dir); has && err == nil {
+	if _, err := os.Stat(p.LocalDir); has && err == nil {
 		p.passedOver, p.taken = hosted.Name, folder.Name
 		return folder, nil
 	}
@@ -98,7 +98,7 @@ func (p *parts) passing() string {
 	if p.passedOver == "" {
 		return ""
 	}
-	return fmt.Sprintf("tracker auto: %s, because %s exists; the issues on %s are ignored", p.taken, p.Local.Dir, p.passedOver)
+	return fmt.Sprintf("tracker auto: %s, because %s exists; the issues on %s are ignored", p.taken, p.LocalDir, p.passedOver)
 }
 
 // passingFix settles the choice.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -32,7 +33,7 @@ func newTreeCommand(a *app) *cobra.Command {
 			return runTree(cmd, a, args[0], dir)
 		},
 	}
-	a.bind(cmd, "tracker", "local.dir", "remote", "state-dir", "base")
+	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -49,7 +50,7 @@ func newVerifyCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&keys, "key", "", "`file` with the public keys to trust (default: that of proof-key)")
 	_ = cmd.MarkFlagFilename("key")
 	a.addJSON(cmd)
-	a.bind(cmd, append(trackerKeys(), "branch-prefix", "proof-key")...)
+	a.bind(cmd, config.ForTracker, "branch-prefix", "proof-key")
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -36,36 +37,6 @@ const workExample = `  ralph work --dry-run
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
-// trackerKeys are the settings of the backlog.
-func trackerKeys() []string {
-	return []string{
-		"tracker", "local.dir", "project", "forge-url", "token-env", "token-file", "token-command", "github-app-id",
-		"github-app-installation", "github-app-key", "ca-file", "remote", "state-dir", "log-level", "log-format",
-	}
-}
-
-// mergeKeys are the settings of a run without an agent.
-func mergeKeys() []string {
-	return append(trackerKeys(),
-		"sandbox", "allow", "allow-private", "mounts", "sandbox-show", "image", "memory-mb", "cpus", "pids", "scratch-mb", "container-*",
-		"before", "copy", "setup", "setup-inputs", "gate", "gate-on", "gate-canary", "gate-timeout", "setup-timeout", "stop-grace",
-		"base", "branch-prefix", "protected-paths", "commit-author", "committer", "sign-off", "co-authors", "sign", "proof-key", "claim-ttl", "review-label",
-		"needs-human-label", "needs-info-label", "claimed-label", "failed-label", "layer-max-mb", "min-free-mb", "keep-runs",
-	)
-}
-
-// workKeys are the settings of `ralph work`.
-func workKeys() []string {
-	return append(append(mergeKeys(), notifyKeys()...),
-		"labels", "exclude-labels", "parallel", "parallel-by-label", "limit", "max-open-requests", "overlap", "assignee", "milestone", "authors", "trusted-bots", "priority-labels",
-		"after", "agent", "model", "fallback", "attempts", "effort", "permission-mode", "skip-permissions", "agent-command", "agent-args", "agent-env", "agent-upstream",
-		"prompt-file", "gate-files", "proof", "proof-command", "review", "review-rounds", "review-command", "max-iterations", "no-progress", "resume", "completion-signal", "publish", "request-template", "request-target",
-		"request-labels", "reviewers", "request-assignees", "max-rounds", "idle-timeout", "completion-timeout", "completion-cap",
-		"iteration-timeout", "run-timeout", "max-attempts", "retry-backoff", "retry-backoff-max", "budget-tokens", "budget-usd",
-		"budget-tokens-iteration", "budget-usd-iteration", "budget-agents", "budget-tokens-day", "budget-tokens-month", "budget-usd-day", "budget-usd-month", "prices", "traces",
-	)
-}
-
 func newWorkCommand(a *app) *cobra.Command {
 	var dry, plain bool
 	cmd := &cobra.Command{
@@ -76,7 +47,7 @@ func newWorkCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, also on a terminal")
 	a.addJSON(cmd)
-	a.bind(cmd, workKeys()...)
+	a.bind(cmd, config.ForWork)
 	return cmd
 }
 

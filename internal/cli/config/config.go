@@ -7,173 +7,72 @@ package config
 
 import "time"
 
-// Config is every setting, effective and valid. The comments are in [Keys]; each field belongs to the key in its tag.
+// Config is every setting, effective and valid. A field is named as its key in [Keys], which says what it means: retry-backoff is
+// RetryBackoff. The headings are those of the table.
 type Config struct {
-	Labels          []string `mapstructure:"labels"`
-	ExcludeLabels   []string `mapstructure:"exclude-labels"`
-	Parallel        int      `mapstructure:"parallel"`
-	Limit           int      `mapstructure:"limit"`
-	ParallelByLabel []string `mapstructure:"parallel-by-label"`
-	MaxOpen         int      `mapstructure:"max-open-requests"`
-	Overlap         string   `mapstructure:"overlap"`
+	// Which issues
+	Labels, ExcludeLabels, ParallelByLabel, Authors, TrustedBots, PriorityLabels []string
+	Parallel, Limit, MaxOpenRequests                                             int
+	Overlap, Assignee, Milestone                                                 string
 
-	Assignee    string   `mapstructure:"assignee"`
-	Milestone   string   `mapstructure:"milestone"`
-	Authors     []string `mapstructure:"authors"`
-	TrustedBots []string `mapstructure:"trusted-bots"`
+	// Where they live
+	Tracker, LocalDir, Project, ForgeURL, TokenFile, GitHubAppKey, CAFile string
+	TokenEnv, TokenCommand                                                []string
+	GitHubAppID, GitHubAppInstallation                                    int64
+	WriteSpacing                                                          time.Duration
 
-	PriorityLabels []string `mapstructure:"priority-labels"`
+	// Agent
+	Agent, Model, Effort, PermissionMode, PromptFile      string
+	Fallback, Attempts, AgentCommand, AgentArgs, AgentEnv []string
+	SkipPermissions                                       bool
 
-	Tracker               string   `mapstructure:"tracker"`
-	Project               string   `mapstructure:"project"`
-	ForgeURL              string   `mapstructure:"forge-url"`
-	TokenEnv              []string `mapstructure:"token-env"`
-	TokenFile             string   `mapstructure:"token-file"`
-	TokenCommand          []string `mapstructure:"token-command"`
-	GitHubAppID           int64    `mapstructure:"github-app-id"`
-	GitHubAppInstallation int64    `mapstructure:"github-app-installation"`
-	GitHubAppKey          string   `mapstructure:"github-app-key"`
-	CAFile                string   `mapstructure:"ca-file"`
+	// Checks and sandbox
+	Sandbox, AgentUpstream, Image, ContainerUser, ContainerRuntime, ContainerFiles, ContainerNetwork         string
+	ContainerUserns, ContainerSELinux, ContainerWorkdir, GateOn, GateFiles, Proof, ProofCommand, Review      string
+	Allow, AllowPrivate, Mounts, SandboxShow, ContainerGroups, ContainerDevices, ContainerArgs, Before, Copy []string
+	Setup, After, SetupInputs, Gate, ReviewCommand                                                           []string
+	MemoryMB, PIDs, ScratchMB, ReviewRounds                                                                  int
+	CPUs                                                                                                     float64
+	ContainerUnbounded, ContainerKeep, GateCanary                                                            bool
 
-	WriteSpacing time.Duration `mapstructure:"write-spacing"`
+	// Loop
+	MaxIterations, NoProgress int
+	Resume                    string
+	CompletionSignal          []string
 
-	Local Local `mapstructure:"local"`
+	// Git
+	Base, BranchPrefix, Publish, CommitAuthor, Committer, Sign, ProofKey, RequestTemplate, RequestTarget, Remote string
+	ProtectedPaths, CoAuthors, RequestLabels, Reviewers, RequestAssignees                                        []string
+	SignOff                                                                                                      bool
+	MaxRounds                                                                                                    int
 
-	Agent           string   `mapstructure:"agent"`
-	Model           string   `mapstructure:"model"`
-	Fallback        []string `mapstructure:"fallback"`
-	Attempts        []string `mapstructure:"attempts"`
-	Effort          string   `mapstructure:"effort"`
-	PermissionMode  string   `mapstructure:"permission-mode"`
-	SkipPermissions bool     `mapstructure:"skip-permissions"`
-	AgentCommand    []string `mapstructure:"agent-command"`
-	AgentArgs       []string `mapstructure:"agent-args"`
-	AgentEnv        []string `mapstructure:"agent-env"`
-	PromptFile      string   `mapstructure:"prompt-file"`
+	// Time
+	IdleTimeout, CompletionTimeout, CompletionCap, IterationTimeout, RunTimeout, GateTimeout, SetupTimeout time.Duration
+	StopGrace, Poll, ClaimTTL                                                                              time.Duration
 
-	Sandbox            string   `mapstructure:"sandbox"`
-	Allow              []string `mapstructure:"allow"`
-	AllowPrivate       []string `mapstructure:"allow-private"`
-	AgentUpstream      string   `mapstructure:"agent-upstream"`
-	Mounts             []string `mapstructure:"mounts"`
-	SandboxShow        []string `mapstructure:"sandbox-show"`
-	Image              string   `mapstructure:"image"`
-	MemoryMB           int      `mapstructure:"memory-mb"`
-	CPUs               float64  `mapstructure:"cpus"`
-	PIDs               int      `mapstructure:"pids"`
-	ScratchMB          int      `mapstructure:"scratch-mb"`
-	ContainerUser      string   `mapstructure:"container-user"`
-	ContainerRuntime   string   `mapstructure:"container-runtime"`
-	ContainerFiles     string   `mapstructure:"container-files"`
-	ContainerUnbounded bool     `mapstructure:"container-unbounded"`
-	ContainerNetwork   string   `mapstructure:"container-network"`
-	ContainerUserns    string   `mapstructure:"container-userns"`
-	ContainerSELinux   string   `mapstructure:"container-selinux"`
-	ContainerGroups    []string `mapstructure:"container-groups"`
-	ContainerDevices   []string `mapstructure:"container-devices"`
-	ContainerWorkdir   string   `mapstructure:"container-workdir"`
-	ContainerKeep      bool     `mapstructure:"container-keep"`
-	ContainerArgs      []string `mapstructure:"container-args"`
-	Before             []string `mapstructure:"before"`
-	Copy               []string `mapstructure:"copy"`
-	Setup              []string `mapstructure:"setup"`
-	After              []string `mapstructure:"after"`
-	SetupInputs        []string `mapstructure:"setup-inputs"`
-	GateOn             string   `mapstructure:"gate-on"`
-	GateFiles          string   `mapstructure:"gate-files"`
-	GateCanary         bool     `mapstructure:"gate-canary"`
-	Gate               []string `mapstructure:"gate"`
-	Proof              string   `mapstructure:"proof"`
-	ProofCommand       string   `mapstructure:"proof-command"`
-	Review             string   `mapstructure:"review"`
-	ReviewRounds       int      `mapstructure:"review-rounds"`
-	ReviewCommand      []string `mapstructure:"review-command"`
+	// Service
+	WebhookSecretFile string
 
-	MaxIterations    int      `mapstructure:"max-iterations"`
-	NoProgress       int      `mapstructure:"no-progress"`
-	Resume           string   `mapstructure:"resume"`
-	CompletionSignal []string `mapstructure:"completion-signal"`
+	// Notifications
+	NotifyOn, NotifyCommand, NotifyMailTo                                                          []string
+	NotifyURL, NotifySecretFile, NotifySlackFile, NotifyMailFrom, NotifyMailServer, NotifyMailUser string
+	NotifyMailPasswordFile                                                                         string
 
-	Base             string   `mapstructure:"base"`
-	BranchPrefix     string   `mapstructure:"branch-prefix"`
-	Publish          string   `mapstructure:"publish"`
-	ProtectedPaths   []string `mapstructure:"protected-paths"`
-	CommitAuthor     string   `mapstructure:"commit-author"`
-	Committer        string   `mapstructure:"committer"`
-	SignOff          bool     `mapstructure:"sign-off"`
-	CoAuthors        []string `mapstructure:"co-authors"`
-	Sign             string   `mapstructure:"sign"`
-	ProofKey         string   `mapstructure:"proof-key"`
-	RequestTemplate  string   `mapstructure:"request-template"`
-	RequestTarget    string   `mapstructure:"request-target"`
-	RequestLabels    []string `mapstructure:"request-labels"`
-	Reviewers        []string `mapstructure:"reviewers"`
-	RequestAssignees []string `mapstructure:"request-assignees"`
-	MaxRounds        int      `mapstructure:"max-rounds"`
-	Remote           string   `mapstructure:"remote"`
+	// Retries and budget
+	MaxAttempts                                                             int
+	RetryBackoff, RetryBackoffMax                                           time.Duration
+	BudgetTokens, BudgetTokensIteration, BudgetTokensDay, BudgetTokensMonth int64
+	BudgetUSD, BudgetUSDIteration, BudgetUSDDay, BudgetUSDMonth             float64
+	BudgetAgents, Prices                                                    []string
 
-	IdleTimeout       time.Duration `mapstructure:"idle-timeout"`
-	CompletionTimeout time.Duration `mapstructure:"completion-timeout"`
-	CompletionCap     time.Duration `mapstructure:"completion-cap"`
-	IterationTimeout  time.Duration `mapstructure:"iteration-timeout"`
-	RunTimeout        time.Duration `mapstructure:"run-timeout"`
-	GateTimeout       time.Duration `mapstructure:"gate-timeout"`
-	SetupTimeout      time.Duration `mapstructure:"setup-timeout"`
-	StopGrace         time.Duration `mapstructure:"stop-grace"`
-	Poll              time.Duration `mapstructure:"poll"`
-	ClaimTTL          time.Duration `mapstructure:"claim-ttl"`
+	// Labels ralph sets
+	ReviewLabel, NeedsHumanLabel, NeedsInfoLabel, ClaimedLabel, FailedLabel string
 
-	WebhookSecretFile string `mapstructure:"webhook-secret-file"`
+	// Fleet
+	FleetParallel, FleetAccountParallel int
+	FleetAccount                        string
 
-	NotifyOn               []string `mapstructure:"notify-on"`
-	NotifyCommand          []string `mapstructure:"notify-command"`
-	NotifyURL              string   `mapstructure:"notify-url"`
-	NotifySecretFile       string   `mapstructure:"notify-secret-file"`
-	NotifySlackFile        string   `mapstructure:"notify-slack-file"`
-	NotifyMailTo           []string `mapstructure:"notify-mail-to"`
-	NotifyMailFrom         string   `mapstructure:"notify-mail-from"`
-	NotifyMailServer       string   `mapstructure:"notify-mail-server"`
-	NotifyMailUser         string   `mapstructure:"notify-mail-user"`
-	NotifyMailPasswordFile string   `mapstructure:"notify-mail-password-file"`
-
-	MaxAttempts     int           `mapstructure:"max-attempts"`
-	RetryBackoff    time.Duration `mapstructure:"retry-backoff"`
-	RetryBackoffMax time.Duration `mapstructure:"retry-backoff-max"`
-	BudgetTokens    int64         `mapstructure:"budget-tokens"`
-	BudgetUSD       float64       `mapstructure:"budget-usd"`
-
-	BudgetTokensIteration int64   `mapstructure:"budget-tokens-iteration"`
-	BudgetUSDIteration    float64 `mapstructure:"budget-usd-iteration"`
-
-	BudgetTokensDay   int64   `mapstructure:"budget-tokens-day"`
-	BudgetTokensMonth int64   `mapstructure:"budget-tokens-month"`
-	BudgetUSDDay      float64 `mapstructure:"budget-usd-day"`
-	BudgetUSDMonth    float64 `mapstructure:"budget-usd-month"`
-
-	BudgetAgents []string `mapstructure:"budget-agents"`
-
-	Prices []string `mapstructure:"prices"`
-
-	ReviewLabel     string `mapstructure:"review-label"`
-	NeedsHumanLabel string `mapstructure:"needs-human-label"`
-	NeedsInfoLabel  string `mapstructure:"needs-info-label"`
-	ClaimedLabel    string `mapstructure:"claimed-label"`
-	FailedLabel     string `mapstructure:"failed-label"`
-
-	FleetParallel        int    `mapstructure:"fleet-parallel"`
-	FleetAccount         string `mapstructure:"fleet-account"`
-	FleetAccountParallel int    `mapstructure:"fleet-account-parallel"`
-
-	StateDir   string `mapstructure:"state-dir"`
-	LayerMaxMB int    `mapstructure:"layer-max-mb"`
-	MinFreeMB  int    `mapstructure:"min-free-mb"`
-	KeepRuns   int    `mapstructure:"keep-runs"`
-	Traces     string `mapstructure:"traces"`
-	LogLevel   string `mapstructure:"log-level"`
-	LogFormat  string `mapstructure:"log-format"`
-}
-
-// Local configures the tracker "local".
-type Local struct {
-	Dir string `mapstructure:"dir"` // absolute inside a repository
+	// This host
+	StateDir, Traces, LogLevel, LogFormat string
+	LayerMaxMB, MinFreeMB, KeepRuns       int
 }

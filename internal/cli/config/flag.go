@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -9,21 +10,29 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
-// Bind registers the flags of the named keys, and returns the keys; no name registers all, and "container-*" all that
-// begin like this. It panics on a name that is no key.
-func Bind(flags *pflag.FlagSet, names ...string) []Key {
-	bound := table()
-	if len(names) > 0 {
-		bound = named(bound, names)
-	}
-	for _, k := range bound {
+// Bind registers the flags of the keys of these uses and of the named ones, and returns the keys; with neither, all. It
+// panics on a name that is no key.
+func Bind(flags *pflag.FlagSet, uses Use, names ...string) []Key {
+	var bound []Key
+	keys := table()
+	for i := range keys { // a key is large, and every start of ralph comes here
+		k := &keys[i]
+		if k.Use&uses == 0 && !slices.Contains(names, k.Name) && (uses != 0 || len(names) > 0) {
+			continue
+		}
+		bound = append(bound, *k)
 		usage := k.Help
 		if len(k.Choices) > 0 {
 			usage += " (" + strings.Join(k.Choices, ", ") + ")"
 		}
-		f := flags.VarPF(&flagValue{key: k}, k.Flag(), k.Short, usage)
+		f := flags.VarPF(&flagValue{key: *k}, k.Flag(), k.Short, usage)
 		if k.Kind == Bool {
 			f.NoOptDefVal = "true"
+		}
+	}
+	for _, name := range names {
+		if _, known := Lookup(name); !known {
+			panic("config: no key " + name)
 		}
 	}
 	return bound
@@ -36,24 +45,6 @@ func OfFlag(f *pflag.Flag) (Key, bool) {
 		return Key{}, false
 	}
 	return v.key, true
-}
-
-// named picks keys out of the table.
-func named(table []Key, names []string) []Key {
-	keys := make([]Key, 0, len(names))
-	for _, name := range names {
-		before := len(keys)
-		prefix, many := strings.CutSuffix(name, "*")
-		for i := range table { // a key is large, and every start of ralph comes here
-			if k := &table[i]; k.Name == name || many && strings.HasPrefix(k.Name, prefix) {
-				keys = append(keys, *k)
-			}
-		}
-		if len(keys) == before {
-			panic("config: no key " + name)
-		}
-	}
-	return keys
 }
 
 // flagValue collects what a flag was given. Set checks what can be checked without knowing the registries.

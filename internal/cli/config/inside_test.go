@@ -48,7 +48,7 @@ func TestInside(t *testing.T) {
 				}
 			}
 			got := ""
-			if err := l.Inside("local.dir", l.Config.Local.Dir); err != nil {
+			if err := l.Inside("local.dir", l.Config.LocalDir); err != nil {
 				got = strings.ReplaceAll(err.Error(), root, "R")
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

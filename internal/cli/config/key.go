@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
+	"unicode"
 )
 
 // Kind says what a key's value is and how it is written.
@@ -10,7 +12,7 @@ type Kind string
 
 // The kinds. A single value is accepted where a list is asked for, and is a list of one.
 const (
-	Text     Kind = "text"
+	Text     Kind = ""       // the kind of most keys
 	Path     Kind = "path"   // relative to where it is written: a flag to the working directory, a file to the repository
 	Int      Kind = "number" // a whole number
 	Float    Kind = "amount" // a number
@@ -21,13 +23,56 @@ const (
 	Words    Kind = "command"  // a program and its arguments; as one text it is split like a shell does, nothing expanded
 )
 
+// zero is the default of a key that names none.
+func (k Kind) zero() any {
+	switch k {
+	case Int:
+		return 0
+	case Float:
+		return 0.0
+	case Bool:
+		return false
+	case Duration:
+		return time.Duration(0)
+	case Names, Lines, Words:
+		return []string{}
+	case Text, Path:
+	}
+	return ""
+}
+
+// Use says what a key is for, and so which commands have it as a flag.
+type Use int
+
+const (
+	toFind  Use = 1 << iota // the backlog
+	toTrack                 // to read and change it
+	toMerge                 // to run a gate and to publish, without an agent
+	toWork                  // to work the backlog
+	toServe                 // to work it for as long as a service runs
+	toRun                   // to run one prompt
+	toExec                  // to run one command in a sandbox
+)
+
+// The keys that kinds of commands take as flags.
+const (
+	ForIssue   = toFind
+	ForTracker = ForIssue | toTrack
+	ForMerge   = ForTracker | toMerge
+	ForWork    = ForMerge | toWork
+	ForService = ForWork | toServe
+	ForPrompt  = toRun
+	ForExec    = toExec
+)
+
 // Key is one setting.
 type Key struct {
 	Name    string // as the file has it; a dot is one level of nesting
-	Group   string // heading it stands under
+	Group   string // heading it stands under; set by the table
 	Kind    Kind
 	Default any    // of the Go type that Config has
 	Help    string // one line
+	Use     Use    // none: only `ralph config` has its flag
 	// Guard says which values of a repository's file need the user's trust. Every key has one.
 	Guard Guard
 	// Levels order the values of a key that is guarded as Weaker or Looser, strongest first. A value on none is weaker than all.
@@ -40,8 +85,6 @@ type Key struct {
 	Min int64
 	// Least is the least number besides 0, where 0 stands for the default.
 	Least int64
-	// FlagName replaces the flag's name, where one flag adds one value to a list.
-	FlagName string
 	// Short is the flag's letter; most have none.
 	Short string
 	// Check refuses what the kind cannot; for lists it sees each item. Its message follows the value.
@@ -50,17 +93,33 @@ type Key struct {
 	Hide func(string) string
 }
 
-// Flag is the name of the key's flag, without dashes.
+// Flag is the name of the key's flag, without dashes. It adds one item to a list, and so is no plural.
 func (k Key) Flag() string {
-	if k.FlagName != "" {
-		return k.FlagName
+	name := strings.ReplaceAll(k.Name, ".", "-")
+	if k.Kind == Names || k.Kind == Lines {
+		return strings.TrimSuffix(name, "s")
 	}
-	return strings.ReplaceAll(k.Name, ".", "-")
+	return name
 }
 
 // Env is the name of the key's variable.
 func (k Key) Env() string {
 	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
+}
+
+// isField reports whether a field of Config has the key's value.
+func (k Key) isField(name string) bool {
+	i := 0
+	for _, r := range k.Name {
+		if r == '-' || r == '.' {
+			continue
+		}
+		if i == len(name) || unicode.ToLower(rune(name[i])) != r {
+			return false
+		}
+		i++
+	}
+	return i == len(name)
 }
 
 // List reports whether the value is a []string.
@@ -77,6 +136,8 @@ func (k Key) wanted() string {
 		return "a number"
 	case k.Kind == Bool:
 		return "true or false"
+	case k.Kind == Text:
+		return "a text"
 	}
 	return "a " + string(k.Kind)
 }

@@ -16,23 +16,15 @@ import (
 func TestKeysMatchConfig(t *testing.T) {
 	t.Parallel()
 	fields := map[string]reflect.Type{}
-	var walk func(reflect.Type, string)
-	walk = func(typ reflect.Type, prefix string) {
-		for f := range typ.Fields() {
-			name := prefix + f.Tag.Get("mapstructure")
-			if f.Type.Kind() == reflect.Struct {
-				walk(f.Type, name+".")
-				continue
-			}
-			fields[name] = f.Type
-		}
+	for f := range reflect.TypeFor[Config]().Fields() {
+		fields[f.Name] = f.Type
 	}
-	walk(reflect.TypeFor[Config](), "")
 	for _, k := range Keys() {
-		if got, want := reflect.TypeOf(k.Default), fields[k.Name]; got != want {
-			t.Errorf("key %s: default is %v, field is %v", k.Name, got, want)
+		f, _ := reflect.TypeFor[Config]().FieldByNameFunc(k.isField)
+		if got := reflect.TypeOf(k.Default); got != f.Type {
+			t.Errorf("key %s: default is %v, field %q is %v", k.Name, got, f.Name, f.Type)
 		}
-		delete(fields, k.Name)
+		delete(fields, f.Name)
 	}
 	if len(fields) > 0 {
 		t.Errorf("fields without a key: %v", fields)
@@ -99,7 +91,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Config.Local.Dir = strings.Replace(got.Config.Local.Dir, other, root, 1)
+	got.Config.LocalDir = strings.Replace(got.Config.LocalDir, other, root, 1)
 	if diff := cmp.Diff(want.Config, got.Config); diff != "" {
 		t.Error(diff)
 	}

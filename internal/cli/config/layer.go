@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"slices"
-	"strings"
 )
 
 // layer is what one source says: typed values and where each stands.
@@ -52,28 +51,6 @@ func (l *layer) dropsProgram(commanded []string) bool {
 	agent, chosen := l.values["agent"].(string)
 	_, program := l.values["agent-command"]
 	return chosen && !program && !slices.Contains(commanded, agent)
-}
-
-// nested turns dotted names into the maps that viper merges.
-func (l *layer) nested() map[string]any {
-	out := map[string]any{}
-	for name, v := range l.values {
-		put(out, strings.Split(name, "."), v)
-	}
-	return out
-}
-
-func put(m map[string]any, path []string, v any) {
-	if len(path) == 1 {
-		m[path[0]] = v
-		return
-	}
-	child, ok := m[path[0]].(map[string]any)
-	if !ok {
-		child = map[string]any{}
-		m[path[0]] = child
-	}
-	put(child, path[1:], v)
 }
 
 // prefix names the key in a message from a file; flags and variables are already named by their place.

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -102,7 +104,7 @@ func Load(s Sources) (*Loaded, error) {
 
 // merge lays the layers over the defaults and fills the Config.
 func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
-	v := viper.New()
+	v := viper.NewWithOptions(viper.KeyDelimiter("/")) // a dot is part of a key's name
 	for _, k := range table() {
 		value := k.Default
 		if path, ok := value.(string); ok && k.Kind == Path {
@@ -115,22 +117,19 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	for _, layer := range layers {
 		problems = append(problems, layer.problems...)
 		layer.chooseAgent(l.commanded)
-		values := layer.nested()
+		values := maps.Clone(layer.values)
 		if layer.dropsProgram(l.commanded) && len(v.GetStringSlice("agent-command")) > 0 {
 			values["agent-command"], l.origins["agent-command"] = []string{}, layer.origins["agent"]
 		}
 		if err := v.MergeConfigMap(values); err != nil {
 			return nil, fmt.Errorf("merge configuration: %w", err)
 		}
-		for name, origin := range layer.origins {
-			l.origins[name] = origin
-		}
+		maps.Copy(l.origins, layer.origins)
 	}
-	if err := v.UnmarshalExact(&l.Config); err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
+	config := reflect.ValueOf(&l.Config).Elem()
 	for _, k := range table() {
 		l.values[k.Name] = v.Get(k.Name)
+		config.FieldByNameFunc(k.isField).Set(reflect.ValueOf(l.values[k.Name]))
 	}
 	return problems, nil
 }

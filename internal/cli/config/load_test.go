@@ -181,7 +181,7 @@ func TestPaths(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := l.Config.Local.Dir; got != root+c.want {
+			if got := l.Config.LocalDir; got != root+c.want {
 				t.Errorf("got %s, want %s%s", got, root, c.want)
 			}
 		})
@@ -247,7 +247,7 @@ func TestBindPanicsOnAKeyThatIsNone(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	Bind(pflag.NewFlagSet("", pflag.ContinueOnError), "paralel")
+	Bind(pflag.NewFlagSet("", pflag.ContinueOnError), 0, "paralel")
 }
 
 func TestProblemsAreAnError(t *testing.T) {

@@ -40,7 +40,7 @@ func (s setup) load(t *testing.T) (*Loaded, string, error) {
 	write("repo/.ralph/config.yaml", s.repo)
 	write("home/.config/ralph/config.yaml", s.user)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	Bind(flags)
+	Bind(flags, 0)
 	if err := flags.Parse(s.args); err != nil {
 		return nil, root, err
 	}
