@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker/local"
@@ -88,7 +89,7 @@ func (f *fixture) config(agent string) pool.Config {
 		Run: run.Config{
 			Repo: f.open(""), Store: f.store, Tracker: backlog, StateDir: f.state,
 			Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", agent}},
-			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
+			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2, Hints: report.Hints{Verify: "check KEY"},
 		},
 		MinFree: -1, Observe: f.observe,
 	}

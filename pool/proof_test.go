@@ -76,7 +76,7 @@ func TestProofOfWhatIsPushed(t *testing.T) {
 	if out, err := exec.Command("sha256sum", log).Output(); err != nil || !strings.HasPrefix(string(out), p.Gate.Lines[0].Log.SHA256) {
 		t.Errorf("%s: %s, %v, want %s", log, out, err, p.Gate.Lines[0].Log.SHA256)
 	}
-	if text := f.text("a"); !strings.Contains(text, "check it with `ralph verify ralph/a`") {
+	if text := f.text("a"); !strings.Contains(text, "check it with `check ralph/a`") {
 		t.Errorf("the report:\n%s", text)
 	}
 	f.clean()

@@ -62,7 +62,7 @@ func TestFailuresThatUseNoAttemptEndWithAPerson(t *testing.T) {
 		damage     func(f *fixture)
 		says, next string
 	}{
-		"setup": {func(f *fixture) { f.Config.Run.Setup = lines("exit 3") }, "exit 3", "`ralph doctor`"},
+		"setup": {func(f *fixture) { f.Config.Run.Setup = lines("exit 3") }, "exit 3", "Find out what is broken; then have it worked again."},
 		"before the run": {func(f *fixture) {
 			f.withRemote()
 			f.Config.Run.Tracker, f.Config.Run.Publish = refusing{f.Config.Run.Tracker}, journal.PublishRequest

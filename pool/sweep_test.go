@@ -141,11 +141,11 @@ func TestAttemptsEndWithAHuman(t *testing.T) {
 		}
 	}
 	text := f.text("a")
-	if !strings.Contains(text, "labels: [no-human, needs-human]") || !strings.Contains(text, "`ralph work a` continues") {
+	if !strings.Contains(text, "labels: [no-human, needs-human]") || !strings.Contains(text, "it continues from the commits so far") {
 		t.Errorf("not handed to a human:\n%s", text)
 	}
 	s := f.sweep(t.Context())
-	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip("a", s.Skipped[0].Skip), "needs a human") {
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip(s.Skipped[0].Skip), "needs a human") {
 		t.Fatalf("picked again: %+v", s)
 	}
 	f.Config.Run.Gate = nil
@@ -164,7 +164,7 @@ func TestRetryWaits(t *testing.T) {
 	f.issue("a")
 	f.one()
 	s := f.sweep(t.Context())
-	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip("a", s.Skipped[0].Skip), "waits until") {
+	if len(s.Runs) != 0 || len(s.Skipped) != 1 || !strings.Contains(report.Skip(s.Skipped[0].Skip), "waits until") {
 		t.Fatalf("%+v", s)
 	}
 	f.write(".ralph/backlog/a.md", "---\ntitle: better said\nlabels: [no-human]\n---\nnow do it\n")
@@ -333,7 +333,7 @@ func TestPlanSaysWhyNot(t *testing.T) {
 	}
 	reasons := map[string]string{}
 	for _, s := range plan.Skipped {
-		reasons[s.Issue.Key] = report.Skip(s.Issue.Key, s.Skip)
+		reasons[s.Issue.Key] = report.Skip(s.Skip)
 	}
 	if reasons["d-blocked"] != "blocked by a-late" || reasons["e-plain"] != "lacks label no-human" || len(reasons) != 2 {
 		t.Errorf("reasons %v", reasons)

@@ -129,7 +129,7 @@ func skipText(e journal.Event) string {
 	if e.Skip == nil {
 		return e.Text
 	}
-	return report.Skip(e.Key, *e.Skip)
+	return skipReason(e.Key, *e.Skip)
 }
 
 // logLine prints one event; ended says that it is the run's last.

@@ -152,7 +152,7 @@ func (a *app) mergedOne(ctx context.Context, r pool.Result, err error) error {
 	case ctx.Err() != nil && r.Record.Published == "":
 		return errInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", key, report.Skip(key, *r.Skip))}
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", key, skipReason(key, *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
 		return a.merged(key, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():

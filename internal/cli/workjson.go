@@ -6,7 +6,6 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -84,7 +83,7 @@ func summaryJSON(s pool.Summary) summaryData {
 func skips(list []pool.Skipped) []skipData {
 	out := []skipData{}
 	for _, s := range list {
-		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: report.Skip(s.Issue.Key, s.Skip), Skip: s.Skip})
+		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: skipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
 	}
 	return out
 }

@@ -189,7 +189,23 @@ func (v *workView) why(s pool.Skipped) string {
 	if s.Skip.For != "" {
 		s.Skip.For = v.name(s.Skip.For)
 	}
-	return report.Skip(s.Issue.Key, s.Skip)
+	return skipReason(s.Issue.Key, s.Skip)
+}
+
+// skipReason says why an issue is not worked, with the command that works it all the same.
+func skipReason(key string, s journal.Skip) string {
+	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
+		return report.Skip(s) + "; `ralph work " + key + "` works it again"
+	}
+	return report.Skip(s)
+}
+
+// hints are the commands that reports name.
+func hints() report.Hints {
+	return report.Hints{
+		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
+		Doctor: "ralph doctor", Verify: "ralph verify KEY",
+	}
 }
 
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.

@@ -69,7 +69,7 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		add(r.Issue, IssueNeedsHuman, CodeInReview, r.reason(), r.Run)
 	}
 	for _, s := range later {
-		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Issue.Key, s.Skip), s.Skip.Run)
+		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Skip), s.Skip.Run)
 	}
 	return out
 }

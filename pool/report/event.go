@@ -5,29 +5,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/redact"
 )
-
-// RedactedEvent returns a copy of the event in which no text carries a secret.
-func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
-	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
-	if e.Reason != nil {
-		reason := *e.Reason
-		reason.Detail = s.Clean(reason.Detail)
-		e.Reason = &reason
-	}
-	if e.Skip != nil {
-		skip := *e.Skip
-		skip.Detail = s.Clean(skip.Detail)
-		e.Skip = &skip
-	}
-	if e.Check != nil {
-		check := *e.Check
-		check.Tail, check.Command = s.Clean(check.Tail), s.Clean(check.Command)
-		e.Check = &check
-	}
-	return e
-}
 
 // chatterLimit is how many things that the agent says or does in one iteration become events.
 const chatterLimit = 2000

@@ -175,7 +175,7 @@ Next: remove the label ` + "`needs-human`" + ` to have it tried again from the c
 
 // hostileChange is what a reviewer gets to read. A secret stands in no path: such a commit is not published.
 func hostileChange(h hostile) string {
-	return strings.NewReplacer("BLOCK", h.block, "LINE", h.line, "PATH", tracker.QuoteLine(h.text, 300)).Replace(`This is a draft: gate-failed, LINE.
+	return strings.NewReplacer("BLOCK", h.block, "LINE", h.line).Replace(`This is a draft: gate-failed, LINE.
 
 What was done and why, in the agent's words:
 
@@ -183,7 +183,7 @@ BLOCK
 
 The agent changed 1 file that the checks depend on:
 
-- PATH: named by the gate, was PATH
+- LINE: named by the gate, was LINE
 
 1 commit on ` + "`main`" + `:
 

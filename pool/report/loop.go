@@ -23,7 +23,7 @@ func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) 
 	case loop.EndNeedsInfo:
 		return "the agent asks: " + shorten(r.Question, 300)
 	case loop.EndTimeout:
-		return fmt.Sprintf("the run took longer than %s; raise run-timeout if it needs more", r.Limits.Timers.Run)
+		return fmt.Sprintf("the run took longer than %s; raise %s if it needs more", r.Limits.Timers.Run, r.End)
 	case loop.EndDenied:
 		d := r.Denied[0]
 		return fmt.Sprintf("the agent may not use %s (%s), and nobody can allow it; skip permissions, or choose a sandbox that isolates",
@@ -53,7 +53,7 @@ func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string
 		last := r.Iterations[len(r.Iterations)-1]
 		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", agents.Choice{Agent: last.Agent, Model: last.Model})
 	case r.End == loop.EndMaxed:
-		return fmt.Sprintf("not done after %d of %d iterations; raise max-iterations to go on", len(r.Iterations), r.Limits.MaxIterations)
+		return fmt.Sprintf("not done after %d of %d iterations; raise %s to go on", len(r.Iterations), r.Limits.MaxIterations, r.End)
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):

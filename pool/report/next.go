@@ -14,9 +14,30 @@ import (
 type Steps struct {
 	// Here says that who reads the report works in the repository itself, with ralph's commands: no forge shows it.
 	Here                  bool
+	Hints                 Hints
 	NeedsHuman, NeedsInfo string // labels
 	Rounds                bool   // reviews that ask for changes are followed up
 	Commands              bool   // people can give commands in comments
+}
+
+// Hints are the commands of the program that runs the pool, as they are typed, with KEY in place of an issue's key. Reports name
+// those that are not empty, where their reader works in the repository itself; Verify, with a branch or a commit as KEY, everywhere.
+type Hints struct{ Work, Diff, Merge, Show, Stop, Doctor, Verify string }
+
+// typed is the command of a hint for a key, or else what it would do, in words.
+func typed(hint, key, otherwise string) string {
+	if hint == "" {
+		return otherwise
+	}
+	return tracker.Code(strings.ReplaceAll(hint, "KEY", key))
+}
+
+// with adds the command that helps; empty where there is none.
+func with(hint, key string) string {
+	if hint == "" {
+		return ""
+	}
+	return " with " + typed(hint, key, "")
 }
 
 // GitCommand is a command of git to type, with the name of a branch, range or file quoted for a shell.
@@ -25,15 +46,15 @@ func GitCommand(command, name string) string { return "git " + command + " " + g
 // next is the one command, or the one deed, that continues from here.
 func next(in Input, r journal.Record) string {
 	if in.Steps.Here {
-		return nextHere(r)
+		return nextHere(in.Steps.Hints, r)
 	}
 	return nextThere(in.Steps, r)
 }
 
 // nextHere is what comes next for who works in the repository itself.
-func nextHere(r journal.Record) string {
+func nextHere(h Hints, r journal.Record) string {
 	v, key := r.Verdict, r.Key
-	again := fmt.Sprintf("`ralph work %s`", key)
+	again := typed(h.Work, key, "have it worked again")
 	switch v.Outcome {
 	case journal.Succeeded:
 		switch {
@@ -42,40 +63,39 @@ func nextHere(r journal.Record) string {
 		case r.Request.URL != "":
 			return reviewOf(r)
 		}
-		return fmt.Sprintf("review with `ralph diff %s`, then `ralph merge %s`.", key, key)
+		return fmt.Sprintf("review%s, then %s.", with(h.Diff, key), typed(h.Merge, key, "merge the branch"))
 	case journal.NoChange:
-		return fmt.Sprintf("close the issue if you agree, or say more in it and run %s.", again)
+		return fmt.Sprintf("close the issue if you agree; if not, say more in it, then %s.", again)
 	case journal.NeedsInfo:
-		return fmt.Sprintf("answer in the issue; the next sweep takes it up. At once: %s.", again)
+		return fmt.Sprintf("answer in the issue; the next sweep continues with it. At once: %s.", again)
 	case journal.PolicyBlocked:
-		return fmt.Sprintf("nothing was published; look at %s. Publish it yourself if it is right, or take the changes out and run %s.",
+		return fmt.Sprintf("nothing was published; look at %s. Publish it yourself if it is right; if not, take the changes out, then %s.",
 			tracker.Code(GitCommand("log -p", r.Base+".."+r.Branch)), again)
 	case journal.OverBudget:
-		if v.Reason.Code == journal.ReasonDisk {
-			return fmt.Sprintf("see what it wrote, and make room or lower min-free-mb if that is right; then %s. The work so far is kept.", again)
-		}
-		if v.Reason.Code == journal.ReasonCap {
+		switch v.Reason.Code {
+		case journal.ReasonDisk:
+			return fmt.Sprintf("see what it wrote, and make room for it; then %s. The work so far is kept.", again)
+		case journal.ReasonCap:
 			return fmt.Sprintf("nothing; a sweep continues when the cap has room again. At once: raise the cap, then %s.", again)
 		}
 		return fmt.Sprintf("raise the budget, then %s; the work so far is kept.", again)
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted:
-		if v.Reason.Code == journal.ReasonClaimLost {
+		switch {
+		case v.Reason.Code == journal.ReasonClaimLost:
 			return "nothing here; the ralph that has the issue now reports in its own copy of it. The work so far is kept."
-		}
-		if v.Final {
-			return fmt.Sprintf("%s. See what `ralph show %s` says of them; then %s.", died(r), key, again)
+		case v.Final:
+			return fmt.Sprintf("%s. Find out why%s; then %s.", died(r), with(h.Show, key), again)
 		}
 		return fmt.Sprintf("nothing; the next sweep continues. At once: %s.", again)
 	case journal.Superseded:
 		return "nothing; the work so far is kept on the branch."
 	}
-	if v.Final && unstarted(r) {
-		return fmt.Sprintf("%s. `ralph doctor` lists what is broken, and the command that fixes it; then %s.", notStarted(r), again)
-	}
-	if v.Final {
-		return fmt.Sprintf("look with `ralph show %s` and `ralph logs %s`; %s continues from the commits so far.", key, key, again)
-	}
-	if v.RetryAt.IsZero() {
+	switch {
+	case v.Final && unstarted(r):
+		return fmt.Sprintf("%s. Find out what is broken%s; then %s.", notStarted(r), with(h.Doctor, key), again)
+	case v.Final:
+		return fmt.Sprintf("find out why%s, then %s; it continues from the commits so far.", with(h.Show, key), again)
+	case v.RetryAt.IsZero():
 		return fmt.Sprintf("nothing; the next sweep tries again. At once: %s.", again)
 	}
 	return fmt.Sprintf("nothing; it is tried again after %s. At once: %s.", stamp(v.RetryAt), again)
@@ -149,18 +169,18 @@ func nextByItself(r journal.Record) string {
 
 // revive says how an issue that was taken from ralph comes back to it.
 func revive(r journal.Record) string {
-	how := ""
-	switch detail := r.Verdict.Reason.Detail; {
+	how, detail := "free again", r.Verdict.Reason.Detail
+	switch {
 	case detail == "gone":
 		return ""
 	case detail == "closed":
 		how = "reopened"
-	case strings.HasPrefix(detail, "lacks label "):
-		how = "given the label " + tracker.QuoteLine(strings.TrimPrefix(detail, "lacks label "), line)
-	case strings.HasPrefix(detail, "carries excluded label "):
-		how = "freed of the label " + tracker.QuoteLine(strings.TrimPrefix(detail, "carries excluded label "), line)
 	default:
-		how = "free again"
+		if label, lacks := strings.CutPrefix(detail, "lacks label "); lacks {
+			how = "given the label " + tracker.QuoteLine(label, line)
+		} else if label, carries := strings.CutPrefix(detail, "carries excluded label "); carries {
+			how = "freed of the label " + tracker.QuoteLine(label, line)
+		}
 	}
 	return "; ralph goes on when the issue is " + how
 }
@@ -192,10 +212,11 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 
 // retry is what a person does to have the issue tried once more. The pick-up label went when a request was made.
 func retry(s Steps, r journal.Record) string {
+	label := ""
 	if r.FollowUp != "" {
-		return fmt.Sprintf("remove the label %s%s%s", tracker.Code(s.NeedsHuman), pickUp(r, " and put the label %s on again"), orComment(s, tracker.Retry))
+		label = pickUp(r, " and put the label %s on again")
 	}
-	return fmt.Sprintf("remove the label %s%s", tracker.Code(s.NeedsHuman), orComment(s, tracker.Retry))
+	return fmt.Sprintf("remove the label %s%s%s", tracker.Code(s.NeedsHuman), label, orComment(s, tracker.Retry))
 }
 
 // pickUp is a phrase about the pick-up label; empty where the run knows of none.
@@ -209,8 +230,8 @@ func pickUp(r journal.Record, phrase string) string {
 // stop is how a person ends a run that is on.
 func stop(s Steps, r journal.Record) string {
 	switch {
-	case s.Here:
-		return fmt.Sprintf("Stop it with `ralph stop %s`.", r.Key)
+	case s.Here && s.Hints.Stop != "":
+		return fmt.Sprintf("Stop it%s.", with(s.Hints.Stop, r.Key))
 	case r.FollowUp == "" && len(r.Settings.Require) > 0:
 		return pickUp(r, "To stop it, remove the label %s") + orComment(s, tracker.Stop) + "."
 	}

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"slices"
+	"reflect"
 
-	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 )
@@ -12,60 +10,52 @@ import (
 // Redacted returns a copy of the record in which no text for people carries a secret.
 func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 	r.Published, r.Verdict.Reason.Detail = s.Clean(r.Published), s.Clean(r.Verdict.Reason.Detail)
-	r.Unreported, r.Unlabelled, r.Warnings = s.Clean(r.Unreported), s.Clean(r.Unlabelled), cleanAll(r.Warnings, s)
-	f := r.Facts
-	f.Message, f.Question, f.NoChange, f.EndDetail = s.Clean(f.Message), s.Clean(f.Question), s.Clean(f.NoChange), s.Clean(f.EndDetail)
-	f.StopBy, f.Conflict, f.Policy = s.Clean(f.StopBy), s.Clean(f.Conflict), cleanAll(f.Policy, s)
-	f.Gate = cleanChecks(f.Gate, s)
-	for _, v := range []**journal.Verification{&f.Baseline, &f.Verify} {
-		if *v != nil {
-			clean := **v
-			clean.Checks = cleanChecks(clean.Checks, s)
-			*v = &clean
-		}
-	}
-	for _, fault := range []**journal.Fault{&f.Open, &f.Publish} {
-		if *fault != nil {
-			*fault = &journal.Fault{Kind: (*fault).Kind, Text: s.Clean((*fault).Text)}
-		}
-	}
-	f.Watch, f.Retest, f.Review = cleanWatch(f.Watch, s), cleanRetest(f.Retest, s), cleanReview(f.Review, s)
-	f.Failure = cleanFailure(f.Failure, s)
-	f.Iterations = slices.Clone(f.Iterations)
-	for i := range f.Iterations {
-		f.Iterations[i].Failure = cleanFailure(f.Iterations[i].Failure, s)
-		f.Iterations[i].Denied = slices.Clone(f.Iterations[i].Denied)
-		for d := range f.Iterations[i].Denied {
-			denied := &f.Iterations[i].Denied[d]
-			denied.Tool, denied.Detail = s.Clean(denied.Tool), s.Clean(denied.Detail)
-		}
-	}
-	r.Facts = f
+	r.Unreported, r.Unlabelled = s.Clean(r.Unreported), s.Clean(r.Unlabelled)
+	r.Warnings, r.Facts = redacted(r.Warnings, s), redacted(r.Facts, s)
 	return r
 }
 
-func cleanFailure(f *agents.Failure, s *redact.Secrets) *agents.Failure {
-	if f == nil {
-		return nil
-	}
-	clean := *f
-	clean.Message = s.Clean(clean.Message)
-	return &clean
+// RedactedEvent returns a copy of the event in which no text carries a secret.
+func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
+	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
+	e.Reason, e.Skip, e.Check = redacted(e.Reason, s), redacted(e.Skip, s), redacted(e.Check, s)
+	return e
 }
 
-func cleanAll(list []string, s *redact.Secrets) []string {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = s.Clean(list[i])
-	}
-	return list
+// redacted is a copy of the value in which no string carries a secret. Strings with a type of their own are ralph's words.
+func redacted[T any](v T, s *redact.Secrets) T {
+	redactIn(reflect.ValueOf(&v).Elem(), s)
+	return v
 }
 
-func cleanChecks(list []loop.Check, s *redact.Secrets) []loop.Check {
-	out := make([]loop.Check, len(list))
-	for i, c := range list {
-		c.Tail, c.Command = s.Clean(c.Tail), s.Clean(c.Command)
-		out[i] = c
+func redactIn(v reflect.Value, s *redact.Secrets) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString(s.Clean(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			clone := reflect.New(v.Type().Elem())
+			clone.Elem().Set(v.Elem())
+			redactIn(clone.Elem(), s)
+			v.Set(clone)
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			return
+		}
+		clone := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(clone, v)
+		for i := range clone.Len() {
+			redactIn(clone.Index(i), s)
+		}
+		v.Set(clone)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				redactIn(f, s)
+			}
+		}
 	}
-	return out
 }

@@ -96,7 +96,7 @@ func Final(in Input) string {
 	retest(&b, f.Retest)
 	review(&b, f.Review)
 	said(&b, in, f, "The agent's last words:")
-	proof(&b, r)
+	proof(&b, in.Steps.Hints, r)
 	remarks(&b, in, r)
 	fmt.Fprintf(&b, "Next: %s\n", next(in, r))
 	history(&b, in)
@@ -123,7 +123,7 @@ func said(b *strings.Builder, in Input, f journal.Facts, intro string) {
 }
 
 // proof says where the proof of the commits is.
-func proof(b *strings.Builder, r journal.Record) {
+func proof(b *strings.Builder, h Hints, r journal.Record) {
 	p, what := r.Proof, r.Branch
 	if p.Tip == "" || p.Tip != r.Tip {
 		return
@@ -131,7 +131,11 @@ func proof(b *strings.Builder, r journal.Record) {
 	if r.Settings.Publish == journal.PublishMerge { // the branch goes
 		what = p.Tip[:12]
 	}
-	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how it came about, signed by `%s`; check it with `ralph verify %s`.\n\n", p.Tip, note.Ref, p.Key, what)
+	check := ""
+	if h.Verify != "" {
+		check = "; check it" + with(h.Verify, what)
+	}
+	fmt.Fprintf(b, "Proof: the note of `%.12s` in `%s` says how it came about, signed by `%s`%s.\n\n", p.Tip, note.Ref, p.Key, check)
 }
 
 // remarks are what people may want to know besides.

@@ -18,6 +18,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
+// hints are those of a program that runs a pool.
+var hints = report.Hints{
+	Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY", Doctor: "ralph doctor",
+}
+
 // Every outcome tells people what comes next, in one line.
 func TestNext(t *testing.T) {
 	t.Parallel()
@@ -41,13 +46,13 @@ func TestNext(t *testing.T) {
 		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.Interrupted}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.Superseded}, "", journal.Request{}, "nothing; the work so far is kept on the branch."},
-		{journal.Verdict{Outcome: journal.Failed, Final: true}, "", journal.Request{}, "look with `ralph show a` and `ralph logs a`"},
+		{journal.Verdict{Outcome: journal.Failed, Final: true}, "", journal.Request{}, "find out why with `ralph show a`, then `ralph work a`; it continues from the commits so far."},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
 		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Branch: "ralph/a", Base: "main"}}
 		r.Verdict, r.Settings.Publish, r.Request = c.verdict, c.publish, c.request
-		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}})
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}})
 		_, next, ok := strings.Cut(got, "\nNext: ")
 		if !ok || !strings.HasPrefix(next, c.want) || strings.Count(next, "\n") != 1 {
 			t.Errorf("%s: %q, want %q", c.verdict.Outcome, next, c.want)
@@ -63,7 +68,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Branch: "r b/a", Base: "m$(id);"}}
 		r.Verdict, r.Settings.Publish = journal.Verdict{Outcome: outcome, Final: true}, journal.PublishBranch
-		if got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}}); !strings.Contains(got, want) {
+		if got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}}); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", outcome, got)
 		}
 	}
@@ -79,10 +84,10 @@ func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 			facts.Failures = 9
 			r := journal.Record{Run: journal.Run{Key: "a", Host: "box"}, State: journal.State{Facts: facts}}
 			r.Verdict = journal.Verdict{Outcome: journal.Failed, Final: true}
-			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, NeedsHuman: "needs-human"}})
+			got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, Hints: hints, NeedsHuman: "needs-human"}})
 			want := "machine `box` has to fix what is broken there; then remove the label `needs-human`."
 			if here {
-				want = "`ralph doctor` lists what is broken, and the command that fixes it; then `ralph work a`."
+				want = "Find out what is broken with `ralph doctor`; then `ralph work a`."
 			}
 			if !strings.Contains(got, "10 failures in a row. ") || !strings.Contains(got, want) {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -193,7 +198,7 @@ func TestFinalSays(t *testing.T) {
 					Run:   journal.Run{ID: "r1", Key: "a", Branch: "ralph/a", Base: "main", Agent: "claude", Sandbox: "native", Started: at, Attempt: 1},
 					State: journal.State{Verdict: journal.Verdict{Outcome: journal.Succeeded}},
 				},
-				Secrets: redact.New(), Now: at.Add(time.Minute), Steps: report.Steps{Here: true},
+				Secrets: redact.New(), Now: at.Add(time.Minute), Steps: report.Steps{Here: true, Hints: hints},
 			}
 			if strings.Contains(report.Final(in), c.want) {
 				t.Fatalf("every report says %q", c.want)
@@ -219,7 +224,7 @@ func TestProgress(t *testing.T) {
 		"the commits are being verified":    {Kind: journal.EventStage, Stage: journal.StageVerify},
 		"the commits are being published":   {Kind: journal.EventStage, Stage: journal.StagePublish},
 	} {
-		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true}}, e)
+		got := report.Progress(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: true, Hints: hints}}, e)
 		want = "**ralph: working** since 2026-01-02T03:04:05Z on machine `@ box`: " + want + ".\n\n- Attempt 2 of 3\n" +
 			"- Agent: claude (`@ big`), sandbox: native\n- Run: `r1`\n\nStop it with `ralph stop a`.\n"
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -325,7 +330,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		journal.SkipStopped, journal.SkipBroken,
 	} {
 		s := journal.Skip{Code: code, Detail: "detail", Run: "run-1", Host: "host-1", Outcome: journal.Failed, Attempt: 2, Until: time.Unix(1, 0)}
-		got := report.Skip("key-1", s)
+		got := report.Skip(s)
 		if got == "" || strings.Contains(got, "\n") || got == string(code) {
 			t.Errorf("%s: %q", code, got)
 		}

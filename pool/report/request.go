@@ -58,7 +58,7 @@ func change(in Request) string {
 	if text := reviewSpent(f.Review); text != "" {
 		fmt.Fprintf(&b, "%s.\n\n", strings.TrimPrefix(text, "\n- "))
 	}
-	proof(&b, r)
+	proof(&b, in.Steps.Hints, r)
 	if r.Anew != "" {
 		fmt.Fprintf(&b, "Begun anew from the base: %s.\n\n", tracker.QuoteLine(r.Anew, line))
 	}

@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -63,22 +61,4 @@ func retest(b *strings.Builder, r *journal.Retest) {
 	if len(r.Runs) > 0 {
 		b.WriteString("\n")
 	}
-}
-
-func cleanRetest(r *journal.Retest, s *redact.Secrets) *journal.Retest {
-	if r == nil {
-		return nil
-	}
-	clean := *r
-	clean.Why, clean.Runs = s.Clean(r.Why), slices.Clone(r.Runs)
-	for i := range clean.Runs {
-		run := &clean.Runs[i]
-		run.Command, run.Files, run.Base.Tail = s.Clean(run.Command), cleanAll(run.Files, s), s.Clean(run.Base.Tail)
-		if run.Tip != nil {
-			tip := *run.Tip
-			tip.Tail = s.Clean(tip.Tail)
-			run.Tip = &tip
-		}
-	}
-	return &clean
 }

@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -73,17 +71,4 @@ func Finding(f journal.Finding) string {
 		}
 	}
 	return fmt.Sprintf("%s%s: %s", f.Severity, place, strings.Join(strings.Fields(f.Text), " "))
-}
-
-func cleanReview(r *journal.Review, s *redact.Secrets) *journal.Review {
-	if r == nil {
-		return nil
-	}
-	clean := *r
-	clean.Failed, clean.Findings = s.Clean(r.Failed), slices.Clone(r.Findings)
-	for i := range clean.Findings {
-		f := &clean.Findings[i]
-		f.File, f.Text = s.Clean(f.File), s.Clean(f.Text)
-	}
-	return &clean
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Skip says in one line why the issue is not worked, and what changes that. The detail may be hostile and is not
+// Skip says in one line why the issue is not worked, and what changes that besides naming the issue. The detail may be hostile and is not
 // neutralized here.
-func Skip(key string, s journal.Skip) string {
+func Skip(s journal.Skip) string {
 	switch s.Code {
 	case journal.SkipUnlisted:
 		return "not listed"
@@ -20,7 +20,7 @@ func Skip(key string, s journal.Skip) string {
 	case journal.SkipUnreported:
 		return fmt.Sprintf("run %s has ended, and is still to be reported", s.Run)
 	case journal.SkipHuman:
-		return fmt.Sprintf("needs a human (label %s); `ralph work %s` tries it again", s.Detail, key)
+		return fmt.Sprintf("needs a human (label %s)", s.Detail)
 	case journal.SkipAnswer:
 		return fmt.Sprintf("waits for an answer (label %s): edit the issue or remove the label", s.Detail)
 	case journal.SkipLabels:
@@ -28,7 +28,7 @@ func Skip(key string, s journal.Skip) string {
 	case journal.SkipRetry:
 		return fmt.Sprintf("waits until %s after attempt %d (%s)", s.Until.Local().Format(time.DateTime), s.Attempt, s.Outcome)
 	case journal.SkipDone:
-		return fmt.Sprintf("already %s by run %s on %s; `ralph work %s` works it again", s.Outcome, s.Run, s.Host, key)
+		return fmt.Sprintf("already %s by run %s on %s", s.Outcome, s.Run, s.Host)
 	case journal.SkipRecovered:
 		return "was finished from an earlier run that had died"
 	case journal.SkipGone:

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -106,18 +105,4 @@ func tests(w *journal.Watch) string {
 		return ""
 	}
 	return " (" + out + ")"
-}
-
-func cleanWatch(w *journal.Watch, s *redact.Secrets) *journal.Watch {
-	if w == nil {
-		return nil
-	}
-	clean := *w
-	clean.Findings = cleanAll(w.Findings, s)
-	if w.Base != nil {
-		base := *w.Base
-		base.Checks = cleanChecks(base.Checks, s)
-		clean.Base = &base
-	}
-	return &clean
 }

@@ -279,7 +279,7 @@ func said(e journal.Event) string {
 		return out
 	case journal.EventSkipped, journal.EventProblem:
 		if e.Skip != nil {
-			return report.Skip(e.Key, *e.Skip)
+			return report.Skip(*e.Skip)
 		}
 	}
 	return e.Text

@@ -82,6 +82,7 @@ type Config struct {
 	Homes         int64             // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
 	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
 
+	Hints          report.Hints // commands that reports may name
 	Labels         Labels
 	Review         Reviewer       // of what has passed the gate; default: nobody
 	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none

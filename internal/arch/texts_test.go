@@ -1,0 +1,100 @@
+package arch_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	// keyName is the name of a configuration key in the table of keys; one word alone may be an ordinary word.
+	keyName = regexp.MustCompile(`Name: "([a-z]+(?:[.-][a-z]+)+)"`)
+	// commandName is the name of a command in the table of commands.
+	commandName = regexp.MustCompile(`(?m)^\t\t"([a-z]+)": `)
+)
+
+// named are packages below internal/cli whose texts name commands or keys of the program, with how many do: they may only
+// become fewer.
+var named = map[string]int{
+	"internal/disk":       2,
+	"sandboxes/container": 16,
+	"sandboxes/sbx":       1,
+	"worktree/git":        1, // the reason of a lock, which begins like this
+}
+
+// A library's text names no command, flag or key of the program ralph: another program that embeds it has its own.
+func TestTextsOfLibraries(t *testing.T) {
+	t.Parallel()
+	table := namesOf(t)
+	found := map[string]int{}
+	for _, p := range list(t, "linux") {
+		name, ours := strings.CutPrefix(p.ImportPath, module+"/")
+		if floor, _ := floorOf(name); !ours || isTestSupport(name) || floor >= composer {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			for _, text := range textsNaming(t, table, filepath.Join(p.Dir, file), nil) {
+				found[name]++
+				if named[name] == 0 {
+					t.Errorf("%s/%s: %q names a command, flag or key of the program", name, file, text)
+				}
+			}
+		}
+	}
+	if !maps.Equal(found, named) && !t.Failed() {
+		t.Errorf("texts that name commands or keys: %v, listed are %v", found, named)
+	}
+}
+
+// namesOf matches what only the program's own texts may name.
+func namesOf(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	all := func(from *regexp.Regexp, file string) string {
+		var names []string
+		for _, m := range from.FindAllStringSubmatch(read(t, "../cli/"+file), -1) {
+			names = append(names, regexp.QuoteMeta(m[1]))
+		}
+		if len(names) < 20 {
+			t.Fatalf("%s: only %q", file, names)
+		}
+		return strings.Join(names, "|")
+	}
+	commands, keys := all(commandName, "root.go"), all(keyName, "config/keys.go")
+	return regexp.MustCompile("(?:^|[`\"]|: )ralph (?:" + commands + ")\\b|(?:^|[^a-z/._-])(?:--)?(?:" + keys + ")(?:$|[^a-z/._=-])")
+}
+
+// textsNaming are the texts in a file that match and have more than one word: a word alone is a value.
+func textsNaming(t *testing.T, table *regexp.Regexp, path string, src any) (texts []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			text, err := strconv.Unquote(lit.Value)
+			if err == nil && len(strings.Fields(text)) > 1 && table.MatchString(text) {
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	return texts
+}
+
+func TestTextsNaming(t *testing.T) {
+	t.Parallel()
+	const src = `package p
+var a = []string{"stop it with: ralph stop", "idle-timeout", "raise idle-timeout", "ralph stops it", "use --state-dir DIR", "see ${T}ralph show x${T}"}`
+	got := textsNaming(t, namesOf(t), "p.go", strings.ReplaceAll(src, "${T}", "`"))
+	if want := []string{"stop it with: ralph stop", "raise idle-timeout", "use --state-dir DIR", "see `ralph show x`"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
