@@ -45,27 +45,31 @@ func newApp(h Host) *app {
 // softly returns the context commands run under by default.
 func (a *app) softly(hard context.Context) (context.Context, context.CancelFunc) {
 	a.hard = hard
-	soft, cancel := context.WithCancelCause(hard)
-	done := make(chan struct{})
-	ended := make(chan struct{})
+	return endedBy(hard, a.host.Interrupt, errInterrupted)
+}
+
+// endedBy returns a context that also ends when the channel is closed, with that cause. The function frees what it takes.
+func endedBy(ctx context.Context, closed <-chan struct{}, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		select {
-		case <-a.host.Interrupt:
-			cancel(errInterrupted)
+		case <-closed:
+			cancel(cause)
 		case <-done:
 		}
 	}()
-	return soft, func() {
+	return ctx, func() {
 		close(done)
 		<-ended
 		cancel(nil)
 	}
 }
 
-// sayStopping tells people who ask ralph to stop that it does, while agents come to their end, and what ends them at
+// noteStopping tells people who ask ralph to stop that it does, while agents come to their end, and what ends them at
 // once. The function it returns is for when there is nothing to wait for any more.
-func (a *app) sayStopping(ctx context.Context, grace time.Duration) (done func()) {
+func (a *app) noteStopping(ctx context.Context, grace time.Duration) (done func()) {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
@@ -82,29 +86,18 @@ func (a *app) sayStopping(ctx context.Context, grace time.Duration) (done func()
 
 // whileRead returns a context that also ends when nobody reads standard output any more, for what may print for ever.
 func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-a.ui.out.unread:
-			cancel(nil)
-		case <-done:
-		}
-	}()
-	return ctx, func() {
-		close(done)
-		<-ended
-		cancel(nil)
-	}
+	return endedBy(ctx, a.ui.out.unread, nil)
 }
 
 // dir is where the command is to look for the repository.
-func (a *app) dir() string {
-	if filepath.IsAbs(a.repo) {
-		return filepath.Clean(a.repo)
+func (a *app) dir() string { return a.path(a.repo) }
+
+// path is a file named on the command line.
+func (a *app) path(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
 	}
-	return filepath.Join(a.host.Dir, a.repo)
+	return filepath.Join(a.host.Dir, name)
 }
 
 // checkRepo refuses a --repo that is no folder.
@@ -134,7 +127,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 			return nil, err
 		}
 		top = ""
-		a.ui.note("no repository here (%s): its configuration is left out", cleanLine(err.Error()))
+		a.ui.note("%s is in no git repository, so only your own configuration is read", cleanLine(a.dir()))
 	}
 	return a.load(cmd, top)
 }
@@ -165,14 +158,7 @@ func (a *app) sources(flags *pflag.FlagSet, top string) config.Sources {
 }
 
 // getenv looks a variable up in the host's environment; the last of several wins.
-func (h Host) getenv(name string) string {
-	for i := len(h.Env) - 1; i >= 0; i-- {
-		if len(h.Env[i]) > len(name) && h.Env[i][len(name)] == '=' && h.Env[i][:len(name)] == name {
-			return h.Env[i][len(name)+1:]
-		}
-	}
-	return ""
-}
+func (h Host) getenv(name string) string { return config.Getenv(h.Env, name) }
 
 // stateDir is the folder that holds the state of all repositories.
 func (a *app) stateDir(c config.Config) (string, error) {

@@ -39,21 +39,23 @@ func newCleanCommand(a *app) *cobra.Command {
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
 		Example: cleanExample,
 		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if discard && len(args) == 0 {
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case discard && len(args) == 0:
 				return usagef("--discard loses work, so it needs the KEYs; `ralph clean --dry-run` lists them")
-			}
-			if repair && (discard || caches || len(args) > 0) {
+			case repair && (discard || caches || len(args) > 0):
 				return usagef("--repair looks at the whole repository; leave out --discard, --caches and the KEYs")
-			}
-			if caches && len(args) > 0 {
+			case caches && len(args) > 0:
 				return usagef("--caches removes what all issues share; leave out the KEYs")
 			}
-			if repair {
-				return runRepair(cmd, a, dry)
-			}
-			return runClean(cmd, a, args, dry, discard, caches)
+			return nil
 		},
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+			if repair {
+				return a.repair(ctx, p, dry)
+			}
+			return a.clean(ctx, p, args, dry, discard, caches)
+		}),
 	}
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed; change nothing")
 	cmd.Flags().BoolVar(&discard, "discard", false, "remove what the KEYs name, with the work that is nowhere else")
@@ -73,13 +75,7 @@ type cleaned struct {
 	drop    bool   // --discard removes what is kept
 }
 
-func runClean(cmd *cobra.Command, a *app, args []string, dry, discard, caches bool) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, caches bool) (err error) {
 	c := cleaner{p: p, dry: dry, discard: discard}
 	if c.base, err = p.base(ctx); err != nil {
 		return err
@@ -171,30 +167,39 @@ func named(ctx context.Context, p *parts, left []leftover, args []string) ([]lef
 }
 
 func (a *app) printCleaned(results []cleaned, name func(key string) string, dry bool) error {
-	if a.json {
-		return a.ui.json(results)
-	}
-	if len(results) == 0 {
-		if a.quiet {
-			return nil
-		}
-		a.ui.printf("Nothing to clean.\n")
-		return nil
-	}
 	rows := [][]string{{"ISSUE", "STATE", "WHY"}}
 	for _, r := range results {
-		what := "kept"
-		switch {
-		case r.Removed && dry:
-			what = "would go"
-		case r.Removed:
-			what = "removed"
-		}
-		rows = append(rows, []string{name(r.Issue), what, r.Why})
+		rows = append(rows, []string{name(r.Issue), removal(r.Removed && !dry, r.Removed), r.Why})
 	}
-	a.ui.table(rows)
+	if err := a.printRemoved(results, rows, "Nothing to clean."); err != nil || a.json {
+		return err
+	}
 	if slices.ContainsFunc(results, func(r cleaned) bool { return r.drop }) {
 		a.ui.printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
+	}
+	return nil
+}
+
+// removal is the state of what can be removed.
+func removal(removed, would bool) string {
+	switch {
+	case removed:
+		return "removed"
+	case would:
+		return "would go"
+	}
+	return "kept"
+}
+
+// printRemoved prints what became of what can be removed: as JSON, or as a table.
+func (a *app) printRemoved(results any, rows [][]string, none string) error {
+	switch {
+	case a.json:
+		return a.ui.json(results)
+	case len(rows) > 1:
+		a.ui.table(rows)
+	case !a.quiet:
+		a.ui.printf("%s\n", none)
 	}
 	return nil
 }

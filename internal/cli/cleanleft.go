@@ -245,6 +245,3 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 	}
 	return cleaned{l.key, l.name(), true, why, false}
 }
-
-// dropWith is how to be rid of it all the same.
-func dropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }

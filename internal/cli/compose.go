@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
@@ -60,7 +62,10 @@ func (a *app) open(cmd *cobra.Command) (*parts, error) {
 	if p.tracker, err = a.tracker(cmd.Context(), p); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	return p, a.authorize(cmd.Context(), p)
+	if err := a.authorize(cmd.Context(), p); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
 }
 
 // openRepo loads the configuration and opens the repository and its journal. Claims are this machine's own.
@@ -69,9 +74,9 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 		return nil, err
 	}
 	ctx := cmd.Context()
-	place, err := worktree.Locate(ctx, a.dir())
+	place, err := a.locate(ctx)
 	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
+		return nil, err
 	}
 	top := place.Top
 	loaded, err := a.load(cmd, top)
@@ -165,64 +170,72 @@ func (p *parts) close() error {
 	return p.journal.Close()
 }
 
+// runConfig is how runs are done, without an agent.
+func (a *app) runConfig(ctx context.Context, p *parts) (c run.Config, err error) {
+	c = run.Config{
+		Repo: p.repo, Store: p.journal, StateDir: p.state, Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets,
+		Protected: p.ProtectedPaths, Identity: p.identity(), StopGrace: p.StopGrace, Log: p.log,
+		Disk: &disk.Guard{Place: p.state, Floor: minFree(p.Config)},
+	}
+	if c.Sandboxes, err = a.sandbox(ctx, p); err != nil {
+		return c, err
+	}
+	if c.Network, err = a.network(p.Config); err != nil {
+		return c, err
+	}
+	c.Mounts, err = a.mounts(p)
+	return c, err
+}
+
+// withAgent completes how runs are done by what an agent needs, and what checks its work.
+func (a *app) withAgent(p *parts, c *run.Config) error {
+	all, env, err := a.chain(p.Config, c.Sandboxes)
+	if err != nil {
+		return err
+	}
+	if c.Canaries, err = p.canaries(); err != nil {
+		return err
+	}
+	p.secrets.Add(a.secrets(env, c.Network.User)...)
+	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
+	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout), lines(p.After, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
+	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
+	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
+	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
+	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
+	return nil
+}
+
 // poolConfig is the pool that the configuration describes.
-func (a *app) poolConfig(ctx context.Context, p *parts) (pool.Config, error) {
-	provider, err := a.sandbox(ctx, p)
+func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err error) {
+	r, err := a.runConfig(ctx, p)
 	if err != nil {
-		return pool.Config{}, err
+		return c, err
 	}
-	all, env, err := a.chain(p.Config, provider)
-	if err != nil {
-		return pool.Config{}, err
+	if err := a.withAgent(p, &r); err != nil {
+		return c, err
 	}
-	reviewer, err := a.reviewer(p.Config, provider)
-	if err != nil {
-		return pool.Config{}, err
+	if r.Review, err = a.reviewer(p.Config, r.Sandboxes); err != nil {
+		return c, err
 	}
-	network, err := a.network(p.Config)
-	if err != nil {
-		return pool.Config{}, err
+	if r.Prompt, err = p.prompt(ctx); err != nil {
+		return c, err
 	}
-	mounts, err := a.mounts(p)
-	if err != nil {
-		return pool.Config{}, err
+	if r.Requests, err = p.requests(ctx); err != nil {
+		return c, err
 	}
-	prompt, err := p.prompt(ctx)
-	if err != nil {
-		return pool.Config{}, err
+	if r.Proof, err = a.prover(ctx, p, r.Sandboxes, r.Mounts); err != nil {
+		return c, err
 	}
-	requests, err := p.requests(ctx)
-	if err != nil {
-		return pool.Config{}, err
-	}
-	p.secrets.Add(a.secrets(env, network.User)...)
-	own, err := p.canaries()
-	if err != nil {
-		return pool.Config{}, err
-	}
-	prover, err := a.prover(ctx, p, provider, mounts)
-	if err != nil {
-		return pool.Config{}, err
-	}
+	r.Tracker, r.Labels, r.Hints, r.Count = p.tracker, p.labels(), hints(), p.count
+	r.Base, r.Publish, r.ClaimTTL, r.KeepRuns = p.Base, publishMode(p.Publish), p.ClaimTTL, p.KeepRuns
+	r.Before, r.Copy, r.SetupInputs, r.Proving, r.Prove = p.Before, p.Copy, p.SetupInputs, journal.Proving(p.Proof), p.ProofCommand
+	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress
+	r.Retry = journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: cmp.Or(p.RetryBackoff, -1), BackoffMax: p.RetryBackoffMax}
 	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)
 	return pool.Config{
-		Run: run.Config{
-			Repo: p.repo, Tracker: p.tracker, Store: p.journal, Agent: all.Agent, Sandboxes: provider, StateDir: p.state,
-			Options: all.Options, Next: all.next, Attempts: all.attempts, Base: p.Base, Publish: publishMode(p.Publish), Protected: p.ProtectedPaths, Identity: p.identity(), Requests: requests,
-			Proof:  prover,
-			Prompt: prompt, Before: p.Before, Setup: lines(p.Setup, p.SetupTimeout), After: lines(p.After, p.SetupTimeout), Copy: p.Copy,
-			Gate: lines(p.Gate, p.GateTimeout), GateOn: run.GateOn(p.GateOn), GateFiles: journal.GateFiles(p.GateFiles),
-			NoCanary: !p.GateCanary, Canaries: own, Proving: journal.Proving(p.Proof), Prove: p.ProofCommand, Review: reviewer, Signals: p.CompletionSignal,
-			MaxIterations: p.MaxIterations, NoProgress: p.NoProgress, Resume: session.Policy(p.Resume), Timers: timers(p.Config),
-			Budget: loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps: caps(p.Config),
-			Iteration: loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}, Shares: all.shares, Env: env, Network: network, Mounts: mounts,
-			Limits: limits(p.Config), Homes: layerBytes(p.Config), SetupInputs: p.SetupInputs, Secrets: p.secrets, Count: p.count,
-			Retry: journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: zeroIsNone(p.RetryBackoff), BackoffMax: p.RetryBackoffMax},
-			Hints: hints(), Labels: p.labels(), ClaimTTL: p.ClaimTTL, StopGrace: p.StopGrace, KeepRuns: p.KeepRuns, Log: p.log,
-		},
-		Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
-		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow",
-		MinFree: minFree(p.Config),
+		Run: r, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
+		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: minFree(p.Config),
 	}, nil
 }
 
@@ -271,29 +284,18 @@ func (a *app) secrets(passed []string, user agents.User) []string {
 	return append(values, agents.Secrets(user, a.agents().All()...)...)
 }
 
-// zeroIsNone says a zero of the configuration, where it means none, in the words of the library, where it means the
-// default.
-func zeroIsNone(d time.Duration) time.Duration {
-	if d == 0 {
-		return -1
-	}
-	return d
-}
+// layerBytes is the most that warm homes may take, and as much again checkouts of the base.
+func layerBytes(c config.Config) int64 { return mebibytes(c.LayerMaxMB) }
 
-// layerBytes is the most that warm homes may take, and as much again checkouts of the base, in the words of the library.
-func layerBytes(c config.Config) int64 {
-	if c.LayerMaxMB == 0 {
-		return -1
-	}
-	return int64(min(c.LayerMaxMB, 1<<40)) << 20
-}
+// minFree is the floor of free disk space.
+func minFree(c config.Config) int64 { return mebibytes(c.MinFreeMB) }
 
-// minFree is the floor of free disk space in bytes, in the words of the library.
-func minFree(c config.Config) int64 {
-	if c.MinFreeMB == 0 {
+// mebibytes are bytes in the words of the library, where less than 0 means none.
+func mebibytes(n int) int64 {
+	if n == 0 {
 		return -1
 	}
-	return int64(min(c.MinFreeMB, 1<<40)) << 20
+	return int64(min(n, 1<<40)) << 20
 }
 
 // passed resolves agent-env: a bare NAME passes the host's variable on.
@@ -342,12 +344,22 @@ func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
 	return zerolog.New(to).Level(level)
 }
 
+// locate finds the repository that the command works on.
+func (a *app) locate(ctx context.Context) (worktree.Place, error) {
+	place, err := worktree.Locate(ctx, a.dir())
+	if err == nil {
+		return place, nil
+	}
+	hint := ""
+	if a.repo == "" {
+		hint = "or name the repository's folder: --repo FOLDER"
+	}
+	return place, &exitError{status: exitUsage, err: err, hint: hint}
+}
+
 // top is the top of the checkout the command works on.
 func (a *app) top(ctx context.Context) (string, error) {
-	place, err := worktree.Locate(ctx, a.dir())
-	if err != nil {
-		err = &exitError{status: exitUsage, err: err}
-	}
+	place, err := a.locate(ctx)
 	return place.Top, err
 }
 
@@ -370,7 +382,4 @@ func (a *app) choices() map[string][]string {
 }
 
 // isolates reports whether the sandbox of that name protects the host.
-func (a *app) isolates(sandbox string) bool { return sandbox != "none" }
-
-// defaultPrompt is the built-in prompt template.
-func defaultPrompt() string { return loop.DefaultTemplate }
+func isolates(sandbox string) bool { return sandbox != "none" }

@@ -19,7 +19,7 @@ consent (ralph trust). Any flag of a setting may be given, to see what it does.`
 func newConfigCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [KEY]",
-		Short:   "Print the effective settings and where each comes from",
+		Short:   "Print the settings, and where each comes from",
 		Long:    configLong,
 		Example: "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
 		GroupID: groupSetUp,

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -23,20 +22,15 @@ func newDiffCommand(a *app) *cobra.Command {
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
 		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
 		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, a, args[0], stat) },
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.diff(ctx, p, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")
 	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func runDiff(cmd *cobra.Command, a *app, key string, stat bool) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	w, err := p.left(cmd.Context(), key)
+func (a *app) diff(ctx context.Context, p *parts, key string, stat bool) error {
+	w, err := p.left(ctx, key)
 	if err != nil {
 		return err
 	}

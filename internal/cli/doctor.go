@@ -22,7 +22,7 @@ Exit status: 0 when nothing fails, 1 when something does.`
 func newDoctorCommand(a *app) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what is missing before ralph can work", Long: doctorLong,
+		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
 		Example: "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
 		GroupID: groupSetUp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },

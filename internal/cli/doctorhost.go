@@ -21,23 +21,6 @@ import (
 // versionTime is how long a CLI may take to tell its version.
 const versionTime = 20 * time.Second
 
-// agentFix is what to do about a program that is missing.
-const agentFix = agents.InstallHint + ", or choose another with --agent or --agent-command"
-
-// withFix says the same where a run has said what to do.
-func withFix(text string) string { return strings.Replace(text, agents.InstallHint, agentFix, 1) }
-
-// raising says of a notice about a limit which key raises it.
-func raising(notice string) string {
-	switch {
-	case strings.Contains(notice, sandboxes.AtMemoryLimit):
-		return notice + "; raise memory-mb if they need more"
-	case strings.Contains(notice, sandboxes.AtPIDsLimit):
-		return notice + "; raise pids if they need more"
-	}
-	return notice
-}
-
 // agent looks whether the agent's program is there, and whether it seems to be logged in.
 func (d *doctor) agent(ctx context.Context, p *parts) {
 	provider, err := d.app.sandbox(ctx, p)

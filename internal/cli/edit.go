@@ -2,7 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,24 +21,17 @@ func newEditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit KEY", Short: "Edit an issue", Long: editLong,
 		Example: "  ralph edit fix-login", GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runEdit(cmd, a, args[0]) },
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.editIssue(ctx, p, args[0]) }),
 	}
 	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func runEdit(cmd *cobra.Command, a *app, typed string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) editIssue(ctx context.Context, p *parts, typed string) error {
 	key := p.key(ctx, typed)
 	w, ok := tracker.As[tracker.Writer](p.tracker)
-	var old string
 	if ok { // its text may be what is wrong with it
-		if old, err = w.Read(ctx, key); err == nil {
+		if old, err := w.Read(ctx, key); err == nil {
 			return a.edit(old, func(text string) error { return w.Rewrite(ctx, key, old, text) })
 		}
 	}

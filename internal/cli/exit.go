@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/tracker/local"
-	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -52,23 +50,6 @@ type problem struct {
 	Message  string           `json:"message"`
 	Hint     string           `json:"hint,omitempty"`
 	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, each a line of Message
-}
-
-// remoteHint is the way around a remote that is away or takes nothing.
-const remoteHint = "to work on this machine only, without the remote: --remote none"
-
-// tokenHint is for a forge without a token, which no other setting replaces.
-const tokenHint = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
-
-// remoteFix is what to do about a remote or a forge that cannot be used; empty for other errors.
-func remoteFix(err error) string {
-	switch {
-	case errors.Is(err, token.ErrNone):
-		return tokenHint
-	case errors.Is(err, worktree.ErrRemote):
-		return remoteHint
-	}
-	return ""
 }
 
 // asProblem is the one place where an error becomes an exit status and a hint.
@@ -148,10 +129,7 @@ func commandNames(c *cobra.Command) []string {
 
 // suggest is the end of an error line about a name that does not exist.
 func suggest(name string, candidates []string, before, otherwise string) string {
-	if n := nearest.To(name, candidates); n != "" {
-		return "; did you mean " + before + n + "?"
-	}
-	return "; " + otherwise
+	return cmp.Or(config.DidYouMean(name, before, candidates), "; "+otherwise)
 }
 
 // flagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.

@@ -23,6 +23,9 @@ func mostUsed() []string {
 	}
 }
 
+// sweeps marks a command whose help lists the exit statuses of runs.
+const sweeps = "sweeps"
+
 // allHelp is the value of --help-all.
 type allHelp struct{ app *app }
 
@@ -55,9 +58,9 @@ func (a *app) help(cmd *cobra.Command) string {
 	a.helpCommands(&b, cmd, width)
 	a.helpFlags(&b, cmd, width)
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%s COMMAND --help explains a command.\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` explains a command.\n", cmd.CommandPath())
 	}
-	if !cmd.HasParent() {
+	if !cmd.HasParent() || cmd.Annotations[sweeps] != "" {
 		b.WriteString("\n" + wrap(exitHelp, width) + "\n")
 	}
 	return b.String()
@@ -110,12 +113,12 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 				few = append(few, own[i])
 			}
 		}
-		section(b, "Flags that are used most:", flagRows(few), width)
-		fmt.Fprintf(b, "\n%s --help-all explains %d more.\n", cmd.CommandPath(), len(own)-len(few))
+		section(b, "Common flags:", flagRows(few), width)
+		fmt.Fprintf(b, "\n`%s --help-all` lists %d more flags.\n", cmd.CommandPath(), len(own)-len(few))
 	}
 	var global []*pflag.Flag
 	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) { global = append(global, f) })
-	section(b, "Flags of every command:", flagRows(global), width)
+	section(b, "Global flags:", flagRows(global), width)
 }
 
 // flagRows are flags with their help.
@@ -203,12 +206,21 @@ func wrapLine(line string, indent, width int) string {
 		return strings.TrimRight(line, " ")
 	}
 	head := string(runes[:min(indent, len(runes))])
-	used := utf8.RuneCountInString(head)
+	return head + flow(strings.Fields(string(runes[len([]rune(head)):])), indent, width)
+}
+
+// flow puts words into lines, the first of which has begun at the column that the others are indented to. A word that is too long
+// for that begins a line further to the left.
+func flow(words []string, indent, width int) string {
 	var out strings.Builder
-	out.WriteString(head)
-	for i, word := range strings.Fields(string(runes[min(indent, len(runes)):])) {
+	used := indent
+	for i, word := range words {
 		n := utf8.RuneCountInString(word)
 		switch {
+		case indent+n > width && indent > len(below): // the next word begins a line, too
+			out.WriteString("\n" + below + word)
+			used = width
+			continue
 		case i > 0 && used+1+n > width:
 			out.WriteString("\n" + strings.Repeat(" ", indent))
 			used = indent

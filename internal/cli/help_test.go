@@ -69,7 +69,7 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "work", "--help").stdout
-	_, flags, _ := strings.Cut(got, "Flags that are used most:\n")
+	_, flags, _ := strings.Cut(got, "Common flags:\n")
 	flags, rest, _ := strings.Cut(flags, "\n\n")
 	if n := strings.Count(flags, "  --"); n+strings.Count(flags, ", --") != fewFlags || !strings.HasPrefix(flags, "  -n, --dry-run") {
 		t.Errorf("%d flags:\n%s", n, flags)

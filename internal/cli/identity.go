@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ralph-pool/ralph/pool/run"
@@ -25,17 +24,6 @@ func (p *parts) identity() worktree.Identity {
 		who.CoAuthors = append(who.CoAuthors, ident(text))
 	}
 	return who
-}
-
-// identityHint is the command that fixes a missing name or key.
-func identityHint(err error) string {
-	switch {
-	case errors.Is(err, worktree.ErrNoIdentity):
-		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
-	case errors.Is(err, worktree.ErrSign):
-		return "git config --global user.signingKey KEY, of a key that needs no passphrase or that an agent holds; `git commit -S` shows more"
-	}
-	return ""
 }
 
 // identity looks whether commits can be made as asked.

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -94,7 +95,7 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		}
 		return err
 	}
-	choices.Prompt, choices.About = defaultPrompt(), a.about(choices.Agent)
+	choices.Prompt, choices.About = loop.DefaultTemplate, a.about(choices.Agent)
 	if choices.Others, err = a.others(choices); err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 			return c, err
 		}
 	}
-	if o.skip == nil && !named && !a.isolates(c.Sandbox) {
+	if o.skip == nil && !named && !isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
 		if c.SkipPermissions, err = ask.yes(ctx, question, "it can do little unattended otherwise"); err != nil {
 			return c, err
@@ -291,7 +292,7 @@ func (a *app) sandboxOptions() []option {
 			o.note = "a microVM of Docker Sandboxes: needs a Docker login"
 		case name == "landlock":
 			o.note = "on this host, below access rules: weaker than the others"
-		case !a.isolates(name):
+		case !isolates(name):
 			o.note = "on this host, without isolation"
 		}
 		out = append(out, o)
@@ -329,7 +330,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	if len(c.Gate) == 0 {
 		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself: nothing in the top folder says how.")
 	}
-	if !c.SkipPermissions && c.About.Program != "" && !a.isolates(c.Sandbox) {
+	if !c.SkipPermissions && c.About.Program != "" && !isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	if c.Backlog {

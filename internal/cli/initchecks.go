@@ -45,7 +45,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		if !o.gateGiven {
 			c.Gate = append(c.Gate, p.Gate...)
 		}
-		if o.allowGiven || !a.isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
+		if o.allowGiven || !isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
 			continue
 		}
 		asked[p.Tool] = true

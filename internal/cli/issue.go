@@ -1,30 +1,44 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// onIssue makes cmd a command about one issue of the backlog.
-func (a *app) onIssue(cmd *cobra.Command, run func(ctx context.Context, p *parts, issue tracker.Issue) error) {
-	cmd.Args, cmd.ValidArgsFunction = oneIssue, a.completeKeys
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+// inBacklog is what a command does that works on a repository and its backlog, which are open meanwhile.
+func (a *app) inBacklog(run func(ctx context.Context, p *parts, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
 		p, err := a.open(cmd)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.close()) }()
-		issue, err := p.issue(cmd.Context(), args[0])
+		return run(cmd.Context(), p, args)
+	}
+}
+
+// onIssue makes cmd a command about one issue of the backlog.
+func (a *app) onIssue(cmd *cobra.Command, run func(ctx context.Context, p *parts, issue tracker.Issue) error) {
+	cmd.Args, cmd.ValidArgsFunction = oneIssue, a.completeKeys
+	cmd.RunE = a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+		issue, err := p.issue(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return run(cmd.Context(), p, issue)
-	}
+		return run(ctx, p, issue)
+	})
 }
 
 // issue reads the issue that a person typed.
@@ -38,4 +52,58 @@ func (p *parts) issue(ctx context.Context, typed string) (tracker.Issue, error) 
 		return issue, err
 	}
 	return issue, asUsage(&pool.UnknownKeyError{Key: typed, Nearest: list.Nearest(typed)})
+}
+
+// known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+func known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+
+// key is the key of the issue that a person typed, where there is such an issue.
+func (p *parts) key(ctx context.Context, typed string) string {
+	if n, ok := tracker.As[tracker.Namer](p.tracker); ok {
+		if key, ok := n.KeyOf(ctx, typed); ok {
+			return key
+		}
+	}
+	return known(typed)
+}
+
+// names gives what people call an issue; typed, it finds it. The backlog is looked at once.
+func (p *parts) names(ctx context.Context) func(key string) string {
+	known := sync.OnceValue(func() map[string]string {
+		n, ok := tracker.As[tracker.Namer](p.tracker)
+		if !ok {
+			return nil
+		}
+		return n.Names(context.WithoutCancel(ctx))
+	})
+	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
+}
+
+// distinct is a name as people are shown it, with the key where another name looks the same.
+func distinct(name, key string) string {
+	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if shown := cleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
+		return strings.TrimSpace(shown) + " (" + key + ")"
+	}
+	return name
+}
+
+var errNoRuns = errors.New("no runs on record")
+
+// runsOf are the runs of an issue, oldest first; never none.
+func (p *parts) runsOf(ctx context.Context, key string) ([]journal.Record, error) {
+	runs, err := p.journal.Find(ctx, journal.Query{Key: p.key(ctx, key)})
+	if err == nil && len(runs) == 0 { // the issue may be gone
+		runs, err = p.journal.Find(ctx, journal.Query{Key: tracker.Key(key)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		if _, err := p.issue(ctx, key); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
+	}
+	return runs, nil
 }

@@ -1,13 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -36,13 +35,7 @@ type issueStatus struct {
 // runsShown is how many runs of an issue its status lists.
 const runsShown = 5
 
-func runIssueStatus(cmd *cobra.Command, a *app, key string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 	runs, err := p.runsOf(ctx, key)
 	if err != nil && !errors.Is(err, errNoRuns) {
 		return err
@@ -124,7 +117,7 @@ func (a *app) printIssue(s issueStatus, name string) {
 	}
 	a.ui.printf("\n")
 	a.ui.table(withoutUnknown(rows, "COST"))
-	a.sayLeft(s.Runs)
+	a.printLeft(s.Runs)
 }
 
 // spent is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.

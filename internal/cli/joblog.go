@@ -34,17 +34,17 @@ func (a *app) jobLog(f runFlags, secrets *redact.Secrets) (*jobLog, error) {
 	if err != nil {
 		return nil, usagef("--log-file: %v", err)
 	}
-	l.say("run started at %s", time.Now().Format(time.RFC3339))
+	l.print("run started at %s", time.Now().Format(time.RFC3339))
 	return l, nil
 }
 
 func (l *jobLog) close() {
 	if l.file != nil {
-		_ = l.file.Close() // each line was written when it was said
+		_ = l.file.Close() // each line is written at once
 	}
 }
 
-func (l *jobLog) say(format string, args ...any) {
+func (l *jobLog) print(format string, args ...any) {
 	text := l.secrets.Mask(clean(fmt.Sprintf(format, args...)))
 	if l.name != "" {
 		text = "[" + cleanLine(l.name) + "] " + text
@@ -59,22 +59,22 @@ func (l *jobLog) say(format string, args ...any) {
 func (l *jobLog) event(e loop.Event) {
 	switch e.Kind {
 	case loop.EventIteration, loop.EventWarning:
-		l.say("%s", e.Text)
+		l.print("%s", e.Text)
 	case loop.EventSignal:
-		l.say("completion signal seen: %s", e.Text)
+		l.print("completion signal seen: %s", e.Text)
 	case loop.EventCommits:
-		l.say("%s", plural(e.New, "new commit"))
+		l.print("%s", plural(e.New, "new commit"))
 	case loop.EventSetup, loop.EventGate, loop.EventAfter:
 		if e.Check != nil {
-			l.say("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
+			l.print("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
 		}
 	case loop.EventAgent:
 		l.agent(e.Agent)
 	case loop.EventEnded:
 		if e.Result != nil && e.Result.Failure != nil {
-			l.say("agent failed: %s", e.Result.Failure)
+			l.print("agent failed: %s", e.Result.Failure)
 			if e.Result.Stderr != "" {
-				l.say("the end of its standard error:\n%s", e.Result.Stderr)
+				l.print("the end of its standard error:\n%s", e.Result.Stderr)
 			}
 		}
 	}
@@ -84,13 +84,13 @@ func (l *jobLog) agent(e *agents.Event) {
 	switch {
 	case e == nil:
 	case e.Kind == agents.EventMessage && e.Text != "":
-		l.say("%s", e.Text)
+		l.print("%s", e.Text)
 	case e.Kind == agents.EventTool:
-		l.say("  %s %s", e.Name, e.Detail)
+		l.print("  %s %s", e.Name, e.Detail)
 	case e.Kind == agents.EventDenied:
-		l.say("  permission denied: %s %s", e.Name, e.Detail)
+		l.print("  permission denied: %s %s", e.Name, e.Detail)
 	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.verbose:
-		l.say("  %s: %s", e.Kind, e.Text)
+		l.print("  %s: %s", e.Kind, e.Text)
 	}
 }
 

@@ -8,15 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
-
-// repairCommand fixes what leftovers lists.
-const repairCommand = "ralph clean --repair"
 
 // leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
 // is not in the list.
@@ -102,7 +97,11 @@ func (d *doctor) leftovers(ctx context.Context, p *parts) {
 		if l.Remove == nil {
 			fix = ""
 		}
-		d.add("leftovers", severity, describe(l), fix)
+		text := string(l.Kind) + ": " + l.Where
+		if l.Detail != "" {
+			text += " (" + l.Detail + ")"
+		}
+		d.add("leftovers", severity, text, fix)
 	}
 	dir := filepath.Join(p.state, "kept")
 	kept, err := os.ReadDir(dir)
@@ -117,14 +116,6 @@ func (d *doctor) leftovers(ctx context.Context, p *parts) {
 	}
 }
 
-func describe(l worktree.Leftover) string {
-	text := string(l.Kind) + ": " + l.Where
-	if l.Detail != "" {
-		text += " (" + l.Detail + ")"
-	}
-	return text
-}
-
 // repaired is what became of one leftover.
 type repaired struct {
 	What    string `json:"what"`
@@ -134,13 +125,7 @@ type repaired struct {
 }
 
 // runRepair removes what leftovers lists.
-func runRepair(cmd *cobra.Command, a *app, dry bool) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) repair(ctx context.Context, p *parts, dry bool) error {
 	found, err := leftovers(ctx, p)
 	if err != nil {
 		return err
@@ -162,36 +147,15 @@ func runRepair(cmd *cobra.Command, a *app, dry bool) (err error) {
 		}
 		results = append(results, r)
 	}
-	if err := a.printRepaired(results, dry); err != nil {
+	rows := [][]string{{"WHAT", "WHERE", "STATE", "WHY"}}
+	for _, r := range results {
+		rows = append(rows, []string{r.What, r.Where, removal(r.Removed, dry), r.Why})
+	}
+	if err := a.printRemoved(results, rows, "Nothing to repair."); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return &exitError{status: exitFailed, err: fmt.Errorf("%s not repaired", plural(failed, "leftover"))}
 	}
-	return nil
-}
-
-func (a *app) printRepaired(results []repaired, dry bool) error {
-	if a.json {
-		return a.ui.json(results)
-	}
-	if len(results) == 0 {
-		if !a.quiet {
-			a.ui.printf("Nothing to repair.\n")
-		}
-		return nil
-	}
-	rows := [][]string{{"WHAT", "WHERE", "STATE", "WHY"}}
-	for _, r := range results {
-		state := "kept"
-		switch {
-		case r.Removed:
-			state = "removed"
-		case dry:
-			state = "would go"
-		}
-		rows = append(rows, []string{r.What, r.Where, state, r.Why})
-	}
-	a.ui.table(rows)
 	return nil
 }

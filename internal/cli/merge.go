@@ -31,23 +31,20 @@ func newMergeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runMerge(cmd, a, args, all) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usagef("name the issues whose branches are to be merged, or --all of them")
+			}
+			return nil
+		},
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.merge(ctx, p, args, all) }),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
 	a.bind(cmd, config.ForMerge)
 	return cmd
 }
 
-func runMerge(cmd *cobra.Command, a *app, args []string, all bool) (err error) {
-	if all == (len(args) > 0) {
-		return usagef("name the issues whose branches are to be merged, or --all of them")
-	}
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) merge(ctx context.Context, p *parts, args []string, all bool) error {
 	var keys []string
 	for _, typed := range args {
 		issue, err := p.issue(ctx, typed)

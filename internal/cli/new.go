@@ -2,9 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,12 +25,10 @@ func newNewCommand(a *app) *cobra.Command {
 		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
 		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: groupWork,
 		Args: atMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				d.Title = args[0]
-			}
-			return runNew(cmd, a, d, edit || d.Title == "")
-		},
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+			d.Title = strings.Join(args, "")
+			return a.newIssue(ctx, p, d, edit || d.Title == "")
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.Body, "body", "", "the `text` of the issue; - reads standard input")
@@ -43,13 +41,7 @@ func newNewCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func runNew(cmd *cobra.Command, a *app, d tracker.Draft, edit bool) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool) error {
 	w, ok := tracker.As[tracker.Writer](p.tracker)
 	if !ok {
 		return a.browseNew(ctx, p)

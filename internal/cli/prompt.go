@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -12,27 +13,22 @@ import (
 
 func newPromptCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "prompt KEY", Short: "Print exactly what the agent would be told about an issue",
-		Long:    "Print exactly what the agent would be told in the first iteration. Commands in the template are shown, not run.",
+		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",
+		Long:    "Print the prompt of the first iteration, as the agent would get it. Commands in the template are shown, not run.",
 		Example: "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
 		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runPrompt(cmd, a, known(args[0])) },
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.printPrompt(ctx, p, known(args[0])) }),
 	}
 	a.bind(cmd, config.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
 		"commit-author", "committer", "sign-off", "co-authors")
 	return cmd
 }
 
-func runPrompt(cmd *cobra.Command, a *app, key string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
+func (a *app) printPrompt(ctx context.Context, p *parts, key string) error {
 	if p.Sandbox == "auto" {
 		p.assumeNone() // nothing is run
 	}
-	c, err := a.poolConfig(cmd.Context(), p)
+	c, err := a.poolConfig(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -40,7 +36,7 @@ func runPrompt(cmd *cobra.Command, a *app, key string) (err error) {
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
-	text, err := workers.Prompt(cmd.Context(), p.key(cmd.Context(), key))
+	text, err := workers.Prompt(ctx, p.key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
 		return asUsage(&pool.UnknownKeyError{Key: key})
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -40,11 +41,7 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	if !provider.Capabilities().Isolated() {
 		options.PermissionMode = agent.Describe().Looking
 	}
-	rounds := c.ReviewRounds
-	if rounds == 0 {
-		rounds = -1
-	}
-	return run.Reviewer{Agent: agent, Options: options, Rounds: rounds}, nil
+	return run.Reviewer{Agent: agent, Options: options, Rounds: cmp.Or(c.ReviewRounds, -1)}, nil
 }
 
 // reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.

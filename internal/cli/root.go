@@ -95,8 +95,8 @@ func newRoot(a *app, args ...string) *cobra.Command {
 		return flagError(cmd, err)
 	})
 	root.AddGroup(
-		&cobra.Group{ID: groupWork, Title: "Work:"},
-		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupWork, Title: "Work on issues:"},
+		&cobra.Group{ID: groupLook, Title: "Look at work:"},
 		&cobra.Group{ID: groupSetUp, Title: "Set up:"},
 	)
 	root.SetHelpCommandGroupID(groupSetUp)

@@ -12,12 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/job"
-	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/run"
 )
 
 const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
@@ -57,8 +53,9 @@ type runFlags struct {
 func newRunCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong + "\n" + exitHelp, Example: runExample,
-		GroupID: groupWork, Args: noArgs,
+		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong, Example: runExample,
+		Annotations: map[string]string{sweeps: "yes"},
+		GroupID:     groupWork, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd, a, f) },
 	}
 	flags := cmd.Flags()
@@ -107,10 +104,6 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	all, env, err := a.chain(p.Config, c.Sandboxes)
-	if err != nil {
-		return err
-	}
 	log, err := a.jobLog(f, p.secrets)
 	if err != nil {
 		return err
@@ -121,18 +114,10 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 			return err
 		}
 	}
-	c.Agent, c.Options, c.Next, c.Env, c.Prompt = all.Agent, all.Options, all.next, env, prompt
-	c.Copy, c.Setup, c.Gate = given(cmd, "copy", p.Copy), lines(p.Setup, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
-	c.After = lines(p.After, p.SetupTimeout)
-	if c.Canaries, err = p.canaries(); err != nil {
+	if err := a.withAgent(p, &c); err != nil {
 		return err
 	}
-	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
-	c.Signals, c.MaxIterations, c.Resume = p.CompletionSignal, f.iterations, session.Policy(p.Resume)
-	c.Timers, c.Budget, c.Caps = timers(p.Config), loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
-	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
-	c.Shares = all.shares
-	p.secrets.Add(a.secrets(env, c.Network.User)...)
+	c.Prompt, c.Copy, c.MaxIterations = prompt, given(cmd, "copy", p.Copy), f.iterations
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	traces, err := a.tracer(p, filepath.Base(p.top))
 	if err != nil {
@@ -142,12 +127,12 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	c.Emit = traces.Observe
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
-		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.sayRecovered,
+		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.noteRecovered,
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
-	defer a.sayStopping(cmd.Context(), p.StopGrace)()
+	defer a.noteStopping(cmd.Context(), p.StopGrace)()
 	res, err := j.Do(cmd.Context())
 	if err != nil {
 		return err
@@ -157,28 +142,6 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 		return perr
 	}
 	return jobVerdict(res.Record)
-}
-
-// runConfig is how jobs without a tracker are run.
-func (a *app) runConfig(ctx context.Context, p *parts) (run.Config, error) {
-	provider, err := a.sandbox(ctx, p)
-	if err != nil {
-		return run.Config{}, err
-	}
-	network, err := a.network(p.Config)
-	if err != nil {
-		return run.Config{}, err
-	}
-	mounts, err := a.mounts(p)
-	if err != nil {
-		return run.Config{}, err
-	}
-	return run.Config{
-		Repo: p.repo, Store: p.journal, Sandboxes: provider, StateDir: p.state, Network: network, Mounts: mounts,
-		Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets, Protected: p.ProtectedPaths, Identity: p.identity(),
-		StopGrace: p.StopGrace, Log: p.log,
-		Disk: &disk.Guard{Place: p.state, Floor: minFree(p.Config)},
-	}, nil
 }
 
 // jobUsage says what does not fit together, with the flag that fixes it.
@@ -200,14 +163,6 @@ func jobUsage(err error) error {
 		return usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
 	}
 	return &exitError{status: exitUsage, err: err}
-}
-
-// path is a file named on the command line.
-func (a *app) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(a.host.Dir, name)
 }
 
 // given keeps a setting only when it was given for this command: the backlog's files to copy are not a single run's.

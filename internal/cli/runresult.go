@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // jobVerdict is the exit status of a run.
@@ -55,7 +60,7 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	if n := len(r.Facts.Iterations); n > 0 {
 		signal = r.Facts.Iterations[n-1].Signal
 	}
-	row("Completion signal", "%s", orNone(signal))
+	row("Completion signal", "%s", cmp.Or(signal, "(none)"))
 	for _, c := range r.Facts.Gate {
 		state := "passed"
 		if !c.Passed() {
@@ -72,7 +77,7 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	for _, c := range res.Commits {
 		shas = append(shas, shortSHA(c.SHA))
 	}
-	row("Commits", "%s", orNone(strings.Join(shas, ", ")))
+	row("Commits", "%s", cmp.Or(strings.Join(shas, ", "), "(none)"))
 	if res.Merged != "" {
 		row("Merged", "into %s as %s", r.Base, shortSHA(res.Merged))
 	}
@@ -96,7 +101,37 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 		a.ui.warn(raising(w))
 	}
 	if res.Output != nil {
-		a.ui.printf("%s\n", clean(outputText(res.Output)))
+		a.ui.printf("%s\n", clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
 	}
 	return nil
+}
+
+// noteRecovered says what was imported of a job that had died.
+func (a *app) noteRecovered(r journal.Record) {
+	kept := keptWork(r.Commits, r.Branch, r.WIP)
+	if kept == "" {
+		kept = "there was no work to keep"
+	} else {
+		kept += "; " + dropWith(r.Key)
+	}
+	a.ui.note("ralph: run %s had died; %s", r.ID, cleanLine(kept))
+}
+
+// recoverJobs imports the work of jobs that died, and ends what they left running.
+func (a *app) recoverJobs(ctx context.Context, p *parts) error {
+	open, err := p.journal.Find(ctx, journal.Query{Open: true})
+	if err != nil || !slices.ContainsFunc(open, func(r journal.Record) bool { return r.Kind != journal.KindIssue }) {
+		return err
+	}
+	local := *p
+	options := p.repository()
+	options.Log = p.log
+	if local.repo, err = worktree.Open(ctx, p.top, options); err != nil {
+		return err
+	}
+	c, err := a.runConfig(ctx, &local)
+	if err != nil {
+		return err
+	}
+	return job.Recover(ctx, c, a.noteRecovered)
 }

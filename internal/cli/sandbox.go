@@ -66,7 +66,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	ctx, cancel := a.whileRead(cmd.Context())
 	defer cancel()
 	res, err := job.Job{
-		Run: c, Kill: a.hard.Done(), Recovered: a.sayRecovered,
+		Run: c, Kill: a.hard.Done(), Recovered: a.noteRecovered,
 		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace},
 	}.Do(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 
 func newSandboxCheckCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "Say which sandboxes work here and what they prevent, and attack the chosen one",
+		Use: "check", Short: "List the sandboxes that work here, and attack the chosen one",
 		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to fix it, and what it isolates.\n" +
 			"Then try, inside the chosen one and with what comes out of it, what must not be possible. Exit status 1 when an attack\n" +
 			"succeeds, or cannot be made.",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,23 +24,18 @@ import (
 
 func newShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show KEY", Short: "Tell all about an issue's runs, and what to type next",
+		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
 		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, a, known(args[0])) },
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.show(ctx, p, known(args[0])) }),
 	}
 	a.addJSON(cmd)
 	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func runShow(cmd *cobra.Command, a *app, key string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	runs, err := p.runsOf(cmd.Context(), key)
+func (a *app) show(ctx context.Context, p *parts, key string) error {
+	runs, err := p.runsOf(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -47,10 +43,10 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 	for _, r := range runs {
 		states = append(states, stateOf(r))
 	}
-	p.merged(cmd.Context(), states)
+	p.merged(ctx, states)
 	passed, _ := a.passed(p.AgentEnv) // a variable that is missing is no secret
 	p.secrets.Add(a.secrets(passed, a.user())...)
-	now, err := p.work(cmd.Context(), states[len(states)-1])
+	now, err := p.work(ctx, states[len(states)-1])
 	if a.json {
 		shown := make([]shownRun, len(states))
 		for i, s := range states {
@@ -61,7 +57,7 @@ func runShow(cmd *cobra.Command, a *app, key string) (err error) {
 		}
 		return errors.Join(err, a.ui.json(shown))
 	}
-	name := p.names(cmd.Context())
+	name := p.names(ctx)
 	for i, s := range states {
 		if i > 0 {
 			a.ui.printf("\n")
@@ -97,17 +93,21 @@ func (a *app) showRun(s runState, name string) {
 		took = s.Ended.Sub(s.Started)
 	}
 	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), ago(s.Started, time.Now()), age(took))
-	by := report.Workers(s.Record)
-	line("agent", "%s, sandbox %s", cmp.Or(strings.Join(by, ", then "), "none"), s.Sandbox)
+	workers := report.Workers(s.Record)
+	line("agent", "%s, sandbox %s", cmp.Or(strings.Join(workers, ", then "), "none"), s.Sandbox)
 	for _, it := range f.Iterations {
-		who := ""
-		if len(by) > 1 {
-			who = agents.Choice{Agent: it.Agent, Model: it.Model}.String() + ", "
+		by := ""
+		if len(workers) > 1 {
+			by = agents.Choice{Agent: it.Agent, Model: it.Model}.String() + ", "
 		}
 		if it.Resumed {
-			who += "resumed, "
+			by += "resumed, "
 		}
-		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", who, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure(it.Failure))
+		failure := ""
+		if it.Failure != nil {
+			failure = ", " + it.Failure.Error()
+		}
+		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", by, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure)
 	}
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {
@@ -150,7 +150,11 @@ func (a *app) showRun(s runState, name string) {
 			line("sessions", "%s", text)
 		}
 	}
-	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, s.soFar())
+	uncounted := ""
+	if s.State == "running" {
+		uncounted = "; those of an iteration are counted when it ends"
+	}
+	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, uncounted)
 	if s.Proof.Tip != "" {
 		line("proof", "of %.12s, signed by %s", s.Proof.Tip, s.Proof.Key)
 	}
@@ -209,21 +213,6 @@ func (s runState) lastWords() []string {
 		return nil
 	}
 	return all[max(0, len(all)-8):]
-}
-
-// soFar says of a run's commits that more may be there than ralph has seen.
-func (s runState) soFar() string {
-	if s.State == "running" {
-		return "; those of an iteration are counted when it ends"
-	}
-	return ""
-}
-
-func failure(f *agents.Failure) string {
-	if f == nil {
-		return ""
-	}
-	return ", " + f.Error()
 }
 
 func shortSHA(s string) string { return s[:min(12, len(s))] }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,17 +22,17 @@ import (
 func newStatusCommand(a *app) *cobra.Command {
 	var o memberOptions
 	cmd := &cobra.Command{
-		Use: "status [KEY]", Short: "Say what is being worked, and how the latest runs ended",
-		Long: "Say what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
+		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
+		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
 		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
 			if len(args) > 0 {
-				return runIssueStatus(cmd, a, args[0])
+				return a.issueStatus(ctx, p, args[0])
 			}
-			return runStatus(cmd, a, o)
-		},
+			return a.status(ctx, p, o)
+		}),
 	}
 	o.flags(cmd)
 	a.addJSON(cmd)
@@ -88,17 +87,12 @@ func stateOf(r journal.Record) runState {
 	return runState{r, "died"}
 }
 
-func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
-	p, err := a.open(cmd)
+func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
+	open, err := p.journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	open, err := p.journal.Find(cmd.Context(), journal.Query{Open: true})
-	if err != nil {
-		return err
-	}
-	last, err := p.journal.Find(cmd.Context(), journal.Query{Latest: true})
+	last, err := p.journal.Find(ctx, journal.Query{Latest: true})
 	if err != nil {
 		return err
 	}
@@ -113,7 +107,7 @@ func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
 			states = append(states, stateOf(r))
 		}
 	}
-	p.merged(cmd.Context(), states)
+	p.merged(ctx, states)
 	slices.SortStableFunc(states, func(x, y runState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
 			if xo {
@@ -123,21 +117,21 @@ func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
 		}
 		return cmp.Or(y.Started.Compare(x.Started), cmp.Compare(x.Key, y.Key))
 	})
-	parked, err := p.parked(cmd.Context())
+	parked, err := p.parked(ctx)
 	if err != nil {
 		return err
 	}
-	limits, err := p.capStates(cmd.Context(), time.Now())
+	limits, err := p.capStates(ctx, time.Now())
 	if err != nil {
 		return err
 	}
 	var waits []pool.Skipped
 	on := func(s runState) bool { return s.State == "running" }
 	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
-		waits = a.waits(cmd.Context(), p)
+		waits = a.waits(ctx, p)
 	}
 	if a.json {
-		all, err := a.totals(cmd.Context(), p, o, states, time.Now())
+		all, err := a.totals(ctx, p, o, states, time.Now())
 		if err != nil {
 			return err
 		}
@@ -151,17 +145,17 @@ func runStatus(cmd *cobra.Command, a *app, o memberOptions) (err error) {
 		return nil
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
-	name := p.names(cmd.Context())
+	name := p.names(ctx)
 	for _, s := range states {
 		row := s.row()
 		row[0] = name(s.Key)
 		rows = append(rows, row)
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
-	a.sayLeft(states)
-	a.sayParked(parked)
-	a.sayWaits(waits, name)
-	a.sayCaps(limits)
+	a.printLeft(states)
+	a.printParked(parked)
+	a.printWaits(waits, name)
+	a.printCaps(limits)
 	return nil
 }
 
@@ -243,8 +237,8 @@ func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
 	return c
 }
 
-// sayCaps says what is spent of what all runs may spend together.
-func (a *app) sayCaps(list []capState) {
+// printCaps says what is spent of what all runs may spend together.
+func (a *app) printCaps(list []capState) {
 	for _, c := range list {
 		if c.Spent == nil {
 			continue
@@ -265,8 +259,8 @@ func (a *app) sayCaps(list []capState) {
 	}
 }
 
-// sayLeft says what becomes of runs that have not come to their end.
-func (a *app) sayLeft(states []runState) {
+// printLeft says what becomes of runs that have not come to their end.
+func (a *app) printLeft(states []runState) {
 	some := false
 	for _, s := range states {
 		switch {

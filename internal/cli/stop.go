@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,20 +23,15 @@ func newStopCommand(a *app) *cobra.Command {
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
 		GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runStop(cmd, a, o, known(args[0])) },
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.stop(ctx, p, o, known(args[0])) }),
 	}
 	o.flags(cmd)
 	a.bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func runStop(cmd *cobra.Command, a *app, o memberOptions, key string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	runs, err := p.runsOf(cmd.Context(), key)
+func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) error {
+	runs, err := p.runsOf(ctx, key)
 	if err != nil && !errors.Is(err, errNoRuns) {
 		return err
 	}
@@ -51,13 +47,13 @@ func runStop(cmd *cobra.Command, a *app, o memberOptions, key string) (err error
 			return nil
 		}
 	}
-	database, name, err := a.member(cmd.Context(), p, o)
+	database, name, err := a.member(ctx, p, o)
 	if err != nil {
 		return err
 	}
 	if database != nil {
 		defer database.Close()
-		stopped, err := database.Stop(cmd.Context(), name, p.key(cmd.Context(), key))
+		stopped, err := database.Stop(ctx, name, p.key(ctx, key))
 		if stopped {
 			a.ui.printf("Asked the machine that has %s of %s to end its run.\n", cleanLine(key), cleanLine(name))
 		}

@@ -150,33 +150,12 @@ func stateColour(state string) style {
 
 // fit breaks a cell that begins at a column into lines that end before the width.
 func fit(cell string, at, width int) string {
-	length, room := utf8.RuneCountInString(cell), width-at
-	if length <= room {
+	if utf8.RuneCountInString(cell) <= width-at {
 		return cell
 	}
-	start := "\n" + strings.Repeat(" ", at)
-	var out strings.Builder
-	if room < leastCell {
-		start, room = "\n"+below, max(leastCell, width-len(below))
-		out.WriteString(start)
+	words := strings.Split(quoted(cell), " ")
+	if width-at < leastCell {
+		return "\n" + below + flow(words, len(below), max(len(below)+leastCell, width))
 	}
-	used := 0
-	for word := range strings.SplitSeq(quoted(cell), " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case n > room: // the next word begins a line too
-			out.WriteString("\n" + below + word)
-			used = room
-			continue
-		case used > 0 && used+1+n > room:
-			out.WriteString(start)
-			used = 0
-		case used > 0:
-			out.WriteString(" ")
-			used++
-		}
-		out.WriteString(word)
-		used += n
-	}
-	return out.String()
+	return flow(words, at, width)
 }

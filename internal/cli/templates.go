@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -132,13 +135,10 @@ func publishMode(s string) journal.Publish {
 func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
 	r := publish.Requests{
 		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
-		MaxRounds: p.MaxRounds, AutoMerge: p.Publish == autoMerge,
+		MaxRounds: cmp.Or(p.MaxRounds, -1), AutoMerge: p.Publish == autoMerge,
 	}
 	if _, can := tracker.As[tracker.AutoMerger](p.tracker); r.AutoMerge && !can && p.tracker != nil {
 		return r, p.wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge", autoMerge, p.tracker.Name()))
-	}
-	if r.MaxRounds == 0 {
-		r.MaxRounds = -1
 	}
 	if p.RequestTemplate == "" {
 		return r, nil
@@ -146,4 +146,38 @@ func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
 	text, err := p.readText(ctx, "request-template", p.RequestTemplate)
 	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
 	return r, err
+}
+
+// canaryDir holds the user's own tests that must fail: each is added, at the same place, to a copy of the commits.
+const canaryDir = ".ralph/canary"
+
+// canaries reads the user's own tests that must fail. Without the folder there are none.
+func (p *parts) canaries() ([]ecosystem.Canary, error) {
+	if !p.GateCanary {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(filepath.Join(p.repo.Dir(), canaryDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", canaryDir, err)
+	}
+	defer root.Close()
+	var own []ecosystem.Canary
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", path)
+		}
+		content, err := fs.ReadFile(root.FS(), path)
+		own = append(own, ecosystem.Canary{Ecosystem: "own", Path: path, Content: content})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", canaryDir, err)
+	}
+	return own, nil
 }

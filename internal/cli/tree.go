@@ -1,8 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"path/filepath"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -25,33 +24,21 @@ func newTreeCommand(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := ""
-			if len(args) > 1 {
-				dir = args[1]
-			}
-			return runTree(cmd, a, args[0], dir)
-		},
+		RunE: a.inBacklog(a.tree),
 	}
 	a.bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func runTree(cmd *cobra.Command, a *app, key, dir string) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	ctx := cmd.Context()
+func (a *app) tree(ctx context.Context, p *parts, args []string) error {
+	key := args[0]
 	w, err := p.left(ctx, key)
 	if err != nil {
 		return err
 	}
-	if dir == "" {
-		dir = p.top + "-" + p.key(ctx, key)
-	} else if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.host.Dir, dir)
+	dir := p.top + "-" + p.key(ctx, key)
+	if len(args) > 1 {
+		dir = a.path(args[1])
 	}
 	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
 		return err

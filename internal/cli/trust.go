@@ -20,7 +20,7 @@ may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this ha
 func newTrustCommand(a *app) *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
-		Use: "trust", Short: "Read and accept what a repository's configuration does outside the sandbox", Long: trustLong,
+		Use: "trust", Short: "Accept what a repository's configuration does outside the sandbox", Long: trustLong,
 		Example: "  ralph trust\n  ralph trust --yes\n  RALPH_TRUST=$(ralph trust --hash)\n  ralph trust --revoke",
 		GroupID: groupSetUp, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrust(cmd, a, f) },

@@ -40,9 +40,10 @@ const workExample = `  ralph work --dry-run
 func newWorkCommand(a *app) *cobra.Command {
 	var dry, plain bool
 	cmd := &cobra.Command{
-		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong + "\n" + exitHelp, Example: workExample,
-		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error { return runWork(cmd, a, args, dry, plain) },
+		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong, Example: workExample,
+		Annotations: map[string]string{sweeps: "yes"},
+		GroupID:     groupWork, ValidArgsFunction: a.completeKeys,
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.work(ctx, p, args, dry, plain) }),
 	}
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, also on a terminal")
@@ -51,26 +52,21 @@ func newWorkCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err error) {
-	p, err := a.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
+func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool) error {
 	if dry && p.Sandbox == "auto" {
 		p.assumeNone() // nothing is run
 	}
-	c, err := a.poolConfig(cmd.Context(), p)
+	c, err := a.poolConfig(ctx, p)
 	if err != nil {
 		return err
 	}
 	if both := p.passing(); both != "" {
 		a.ui.note("%s; %s", cleanLine(both), p.passingFix())
 	}
-	if err := p.sweepable(cmd.Context(), c.Run.Publish); err != nil {
+	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &workView{ui: a.ui, started: time.Now(), name: p.names(cmd.Context())}
+	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx)}
 	outbox := p.outbox()
 	if dry {
 		outbox = "" // nothing is sent
@@ -91,14 +87,14 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err er
 		return &exitError{status: exitUsage, err: err}
 	}
 	for i, key := range args {
-		args[i] = p.key(cmd.Context(), key)
+		args[i] = p.key(ctx, key)
 	}
 	missing := a.noAgent(c.Run)
 	if dry {
 		if missing != nil {
 			a.ui.note("%s", missing)
 		}
-		return a.plan(cmd.Context(), workers, c.Run, view, args)
+		return a.plan(ctx, workers, c.Run, view, args)
 	}
 	if missing != nil {
 		return missing
@@ -106,16 +102,16 @@ func runWork(cmd *cobra.Command, a *app, args []string, dry, plain bool) (err er
 	if err := enoughFiles(c.Parallel); err != nil {
 		return err
 	}
-	if err := c.Run.Sandboxes.Check(cmd.Context()); err != nil {
-		return noSandbox(cmd.Context(), c.Run.Sandboxes.Name(), err)
+	if err := c.Run.Sandboxes.Check(ctx); err != nil {
+		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
 	defer hide()
 	view.screen = screen
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
-	defer a.sayStopping(cmd.Context(), c.Run.StopGrace)()
-	summary, err := workers.Sweep(cmd.Context(), args...)
+	defer a.noteStopping(ctx, c.Run.StopGrace)()
+	summary, err := workers.Sweep(ctx, args...)
 	people.Problem(problemOf(summary, err))
 	hide()
 	if err != nil && len(summary.Runs) == 0 {
@@ -165,12 +161,7 @@ func problemOf(s pool.Summary, err error) string {
 
 // leftOut is the error of issues that were asked for by their keys, and were not worked.
 func leftOut(s pool.Summary) error {
-	n := 0
-	for _, left := range s.Skipped {
-		if left.Skip.Code != journal.SkipRecovered {
-			n++
-		}
-	}
+	n := countIf(s.Skipped, func(left pool.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
 	if n == 0 {
 		return nil
 	}
@@ -203,6 +194,8 @@ func asUsage(err error) error {
 
 // verdict is the exit status of a sweep.
 func verdict(s pool.Summary) error {
+	unfinished := countIf(s.Runs, func(r journal.Record) bool { return r.Ended.IsZero() }) // the next sweep ends them
+	untold := countIf(s.Runs, func(r journal.Record) bool { return r.Unreported != "" || r.Unlabelled != "" })
 	bad := len(s.Runs) - s.Count(journal.Succeeded, journal.Superseded)
 	switch {
 	case s.Interrupted:
@@ -222,8 +215,8 @@ func verdict(s pool.Summary) error {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
 		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint}
-	case unfinished(s) > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished(s), plural(len(s.Runs), "issue")),
+	case unfinished > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, plural(len(s.Runs), "issue")),
 			hint: "the next `ralph work` goes on from there, without the agent"}
 	case bad > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
@@ -236,8 +229,8 @@ func verdict(s pool.Summary) error {
 			status = exitFailed
 		}
 		return &exitError{status: status, err: fmt.Errorf("%s could not be worked", plural(len(s.Broken), "issue"))}
-	case untold(s) > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold(s), "issue")),
+	case untold > 0:
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold, "issue")),
 			hint: "`ralph show KEY` says why"}
 	case len(s.Problems) > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s left out", plural(len(s.Problems), "broken issue"))}
@@ -254,22 +247,9 @@ func unavailableText(err error) string {
 	return withFix(err.Error())
 }
 
-// untold counts the runs whose issues do not show what became of them.
-func untold(s pool.Summary) int {
-	n := 0
-	for _, r := range s.Runs {
-		if r.Unreported != "" || r.Unlabelled != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// unfinished counts the runs whose end is left to the next sweep.
-func unfinished(s pool.Summary) int {
-	n := 0
-	for _, r := range s.Runs {
-		if r.Ended.IsZero() {
+func countIf[T any](list []T, is func(T) bool) (n int) {
+	for _, item := range list {
+		if is(item) {
 			n++
 		}
 	}
@@ -292,31 +272,37 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	if len(plan.Work) == 0 {
 		a.ui.printf("Nothing to work.\n")
 	} else {
-		rows := [][]string{{"#", "ISSUE", "TITLE"}}
-		for i, issue := range plan.Work {
-			rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
-		}
 		a.ui.printf("Would work, in this order:\n")
-		a.ui.table(rows)
+		a.issueTable(plan.Work, view, true)
 	}
 	a.leftFor("Would work after others:", "WAITS", plan.After, view)
 	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
 	if len(plan.Merged) > 0 {
-		rows := [][]string{{"ISSUE", "TITLE"}}
-		for _, issue := range plan.Merged {
-			rows = append(rows, []string{view.name(issue.Key), issue.Title})
-		}
-		a.ui.printf("\nWould close first, for you have merged them:\n")
-		a.ui.table(rows)
+		a.ui.printf("\nWould close first, because you have merged them:\n")
+		a.issueTable(plan.Merged, view, false)
 	}
 	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
-	a.sayOpen(plan.Skipped)
+	a.printOpen(plan.Skipped)
 	for _, pr := range plan.Problems {
 		a.ui.warn(pr.Error())
 	}
 	a.warnCycles(plan.Cycles, view)
-	a.sayParked(parked)
+	a.printParked(parked)
 	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+}
+
+// issueTable prints issues with their titles, numbered on request.
+func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
+	rows := [][]string{{"#", "ISSUE", "TITLE"}}
+	for i, issue := range list {
+		rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
+	}
+	if !numbered {
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	a.ui.table(rows)
 }
 
 // leftFor prints issues, each with what it is left for.
@@ -331,8 +317,8 @@ func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
 	}
 }
 
-// sayOpen says once that issues wait because so many requests are open.
-func (a *app) sayOpen(left []pool.Skipped) {
+// printOpen says once that issues wait because so many requests are open.
+func (a *app) printOpen(left []pool.Skipped) {
 	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
 		a.ui.printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}

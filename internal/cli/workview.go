@@ -11,7 +11,6 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
@@ -192,22 +191,6 @@ func (v *workView) why(s pool.Skipped) string {
 	return skipReason(s.Issue.Key, s.Skip)
 }
 
-// skipReason says why an issue is not worked, with the command that works it all the same.
-func skipReason(key string, s journal.Skip) string {
-	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
-		return report.Skip(s) + "; `ralph work " + key + "` works it again"
-	}
-	return report.Skip(s)
-}
-
-// hints are the commands that reports name.
-func hints() report.Hints {
-	return report.Hints{
-		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
-		Doctor: "ralph doctor", Verify: "ralph verify KEY",
-	}
-}
-
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
 func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	if a.json {
@@ -223,10 +206,10 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 		s.Skipped = nil
 	}
 	if !a.quiet && s.Unavailable == nil {
-		defer a.sayParked(s.Parked)
+		defer a.printParked(s.Parked)
 	}
 	if !a.quiet {
-		defer a.sayOpen(s.Skipped)
+		defer a.printOpen(s.Skipped)
 	}
 	if len(s.Runs) == 0 {
 		if a.quiet { // cron sends a mail for each line

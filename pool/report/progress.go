@@ -49,7 +49,7 @@ func Waiting(in Input, why error) string {
 	r := Redacted(in.Record, in.Secrets)
 	var b strings.Builder
 	fmt.Fprintf(&b, "**ralph: waiting** to publish: %s\n\n", tracker.QuoteLine(in.Secrets.Clean(why.Error()), words))
-	did(&b, in, r)
+	facts(&b, in, r)
 	b.WriteString("Next: the next sweep tries again to publish, without the agent.\n")
 	history(&b, in)
 	return b.String()

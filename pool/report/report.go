@@ -91,11 +91,11 @@ func Final(in Input) string {
 	if f.Question != "" {
 		fmt.Fprintf(&b, "The agent asks:\n\n%s\n\n", tracker.Quote(f.Question, words))
 	}
-	did(&b, in, r)
+	facts(&b, in, r)
 	gate(&b, f, in.GateOff)
 	retest(&b, f.Retest)
 	review(&b, f.Review)
-	said(&b, in, f, "The agent's last words:")
+	message(&b, in, f, "The agent's last words:")
 	proof(&b, in.Steps.Hints, r)
 	remarks(&b, in, r)
 	fmt.Fprintf(&b, "Next: %s\n", next(in, r))
@@ -111,8 +111,8 @@ func edited(b *strings.Builder, f journal.Facts) {
 	}
 }
 
-// said quotes the agent's latest message, without the signal that is for ralph.
-func said(b *strings.Builder, in Input, f journal.Facts, intro string) {
+// message quotes the agent's latest message, without the signal that is for ralph.
+func message(b *strings.Builder, in Input, f journal.Facts, intro string) {
 	text := f.Message
 	for _, signal := range in.Signals {
 		text = strings.ReplaceAll(text, signal, "")
@@ -151,8 +151,8 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 	}
 }
 
-// did lists what the run did. A branch that is on no remote is named to nobody who cannot see it.
-func did(b *strings.Builder, in Input, r journal.Record) {
+// facts lists what the run did. A branch that is on no remote is named to nobody who cannot see it.
+func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
 	if in.Steps.Here || pushed {
 		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), count(r.Commits, "commit"), tracker.Code(r.Base))

@@ -44,7 +44,7 @@ func change(in Request) string {
 		fmt.Fprintf(&b, "This is a draft: %s, %s.\n\n", v.Outcome, tracker.QuoteLine(Reason(v.Reason), line))
 	}
 	edited(&b, f)
-	said(&b, in.Input, f, "What was done and why, in the agent's words:")
+	message(&b, in.Input, f, "What was done and why, in the agent's words:")
 	watch(&b, f.Watch)
 	commits(&b, in)
 	files(&b, in, r.Changed)

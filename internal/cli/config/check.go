@@ -134,7 +134,7 @@ func (k Key) check(s string, choices []string) error {
 		return errors.New(k.quote(s) + " contains control characters")
 	}
 	if len(choices) > 0 && !slices.Contains(choices, s) {
-		return fmt.Errorf("%s is not one of %s%s", k.quote(s), strings.Join(choices, ", "), didYouMean(s, choices))
+		return fmt.Errorf("%s is not one of %s%s", k.quote(s), strings.Join(choices, ", "), DidYouMean(s, "", choices))
 	}
 	if k.Check != nil {
 		if err := k.Check(s); err != nil {
@@ -165,7 +165,7 @@ func (l *Loaded) conflicts() []Problem {
 	c := l.Config
 	var all []Problem
 	add := func(key, format string, args ...any) {
-		all = append(all, Problem{Where: l.origins[key].place(), Message: fmt.Sprintf(format, args...)})
+		all = append(all, Problem{Where: l.origins[key].Where, Message: fmt.Sprintf(format, args...)})
 	}
 	if len(c.Labels) == 0 {
 		add("labels", "labels is empty; name at least one, so that not every open issue is worked")
@@ -222,18 +222,13 @@ func (l *Loaded) conflicts() []Problem {
 	return all
 }
 
-func checkLabelLimit(s string) error {
-	label, _, err := schedule.ParseLimit(s)
-	if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
-		err = errors.New("has a label that " + wrong.Error())
+// checkLabelled checks LABEL=NUMBER.
+func checkLabelled[T any](parse func(string) (string, T, error)) func(string) error {
+	return func(s string) error {
+		label, _, err := parse(s)
+		if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
+			err = errors.New("has a label that " + wrong.Error())
+		}
+		return err
 	}
-	return err
-}
-
-func checkPriorityLabel(s string) error {
-	label, _, err := tracker.ParsePriority(s)
-	if wrong := checkLabel(label); wrong != nil && (err == nil || label != "") {
-		err = errors.New("has a label that " + wrong.Error())
-	}
-	return err
 }

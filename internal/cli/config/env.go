@@ -3,8 +3,6 @@ package config
 import (
 	"slices"
 	"strings"
-
-	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 const envPrefix = "RALPH_"
@@ -49,7 +47,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 		k, known := byName[name]
 		switch {
 		case !known && !forAgents(name) && name != TrustVariable && !slices.Contains(SecretVariables(), name):
-			warnings = append(warnings, "unknown variable "+name+hintVariable(name, names))
+			warnings = append(warnings, "unknown variable "+name+DidYouMean(strings.TrimPrefix(name, envPrefix), envPrefix, names))
 		case known && v != "":
 			l.setText(k, v, name, r)
 		}
@@ -57,14 +55,6 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	slices.Sort(warnings)
 	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.Where, b.Where) })
 	return l, warnings
-}
-
-// hintVariable names the nearest variable. What all begin with does not count: it makes every name look near.
-func hintVariable(name string, names []string) string {
-	if n := nearest.To(strings.TrimPrefix(name, envPrefix), names); n != "" {
-		return "; did you mean " + envPrefix + n + "?"
-	}
-	return ""
 }
 
 // setText sets a key from one text that stands outside a file.
@@ -88,8 +78,8 @@ func (l *layer) setText(k Key, s, where string, r rules) {
 	l.set(k, v, where, "", r.choices(k))
 }
 
-// getenv is os.Getenv over a list.
-func getenv(environ []string, name string) string {
+// Getenv is os.Getenv over a list of "K=V"; the last of several wins.
+func Getenv(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if n, v, ok := strings.Cut(entry, "="); ok && n == name {
 			return v

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -153,21 +155,24 @@ func line(n ast.Node) int {
 
 // mapping reads the keys below parent ("" or "local").
 func (f *file) mapping(n ast.Node, parent string) {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			f.entry(v, parent)
-		}
-	case *ast.MappingValueNode:
-		f.entry(n, parent)
-	default:
-		what := "the file"
-		if parent != "" {
-			what = parent
-		}
-		f.layer.fail(f.at(line(n)), what+" must hold \"key: value\" lines")
+	for _, v := range f.pairs(n, cmp.Or(parent, "the file")) {
+		f.entry(v, parent)
 	}
 }
+
+// pairs are the lines of a mapping; what names it in an error.
+func (f *file) pairs(n ast.Node, what string) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	f.fail(n, what+" must hold \"key: value\" lines")
+	return nil
+}
+
+func (f *file) fail(n ast.Node, message string) { f.layer.fail(f.at(line(n)), message) }
 
 func (f *file) entry(n *ast.MappingValueNode, parent string) {
 	at := line(n.Key)
@@ -190,26 +195,13 @@ func (f *file) entry(n *ast.MappingValueNode, parent string) {
 			f.mapping(n.Value, name)
 		}
 	default:
-		f.layer.fail(f.at(at), fmt.Sprintf("unknown key %q%s", name, hintKey(name)))
+		f.layer.fail(f.at(at), fmt.Sprintf("unknown key %q%s", name, cmp.Or(DidYouMean(name, "", KeyNames()), "; `ralph config` lists the keys")))
 	}
-}
-
-// hintKey names the nearest key, or where all of them are.
-func hintKey(name string) string {
-	if hint := didYouMean(name, KeyNames()); hint != "" {
-		return hint
-	}
-	return "; `ralph config` lists the keys"
 }
 
 // isGroup reports whether name is the first part of dotted keys.
 func isGroup(name string) bool {
-	for _, k := range KeyNames() {
-		if strings.HasPrefix(k, name+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(KeyNames(), func(k string) bool { return strings.HasPrefix(k, name+".") })
 }
 
 func (f *file) value(k Key, n ast.Node, at int) {
@@ -233,7 +225,7 @@ func (f *file) expand(n ast.Node, path string) string {
 		return path
 	}
 	return os.Expand(path, func(name string) string {
-		value := getenv(f.rules.environ, name)
+		value := Getenv(f.rules.environ, name)
 		if value == "" {
 			f.fail(n, fmt.Sprintf("the variable %s is not set", name))
 		}

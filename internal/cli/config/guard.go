@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/ralph-pool/ralph/internal/cli/trust"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Guard says which values a repository's file may give a key only when the user trusts them. A key is ordinary when it acts
@@ -120,34 +120,27 @@ func (k Key) level(v any) int {
 
 // note says in the example which values need trust; empty: none.
 func (k Key) note() string {
-	switch k.Guard {
-	case Ordinary:
-		return ""
-	case Outside:
-		return "guarded outside the repository"
-	case Fewer:
-		return "guarded where it lacks one of these"
-	case Weaker:
-		free := slices.Concat(k.Levels[:k.level(k.Default)+1]...)
-		if len(free) == 1 {
-			return "guarded"
+	if k.Guard == Weaker {
+		if free := slices.Concat(k.Levels[:k.level(k.Default)+1]...); len(free) > 1 {
+			return "guarded but for " + strings.Join(free, ", ")
 		}
-		return "guarded but for " + strings.Join(free, ", ")
-	case Above, Below:
-		return "guarded " + string(k.Guard) + " your own"
-	case Lacking:
-		return "guarded where it lacks some of your own"
-	case Beyond:
-		return "guarded where it admits more than your own"
-	case Other:
-		return "guarded where it is not your own"
-	case Looser:
-		return "guarded where it is looser than your own"
-	case Own:
-		return "yours alone"
-	case Changed, Listed:
 	}
-	return "guarded"
+	note, special := map[Guard]string{
+		Ordinary: "",
+		Outside:  "guarded outside the repository",
+		Fewer:    "guarded where it lacks one of these",
+		Above:    "guarded above your own",
+		Below:    "guarded below your own",
+		Lacking:  "guarded where it lacks some of your own",
+		Beyond:   "guarded where it admits more than your own",
+		Other:    "guarded where it is not your own",
+		Looser:   "guarded where it is looser than your own",
+		Own:      "yours alone",
+	}[k.Guard]
+	if !special {
+		return "guarded"
+	}
+	return note
 }
 
 // contains reports whether items has all those of the other list.
@@ -215,7 +208,7 @@ func (s Sources) trusted(values trust.Values) error {
 	if len(values) == 0 {
 		return nil
 	}
-	hash, named := values.Hash(), strings.TrimSpace(getenv(s.Environ, TrustVariable))
+	hash, named := values.Hash(), strings.TrimSpace(Getenv(s.Environ, TrustVariable))
 	if strings.EqualFold(named, hash) {
 		return nil
 	}
@@ -238,17 +231,7 @@ func (s Sources) trusted(values trust.Values) error {
 		}
 	}
 	if rel, err := filepath.Rel(s.Repo, s.Dir); err != nil || !filepath.IsLocal(rel) {
-		e.Command += " --repo " + shellWord(s.Repo)
+		e.Command += " --repo " + git.Quote(s.Repo)
 	}
 	return e
-}
-
-// shellWord is a path as it is typed.
-func shellWord(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-", r)
-	}) {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }

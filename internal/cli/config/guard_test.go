@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/internal/cli/trust"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 func nobody() (trust.Values, error) { return nil, nil }
@@ -172,7 +173,7 @@ func TestUntrusted(t *testing.T) {
 				t.Errorf("names %s, want %s", got, c.keys)
 			}
 			want := root + "/repo/.ralph/config.yaml sets " + c.keys + ", which a repository may do only with your consent; " +
-				"read and accept it with: ralph trust --repo " + shellWord(root+"/repo")
+				"read and accept it with: ralph trust --repo " + git.Quote(root+"/repo")
 			if diff := cmp.Diff(want, err.Error()); diff != "" {
 				t.Error(diff)
 			}
@@ -280,16 +281,5 @@ func TestGuardedHidesSecrets(t *testing.T) {
 	}
 	if got, again := read("prompt-file: ../x\n"), read("prompt-file: ../x\n"); got.Hash() != again.Hash() {
 		t.Error("the hash depends on where the repository is")
-	}
-}
-
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"/a/b-c_d.é": "/a/b-c_d.é", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "/$(id)": "'/$(id)'",
-	} {
-		if got := shellWord(path); got != want {
-			t.Errorf("%s: %s", path, got)
-		}
 	}
 }

@@ -22,7 +22,7 @@ func (l *Loaded) Inside(key, path string) error {
 	if l.repo == "" || !inside(path, l.repo) {
 		return nil
 	}
-	refuse := func(why string) error { return Problems{{Where: origin.place(), Message: key + ": " + why}} }
+	refuse := func(why string) error { return Problems{{Where: origin.Where, Message: key + ": " + why}} }
 	real, err := realPath(path)
 	if err != nil {
 		return refuse(reason(err))

@@ -9,6 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/access"
 	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Keys is the table: flags, variables, the example file, `ralph config` and validation all come from it.
@@ -44,7 +46,7 @@ func groups() []group {
 			{Name: "labels", Kind: Names, Short: "l", Default: []string{"no-human"}, Check: checkLabel, Guard: Lacking, Use: toWork, Help: "work issues that carry all of these labels"},
 			{Name: "exclude-labels", Kind: Names, Check: checkLabel, Guard: Lacking, Use: toWork, Help: "and none of these"},
 			{Name: "parallel", Kind: Int, Short: "p", Default: 4, Min: 1, Guard: Above, Use: toWork, Help: "issues worked at the same time"},
-			{Name: "parallel-by-label", Kind: Names, Check: checkLabelLimit, Guard: Lacking, Use: toWork, Help: "LABEL=NUMBER: issues with this label worked at the same time"},
+			{Name: "parallel-by-label", Kind: Names, Check: checkLabelled(schedule.ParseLimit), Guard: Lacking, Use: toWork, Help: "LABEL=NUMBER: issues with this label worked at the same time"},
 			{Name: "limit", Kind: Int, Guard: Above, Use: toWork, Help: "issues worked by one sweep at most; 0: no limit"},
 			{Name: "max-open-requests", Kind: Int, Guard: Above, Use: toWork, Help: "begin no issue while so many requests, or branches in review, are open; 0: no limit"},
 			{Name: "overlap", Default: "wait", Choices: []string{"wait", "allow"}, Guard: Ordinary, Use: toWork,
@@ -53,7 +55,7 @@ func groups() []group {
 			{Name: "milestone", Guard: Other, Use: toWork, Help: "only issues of this milestone"},
 			{Name: "authors", Kind: Names, Guard: Beyond, Use: toWork, Help: "only issues by these users"},
 			{Name: "trusted-bots", Kind: Names, Check: checkID, Guard: Listed, Use: toWork, Help: "numeric ids of bots that may direct ralph as people with write permission do"},
-			{Name: "priority-labels", Kind: Names, Check: checkPriorityLabel, Guard: Ordinary, Use: toWork,
+			{Name: "priority-labels", Kind: Names, Check: checkLabelled(tracker.ParsePriority), Guard: Ordinary, Use: toWork,
 				Help: "LABEL=NUMBER, 1 the most urgent, on a forge; empty: P0 to P4, priority: critical, high, medium, low"},
 		}},
 		{"Where they live", []Key{

@@ -62,7 +62,7 @@ func (r rules) choices(k Key) []string {
 
 // files reads the two files.
 func (s Sources) files() (r rules, user, repository *layer) {
-	r = rules{dir: s.Dir, repo: s.Repo, home: getenv(s.Environ, "HOME"), environ: s.Environ, registered: s.Choices}
+	r = rules{dir: s.Dir, repo: s.Repo, home: Getenv(s.Environ, "HOME"), environ: s.Environ, registered: s.Choices}
 	user, repository = newLayer(FromUser), newLayer(FromRepository)
 	if path := UserFile(s.Environ); path != "" {
 		user = readFile(path, FromUser, r)
@@ -136,10 +136,10 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 
 // UserFile is where the user's own configuration is; empty when there is no home.
 func UserFile(environ []string) string {
-	if dir := getenv(environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+	if dir := Getenv(environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ralph", "config.yaml")
 	}
-	if home := getenv(environ, "HOME"); filepath.IsAbs(home) {
+	if home := Getenv(environ, "HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "ralph", "config.yaml")
 	}
 	return ""

@@ -61,9 +61,6 @@ func (o Origin) String() string {
 	return string(FromDefault)
 }
 
-// place is how a Problem names the origin; a default has no place.
-func (o Origin) place() string { return o.Where }
-
 // Name is how an error line names the key's value: by its flag or variable, or by its file, line and key.
 func (o Origin) Name(key string) string {
 	switch o.Source {
@@ -76,10 +73,11 @@ func (o Origin) Name(key string) string {
 	return key
 }
 
-// didYouMean is the end of an error line: the nearest candidate, or nothing.
-func didYouMean(name string, candidates []string) string {
+// DidYouMean is the end of an error line about a name that does not exist: the nearest candidate, with what stands before all of
+// them; empty when none is near.
+func DidYouMean(name, before string, candidates []string) string {
 	if n := nearest.To(name, candidates); n != "" {
-		return "; did you mean " + n + "?"
+		return "; did you mean " + before + n + "?"
 	}
 	return ""
 }

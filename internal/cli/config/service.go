@@ -27,14 +27,14 @@ type Project struct {
 // ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
 func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
 	l := newLayer(FromService)
-	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: getenv(environ, "HOME"), environ: environ, registered: choices}, layer: l}
+	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: Getenv(environ, "HOME"), environ: environ, registered: choices}, layer: l}
 	data, err := load(path)
 	if err != nil {
 		return Service{}, Problems{{Where: path, Message: reason(err)}}
 	}
 	var s Service
 	f.document(data, func(n ast.Node) {
-		f.pairs(n, "the file", func(name string, v *ast.MappingValueNode) {
+		f.each(n, "the file", func(name string, v *ast.MappingValueNode) {
 			switch name {
 			case "parallel":
 				s.Parallel, err = strconv.Atoi(v.Value.String())
@@ -44,7 +44,7 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 			case "projects":
 				s.Projects = f.projects(v)
 			default:
-				f.fail(v, fmt.Sprintf("unknown key %q%s", name, didYouMean(name, []string{"parallel", "projects"})))
+				f.fail(v, fmt.Sprintf("unknown key %q%s", name, DidYouMean(name, "", []string{"parallel", "projects"})))
 			}
 		})
 	})
@@ -57,28 +57,17 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 	return s, nil
 }
 
-func (f *file) fail(n ast.Node, message string) { f.layer.fail(f.at(line(n)), message) }
-
-// pairs calls each with the keys of a mapping, each of which may stand there once.
-func (f *file) pairs(n ast.Node, what string, each func(name string, v *ast.MappingValueNode)) {
-	var values []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode:
-		values = append(values, n)
-	default:
-		f.fail(n, what+" must hold \"key: value\" lines")
-	}
+// each calls do with the keys of a mapping, each of which may stand there once.
+func (f *file) each(n ast.Node, what string, do func(name string, v *ast.MappingValueNode)) {
 	seen := map[string]bool{}
-	for _, v := range values {
+	for _, v := range f.pairs(n, what) {
 		name := v.Key.GetToken().Value
 		if seen[name] {
 			f.fail(v.Key, name+" is set twice")
 			continue
 		}
 		seen[name] = true
-		each(name, v)
+		do(name, v)
 	}
 }
 
@@ -90,7 +79,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 	}
 	for _, item := range items.Values {
 		p := Project{path: f.path}
-		f.pairs(item, "a project", func(name string, v *ast.MappingValueNode) {
+		f.each(item, "a project", func(name string, v *ast.MappingValueNode) {
 			s, isText := text(v.Value)
 			switch {
 			case name != "repo" && name != "name":

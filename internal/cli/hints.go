@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/tracker/token"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// This file has the texts that say what to do about something, each in one place.
+
+// isAway reports that the tracker or the remote cannot be used now, or not with this token.
+func isAway(err error) bool {
+	var (
+		away    *tracker.UnavailableError
+		refused *tracker.RefusedError
+	)
+	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
+}
+
+// initFix is for a repository without a backlog.
+const initFix = "set the repository up with: ralph init; where .ralph is already, make that folder"
+
+// trackerFix is what to do about an error of a kind of tracker; empty when the error is enough.
+func trackerFix(kind tracker.Descriptor, err error) string {
+	var f *forge.Failure
+	switch {
+	case errors.Is(err, local.ErrNoFolder):
+		return initFix
+	case !errors.As(err, &f):
+		return ""
+	case errors.Is(err, token.ErrNone):
+		return kind.LoginHint + "; set it in one of these variables, or name another source: token-env, token-file or token-command"
+	case f.Reason == forge.TokenRefused:
+		return kind.LoginHint
+	case f.Reason == forge.Untrusted:
+		return "name the authority's certificates: --ca-file FILE"
+	case f.Reason == forge.NoConnection, f.Reason == forge.Unexpected:
+		return "check the network, and the API's address: --forge-url URL"
+	}
+	return ""
+}
+
+// claimsFix is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
+// they are others the advice is the general one.
+func claimsFix(err error) string {
+	if !errors.Is(err, worktree.ErrRemote) {
+		return ""
+	}
+	const alone = "or work on this machine only: --remote none"
+	says := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(strings.ToLower(err.Error()), w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("no token", "get a token"):
+		return "set the token that it names (token-env, token-file or token-command), " + alone
+	case says("could not resolve", "failed to connect", "couldn't connect", "connection refused", "timed out", "no answer within",
+		"network is unreachable", "no route to host", "connection reset", "ssl", "certificate"):
+		return "the remote is not reached: look at the network and at `git remote -v`, " + alone
+	case says("does not appear to be a git repository", "repository not found", "does not exist", "returned error: 404"):
+		return "there is no repository at the remote's address, or the token may not see it: look at `git remote -v`, " + alone
+	case says("authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey"):
+		return "the remote refuses these credentials: give the token or key rights to push, " + alone
+	}
+	return "give ralph push rights for refs/ralph/*, " + alone
+}
+
+// remoteHint is the way around a remote that is away or takes nothing.
+const remoteHint = "to work on this machine only, without the remote: --remote none"
+
+// tokenHint is for a forge without a token, which no other setting replaces.
+const tokenHint = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
+
+// remoteFix is what to do about a remote or a forge that cannot be used; empty for other errors.
+func remoteFix(err error) string {
+	switch {
+	case errors.Is(err, token.ErrNone):
+		return tokenHint
+	case errors.Is(err, worktree.ErrRemote):
+		return remoteHint
+	}
+	return ""
+}
+
+// identityHint is the command that fixes a missing name or key.
+func identityHint(err error) string {
+	switch {
+	case errors.Is(err, worktree.ErrNoIdentity):
+		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
+	case errors.Is(err, worktree.ErrSign):
+		return "git config --global user.signingKey KEY, of a key that needs no passphrase or that an agent holds; `git commit -S` shows more"
+	}
+	return ""
+}
+
+// agentFix is what to do about a program that is missing.
+const agentFix = agents.InstallHint + ", or choose another with --agent or --agent-command"
+
+// withFix says the same where a run has said what to do.
+func withFix(text string) string { return strings.Replace(text, agents.InstallHint, agentFix, 1) }
+
+// raising says of a notice about a limit which key raises it.
+func raising(notice string) string {
+	switch {
+	case strings.Contains(notice, sandboxes.AtMemoryLimit):
+		return notice + "; raise memory-mb if they need more"
+	case strings.Contains(notice, sandboxes.AtPIDsLimit):
+		return notice + "; raise pids if they need more"
+	}
+	return notice
+}
+
+// keptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was
+// committed last.
+func keptWork(commits int, branch, wip string) string {
+	var kept []string
+	if commits > 0 {
+		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s", plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
+	}
+	if wip != "" {
+		kept = append(kept, fmt.Sprintf("changes without a commit kept as %s, get them with: git cherry-pick --no-commit --mainline 1 %s",
+			shortSHA(wip), shortSHA(wip)))
+	}
+	return strings.Join(kept, "; ")
+}
+
+// dropWith is how to be rid of it all the same.
+func dropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }
+
+// repairCommand fixes what leftovers lists.
+const repairCommand = "ralph clean --repair"
+
+// skipReason says why an issue is not worked, with the command that works it all the same.
+func skipReason(key string, s journal.Skip) string {
+	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
+		return report.Skip(s) + "; `ralph work " + key + "` works it again"
+	}
+	return report.Skip(s)
+}
+
+// hints are the commands that reports name.
+func hints() report.Hints {
+	return report.Hints{
+		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
+		Doctor: "ralph doctor", Verify: "ralph verify KEY",
+	}
+}

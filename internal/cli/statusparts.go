@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/pool/report"
+)
+
+// issueRetry is an issue that is tried again.
+type issueRetry struct {
+	Issue   string    `json:"issue"`
+	Title   string    `json:"title"`
+	Run     string    `json:"run"`
+	Attempt int       `json:"attempt"`
+	Outcome string    `json:"outcome"`
+	Reason  string    `json:"reason,omitempty"`
+	RetryAt time.Time `json:"retry_at"`
+}
+
+// retryQueue lists what waits for another attempt, the next first.
+func retryQueue(states []runState, now time.Time) []issueRetry {
+	list := []issueRetry{}
+	for _, s := range states {
+		if v := s.Verdict; !s.Ended.IsZero() && !v.Final && v.RetryAt.After(now) && s.State == string(v.Outcome) {
+			list = append(list, issueRetry{s.Key, s.Title, s.ID, s.Attempt, string(v.Outcome), report.Reason(v.Reason), v.RetryAt})
+		}
+	}
+	slices.SortFunc(list, func(a, b issueRetry) int {
+		return cmp.Or(a.RetryAt.Compare(b.RetryAt), cmp.Compare(a.Issue, b.Issue))
+	})
+	return list
+}
+
+// totals are of all runs of the repository on this host, or in its fleet.
+type totals struct {
+	Usage          agents.Usage `json:"usage"`
+	Running        int          `json:"running"`
+	RunningSeconds float64      `json:"running_seconds"`
+}
+
+func (a *app) totals(ctx context.Context, p *parts, o memberOptions, states []runState, now time.Time) (t totals, err error) {
+	var running []journal.Record
+	for _, s := range states {
+		if s.State == "running" {
+			running = append(running, s.Record)
+		}
+	}
+	all := journal.Store(p.journal)
+	database, name, err := a.member(ctx, p, o)
+	if err != nil {
+		return t, err
+	}
+	if database != nil {
+		defer database.Close()
+		all = database.Runs(name)
+		if running, err = database.Running(ctx, name); err != nil {
+			return t, err
+		}
+	}
+	for _, r := range running {
+		t.Running++
+		t.RunningSeconds += now.Sub(r.Started).Seconds()
+	}
+	t.Usage, err = all.Spent(ctx, "", time.Time{})
+	return t, err
+}
+
+// waitsTime bounds the look at a backlog that a status takes.
+const waitsTime = 10 * time.Second
+
+// waitsShown is how many issues a status says to be waiting.
+const waitsShown = 10
+
+// waits are the issues that wait for others, or for requests to be merged. A status says nothing of a backlog that cannot be
+// looked at.
+func (a *app) waits(ctx context.Context, p *parts) (list []pool.Skipped) {
+	ctx, cancel := context.WithTimeout(ctx, waitsTime)
+	defer cancel()
+	p.assumeNone() // nothing is run
+	c, err := a.poolConfig(ctx, p)
+	if err != nil {
+		p.log.Debug("no look at the backlog", "error", err)
+		return nil
+	}
+	worker, err := pool.NewWorker(c)
+	if err != nil {
+		p.log.Debug("no look at the backlog", "error", err)
+		return nil
+	}
+	plan, err := worker.Plan(ctx)
+	if err != nil {
+		p.log.Debug("no look at the backlog", "error", err)
+		return nil
+	}
+	list = plan.After
+	for _, s := range plan.Skipped {
+		if s.Skip.Code == journal.SkipUnmerged || s.Skip.Code == journal.SkipOpen {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// printWaits says which issues wait, and for what.
+func (a *app) printWaits(list []pool.Skipped, name func(key string) string) {
+	view, shown := &workView{ui: a.ui, name: name}, 0
+	for _, s := range list {
+		if s.Skip.Code == journal.SkipOpen {
+			continue
+		}
+		if shown++; shown > waitsShown {
+			a.ui.printf("More issues wait; `ralph work --dry-run` names them.\n")
+			break
+		}
+		a.ui.printf("%s %s.\n", cleanLine(name(s.Issue.Key)), cleanLine(view.why(s)))
+	}
+	a.printOpen(list)
+}
+
+// parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
+func (p *parts) parked(ctx context.Context) ([]journal.Parked, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return parking.Load(ctx, p.journal, "", host, time.Now())
+}
+
+// printParked names agents that are unavailable, until when and why.
+func (a *app) printParked(list []journal.Parked) {
+	for _, p := range list {
+		a.ui.printf("%s\n", cleanLine(parkedText(p)))
+	}
+}
+
+func parkedText(p journal.Parked) string {
+	why := map[agents.Class]string{
+		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in", agents.NoCredit: "its account has no credit left",
+		agents.NotStarted: "its program cannot be started",
+	}[p.Class]
+	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)
+	if p.Until.IsZero() {
+		text = fmt.Sprintf("Agent %s is not used: %s", p.Choice(), why)
+	}
+	if p.Key != "" {
+		text += " (met by " + p.Key + ")"
+	}
+	return text + "."
+}
+
+// choices are the agents of an issue's nth attempt, in the order in which they are tried.
+func choices(c config.Config, attempt int) []agents.Choice {
+	list := []agents.Choice{{Agent: c.Agent, Model: c.Model}}
+	if n := len(c.Attempts); n > 0 {
+		list[0], _ = agents.ParseChoice(c.Attempts[min(max(attempt, 1), n)-1])
+	}
+	for _, text := range c.Fallback {
+		choice, _ := agents.ParseChoice(text) // the configuration has been checked
+		list = append(list, choice)
+	}
+	return list
+}

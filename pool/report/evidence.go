@@ -1,0 +1,228 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// filesShown is how many of the changed files and findings a report lists.
+const filesShown = 20
+
+// watch says first what the commits did to the checks that they passed.
+func watch(b *strings.Builder, w *journal.Watch) {
+	if w == nil {
+		return
+	}
+	if w.Unnoticed != "" && len(w.Canaries) == 0 {
+		fmt.Fprintf(b, "The gate does not notice a failing test (tried with %s, on the base as well): it does not run such tests.\n\n", tracker.Code(w.Unnoticed))
+	}
+	if len(w.Files)+len(w.Findings) == 0 {
+		return
+	}
+	head := "The agent changed " + count(len(w.Files)+w.More, "file") + " that the checks depend on"
+	if len(w.Files) == 0 {
+		head = "The agent changed no file that the checks depend on, but something else needs a look"
+	}
+	fmt.Fprintf(b, "%s%s:\n\n", head, tests(w))
+	var lines []string
+	for _, f := range w.Files {
+		text := fmt.Sprintf("%s: %s", tracker.QuoteLine(f.Path, line), f.Why)
+		switch {
+		case f.Added:
+			text += ", added"
+		case f.Removed:
+			text += ", removed"
+		case f.OldPath != "":
+			text += ", was " + tracker.QuoteLine(f.OldPath, line)
+		}
+		lines = append(lines, text)
+	}
+	for _, f := range w.Findings {
+		lines = append(lines, "Look at "+tracker.QuoteLine(f, line))
+	}
+	for i, line := range lines {
+		if i == filesShown {
+			fmt.Fprintf(b, "- and %d more\n", len(lines)-i)
+			break
+		}
+		fmt.Fprintf(b, "- %s\n", line)
+	}
+	b.WriteString("\n")
+	if w.Unrun {
+		b.WriteString("Whether the gate passes with these files as they were on the base was not tried: it ran in the agent's worktree only.\n\n")
+	}
+	if w.Base != nil {
+		fmt.Fprintf(b, "With these files as they were on the base, the gate %s.\n\n", verdict(w.Base))
+	}
+	if n := len(w.Canaries); n > 0 && w.Disabled() == "" {
+		fmt.Fprintf(b, "The gate fails when a failing test is added to the commits (%s tried).\n\n", count(n, "place"))
+	}
+}
+
+// verdict says whether checks passed, and which did not.
+func verdict(v *journal.Verification) string {
+	if v.Passed() {
+		return "passes"
+	}
+	for _, c := range v.Checks {
+		switch {
+		case c.TimedOut:
+			return "does not end: " + tracker.QuoteLine(c.Command, line)
+		case !c.Passed():
+			return fmt.Sprintf("fails: %s, exit status %d", tracker.QuoteLine(c.Command, line), c.ExitCode)
+		}
+	}
+	return "fails"
+}
+
+// tests counts what became of the tests, in brackets; empty where nothing did.
+func tests(w *journal.Watch) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{w.Added, "added"}, {w.Removed, "removed"}, {w.Skipped, "more skipped"}, {w.Focused, "more focused"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	out := strings.Join(parts, ", ")
+	if out != "" {
+		out = "tests: " + out
+	}
+	if w.Assertions > 0 {
+		if out != "" {
+			out += "; "
+		}
+		out += count(w.Assertions, "assertion") + " fewer"
+	}
+	if out == "" {
+		return ""
+	}
+	return " (" + out + ")"
+}
+
+// Ran says how tests ended.
+func Ran(r journal.Ran) string {
+	switch r.How {
+	case journal.RanPassed:
+		return "passed"
+	case journal.RanUnbuilt:
+		return "could not be built or loaded"
+	case journal.RanTooLong:
+		return "did not end in time"
+	case journal.RanNone:
+		return "ran no test"
+	case journal.RanNot:
+		return "could not be started"
+	}
+	return fmt.Sprintf("failed with exit status %d", r.ExitCode)
+}
+
+// Retest says in one line what the tests of a change show. It may quote hostile paths, and neutralizes nothing.
+func Retest(r *journal.Retest) string { return retested(r, func(why string) string { return why }) }
+
+// retested says it with the reason as quote shows it.
+func retested(r *journal.Retest, quote func(string) string) string {
+	switch {
+	case r.Exempt:
+		return "nothing to prove: " + quote(r.Why)
+	case !r.Proved:
+		return "none shows what the change does: " + quote(r.Why)
+	case r.Why != "":
+		return "the gate fails without the change and passes with it; " + quote(r.Why)
+	}
+	return "they fail without it and pass with it"
+}
+
+// retest shows what the tests of the change said with it and without.
+func retest(b *strings.Builder, r *journal.Retest) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(b, "Tests of the change: %s.\n\n", retested(r, func(why string) string { return tracker.QuoteLine(why, line) }))
+	for i, run := range r.Runs {
+		if i == filesShown {
+			fmt.Fprintf(b, "- and %d more\n", len(r.Runs)-i)
+			break
+		}
+		how := "without the change " + Ran(run.Base)
+		if run.Tip != nil {
+			how += ", with it " + Ran(*run.Tip)
+		}
+		fmt.Fprintf(b, "- %s: %s\n", tracker.QuoteLine(run.Command, line), how)
+	}
+	if len(r.Runs) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// Review says in one line how a review ended.
+func Review(r *journal.Review) string {
+	switch {
+	case r.Failed != "":
+		return "not reviewed: " + r.Failed
+	case r.Accepted && len(r.Findings) == 0:
+		return "accepted"
+	case r.Accepted:
+		return "accepted, with " + count(len(r.Findings), "remark")
+	case len(r.Findings) == 0:
+		return "not accepted"
+	}
+	return "not accepted, " + count(len(r.Findings), "finding")
+}
+
+// review shows what the reviewer found. Its words are quoted.
+func review(b *strings.Builder, r *journal.Review) {
+	if r == nil {
+		return
+	}
+	how := Review(r)
+	if r.Failed != "" {
+		how = "not reviewed: " + tracker.QuoteLine(r.Failed, line)
+	}
+	fmt.Fprintf(b, "Review by %s, which has seen the issue, the change and the checks only (round %d, tip `%.12s`): %s.",
+		tracker.QuoteLine(r.Agent, line), r.Round, r.Tip, how)
+	if r.Failed == "" && !r.Solved {
+		b.WriteString(" It says that the issue is not fully solved.")
+	}
+	if r.Failed == "" && !r.Tested {
+		b.WriteString(" It says that the tests do not test it.")
+	}
+	b.WriteString("\n\n")
+	var lines []string
+	for _, s := range journal.Severities() {
+		for _, f := range r.Findings {
+			if f.Severity == s {
+				lines = append(lines, Finding(f))
+			}
+		}
+	}
+	for i, text := range lines {
+		if i == filesShown {
+			fmt.Fprintf(b, "- and %d more\n", len(lines)-i)
+			break
+		}
+		fmt.Fprintf(b, "- %s\n", tracker.QuoteLine(text, words))
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// Finding is a finding in one line, with its place. It may be hostile, and is not neutralized here.
+func Finding(f journal.Finding) string {
+	place := ""
+	if f.File != "" {
+		place = ", " + f.File
+		if f.Line > 0 {
+			place += fmt.Sprintf(":%d", f.Line)
+		}
+	}
+	return fmt.Sprintf("%s%s: %s", f.Severity, place, strings.Join(strings.Fields(f.Text), " "))
+}
