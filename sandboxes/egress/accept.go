@@ -1,66 +1,66 @@
 package egress
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 )
 
-// accept takes connections from the sandbox until the listener is closed.
-func (p *Proxy) accept(l net.Listener) {
+// accept calls serve with each connection, until the listener is closed.
+func accept(ctx context.Context, l net.Listener, log *slog.Logger, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case err == nil:
+			serve(c)
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		if err != nil {
-			// Out of file descriptors, most likely. The next try may succeed.
-			p.log.Warn("egress accept", "error", err)
+		default: // out of file descriptors, most likely: the next try may succeed
+			log.Warn("egress accept", "error", err)
 			select {
-			case <-p.ctx.Done():
+			case <-ctx.Done():
 				return
 			case <-time.After(50 * time.Millisecond):
 			}
-			continue
 		}
-		m, err := p.admit(c)
-		if errors.Is(err, ErrClosed) {
-			_ = c.Close()
-			return
-		}
-		if err != nil {
-			p.no(c, "", 0, err) // fits into any socket's buffer
-			_ = c.Close()
-			continue
-		}
-		p.work.Go(func() { p.begin(m) })
 	}
 }
 
-// admit counts a connection from the sandbox, until it is closed.
-func (p *Proxy) admit(c net.Conn) (*metered, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, ErrClosed
+// closeWith closes a connection when ctx ends, or the function that it returns is called.
+func closeWith(ctx context.Context, c net.Conn) (closeNow func()) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	return func() {
+		stop()
+		_ = c.Close()
 	}
-	if len(p.open) >= p.limits.Connections {
-		return nil, deny(TooMany, "%d connections are open", p.limits.Connections)
+}
+
+// admit serves a connection from the sandbox, unless too many are open.
+func (p *Proxy) admit(c net.Conn) {
+	select {
+	case p.slots <- struct{}{}:
+	default:
+		p.no(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections)) // fits into any socket's buffer
+		_ = c.Close()
+		return
 	}
-	p.open[c] = struct{}{}
+	stop := context.AfterFunc(p.ctx, func() { _ = c.Close() })
 	spent := func() {
 		p.refuse("", 0, deny(TooMuch, "the run has moved %d bytes", p.limits.Bytes))
 		_ = c.Close()
 	}
-	return newMetered(c, &p.left, p.limits.Idle, spent, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, c)
-	}), nil
+	m := newMetered(c, &p.left, p.limits.Idle, spent, func() {
+		stop()
+		<-p.slots
+	})
+	p.work.Go(func() { p.begin(m) })
 }
 
 // begin reads what a connection is for, and serves it to its end or hands it on.
@@ -88,25 +88,25 @@ func (p *Proxy) begin(c *metered) {
 			_, _ = fmt.Fprintf(c, "%s%s", replyOK, body)
 		}
 	case verbProxy:
-		kept = p.hand(c, purpose{kind: forProxy})
+		kept = p.hand(c, p.serveProxy)
 	case verbEndpoint:
 		n, err := strconv.Atoi(pre.arg)
 		if err != nil || n < 0 || n >= len(p.endpoints) {
 			p.no(c, "", 0, deny(Malformed, "there is no such endpoint"))
 			return
 		}
-		kept = p.hand(c, purpose{kind: forEndpoint, endpoint: p.endpoints[n]})
+		kept = p.hand(c, func(w http.ResponseWriter, r *http.Request) { p.serveEndpoint(w, r, p.endpoints[n]) })
 	case verbConnect:
 		kept = p.connect(c, pre.arg)
 	}
 }
 
 // hand gives a connection to the HTTP server; false when that has ended.
-func (p *Proxy) hand(c net.Conn, why purpose) bool {
+func (p *Proxy) hand(c net.Conn, serve http.HandlerFunc) bool {
 	if _, err := io.WriteString(c, replyOK); err != nil {
 		return false
 	}
-	return p.handoff.give(&purposed{Conn: c, purpose: why})
+	return p.handoff.give(&served{c, serve})
 }
 
 // connect serves a connection to a host; true when it has been handed on.
@@ -122,7 +122,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 			p.no(c, host, port, err)
 			return false
 		}
-		return p.hand(c, purpose{kind: forHost, host: host})
+		return p.hand(c, p.servePort80(host))
 	}
 	server, err := p.policy.connect(p.ctx, host, port)
 	if err != nil {

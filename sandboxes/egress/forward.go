@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // ForwardConfig configures a Forwarder. Socket or Dial is needed.
@@ -40,9 +38,6 @@ type Forwarder struct {
 	own      []int // ports at which loopback is the host's
 	dns      net.PacketConn
 	ports    []port
-
-	mu   sync.Mutex
-	open map[net.Conn]struct{} // guarded by mu; nil once Run has ended
 }
 
 // port is a listener and how its connections are served.
@@ -63,7 +58,7 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, log: c.Log, names: newNames(), open: map[net.Conn]struct{}{}}
+	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, log: c.Log, names: newNames()}
 	if f.dial == nil {
 		if c.Socket == "" {
 			return nil, errors.New("egress forwarder: no socket to forward to")
@@ -94,9 +89,7 @@ func (f *Forwarder) ask(ctx context.Context) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
+	defer closeWith(ctx, c)()
 	var got plan
 	if err := json.NewDecoder(io.LimitReader(c, 1<<20)).Decode(&got); err != nil {
 		return plan{}, fmt.Errorf("read it: %w", err)
@@ -182,55 +175,34 @@ func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 }
 
 // Run forwards until ctx ends, which is not an error, and returns when all its connections are closed and all its
-// goroutines have ended. Before that it returns only when a listener breaks.
+// goroutines have ended.
 func (f *Forwarder) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var conns sync.WaitGroup
+	var ports, conns sync.WaitGroup
 	slots := make(chan struct{}, maxForwarded)
 	for _, d := range f.ports {
-		group.Go(func() error { return f.accept(ctx, d, slots, &conns) })
-	}
-	if f.dns != nil {
-		group.Go(func() error { serveUDP(f.dns, f.names); return nil })
-	}
-	stop := context.AfterFunc(ctx, func() { f.end() })
-	err := group.Wait()
-	stop()
-	f.end()
-	conns.Wait()
-	return err
-}
-
-// accept takes the connections of one port until it is closed.
-func (f *Forwarder) accept(ctx context.Context, d port, slots chan struct{}, conns *sync.WaitGroup) error {
-	for {
-		c, err := d.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if err != nil {
-			f.log.Warn("egress forwarder accept", "error", err)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(50 * time.Millisecond):
-			}
-			continue
-		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			_ = c.Close()
-			continue
-		}
-		conns.Go(func() {
-			defer func() { <-slots }()
-			defer f.forget(c)
-			if f.remember(c) {
-				d.serve(ctx, c)
-			}
+		ports.Go(func() {
+			accept(ctx, d, f.log, func(c net.Conn) {
+				select {
+				case slots <- struct{}{}:
+					conns.Go(func() {
+						defer func() { <-slots }()
+						defer closeWith(ctx, c)()
+						d.serve(ctx, c)
+					})
+				default:
+					_ = c.Close()
+				}
+			})
 		})
 	}
+	if f.dns != nil {
+		ports.Go(func() { serveUDP(f.dns, f.names) })
+	}
+	<-ctx.Done()
+	err := f.Close()
+	ports.Wait()
+	conns.Wait()
+	return err
 }
 
 // through forwards a connection to the proxy or an endpoint.
@@ -240,7 +212,7 @@ func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
 		if err != nil {
 			return
 		}
-		f.join(c, out)
+		join(ctx, c, out)
 	}
 }
 
@@ -264,16 +236,14 @@ func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
 	case errors.As(err, &refused):
 		sendRefusal(c, int(at.Port()), refused.reason)
 	case err == nil:
-		f.join(c, out)
+		join(ctx, c, out)
 	}
 }
 
 // join carries bytes between a program and the proxy until both are done, or the forwarder ends.
-func (f *Forwarder) join(c, out net.Conn) {
-	defer f.forget(out)
-	if f.remember(out) {
-		splice(c, out)
-	}
+func join(ctx context.Context, c, out net.Conn) {
+	defer closeWith(ctx, out)()
+	splice(c, out)
 }
 
 // sendRefusal tells a program that ignores proxy variables why it is refused, in its probable protocol.
@@ -296,35 +266,6 @@ func sendRefusal(c net.Conn, port int, reason Reason) {
 	// What the program has sent must be read, or it gets a reset instead of the response.
 	_ = closeWrite(c)
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
-}
-
-// remember makes the end of Run close the connection; false when it has ended.
-func (f *Forwarder) remember(c net.Conn) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open == nil {
-		return false
-	}
-	f.open[c] = struct{}{}
-	return true
-}
-
-func (f *Forwarder) forget(c net.Conn) {
-	_ = c.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.open, c)
-}
-
-// end closes everything.
-func (f *Forwarder) end() {
-	_ = f.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for c := range f.open {
-		_ = c.Close()
-	}
-	f.open = nil
 }
 
 // Close frees the ports of a forwarder that is not Run. It is idempotent.

@@ -44,6 +44,7 @@ type Proxy struct {
 
 	ctx    context.Context // of everything a connection starts; ended by Close
 	cancel context.CancelCauseFunc
+	slots  chan struct{}  // one for each connection from the sandbox
 	left   atomic.Int64   // bytes of the run
 	work   sync.WaitGroup // everything that Close waits for
 
@@ -51,13 +52,10 @@ type Proxy struct {
 	handoff *handoff // connections for http
 
 	mu     sync.Mutex
-	listen net.Listener          // guarded by mu
-	closed bool                  // guarded by mu
-	open   map[net.Conn]struct{} // guarded by mu; connections from the sandbox
+	listen net.Listener // guarded by mu
 }
 
-// ErrClosed is returned by Listen after Close.
-var ErrClosed = errors.New("egress proxy is closed")
+var errClosed = errors.New("egress proxy is closed")
 
 // New makes a proxy that listens nowhere yet. The error names every invalid rule and endpoint.
 func New(c Config) (*Proxy, error) {
@@ -70,7 +68,6 @@ func New(c Config) (*Proxy, error) {
 		limits: limits,
 		record: record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
 		log:    c.Log,
-		open:   map[net.Conn]struct{}{},
 		policy: policy{resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},
 	}
 	if p.policy.resolver == nil {
@@ -107,6 +104,7 @@ func New(c Config) (*Proxy, error) {
 		return nil, err
 	}
 	p.left.Store(limits.Bytes)
+	p.slots = make(chan struct{}, limits.Connections)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.plain = p.plainTransport()
 	p.serveHTTP()
@@ -149,8 +147,8 @@ func (p *Proxy) Listen(dir string) (socket string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.closed:
-		return "", ErrClosed
+	case p.ctx.Err() != nil:
+		return "", errClosed
 	case p.listen != nil:
 		return "", errors.New("egress proxy is listening already; make one per run")
 	}
@@ -165,7 +163,7 @@ func (p *Proxy) Listen(dir string) (socket string, err error) {
 		return "", errors.Join(fmt.Errorf("close the egress socket to others: %w", err), l.Close())
 	}
 	p.listen = l
-	p.work.Go(func() { p.accept(l) })
+	p.work.Go(func() { accept(p.ctx, l, p.log, p.admit) })
 	return socket, nil
 }
 
@@ -173,19 +171,14 @@ func (p *Proxy) Listen(dir string) (socket string, err error) {
 // idempotent.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
-	p.closed = true
+	p.cancel(errClosed) // closes the connections
 	l := p.listen
 	p.listen = nil
-	for c := range p.open {
-		_ = c.Close()
-	}
 	p.mu.Unlock()
-	p.cancel(ErrClosed)
 	var err error
 	if l != nil {
 		err = l.Close()
 	}
-	p.handoff.end()
 	_ = p.http.Close() // its listener is the handoff, its connections are closed
 	p.work.Wait()
 	p.plain.CloseIdleConnections()

@@ -7,43 +7,25 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
-// kind says what the HTTP requests of a connection are.
-type kind int
-
-const (
-	forProxy    kind = iota // as to an HTTP proxy: CONNECT, or http://host/path
-	forEndpoint             // to an endpoint
-	forHost                 // to a host's port 80, by a program that knows of no proxy
-)
-
-// purpose is what a connection was opened for.
-type purpose struct {
-	kind     kind
-	endpoint *endpoint // forEndpoint
-	host     string    // forHost
-}
-
-// purposed is a connection for the HTTP server.
-type purposed struct {
+// served is a connection for the HTTP server, with the handler of all its requests.
+type served struct {
 	net.Conn
-	purpose purpose
+	handler http.HandlerFunc
 }
 
-func (c *purposed) CloseWrite() error { return closeWrite(c.Conn) }
+func (c *served) CloseWrite() error { return closeWrite(c.Conn) }
 
-// purposeKey finds the purpose of a request's connection.
-type purposeKey struct{}
+// handlerKey finds the handler of a request's connection.
+type handlerKey struct{}
 
 // handoff is the listener of the HTTP server. It accepts connections whose first line has been read.
 type handoff struct {
 	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
+	done  <-chan struct{} // closed when the proxy is
 }
 
 func (h *handoff) Accept() (net.Conn, error) {
@@ -65,26 +47,24 @@ func (h *handoff) give(c net.Conn) bool {
 	}
 }
 
-func (h *handoff) end() { h.once.Do(func() { close(h.done) }) }
-
-// Close is the server's; ending the handoff is the proxy's.
-func (h *handoff) Close() error { h.end(); return nil }
+// Close has nothing to do: the proxy's end is the listener's.
+func (*handoff) Close() error { return nil }
 
 // Addr names no place.
 func (*handoff) Addr() net.Addr { return &net.UnixAddr{Name: "egress", Net: "unix"} }
 
 // serveHTTP starts the HTTP server of all connections that speak HTTP.
 func (p *Proxy) serveHTTP() {
-	p.handoff = &handoff{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.handoff = &handoff{conns: make(chan net.Conn), done: p.ctx.Done()}
 	p.http = &http.Server{
-		Handler:           http.HandlerFunc(p.route),
+		Handler:           http.HandlerFunc(route),
 		ReadHeaderTimeout: p.limits.Handshake,
 		IdleTimeout:       p.limits.Idle,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return p.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if c, ok := c.(*purposed); ok {
-				return context.WithValue(ctx, purposeKey{}, c.purpose)
+			if c, ok := c.(*served); ok {
+				return context.WithValue(ctx, handlerKey{}, c.handler)
 			}
 			return ctx
 		},
@@ -101,21 +81,27 @@ func (p *Proxy) serveHTTP() {
 	p.work.Go(func() { _ = p.http.Serve(p.handoff) }) // ends with the handoff
 }
 
-// route serves one request by what its connection is for.
-func (p *Proxy) route(w http.ResponseWriter, r *http.Request) {
-	why, _ := r.Context().Value(purposeKey{}).(purpose)
+// route serves one request by the handler of its connection.
+func route(w http.ResponseWriter, r *http.Request) {
 	// The answer may begin before the request has ended.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	switch {
-	case why.kind == forEndpoint:
-		p.serveEndpoint(w, r, why.endpoint)
-	case r.Method == http.MethodConnect && why.kind == forProxy:
-		p.serveConnect(w, r)
-	case why.kind == forProxy:
-		p.servePlain(w, r, "")
-	case why.kind == forHost:
-		p.servePlain(w, r, why.host)
+	if serve, ok := r.Context().Value(handlerKey{}).(http.HandlerFunc); ok {
+		serve(w, r)
 	}
+}
+
+// serveProxy serves a request as to an HTTP proxy: CONNECT, or for http://host/path.
+func (p *Proxy) serveProxy(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect {
+		p.serveConnect(w, r)
+		return
+	}
+	p.servePlain(w, r, "")
+}
+
+// servePort80 serves requests to a host's port 80, of a program that knows of no proxy.
+func (p *Proxy) servePort80(host string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { p.servePlain(w, r, host) }
 }
 
 // serveConnect is the tunnel of a program that knows proxies.
@@ -131,7 +117,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 			p.httpRefuse(w, host, port, err)
 			return
 		}
-		if c := hijack(w); c != nil && !p.handoff.give(&purposed{Conn: c, purpose: purpose{kind: forHost, host: host}}) {
+		if c := hijack(w); c != nil && !p.handoff.give(&served{c, p.servePort80(host)}) {
 			_ = c.Close()
 		}
 		return
