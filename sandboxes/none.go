@@ -66,7 +66,7 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 		return nil, context.Cause(ctx)
 	}
 	if spec.RequireIsolation {
-		return nil, fmt.Errorf("sandbox none does not isolate: %w; choose another with --sandbox", ErrUnsupported)
+		return nil, Fixable(fmt.Errorf("sandbox none does not isolate: %w", ErrUnsupported), Fix{Setting: SetProvider})
 	}
 	if spec.Run == "" {
 		return nil, errors.New("open sandbox none: the run has no id")

@@ -66,7 +66,7 @@ func TestNoneRefusesToOpen(t *testing.T) {
 	}{
 		{
 			"isolation", sandboxes.Spec{Run: "r", Worktree: dir, RequireIsolation: true},
-			"sandbox none does not isolate: sandbox cannot do this; choose another with --sandbox",
+			"sandbox none does not isolate: sandbox cannot do this",
 		},
 		{"no run", sandboxes.Spec{Worktree: dir}, "open sandbox none: the run has no id"},
 		{

@@ -74,7 +74,7 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	if errors.Is(err, worktree.ErrNoBase) {
 		hint = "check a branch out with: git switch BRANCH"
 	}
-	hint = cmp.Or(remoteFix(err), hint)
+	hint = cmp.Or(remoteFix(err), sandboxFix(err), hint)
 	if errors.Is(err, local.ErrNoFolder) {
 		hint = initFix
 	}

@@ -81,7 +81,7 @@ const (
 )
 
 // withDefaults fills in the defaults. It reads nothing that may change later.
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 	var errs []error
 	set := func(field *string, value func() (string, error)) {
 		if *field != "" {
@@ -120,7 +120,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.HostEnv == nil {
 		c.HostEnv = os.Environ()
 	}
-	return c, errors.Join(append(errs, c.problems()...)...)
+	return c, errors.Join(append(errs, c.problems(image)...)...)
 }
 
 // unfiltered reports that Args turn the engine's filter of system calls off; then ralph's own is left out, too.
@@ -131,10 +131,10 @@ func (c Config) unfiltered() bool {
 }
 
 // problems are the mistakes in the values, whatever the machine looks like.
-func (c Config) problems() (errs []error) {
+func (c Config) problems(image sandboxes.Fix) (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Image == "" {
-		say("no image is named; build one with: ralph image build")
+		errs = append(errs, sandboxes.Fixable(errors.New("no image is named"), image))
 	} else if strings.HasPrefix(c.Image, "-") {
 		say("image %q starts with a dash", c.Image)
 	}

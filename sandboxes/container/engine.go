@@ -90,7 +90,7 @@ func (p *Provider) program() engine.Program {
 	}
 	return engine.Program{
 		Name: p.engine.Name, Command: command, Env: p.config.HostEnv,
-		Missing: p.engine.Name + " is not installed: install it, or choose another sandbox with --sandbox",
+		Missing: "install it",
 	}
 }
 

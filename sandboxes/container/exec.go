@@ -120,7 +120,7 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	case stateErr != nil:
 		return fmt.Errorf("its container is gone: %w", stateErr)
 	case st.OOMKilled:
-		return errors.New("its container used up its memory; give it more (limits)")
+		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
 	case !st.Running:
 		if words := b.provider.lastWords(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
@@ -47,7 +48,12 @@ func (p *Provider) explainImage(ctx context.Context, err error) error {
 	if _, infoErr := p.call(ctx, p.engine.dialect().info...); infoErr != nil {
 		return p.explain(ctx, infoErr)
 	}
-	return fmt.Errorf("%s has no image %s; build it with: ralph image build --engine %s", p.engine.Name, p.config.Image, p.engine.Name)
+	return sandboxes.Fixable(fmt.Errorf("%s has no image %s", p.engine.Name, p.config.Image), p.buildImage())
+}
+
+// buildImage is what to do about an image that is missing or does not fit.
+func (p *Provider) buildImage() sandboxes.Fix {
+	return sandboxes.Fix{Setting: sandboxes.SetImage, Value: p.engine.Name}
 }
 
 // explainRun adds to the error of a container that does not start what probably helps.
@@ -55,9 +61,9 @@ func (p *Provider) explainRun(err error) error {
 	_, local := p.socket()
 	switch {
 	case p.engine.Dialect == DialectDocker && !local, strings.Contains(err.Error(), "bind source path does not exist"):
-		return fmt.Errorf("%w; an engine that does not see this host's files needs: --container-files copy", err)
+		return sandboxes.Fixable(fmt.Errorf("%w; the engine may not see this host's files", err), sandboxes.Fix{Setting: sandboxes.SetCopy})
 	case p.config.Runtime != "" && strings.Contains(err.Error(), p.config.Runtime):
-		return fmt.Errorf("%w; name a runtime that %s has with --container-runtime, or leave it out", err, p.engine.Name)
+		return sandboxes.Fixable(err, sandboxes.Fix{Setting: sandboxes.SetRuntime})
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func (pl *plan) measureHome() {
 			return err
 		}
 		if pl.layer += (min(info.Size(), most) + page) / page * page; pl.layer > most {
-			return fmt.Errorf("what setup has put there takes more than a quarter of the sandbox's memory of %d MB (memory-mb)", pl.limits.Memory>>20)
+			return fmt.Errorf("what setup has put there takes more than a quarter of the sandbox's memory of %d MB", pl.limits.Memory>>20)
 		}
 		return nil
 	})

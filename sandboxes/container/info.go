@@ -37,9 +37,9 @@ func (p *Provider) checkLimits(in describe.Engine) error {
 	if len(in.Lacking) == 0 || p.config.Unbounded {
 		return nil
 	}
-	return fmt.Errorf("%s cannot bound %s here: %w; delegate these cgroup controllers to your user "+
-		"(systemd: Delegate=yes on cgroup v2), or accept it: --container-unbounded",
-		p.engine.Name, strings.Join(in.Lacking, ", "), sandboxes.ErrUnsupported)
+	return sandboxes.Fixable(fmt.Errorf("%s cannot bound %s here: %w; delegate these cgroup controllers to your user "+
+		"(systemd: Delegate=yes on cgroup v2)", p.engine.Name, strings.Join(in.Lacking, ", "), sandboxes.ErrUnsupported),
+		sandboxes.Fix{Setting: sandboxes.SetUnbounded})
 }
 
 // image inspects the configured image.
@@ -64,6 +64,11 @@ func numericUser(i describe.Image) (user, bool) {
 	return u, err == nil
 }
 
+// setUser names the user whom commands have to run as.
+func setUser(u user) sandboxes.Fix {
+	return sandboxes.Fix{Setting: sandboxes.SetUser, Value: u.String()}
+}
+
 // parseUser reads "UID" or "UID:GID"; without a group it is the user's number.
 func parseUser(text string) (user, error) {
 	left, right, both := strings.Cut(text, ":")
@@ -73,7 +78,7 @@ func parseUser(text string) (user, error) {
 	uid, err := strconv.ParseUint(left, 10, 31)
 	gid, err2 := strconv.ParseUint(right, 10, 31)
 	if err != nil || err2 != nil {
-		return user{}, fmt.Errorf("--container-user %q is not UID:GID, in numbers", text)
+		return user{}, sandboxes.Fixable(fmt.Errorf("user %q is not UID:GID, in numbers", text), setUser(user{1000, 1000}))
 	}
 	return user{uid: int(uid), gid: int(gid)}, nil
 }

@@ -196,18 +196,16 @@ func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree s
 	}
 	u := user{int(st.Uid), int(st.Gid)}
 	if in.Rootless {
-		return u, "", fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside: allow it with --container-user 0:0, or use podman",
-			p.engine.Name)
+		return u, "", sandboxes.Fixable(fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside, unlike with podman", p.engine.Name), setUser(user{}))
 	}
 	if u.uid == 0 {
-		return u, "", fmt.Errorf("the worktree %s is root's, and an agent does not run as root unasked: "+
-			"run ralph as another user, allow it with --container-user 0:0, or copy the files for another user: "+
-			"--container-files copy --container-user 1000:1000", worktree)
+		return u, "", sandboxes.Fixable(
+			fmt.Errorf("the worktree %s is root's, and an agent does not run as root unasked; run ralph as another user", worktree),
+			setUser(u), sandboxes.Fix{Setting: sandboxes.SetCopy, Value: "1000:1000"})
 	}
 	if made, ok := numericUser(img); ok && made.uid != 0 && made.uid != u.uid {
-		return u, "", fmt.Errorf("image %s was built for uid %d, and you are uid %d: rebuild it with: "+
-			"ralph image build --engine %s, or run commands in it as yourself: --container-user %d:%d",
-			p.config.Image, made.uid, u.uid, p.engine.Name, u.uid, u.gid)
+		return u, "", sandboxes.Fixable(
+			fmt.Errorf("image %s was built for uid %d, and you are uid %d", p.config.Image, made.uid, u.uid), p.buildImage(), setUser(u))
 	}
 	return u, p.config.UserNamespace, nil
 }
@@ -224,12 +222,12 @@ func checkAccess(u user, spec sandboxes.Spec) error {
 	if u.uid == 0 || u.uid == owner.uid || group {
 		return nil
 	}
-	rest := "leave --container-user out"
+	fix := sandboxes.Fix{Setting: sandboxes.SetUser}
 	if owner.uid == 0 {
-		rest = "use --container-user 0:0"
+		fix = setUser(user{})
 	}
-	return fmt.Errorf("user %s of --container-user cannot write the worktree %s, which belongs to user %s: "+
-		"copy the files with --container-files copy, or %s", u, spec.Worktree, owner, rest)
+	return sandboxes.Fixable(fmt.Errorf("user %s cannot write the worktree %s, which belongs to user %s", u, spec.Worktree, owner),
+		sandboxes.Fix{Setting: sandboxes.SetCopy}, fix)
 }
 
 func (p *Provider) userns(keepID bool, u user) string {

@@ -39,7 +39,7 @@ var (
 // New returns a provider. Check and Open report a mistake in the Config, so that a provider that nobody uses stops nothing.
 func New(e Engine, c Config) *Provider {
 	p := &Provider{engine: e, verified: make(map[string]bool), quietLimit: quietLimit}
-	p.config, p.invalid = c.withDefaults()
+	p.config, p.invalid = c.withDefaults(p.buildImage())
 	return p
 }
 

@@ -2,6 +2,7 @@ package container_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -23,6 +24,15 @@ func shim(t *testing.T, e container.Engine, script string) container.Engine {
 	}
 	e.Command = []string{path}
 	return e
+}
+
+// withFixes is an error's text with the settings that help.
+func withFixes(err error) string {
+	text := fmt.Sprint(err)
+	if f, ok := errors.AsType[*sandboxes.FixError](err); ok {
+		text += fmt.Sprint(" ", f.Fixes)
+	}
+	return text
 }
 
 const (
@@ -48,8 +58,7 @@ func TestBadEngines(t *testing.T) {
 	}{
 		"not installed": {
 			container.Podman(), []string{"PATH=/nowhere"},
-			"podman is not installed: install it, or choose another sandbox with --sandbox: could not start podman: " +
-				"executable file not found in $PATH (PATH is /nowhere)",
+			"podman is not installed: install it: could not start podman: executable file not found in $PATH (PATH is /nowhere) [{provider }]",
 		},
 		"daemon down": {
 			shim(t, container.Docker(), fails), []string{"DOCKER_HOST=unix://" + dir + "/s"},
@@ -67,11 +76,11 @@ func TestBadEngines(t *testing.T) {
 		"no limits": {
 			shim(t, container.Podman(), `echo '{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true}}}'`), nil,
 			"podman cannot bound cpu here: sandbox cannot do this; delegate these cgroup controllers to your user " +
-				"(systemd: Delegate=yes on cgroup v2), or accept it: --container-unbounded",
+				"(systemd: Delegate=yes on cgroup v2) [{unbounded }]",
 		},
 		"no image": {
 			shim(t, container.Docker(), `case $1 in `+goodInfo+` *) exit 1;; esac`), nil,
-			"docker has no image ralph:x; build it with: ralph image build --engine docker",
+			"docker has no image ralph:x [{image docker}]",
 		},
 		"nonsense": {
 			shim(t, container.Docker(), `echo hello`), nil,
@@ -86,8 +95,8 @@ func TestBadEngines(t *testing.T) {
 			}
 			c := container.Config{Image: "ralph:x", HostEnv: env, Helper: container.Helper{Path: "/bin/true"}}
 			err := container.New(tt.engine, c).Check(t.Context())
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("error is\n%v\nwant\n%s", err, tt.want)
+			if got := withFixes(err); got != tt.want {
+				t.Errorf("error is\n%s\nwant\n%s", got, tt.want)
 			}
 			if name == "not installed" && !errors.Is(err, exec.ErrNotFound) {
 				t.Error("it does not wrap exec.ErrNotFound")
@@ -129,7 +138,7 @@ func TestRefusesToOpen(t *testing.T) {
 		"helper":            {container.Config{Helper: container.Helper{Args: []string{"inside"}}}, good, "the helper has arguments and no path"},
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
-		"user by name":      {container.Config{User: "agent"}, good, `--container-user "agent" is not UID:GID, in numbers`},
+		"user by name":      {container.Config{User: "agent"}, good, `user "agent" is not UID:GID, in numbers [{user 1000:1000}]`},
 		"own name":          {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Name: "-f"}, `"-f" cannot be the name of a container`},
 		"host's network":    {container.Config{Network: "host"}, good, `network "host" would join a network that is not the sandbox's own`},
 		"other's network":   {container.Config{Network: "container:db"}, good, `network "container:db" would join a network that is not the sandbox's own`},
@@ -154,13 +163,12 @@ func TestRefusesToOpen(t *testing.T) {
 		},
 		"root's worktree": {
 			container.Config{}, sandboxes.Spec{Run: "r", Worktree: roots},
-			"the worktree " + roots + " is root's, and an agent does not run as root unasked: run ralph as another user, allow it with --container-user 0:0, " +
-				"or copy the files for another user: --container-files copy --container-user 1000:1000",
+			"the worktree " + roots + " is root's, and an agent does not run as root unasked; run ralph as another user " +
+				"[{user 0:0} {copy 1000:1000}]",
 		},
 		"root's worktree for a user": {
 			container.Config{User: "1000:1000"}, sandboxes.Spec{Run: "r", Worktree: roots},
-			"user 1000:1000 of --container-user cannot write the worktree " + roots + ", which belongs to user 0:0: " +
-				"copy the files with --container-files copy, or use --container-user 0:0",
+			"user 1000:1000 cannot write the worktree " + roots + ", which belongs to user 0:0 [{copy } {user 0:0}]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +186,7 @@ func TestRefusesToOpen(t *testing.T) {
 			c.StateDir = filepath.Join(t.TempDir(), "state")
 			e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` *) echo "container made" >&2; exit 1;; esac`)
 			_, err := container.New(e, c).Open(t.Context(), tt.spec)
-			if want := "open sandbox docker: " + tt.want; err == nil || err.Error() != want {
+			if want := "open sandbox docker: " + tt.want; withFixes(err) != want {
 				t.Errorf("error is\n%v\nwant\n%s", err, want)
 			}
 			if _, err := os.Stat(c.StateDir); err == nil {
@@ -219,8 +227,8 @@ Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
 		HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=tcp://engine.invalid:2376"},
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
-	want := "open sandbox docker: docker run: docker: no such path; an engine that does not see this host's files needs: --container-files copy"
-	if err == nil || err.Error() != want {
+	want := "open sandbox docker: docker run: docker: no such path; the engine may not see this host's files [{copy }]"
+	if withFixes(err) != want {
 		t.Errorf("error is %v\nwant %s", err, want)
 	}
 }

@@ -42,8 +42,7 @@ func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	var start *sandboxes.StartError
 	switch {
 	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("image %s has no git; add it to the image's file and build it again with: ralph image build --engine %s",
-			p.config.Image, p.engine.Name)
+		return sandboxes.Fixable(fmt.Errorf("image %s has no git; add it to the image's file and build it again", p.config.Image), p.buildImage())
 	case err != nil:
 		return err
 	case !exit.OK():

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 
 func TestCall(t *testing.T) {
 	t.Parallel()
-	p := engine.Program{Name: "tool", Command: []string{"sh", "-c"}, Env: []string{"PATH=/usr/bin:/bin"}, Missing: "tool is not installed"}
+	p := engine.Program{Name: "tool", Command: []string{"sh", "-c"}, Env: []string{"PATH=/usr/bin:/bin"}, Missing: "build it"}
 	if out, err := p.Call(t.Context(), "echo hello"); out != "hello\n" || err != nil {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -30,7 +31,7 @@ func TestCall(t *testing.T) {
 		}
 	}
 	p.Command = []string{"no-such-program"}
-	if _, err := p.Call(t.Context(), "x"); err == nil || err.Error()[:len(p.Missing)] != p.Missing {
+	if _, err := p.Call(t.Context(), "x"); err == nil || !strings.HasPrefix(err.Error(), "tool is not installed: build it: ") {
 		t.Errorf("error is %v", err)
 	}
 }

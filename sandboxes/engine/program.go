@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // CallLimit is the longest that one call may take. None takes a second when all is well.
@@ -25,7 +26,7 @@ type Program struct {
 	Name    string   // for errors
 	Command []string // the program, and the arguments that come before its own
 	Env     []string
-	Missing string // the error, without its cause, if it is not installed
+	Missing string // what to do if it is not installed
 
 	limit  time.Duration
 	stdin  io.Reader
@@ -90,7 +91,7 @@ func both(a, b io.Writer) io.Writer {
 // StartError explains an error of a process if the program is not installed.
 func (p Program) StartError(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("%s: %w", p.Missing, err)
+		return sandboxes.Fixable(fmt.Errorf("%s is not installed: %s: %w", p.Name, p.Missing, err), sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
 	return err
 }

@@ -56,10 +56,11 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 		memory: limits.Memory, cpus: int(limits.CPUs), pids: limits.PIDs, // sbx gives whole CPUs only
 	}
 	if pl.memory < leastMemory {
-		return nil, fmt.Errorf("a microVM with less than %d MiB of memory: %w; give it more with --memory-mb", leastMemory>>20, sandboxes.ErrUnsupported)
+		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than %d MiB of memory: %w", leastMemory>>20, sandboxes.ErrUnsupported),
+			sandboxes.Fix{Setting: sandboxes.SetMemory})
 	}
 	if pl.cpus < 1 {
-		return nil, fmt.Errorf("a microVM with less than one CPU: %w; give it more with --cpus", sandboxes.ErrUnsupported)
+		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than one CPU: %w", sandboxes.ErrUnsupported), sandboxes.Fix{Setting: sandboxes.SetCPUs})
 	}
 	for _, m := range spec.Mounts {
 		if m.Inside != m.Host {

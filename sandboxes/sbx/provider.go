@@ -45,8 +45,7 @@ const createLimit = 10 * time.Minute
 func (p *Provider) program() engine.Program {
 	return engine.Program{
 		Name: "sbx", Command: p.config.Command, Env: p.env,
-		Missing: "sbx is not installed (and ralph's use of it is tested against a stand-in only): " +
-			"install Docker Sandboxes and run sbx login, or choose another sandbox with --sandbox",
+		Missing: "install Docker Sandboxes and run sbx login (ralph's use of it is tested against a stand-in only)",
 	}
 }
 

@@ -132,7 +132,7 @@ func TestPrepareRefuses(t *testing.T) {
 			`prepare the session: pattern "a/[": syntax error in pattern`},
 		{"limit", session.Config{Provider: none, Spec: spec(t.TempDir()), MaxDiff: -1}, "prepare the session: a limit is negative"},
 		{"isolation", session.Config{Provider: none, Spec: sandboxes.Spec{Worktree: t.TempDir(), RequireIsolation: true}},
-			"prepare the session: sandbox none does not isolate: sandbox cannot do this; choose another with --sandbox"},
+			"prepare the session: sandbox none does not isolate: sandbox cannot do this"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

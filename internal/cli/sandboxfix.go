@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// sandboxFix names the flags and commands that help against an error of a sandbox; empty for other errors.
+func sandboxFix(err error) string {
+	fixable, ok := errors.AsType[*sandboxes.FixError](err)
+	if !ok {
+		return ""
+	}
+	var words []string
+	for _, f := range fixable.Fixes {
+		words = append(words, fixWords(f))
+	}
+	return strings.Join(words, ", or ")
+}
+
+func fixWords(f sandboxes.Fix) string {
+	switch f.Setting {
+	case sandboxes.SetProvider:
+		return "choose another sandbox with --sandbox"
+	case sandboxes.SetImage:
+		return "build the image with: ralph image build --engine " + f.Value
+	case sandboxes.SetUser:
+		if f.Value == "" {
+			return "leave --container-user out"
+		}
+		return "name the user of commands: --container-user " + f.Value
+	case sandboxes.SetCopy:
+		if f.Value == "" {
+			return "copy the files: --container-files copy"
+		}
+		return "copy the files for another user: --container-files copy --container-user " + f.Value
+	case sandboxes.SetRuntime:
+		return "name a runtime that the engine has with --container-runtime, or leave it out"
+	case sandboxes.SetUnbounded:
+		return "accept it: --container-unbounded"
+	case sandboxes.SetMemory:
+		return "give it more with --memory-mb"
+	case sandboxes.SetCPUs:
+		return "give it more with --cpus"
+	}
+	return "change its " + string(f.Setting)
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+func TestSandboxFix(t *testing.T) {
+	t.Parallel()
+	for want, fixes := range map[string][]sandboxes.Fix{
+		"choose another sandbox with --sandbox":                                 {{Setting: sandboxes.SetProvider}},
+		"build the image with: ralph image build --engine podman":               {{Setting: sandboxes.SetImage, Value: "podman"}},
+		"copy the files: --container-files copy, or leave --container-user out": {{Setting: sandboxes.SetCopy}, {Setting: sandboxes.SetUser}},
+		"name the user of commands: --container-user 0:0, or copy the files for another user: --container-files copy --container-user 1:1": {
+			{Setting: sandboxes.SetUser, Value: "0:0"}, {Setting: sandboxes.SetCopy, Value: "1:1"},
+		},
+		"name a runtime that the engine has with --container-runtime, or leave it out": {{Setting: sandboxes.SetRuntime}},
+		"accept it: --container-unbounded":                                             {{Setting: sandboxes.SetUnbounded}},
+		"give it more with --memory-mb, or give it more with --cpus":                   {{Setting: sandboxes.SetMemory}, {Setting: sandboxes.SetCPUs}},
+	} {
+		if got := sandboxFix(fmt.Errorf("open: %w", sandboxes.Fixable(errors.New("no"), fixes...))); got != want {
+			t.Errorf("%v: %q, want %q", fixes, got, want)
+		}
+	}
+	if got := sandboxFix(errors.New("no")); got != "" {
+		t.Errorf("another error: %q", got)
+	}
+}
