@@ -141,7 +141,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if perr := a.printJob(res, f); perr != nil {
 		return perr
 	}
-	return jobVerdict(res.Record)
+	return jobVerdict(res.Record, res.Unavailable)
 }
 
 // jobUsage says what does not fit together, with the flag that fixes it.

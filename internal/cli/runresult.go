@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// jobVerdict is the exit status of a run.
-func jobVerdict(r journal.Record) error {
+// jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
+func jobVerdict(r journal.Record, unavailable error) error {
 	why := errors.New(withFix(report.Reason(r.Verdict.Reason)))
 	switch r.Verdict.Outcome {
 	case journal.Succeeded, journal.NoChange:
@@ -25,7 +25,7 @@ func jobVerdict(r journal.Record) error {
 	case journal.Interrupted:
 		return errInterrupted
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
-		return &exitError{status: exitParked, err: why}
+		return &exitError{status: exitParked, err: why, hint: sandboxFix(unavailable)}
 	}
 	if r.Facts.End == loop.EndPrompt {
 		return &exitError{status: exitUsage, err: why}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,7 +202,7 @@ func verdict(s pool.Summary) error {
 	case s.Interrupted:
 		return errInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
-		hint := remoteFix(s.Unavailable)
+		hint := cmp.Or(remoteFix(s.Unavailable), sandboxFix(s.Unavailable))
 		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
 			hint = "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 		}
