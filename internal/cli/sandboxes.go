@@ -32,8 +32,8 @@ func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
 	c := p.Config
 	in := func(e container.Engine) sandboxes.Provider {
 		config := container.Config{
-			Image: imageOf(c, p.top, e.Name), Base: a.host.Dir,
-			User: c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+			Image: imageOf(c, p.top, e.Name),
+			User:  c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
 			Unbounded: c.ContainerUnbounded, Network: c.ContainerNetwork, UserNamespace: c.ContainerUserns, SELinux: c.ContainerSELinux,
 			Groups: c.ContainerGroups, Devices: c.ContainerDevices, Workdir: c.ContainerWorkdir, Keep: c.ContainerKeep,
 		}

@@ -13,7 +13,7 @@ import (
 func (pl *plan) arguments() ([]string, error) {
 	c, t := pl.provider.config, pl.provider.engine.dialect()
 	args := slices.Concat([]string{"run", "--detach", "--name", pl.name}, pl.labels(), []string{
-		"--pull", "never", "--hostname", "ralph",
+		"--pull", "never", "--hostname", "ralph", "--read-only",
 		"--stop-signal", "KILL", // the first process ignores every other one
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--network", c.Network, "--user", pl.user.String(),
@@ -25,9 +25,6 @@ func (pl *plan) arguments() ([]string, error) {
 		args = append(args, "--sysctl", "net.ipv4.ip_unprivileged_port_start=0")
 	}
 	args = append(args, pl.limitArguments()...)
-	if !c.WritableRoot {
-		args = append(args, "--read-only")
-	}
 	shared := min(pl.limits.Disk/4, maxShared)
 	args = append(args, "--shm-size", strconv.FormatInt(max(shared, 1), 10))
 	half := max((pl.limits.Disk-shared)/2, 1)

@@ -25,7 +25,7 @@ func TestCommandLines(t *testing.T) {
 	egress.Egress = "/run/egress.sock"
 	knobs := Config{
 		Home: "/root", Workdir: "/elsewhere", SELinux: "disable", Groups: []string{"video"}, Devices: []string{"/dev/kvm"},
-		Args: []string{"--add-host", "db:10.0.0.2"}, Network: "bridge", Runtime: "runsc", WritableRoot: true,
+		Args: []string{"--add-host", "db:10.0.0.2"}, Network: "bridge", Runtime: "runsc",
 	}
 	fill := spec
 	fill.Home, fill.FillHome = "/state/home,1", true
@@ -67,15 +67,15 @@ func TestCommandLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := tt.config
-			c.Image, c.Owner, c.StateDir, c.Base = "ralph:x", "host", "/state", "/base"
+			c.Image, c.StateDir = "ralph:x", "/state"
 			c.Helper = Helper{Path: "/bin/ralph", Args: []string{"sandbox", "inside"}}
 			p := New(tt.engine, c)
 			if p.invalid != nil {
 				t.Fatal(p.invalid)
 			}
-			tt.spec.Disk = tt.disk
+			tt.spec.Disk, tt.spec.Mounts = tt.disk, tt.mounts
 			pl := &plan{
-				provider: p, spec: tt.spec, user: user{1000, 100}, userns: tt.userns, mounts: tt.mounts,
+				provider: p, spec: tt.spec, user: user{1000, 100}, userns: tt.userns,
 				name: "ralph-0-a", state: "/state/ralph-0-a", workdir: cmp.Or(c.Workdir, "/w/tree"), limits: tt.limits.WithDefaults(), layer: tt.layer, resolv: tt.resolv,
 			}
 			args, err := pl.arguments()

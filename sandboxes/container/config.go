@@ -26,10 +26,6 @@ type Config struct {
 
 	// Env is the environment ("K=V") of every command, over the image's. A Spec's wins.
 	Env []string
-	// Mounts are shown inside besides those of the Spec. A Host path may start with "~/"; a relative one starts from Base.
-	Mounts []sandboxes.Mount
-	// Base is the absolute folder that relative Mounts start from; default the process's working folder.
-	Base string
 	// Home is the home inside, without the image's files at that place, and gone at the end; default /home/agent.
 	Home string
 	// Workdir is where the worktree is mounted, and commands start; default the path that it has outside.
@@ -51,15 +47,10 @@ type Config struct {
 	Network string
 	// Runtime is passed on as --runtime, such as "runsc" or "kata"; default the engine's.
 	Runtime string
-	// WritableRoot makes the container's root writable, for images that write to it.
-	WritableRoot bool
 	// Unbounded accepts an engine that cannot enforce Limits, such as rootless podman without cgroup delegation.
 	Unbounded bool
 	// Keep leaves the stopped container and its disk behind, to inspect. It is found by the label ralph.run.
 	Keep bool
-	// Owner marks containers with the label ralph.owner; default the host's name.
-	Owner string
-
 	// HostEnv is the environment of the engine's program; nil means that of this process.
 	HostEnv []string
 }
@@ -97,8 +88,6 @@ func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 		dir, err := os.UserCacheDir()
 		return filepath.Join(dir, "ralph", "containers"), err
 	})
-	set(&c.Base, os.Getwd)
-	set(&c.Owner, os.Hostname)
 	set(&c.Helper.Path, func() (string, error) {
 		if c.Helper.Args != nil {
 			return "", errors.New("the helper has arguments and no path")
@@ -138,10 +127,8 @@ func (c Config) problems(image sandboxes.Fix) (errs []error) {
 	} else if strings.HasPrefix(c.Image, "-") {
 		say("image %q starts with a dash", c.Image)
 	}
-	for name, dir := range map[string]string{"state folder": c.StateDir, "base folder": c.Base} {
-		if !filepath.IsAbs(dir) {
-			say("%s %q is not an absolute path", name, dir)
-		}
+	if !filepath.IsAbs(c.StateDir) {
+		say("state folder %q is not an absolute path", c.StateDir)
 	}
 	for name, dir := range map[string]string{"home": c.Home, "working folder": c.Workdir} {
 		if dir != "" && (!path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, ":,\n\x00")) {

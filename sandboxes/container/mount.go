@@ -3,10 +3,7 @@ package container
 import (
 	"encoding/csv"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -37,33 +34,8 @@ func mountFlag(kind string, m sandboxes.Mount, more string) (string, error) {
 	return strings.TrimSuffix(line.String(), "\n"), w.Error()
 }
 
-// userMounts resolves the mounts of the Config, adds those of the Spec, and refuses mounts that cannot or must not be shown.
-func (p *Provider) userMounts(spec []sandboxes.Mount) ([]sandboxes.Mount, error) {
-	var out []sandboxes.Mount
-	for _, m := range p.config.Mounts {
-		if rest, ok := strings.CutPrefix(m.Host, "~"); ok && (rest == "" || rest[0] == '/') {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return nil, fmt.Errorf("mount %s: %w", m.Host, err)
-			}
-			m.Host = filepath.Join(home, rest)
-		}
-		if !filepath.IsAbs(m.Host) {
-			m.Host = filepath.Join(p.config.Base, m.Host)
-		}
-		out = append(out, m)
-	}
-	out = slices.Concat(out, spec)
-	for _, m := range out {
-		if err := p.mountable(m); err != nil {
-			return nil, fmt.Errorf("mount %s: %w", m.Host, err)
-		}
-	}
-	return out, nil
-}
-
-// mountable refuses a mount that cannot be, and one that leads out of the sandbox.
-func (p *Provider) mountable(m sandboxes.Mount) error {
+// checkMount refuses a mount that cannot be, and one that leads out of the sandbox.
+func (p *Provider) checkMount(m sandboxes.Mount) error {
 	if err := checkInside(m.Inside); err != nil {
 		return err
 	}

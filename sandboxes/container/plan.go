@@ -23,9 +23,8 @@ import (
 
 // Labels of containers.
 const (
-	labelRun   = "ralph.run"
-	labelID    = "ralph.id" // of the run; filters cannot find every character of its name
-	labelOwner = "ralph.owner"
+	labelRun = "ralph.run"
+	labelID  = "ralph.id" // of the run; filters cannot find every character of its name
 )
 
 // plan is a container that is about to be made. Everything is looked up, and nothing is done yet.
@@ -35,7 +34,6 @@ type plan struct {
 	image    describe.Image
 	user     user
 	userns   string
-	mounts   []sandboxes.Mount
 	name     string
 	state    string // a host folder of its own, for the files below
 	workdir  string
@@ -57,7 +55,7 @@ func (pl *plan) box() *box {
 
 // labels mark everything of the engine's that belongs to the run.
 func (pl *plan) labels() []string {
-	return []string{"--label", labelRun + "=" + pl.spec.Run, "--label", labelID + "=" + runID(pl.spec.Run), "--label", labelOwner + "=" + pl.provider.config.Owner}
+	return []string{"--label", labelRun + "=" + pl.spec.Run, "--label", labelID + "=" + runID(pl.spec.Run)}
 }
 
 // Names of files in a plan's state folder.
@@ -73,9 +71,10 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 		return nil, err
 	}
 	spec.FillHome = spec.FillHome && spec.Home != ""
-	mounts, err := p.userMounts(spec.Mounts)
-	if err != nil {
-		return nil, err
+	for _, m := range spec.Mounts {
+		if err := p.checkMount(m); err != nil {
+			return nil, fmt.Errorf("mount %s: %w", m.Host, err)
+		}
 	}
 	in, err := p.ask(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	}
 	name := containerName(spec.Run, strings.ToLower(rand.Text()[:8]))
 	pl := &plan{
-		provider: p, spec: spec, image: img, user: u, userns: userns, mounts: mounts,
+		provider: p, spec: spec, image: img, user: u, userns: userns,
 		name: name, state: filepath.Join(p.config.StateDir, name),
 		workdir: spec.Worktree, limits: spec.Limits,
 	}
@@ -150,7 +149,7 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 		}
 	}
 	if spec.Disk != nil {
-		if spec.GitDir+spec.Home != "" || len(spec.Objects)+len(spec.Mounts)+len(p.config.Mounts) > 0 {
+		if spec.GitDir+spec.Home != "" || len(spec.Objects)+len(spec.Mounts) > 0 {
 			return fmt.Errorf("with a disk of its own the sandbox is shown no host files: %w", sandboxes.ErrUnsupported)
 		}
 		if p.config.Workdir != "" {
@@ -330,7 +329,7 @@ func (pl *plan) shown() []sandboxes.Mount {
 	if pl.ownHosts() {
 		all = append(all, sandboxes.Mount{Host: filepath.Join(pl.state, hostsFile), Inside: hostsPath, ReadOnly: true})
 	}
-	all = append(all, pl.mounts...)
+	all = append(all, pl.spec.Mounts...)
 	for i, m := range all {
 		if rest, ok := strings.CutPrefix(m.Inside+"/", pl.spec.Worktree+"/"); ok {
 			all[i].Inside = path.Join(pl.workdir, rest)
@@ -347,6 +346,6 @@ const hostsText = "127.0.0.1 localhost ralph\n::1 localhost ip6-localhost ip6-lo
 func (pl *plan) ownHosts() bool {
 	c := pl.provider.config
 	adds := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--add-host") })
-	mounted := slices.ContainsFunc(pl.mounts, func(m sandboxes.Mount) bool { return m.Inside == hostsPath })
+	mounted := slices.ContainsFunc(pl.spec.Mounts, func(m sandboxes.Mount) bool { return m.Inside == hostsPath })
 	return pl.provider.engine.dialect().hosts && c.Network == "none" && !adds && !mounted
 }

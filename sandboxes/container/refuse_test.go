@@ -121,12 +121,13 @@ func TestRefusesToOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	mount := func(host, inside string) container.Config {
-		return container.Config{Mounts: []sandboxes.Mount{{Host: host, Inside: inside}}, Base: dir, HostEnv: []string{
-			"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + socket,
-		}}
-	}
 	good := sandboxes.Spec{Run: "r", Worktree: dir}
+	engine := container.Config{HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + socket}}
+	mount := func(host, inside string) sandboxes.Spec {
+		spec := good
+		spec.Mounts = []sandboxes.Mount{{Host: host, Inside: inside}}
+		return spec
+	}
 	for name, tt := range map[string]struct {
 		config container.Config
 		spec   sandboxes.Spec
@@ -152,11 +153,11 @@ func TestRefusesToOpen(t *testing.T) {
 		"no home":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir + "/gone"}, "stat " + dir + "/gone: no such file or directory"},
 		"disk on ralph":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{Folders: map[string]string{"/.ralph/x": "x"}}}, "/.ralph/x is ralph's own place inside"},
 		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
-		"missing mount":     {mount("gone", "/x"), good, "mount " + dir + "/gone: it does not exist on the host"},
-		"mount inside":      {mount(".", "x"), good, "mount " + dir + `: "x" is not a clean absolute path inside`},
-		"mount on ralph":    {mount(".", "/.ralph/ralph"), good, "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
-		"mount a socket":    {mount("sock", "/s"), good, "mount " + socket + ": sandbox cannot do this: it is a socket: its server would work for the agent, outside the sandbox"},
-		"mount the engine":  {mount(".", "/s"), good, "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
+		"missing mount":     {engine, mount(dir+"/gone", "/x"), "mount " + dir + "/gone: it does not exist on the host"},
+		"mount inside":      {engine, mount(dir, "x"), "mount " + dir + `: "x" is not a clean absolute path inside`},
+		"mount on ralph":    {engine, mount(dir, "/.ralph/ralph"), "mount " + dir + ": /.ralph/ralph is ralph's own place inside"},
+		"mount a socket":    {engine, mount(socket, "/s"), "mount " + socket + ": sandbox cannot do this: it is a socket: its server would work for the agent, outside the sandbox"},
+		"mount the engine":  {engine, mount(dir, "/s"), "mount " + dir + ": the socket of a container engine is in it (" + socket + "), which is as good as root on the host"},
 		"network besides the proxy": {
 			container.Config{Network: "bridge"}, sandboxes.Spec{Run: "r", Worktree: dir, Egress: socket},
 			"with network bridge the egress proxy is not the only egress: sandbox cannot do this; leave the network at its default",
