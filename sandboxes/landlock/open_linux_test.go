@@ -69,8 +69,8 @@ func TestReapBelievesNobodyElse(t *testing.T) {
 	t.Parallel()
 	spec, base := linked(t), t.TempDir()
 	planted := filepath.Join(base, landlock.ScratchPrefix(spec.Run)+"planted")
-	note := `{"worktree":"` + spec.Worktree + `","git_file":"ZXZpbA=="}`
-	if err := errors.Join(os.Mkdir(planted, 0o777), os.Chmod(planted, 0o777), os.WriteFile(filepath.Join(planted, "note.json"), []byte(note), 0o644)); err != nil {
+	note := `{"worktree":"` + spec.Worktree + `","content":"ZXZpbA=="}`
+	if err := errors.Join(os.Mkdir(planted, 0o777), os.Chmod(planted, 0o777), os.WriteFile(filepath.Join(planted, "git-file.json"), []byte(note), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if err := landlock.New(landlock.Config{Scratch: base}).Reap(t.Context(), spec.Run); err != nil {

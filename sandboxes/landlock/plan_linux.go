@@ -175,9 +175,9 @@ func (p *plan) path(host string) string {
 
 // baseEnv is the environment of every command. Except for folders in PATH nothing of it is the host's. Git must not look
 // for the system's settings, which it cannot read: it would refuse to work.
-func baseEnv(path string, room *scratch) []string {
+func baseEnv(path string, dirs *scratch) []string {
 	return []string{
-		"PATH=" + path, "HOME=" + room.home(), "TMPDIR=" + room.temp(), "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh",
+		"PATH=" + path, "HOME=" + dirs.home(), "TMPDIR=" + dirs.temp(), "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh",
 		"LANG=C.UTF-8", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1",
 	}
 }

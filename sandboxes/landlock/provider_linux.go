@@ -84,28 +84,28 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if err != nil {
 		return nil, err
 	}
-	room, err := makeScratch(p.scratch, out)
+	dirs, err := makeScratch(p.scratch, out)
 	if err != nil {
 		return nil, err
 	}
-	box = &sandbox{plan: out, room: room}
+	box = &sandbox{plan: out, scratch: dirs}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, box.abandon(context.WithoutCancel(ctx)))
 		}
 	}()
-	out.Write = append(out.Write, room.home(), room.temp())
+	out.Write = append(out.Write, dirs.home(), dirs.temp())
 	limits := cgroup.Limits{Memory: out.Memory, CPUs: spec.Limits.WithDefaults().CPUs, PIDs: out.PIDs}
 	if box.group, err = p.places().Make(out.Run, limits); err != nil {
 		return nil, err
 	}
 	out.Groups, out.WatchMemory, out.WatchPIDs = box.group.Dirs(), !box.group.Limits("memory"), !box.group.Limits("pids")
 	if spec.GitDir != "" {
-		if err := room.point(out.Worktree, spec.GitDir); err != nil {
+		if err := dirs.point(out.Worktree, spec.GitDir); err != nil {
 			return nil, err
 		}
 	}
-	env := baseEnv(out.path(p.path), room)
+	env := baseEnv(out.path(p.path), dirs)
 	if spec.Egress != "" {
 		if box.doors, err = openDoors(spec.Egress, out.UID); err != nil {
 			return nil, fmt.Errorf("forward to the egress socket: %w", err)
@@ -126,7 +126,7 @@ func (s *sandbox) abandon(ctx context.Context) (err error) {
 		err = s.client.Kill(ctx)
 	}
 	s.doors.close()
-	return errors.Join(err, s.group.Remove(ctx), s.room.remove())
+	return errors.Join(err, s.group.Remove(ctx), s.scratch.remove())
 }
 
 // Reap kills and removes what a crashed ralph has left of a run, and restores what the sandbox had changed on the host.
@@ -137,9 +137,9 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if err := proc.KillMarked(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox landlock: %w", err)
 	}
-	rooms, err := findScratch(p.scratch, run)
-	for _, room := range rooms {
-		err = errors.Join(err, room.remove())
+	found, err := findScratch(p.scratch, run)
+	for _, dirs := range found {
+		err = errors.Join(err, dirs.remove())
 	}
 	if err = errors.Join(err, cgroup.Reap(ctx, run)); err != nil {
 		return fmt.Errorf("reap sandbox landlock: %w", err)

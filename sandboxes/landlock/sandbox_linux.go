@@ -14,11 +14,11 @@ import (
 )
 
 type sandbox struct {
-	plan   *plan
-	client *supervisor.Client
-	room   *scratch
-	group  *cgroup.Group
-	doors  *doors
+	plan    *plan
+	client  *supervisor.Client
+	scratch *scratch
+	group   *cgroup.Group
+	doors   *doors
 
 	mu      sync.Mutex
 	removed bool // guarded by mu; Close has done its work
@@ -35,7 +35,7 @@ var (
 func (s *sandbox) Workdir() string { return s.plan.Worktree }
 
 // Keeps is the scratch folder, in which only the size of a file is limited.
-func (s *sandbox) Keeps() []string { return []string{s.room.dir} }
+func (s *sandbox) Keeps() []string { return []string{s.scratch.dir} }
 
 // Exec runs one command.
 func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
@@ -51,8 +51,15 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 // Close kills what runs, waits for it, and restores what the sandbox has changed. When ctx ends first it can be called
 // again.
 func (s *sandbox) Close(ctx context.Context) error {
-	if err := s.client.Close(ctx); err != nil {
+	if err := s.close(ctx); err != nil {
 		return fmt.Errorf("close sandbox landlock: %w", err)
+	}
+	return nil
+}
+
+func (s *sandbox) close(ctx context.Context) error {
+	if err := s.client.Close(ctx); err != nil {
+		return err
 	}
 	s.doors.close()
 	s.mu.Lock()
@@ -61,14 +68,14 @@ func (s *sandbox) Close(ctx context.Context) error {
 		return nil
 	}
 	if err := proc.KillMarked(ctx, s.plan.Run); err != nil {
-		return fmt.Errorf("close sandbox landlock: %w", err)
+		return err
 	}
 	s.oom = max(s.oom, s.group.Killed())
 	if err := s.group.Remove(ctx); err != nil {
-		return fmt.Errorf("close sandbox landlock: %w", err)
+		return err
 	}
-	if err := s.room.remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("close sandbox landlock: %w", err)
+	if err := s.scratch.remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	s.removed = true
 	return nil

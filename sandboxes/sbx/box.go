@@ -1,16 +1,12 @@
 package sbx
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
@@ -66,7 +62,7 @@ func (b *box) remove(ctx context.Context) error {
 	if err := b.provider.end(ctx, b.name, b.provider.config.Keep); err != nil {
 		return err
 	}
-	changed, err := restoreGit(b.state)
+	changed, err := sandboxes.RestoreGitFile(b.state)
 	b.mu.Lock()
 	b.changed = b.changed || changed
 	b.mu.Unlock()
@@ -74,48 +70,4 @@ func (b *box) remove(ctx context.Context) error {
 		return err
 	}
 	return os.RemoveAll(b.state)
-}
-
-// Files of the state folder about the worktree's .git file on the host. They are not there if ralph shows none of its own.
-const (
-	worktreeFile = "worktree" // holds the worktree's path
-	gitFile      = "original" // holds what .git holds
-)
-
-// keepGit notes what restoreGit puts back. The path comes last: with it the note is complete.
-func keepGit(state, worktree string, git []byte) error {
-	if err := os.WriteFile(filepath.Join(state, gitFile), git, 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(state, worktreeFile), []byte(worktree), 0o600)
-}
-
-// restoreGit puts the worktree's .git file back if root inside has removed ralph's and changed it. It follows no link: the
-// folder is the agent's.
-func restoreGit(state string) (changed bool, err error) {
-	worktree, err := os.ReadFile(filepath.Join(state, worktreeFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	git, gitErr := os.ReadFile(filepath.Join(state, gitFile))
-	if err := errors.Join(err, gitErr); err != nil {
-		return false, err
-	}
-	root, err := os.OpenRoot(string(worktree))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // removed since
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = root.Close() }()
-	if info, err := root.Lstat(".git"); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(git)) {
-		if now, err := root.ReadFile(".git"); err == nil && bytes.Equal(now, git) {
-			return false, nil
-		}
-	}
-	if err := errors.Join(disk.RemoveAll(filepath.Join(string(worktree), ".git")), root.WriteFile(".git", git, 0o644)); err != nil {
-		return true, fmt.Errorf("put the worktree's .git file back: %w", err)
-	}
-	return true, nil
 }

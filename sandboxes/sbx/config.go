@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 		errs = append(errs, fmt.Errorf("state folder: %w", err))
 	}
 	for name, words := range map[string][]string{
-		"agent": {c.Agent}, "template": {c.Template}, "allow": c.Allow, "deny": c.Deny, "service": services(c.SecretEnv),
+		"agent": {c.Agent}, "template": {c.Template}, "allow": c.Allow, "deny": c.Deny, "service": slices.Sorted(maps.Keys(c.SecretEnv)),
 	} {
 		for _, w := range words {
 			if strings.HasPrefix(w, "-") || strings.ContainsAny(w, ", \t\n\x00") {
@@ -81,16 +82,6 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	return c, errors.Join(errs...)
-}
-
-// services lists the keys in order.
-func services(m map[string]string) []string {
-	var out []string
-	for s := range m {
-		out = append(out, s)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // lookup is a variable of the host.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -74,12 +75,12 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id string, cmd sandboxes.Command) (trailer, error) {
 	// The trailer is at the end of the error output, or of all output if sbx makes one stream of both.
 	stdout, stderr := newTrailerReader(cmd.Stdout, id), newTrailerReader(cmd.Stderr, id)
-	said := proc.NewTail(4 << 10)
+	output := proc.NewTail(4 << 10)
 	ended := make(chan error, 1)
 	p := b.provider.program()
 	go func() {
 		_, err := proc.Run(client, proc.Spec{
-			Argv: p.Argv(b.runCommand(id)...), Dir: "/", Env: p.Env, Stdin: cmd.Stdin, Stdout: stdout, Stderr: tee{stderr, said},
+			Argv: p.Argv(b.runCommand(id)...), Dir: "/", Env: p.Env, Stdin: cmd.Stdin, Stdout: stdout, Stderr: io.MultiWriter(stderr, output), // neither fails
 		})
 		ended <- err
 	}()
@@ -103,7 +104,7 @@ func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id 
 	}
 	if err == nil && !found {
 		err = errNoTrailer
-		if text := engine.LastLine(said.String()); text != "" {
+		if text := engine.LastLine(output.String()); text != "" {
 			err = fmt.Errorf("%w: %s", errNoTrailer, text)
 		}
 	}
@@ -118,17 +119,6 @@ func (b *box) signal(ctx context.Context, id, name string) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), engine.EndLimit, errors.New("sbx does not answer"))
 	defer cancel()
 	return b.asRoot(ctx, "end", id, name)
-}
-
-// tee writes to both; neither fails.
-type tee struct {
-	a *trailerReader
-	b *proc.Tail
-}
-
-func (t tee) Write(p []byte) (int, error) {
-	_, _ = t.b.Write(p)
-	return t.a.Write(p)
 }
 
 // refusal explains why a command was not started.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,6 @@ type plan struct {
 	memory   int64
 	cpus     int
 	pids     int
-	git      []byte // the worktree's own .git file, as the host has it; see readGit
 }
 
 // plan refuses a spec that sbx could not meet, before something is made.
@@ -76,23 +76,6 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 		}
 	}
 	return pl, nil
-}
-
-// readGit reads the worktree's .git file, once nothing inside can change it any more.
-func (pl *plan) readGit() error {
-	if pl.spec.GitDir == "" {
-		return nil
-	}
-	git := filepath.Join(pl.spec.Worktree, ".git")
-	info, err := os.Lstat(git)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
-	}
-	pl.git, err = os.ReadFile(git)
-	return err
 }
 
 // folders are all host folders that the microVM sees, besides ralph's own.
@@ -164,11 +147,13 @@ func (pl *plan) box() (*box, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(pl.state, nameFile), []byte(pl.name), 0o644)
 	}
-	if err == nil && pl.spec.GitDir != "" {
-		err = keepGit(pl.state, pl.spec.Worktree, pl.git)
+	if err != nil {
+		err = fmt.Errorf("write the sandbox's files: %w", err)
+	} else if pl.spec.GitDir != "" {
+		err = sandboxes.SaveGitFile(pl.state, pl.spec.Worktree)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("write the sandbox's files: %w", err), os.RemoveAll(pl.state))
+		return nil, errors.Join(err, os.RemoveAll(pl.state))
 	}
 	return b, nil
 }
@@ -188,7 +173,7 @@ func (pl *plan) furnish(ctx context.Context, b *box) error {
 			return fmt.Errorf("%s the network: %w", rule.verb, err)
 		}
 	}
-	for _, service := range services(c.SecretEnv) {
+	for _, service := range slices.Sorted(maps.Keys(c.SecretEnv)) {
 		value := c.lookup(c.SecretEnv[service])
 		if value == "" {
 			continue

@@ -97,9 +97,6 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err := p.Reap(ctx, spec.Run); err != nil {
 		return nil, err
 	}
-	if err := pl.readGit(); err != nil {
-		return nil, err
-	}
 	if spec.Name != "" { // whose it is would be lost with a second one of that name
 		if taken, err := p.listed(ctx, spec.Name); err != nil {
 			return nil, err
@@ -144,7 +141,7 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if err != nil {
 		return fmt.Errorf("end the microVM of %s: %w", run, err)
 	}
-	if _, err := restoreGit(p.stateOf(run)); err != nil {
+	if _, err := sandboxes.RestoreGitFile(p.stateOf(run)); err != nil {
 		return err
 	}
 	return os.RemoveAll(p.stateOf(run))

@@ -1,0 +1,114 @@
+package sandboxes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+)
+
+// A provider that cannot cover the worktree's .git file, so that commands can replace it, saves it first and restores it at the
+// end, also after a crash.
+
+// savedGitFile is its name in the folder that it is saved in.
+const savedGitFile = "git-file.json"
+
+type gitFile struct {
+	Worktree string `json:"worktree"`
+	Content  []byte `json:"content"`
+}
+
+// SaveGitFile saves the worktree's .git file in a folder that no command can write to.
+func SaveGitFile(folder, worktree string) error {
+	path := filepath.Join(worktree, ".git")
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file: the worktree is not a linked one", path)
+	}
+	f := gitFile{Worktree: worktree}
+	if f.Content, err = os.ReadFile(path); err != nil {
+		return err
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	saved := filepath.Join(folder, savedGitFile)
+	if err = os.WriteFile(saved+".new", text, 0o600); err == nil {
+		err = os.Rename(saved+".new", saved)
+	}
+	if err != nil {
+		return fmt.Errorf("save the worktree's .git file: %w", err)
+	}
+	return nil
+}
+
+// RestoreGitFile restores the .git file that was saved in the folder, and reports whether it had changed. Without one, or
+// without its worktree, there is nothing to do. No command may run any more.
+func RestoreGitFile(folder string) (changed bool, err error) {
+	text, err := os.ReadFile(filepath.Join(folder, savedGitFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var f gitFile
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the saved .git file: %w", err)
+	}
+	root, err := os.OpenRoot(f.Worktree)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = root.Close() }()
+	if info, err := root.Lstat(".git"); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(f.Content)) {
+		if now, err := root.ReadFile(".git"); err == nil && bytes.Equal(now, f.Content) {
+			return false, nil
+		}
+	}
+	return true, WriteGitFile(f.Worktree, f.Content)
+}
+
+// WriteGitFile gives a worktree another .git file, of the worktree's owner. It follows no link that a command has put there.
+func WriteGitFile(worktree string, content []byte) error {
+	err := func() error {
+		root, err := os.OpenRoot(worktree)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = root.Close() }()
+		info, err := root.Stat(".")
+		if err == nil {
+			err = disk.RemoveAll(filepath.Join(worktree, ".git"))
+		}
+		if err != nil {
+			return err
+		}
+		f, err := root.OpenFile(".git", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(content)
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+			err = errors.Join(err, f.Chown(int(st.Uid), int(st.Gid)))
+		}
+		return errors.Join(err, f.Close())
+	}()
+	if err != nil {
+		return fmt.Errorf("write the worktree's .git file: %w", err)
+	}
+	return nil
+}
