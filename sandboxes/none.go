@@ -138,11 +138,10 @@ func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 		Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 		Interrupt: cmd.Interrupt, Grace: cmd.Grace,
 	})
-	var start *proc.StartError
-	switch {
-	case errors.As(err, &start):
+	if start, ok := errors.AsType[*proc.StartError](err); ok {
 		return Exit{}, &StartError{Argv0: start.Name, Err: start.Err}
-	case err != nil:
+	}
+	if err != nil {
 		return Exit{}, err
 	}
 	return exitOf(exit), nil

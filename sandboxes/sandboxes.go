@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"time"
 )
 
@@ -224,6 +225,12 @@ func (e *StartError) Error() string { return "start " + e.Argv0 + ": " + e.Err.E
 
 // Unwrap gives the cause, such as exec.ErrNotFound.
 func (e *StartError) Unwrap() error { return e.Err }
+
+// NoProgram reports whether Exec failed because the sandbox has no such program.
+func NoProgram(err error) bool {
+	start, ok := errors.AsType[*StartError](err)
+	return ok && errors.Is(start, exec.ErrNotFound)
+}
 
 // Weakness says where the sandbox protects less than others; empty where there is nothing to say.
 func (c Capabilities) Weakness() string {

@@ -115,8 +115,8 @@ func (p *Provider) end(ctx context.Context, name string) error {
 // mayPass reports whether a call may fare otherwise the next time: the engine has refused it. One that does not answer, or is
 // not there, is not asked again.
 func mayPass(err error) bool {
-	var refused *engine.CallError
-	return err == nil || errors.As(err, &refused)
+	_, refused := errors.AsType[*engine.CallError](err)
+	return err == nil || refused
 }
 
 // cleanUpLimit is the longest that clean-up after a failed Open may take, with several calls.

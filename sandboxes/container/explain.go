@@ -15,8 +15,7 @@ import (
 
 // explain says why the engine does not answer, by trying its socket if that is a local one.
 func (p *Provider) explain(ctx context.Context, err error) error {
-	var call *engine.CallError
-	if !errors.As(err, &call) || p.engine.Dialect != DialectDocker {
+	if _, refused := errors.AsType[*engine.CallError](err); !refused || p.engine.Dialect != DialectDocker {
 		return err
 	}
 	socket, local := p.socket()
@@ -41,8 +40,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 
 // explainImage says why an image cannot be inspected: the engine does not answer, or there is no such image.
 func (p *Provider) explainImage(ctx context.Context, err error) error {
-	var call *engine.CallError
-	if !errors.As(err, &call) {
+	if _, refused := errors.AsType[*engine.CallError](err); !refused {
 		return err
 	}
 	if _, infoErr := p.call(ctx, p.engine.dialect().info...); infoErr != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -39,9 +38,8 @@ func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
 func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	errs := proc.NewTail(1 << 10)
 	exit, err := b.Exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs})
-	var start *sandboxes.StartError
 	switch {
-	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
+	case sandboxes.NoProgram(err):
 		return sandboxes.Fixable(fmt.Errorf("image %s has no git; add it to the image's file and build it again", p.config.Image), p.buildImage())
 	case err != nil:
 		return err

@@ -2,6 +2,7 @@ package copying
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,16 +76,9 @@ type receiver struct {
 }
 
 func newReceiver(root *os.Root, l sandboxes.FetchLimits) *receiver {
-	if l.Entries == 0 {
-		l.Entries = 1_000_000
-	}
-	if l.File == 0 {
-		l.File = 1 << 30
-	}
-	if l.Bytes == 0 {
-		l.Bytes = 8 << 30
-	}
-	return &receiver{root: root, limits: l}
+	return &receiver{root: root, limits: sandboxes.FetchLimits{
+		Entries: cmp.Or(l.Entries, 1_000_000), File: cmp.Or(l.File, 1<<30), Bytes: cmp.Or(l.Bytes, 8<<30),
+	}}
 }
 
 // perEntry bounds the headers and padding of one entry.
@@ -126,9 +120,8 @@ func (r *receiver) take(h *tar.Header, in io.Reader) error {
 	if err == nil {
 		err = r.write(p, h, in)
 	}
-	var full *limitError
-	switch {
-	case errors.As(err, &full), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS):
+	switch _, full := errors.AsType[*limitError](err); {
+	case full, errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS):
 		return err
 	case err != nil:
 		if r.refused.Count++; r.refused.Count == 1 {

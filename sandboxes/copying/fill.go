@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"strings"
 
@@ -43,9 +42,8 @@ func runTar(ctx context.Context, s sandboxes.Sandbox, cmd sandboxes.Command) err
 	said := proc.NewTail(1 << 10)
 	cmd.Dir, cmd.Stderr = "/", said
 	exit, err := s.Exec(ctx, cmd)
-	var start *sandboxes.StartError
 	switch {
-	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
+	case sandboxes.NoProgram(err):
 		return errors.New("the image has no tar; add it to the image's file and build it again")
 	case err != nil:
 		return err

@@ -25,15 +25,12 @@ type ForwardConfig struct {
 	// forwarder then serves no names, and leaves loopback alone: programs that ignore proxy variables reach nothing. Nil
 	// listens at the addresses themselves.
 	Listen func(ctx context.Context, at netip.AddrPort) (net.Listener, error)
-	// Log is for operators; it is silent by default.
-	Log *slog.Logger
 }
 
 // Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secret and decides nothing.
 type Forwarder struct {
 	dial     func(ctx context.Context) (net.Conn, error)
 	listenAt func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has a network of its own
-	log      *slog.Logger
 	names    *names
 	own      []int // ports at which loopback is the host's
 	dns      net.PacketConn
@@ -55,10 +52,7 @@ const maxForwarded = 1024
 // net.ipv4.ip_unprivileged_port_start=0), and CAP_NET_ADMIN only when loopback is down. Its process may drop all of
 // these afterwards. Run must be called once, or Close.
 func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, log: c.Log, names: newNames()}
+	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, names: newNames()}
 	if f.dial == nil {
 		if c.Socket == "" {
 			return nil, errors.New("egress forwarder: no socket to forward to")
@@ -181,7 +175,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	slots := make(chan struct{}, maxForwarded)
 	for _, d := range f.ports {
 		ports.Go(func() {
-			accept(ctx, d, f.log, func(c net.Conn) {
+			accept(ctx, d, slog.New(slog.DiscardHandler), func(c net.Conn) {
 				select {
 				case slots <- struct{}{}:
 					conns.Go(func() {
@@ -231,12 +225,10 @@ func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
 		return
 	}
 	out, err := f.connect(ctx, preface{verbConnect, net.JoinHostPort(name, strconv.Itoa(int(at.Port())))})
-	var refused *refusedError
-	switch {
-	case errors.As(err, &refused):
-		sendRefusal(c, int(at.Port()), refused.reason)
-	case err == nil:
+	if err == nil {
 		join(ctx, c, out)
+	} else if refused, ok := errors.AsType[*refusedError](err); ok {
+		sendRefusal(c, int(at.Port()), refused.reason)
 	}
 }
 

@@ -190,8 +190,8 @@ func (p *Proxy) Close() error {
 
 // refuse counts a refusal and returns its reason. Any error but a denial is an accident of the connection.
 func (p *Proxy) refuse(host string, port int, err error) Reason {
-	var d *denial
-	if !errors.As(err, &d) {
+	d, ok := errors.AsType[*denial](err)
+	if !ok {
 		d = deny(NotConnected, "the connection ended")
 	}
 	p.record.add(refusal{d.reason, host, port}, d.detail)

@@ -161,9 +161,8 @@ const reasonHeader = "X-Ralph-Egress"
 // httpRefuse refuses a request, with a text that programs show to their users.
 func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err error) {
 	reason := p.refuse(host, port, err)
-	var d *denial
 	detail := ""
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*denial](err); ok {
 		detail = ": " + d.detail
 	}
 	status := http.StatusForbidden

@@ -3,8 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"

@@ -3,10 +3,8 @@ package session
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -115,9 +113,8 @@ func (s *Session) noteBase(ctx context.Context) error {
 	cmd.Stdout = &proc.Limit{To: &out, Room: 256}
 	exit, said, err := s.script(ctx, script, cmd)
 	base := strings.TrimSpace(out.String())
-	var start *sandboxes.StartError
 	switch {
-	case errors.As(err, &start) && errors.Is(err, exec.ErrNotFound):
+	case sandboxes.NoProgram(err):
 		s.noBase = "the sandbox has no shell"
 	case err != nil:
 		return fmt.Errorf("ask for the commit of the workspace: %w", err)

@@ -45,8 +45,7 @@ func (s *Session) fetch(ctx context.Context, to *os.Root, room int64, paths ...s
 		return nil
 	}
 	err := f.Fetch(ctx, paths, to, sandboxes.FetchLimits{Entries: maxEntries, File: s.config.MaxFile, Bytes: max(room, 1)})
-	var refused *sandboxes.RefusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*sandboxes.RefusedError](err); ok {
 		s.notice("%v", refused)
 		return nil
 	}

@@ -48,11 +48,13 @@ func Main(args []string, in io.Reader, out, errs io.Writer, catch func()) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(errs, "ralph inside a container:", err)
-	var entry *entryError
-	if errors.As(err, &entry) {
-		return entry.status()
+	switch _, entry := errors.AsType[*entryError](err); {
+	case !entry:
+		return 1
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist): // as shells and the engines' programs have it
+		return 127
 	}
-	return 1
+	return 126
 }
 
 func serve(args []string, in io.Reader, out, errs io.Writer, catch func()) error {
@@ -112,11 +114,3 @@ func awaitReady(ctx context.Context) error {
 type entryError struct{ error }
 
 func (e *entryError) Unwrap() error { return e.error }
-
-// status is the one of shells, and of the engines' programs.
-func (e *entryError) status() int {
-	if errors.Is(e.error, exec.ErrNotFound) || errors.Is(e.error, fs.ErrNotExist) {
-		return 127
-	}
-	return 126
-}
