@@ -19,7 +19,11 @@ type UnavailableError struct {
 	Key    string // the issue whose run found it out earlier; may be empty
 	Reason journal.Reason
 	Until  time.Time // when it is expected to be available; zero if unknown
+	Cause  error     // why the sandbox did not open; nil for anything else
 }
+
+// Unwrap gives the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 func (e *UnavailableError) Error() string {
 	if e.Reason.Code == journal.ReasonOpen {

@@ -39,7 +39,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	if _, sandbox := errors.AsType[*openError](err); sandbox && !x.r.opened.Load() {
 		fresh = x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit
 	}
-	s.Facts.Open = faultOf(err, fresh)
+	s.Facts.Open, x.notOpen = faultOf(err, fresh), err
 	if s.Facts.Open.Away() {
 		x.result.Unavailable = err
 	}

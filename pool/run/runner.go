@@ -241,6 +241,7 @@ type execution struct {
 	cause     error // why ctx ended, once killed is set
 	asked     bool  // the agent was asked to reword its messages
 	killed    bool  // only saving the work is left to do
+	notOpen   error // why the sandbox did not open
 	space     *workspace.Workspace
 	ending    workspace.Ending
 	made      *workspace.Made // files of the user's host commands
@@ -392,7 +393,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
 	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() {
-		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt}
+		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt, Cause: x.notOpen}
 	}
 	return s
 }
