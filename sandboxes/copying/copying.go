@@ -11,7 +11,6 @@ package copying
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,8 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -168,29 +165,6 @@ func isNoObject(p string) bool {
 		return true
 	}
 	return below && strings.Trim(name, "0123456789abcdef") != ""
-}
-
-var errSpecial = errors.New("it is not a regular file")
-
-// openRegular opens a file, no link and no pipe. That os.Root follows links below its folder, O_NOFOLLOW does not change.
-func openRegular(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
-	before, err := root.Lstat(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !(info.Mode().IsRegular() && os.SameFile(before, info)) {
-		err = errSpecial
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
 }
 
 // isPlain reports a kind of file that is copied; pipes, sockets and devices are not.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -275,7 +276,7 @@ func (r *receiver) copyFile(p, from string, mode fs.FileMode) error {
 	if err := r.parents(from, func(string) error { return fs.ErrNotExist }); err != nil {
 		return err
 	}
-	f, info, err := openRegular(r.root, from)
+	f, info, err := disk.OpenRegular(r.root, from)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -39,8 +40,8 @@ func fill(ctx context.Context, s sandboxes.Sandbox, sources []source) error {
 
 // runTar runs a tar inside to its regular end.
 func runTar(ctx context.Context, s sandboxes.Sandbox, cmd sandboxes.Command) error {
-	said := proc.NewTail(1 << 10)
-	cmd.Dir, cmd.Stderr = "/", said
+	output := proc.NewTail(1 << 10)
+	cmd.Dir, cmd.Stderr = "/", output
 	exit, err := s.Exec(ctx, cmd)
 	switch {
 	case sandboxes.NoProgram(err):
@@ -48,7 +49,7 @@ func runTar(ctx context.Context, s sandboxes.Sandbox, cmd sandboxes.Command) err
 	case err != nil:
 		return err
 	case !exit.OK():
-		return fmt.Errorf("tar inside ends with status %d: %.200q", exit.Code, strings.TrimSpace(said.String()))
+		return fmt.Errorf("tar inside ends with status %d: %.200q", exit.Code, strings.TrimSpace(output.String()))
 	}
 	return nil
 }
@@ -96,21 +97,19 @@ func packSource(out *tar.Writer, s source) error {
 }
 
 // packOne writes one file, folder or link. It follows no link and waits for no pipe.
-func packOne(out *tar.Writer, root *os.Root, s source, p, inside string) error {
+func packOne(out *tar.Writer, root *os.Root, s source, p, inside string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("copy %s: %w", path.Join(root.Name(), p), err)
+		}
+	}()
 	info, err := root.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !isPlain(info.Mode()) {
 		return nil
 	}
-	if err == nil {
-		err = packInfo(out, root, s, p, inside, info)
-	}
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", path.Join(root.Name(), p), err)
+		return err
 	}
-	return nil
-}
-
-func packInfo(out *tar.Writer, root *os.Root, s source, p, inside string, info fs.FileInfo) error {
 	// The GNU format, because busybox's tar does not read the names of the other one.
 	h := &tar.Header{Name: strings.TrimPrefix(inside, "/"), Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatGNU}
 	if s.mount.ReadOnly {
@@ -128,7 +127,7 @@ func packInfo(out *tar.Writer, root *os.Root, s source, p, inside string, info f
 		h.Typeflag, h.Linkname = tar.TypeSymlink, target
 		return out.WriteHeader(h)
 	}
-	f, info, err := openRegular(root, p)
+	f, info, err := disk.OpenRegular(root, p)
 	if err != nil {
 		return err
 	}

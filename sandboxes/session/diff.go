@@ -111,7 +111,7 @@ func (s *Session) noteBase(ctx context.Context) error {
 	var out bytes.Buffer
 	cmd := s.gitCommand()
 	cmd.Stdout = &proc.Limit{To: &out, Room: 256}
-	exit, said, err := s.script(ctx, script, cmd)
+	exit, message, err := s.script(ctx, script, cmd)
 	base := strings.TrimSpace(out.String())
 	switch {
 	case sandboxes.NoProgram(err):
@@ -119,7 +119,7 @@ func (s *Session) noteBase(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("ask for the commit of the workspace: %w", err)
 	case !exit.OK():
-		s.noBase = said
+		s.noBase = message
 	case !regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`).MatchString(base):
 		s.noBase = fmt.Sprintf("git names no commit but %q", base)
 	default:
@@ -137,16 +137,16 @@ func (s *Session) diff(ctx context.Context) (Diff, error) {
 	out := &proc.Limit{To: &text, Room: s.config.MaxDiff, Full: make(chan struct{})}
 	cmd := s.gitCommand()
 	cmd.Stdout, cmd.Interrupt = out, out.Full
-	exit, said, err := s.script(ctx, diffScript, cmd, s.base)
+	exit, message, err := s.script(ctx, diffScript, cmd, s.base)
 	d := Diff{Text: text.Bytes(), Truncated: out.Dropped > 0}
 	switch {
 	case err != nil:
 		return Diff{}, fmt.Errorf("compare the workspace with %s: %w", s.base, err)
 	case d.Truncated || exit.OK():
 	case exit.Code == incompleteStatus:
-		d.Incomplete = said
+		d.Incomplete = message
 	default:
-		return Diff{Missing: said}, nil
+		return Diff{Missing: message}, nil
 	}
 	return d, nil
 }

@@ -90,26 +90,26 @@ func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command
 	errs := proc.NewTail(4 << 10)
 	cmd.Argv, cmd.Stderr, cmd.Grace = append([]string{"sh", "-c", text, "sh"}, args...), errs, 5*time.Second
 	exit, err := s.box.Exec(ctx, cmd)
-	said := failureLine(errs.String())
-	if said == "" {
-		said = fmt.Sprintf("exit status %d", exit.Code)
+	message := failureLine(errs.String())
+	if message == "" {
+		message = fmt.Sprintf("exit status %d", exit.Code)
 	}
-	return exit, said, err
+	return exit, message, err
 }
 
 // mustScript is script for what has to succeed.
 func (s *Session) mustScript(ctx context.Context, text string, cmd sandboxes.Command, args ...string) error {
-	exit, said, err := s.script(ctx, text, cmd, args...)
+	exit, message, err := s.script(ctx, text, cmd, args...)
 	if err == nil && !exit.OK() {
-		err = errors.New(said)
+		err = errors.New(message)
 	}
 	return err
 }
 
 // failureLine is git's own fatal or error line, else the last one.
-func failureLine(said string) string {
+func failureLine(message string) string {
 	last := ""
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(message) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
 			return printable(line)

@@ -96,24 +96,3 @@ func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	}
 	return below, nil
 }
-
-// openRegular opens a file for reading: no link, and nothing that could block.
-func openRegular(dir *os.Root, name string) (*os.File, error) {
-	before, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !(info.Mode().IsRegular() && os.SameFile(before, info)) {
-		err = fmt.Errorf("%w: it is not a regular file", ErrPath)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}

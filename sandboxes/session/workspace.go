@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
 // ErrPath is wrapped by errors about a path that does not name a file of the workspace.
@@ -145,7 +147,10 @@ func (w *Workspace) get(name string, limit int64) (content []byte, err error) {
 			return err
 		}
 		defer func() { _ = dir.Close() }()
-		f, err := openRegular(dir, base)
+		f, _, err := disk.OpenRegular(dir, base)
+		if errors.Is(err, disk.ErrSpecial) {
+			err = fmt.Errorf("%w: %w", ErrPath, err)
+		}
 		if err != nil {
 			return err
 		}
