@@ -1,10 +1,6 @@
 package egress
 
-import (
-	"fmt"
-	"net/netip"
-	"strconv"
-)
+import "net/netip"
 
 // What programs in a sandbox see. It is the same in every sandbox, because each has a network of its own: so the
 // environment of a command can be written before its sandbox is there.
@@ -36,9 +32,4 @@ func Env() []string {
 // endpointAddr is where the sandbox reaches the i-th endpoint; -1 is the HTTP proxy.
 func endpointAddr(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(loopback), uint16(proxyPort+1+i))
-}
-
-// endpointURL is endpointAddr as programs are given it.
-func endpointURL(i int) string {
-	return fmt.Sprintf("http://%s:%s", loopback, strconv.Itoa(proxyPort+1+i))
 }

@@ -115,7 +115,7 @@ func New(c Config) (*Proxy, error) {
 func (p *Proxy) URL(endpoint string) string {
 	for i, e := range p.endpoints {
 		if e.Name == endpoint {
-			return endpointURL(i)
+			return "http://" + endpointAddr(i).String()
 		}
 	}
 	return ""
