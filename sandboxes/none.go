@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -82,10 +81,7 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 		return nil, fmt.Errorf("open sandbox none: %s is not a folder", spec.Worktree)
 	}
 	return &noneSandbox{
-		run:     spec.Run,
-		dir:     spec.Worktree,
-		env:     slices.Concat(n.env, []string{"PWD=" + spec.Worktree}, spec.Env),
-		running: make(map[*execution]struct{}),
+		run: spec.Run, dir: spec.Worktree, env: slices.Concat(n.env, []string{"PWD=" + spec.Worktree}, spec.Env),
 	}, nil
 }
 
@@ -95,17 +91,7 @@ func (*None) Reap(ctx context.Context, run string) error { return proc.KillMarke
 type noneSandbox struct {
 	run, dir string
 	env      []string
-
-	mu      sync.Mutex
-	closed  bool                    // guarded by mu
-	ended   bool                    // guarded by mu; Close has succeeded
-	running map[*execution]struct{} // guarded by mu
-}
-
-// execution is one Exec in progress.
-type execution struct {
-	cancel context.CancelCauseFunc
-	done   chan struct{}
+	commands Commands
 }
 
 func (s *noneSandbox) Workdir() string { return s.dir }
@@ -113,21 +99,11 @@ func (s *noneSandbox) Workdir() string { return s.dir }
 func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e := &execution{cancel: cancel, done: make(chan struct{})}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return Exit{}, ErrClosed
+	end, err := s.commands.Begin(cancel)
+	if err != nil {
+		return Exit{}, err
 	}
-	s.running[e] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.running, e)
-		s.mu.Unlock()
-		close(e.done)
-	}()
-
+	defer end()
 	dir, env := s.dir, s.env
 	if cmd.Dir != "" {
 		dir = cmd.Dir
@@ -161,32 +137,14 @@ func exitOf(e proc.Exit) Exit {
 // Close kills the running commands, waits for their Execs, and then for every other process with the run's mark. When ctx ends
 // first it can be called again.
 func (s *noneSandbox) Close(ctx context.Context) error {
-	s.mu.Lock()
-	if s.ended { // the run's mark may be in use again
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	var running []*execution
-	for e := range s.running {
-		running = append(running, e)
-	}
-	s.mu.Unlock()
-	for _, e := range running {
-		e.cancel(ErrClosed)
-	}
-	for _, e := range running {
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return fmt.Errorf("close sandbox none: %w", context.Cause(ctx))
+	_, err := s.commands.Close(ctx, func(ctx context.Context) error {
+		if err := s.commands.Stop(ctx); err != nil {
+			return err
 		}
-	}
-	if err := proc.KillMarked(ctx, s.run); err != nil {
+		return proc.KillMarked(ctx, s.run)
+	})
+	if err != nil {
 		return fmt.Errorf("close sandbox none: %w", err)
 	}
-	s.mu.Lock()
-	s.ended = true
-	s.mu.Unlock()
 	return nil
 }

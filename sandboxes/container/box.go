@@ -23,7 +23,7 @@ type box struct {
 	cold                      string  // why its home started empty; empty: it did not
 	tunnel                    *tunnel // nil without egress, and where the proxy's socket is mounted
 
-	commands engine.Commands
+	commands sandboxes.Commands
 	killed   atomic.Int64 // processes that were killed at the memory limit
 }
 
@@ -71,8 +71,8 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	return os.RemoveAll(b.state)
 }
 
-// giveUp kills the container, because something in it is out of control, so that every Exec ends.
-func (b *box) giveUp(why error) {
+// abort kills the container, because something in it is out of control, so that every Exec ends.
+func (b *box) abort(why error) {
 	b.commands.Break(why)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), engine.EndLimit, errors.New("the engine does not answer"))
 	defer cancel()
@@ -144,13 +144,13 @@ var errMissedEnd = errors.New("its container has ended, and the engine's client 
 
 // watch stops a client that waits for a container that does not run any more, as that of an engine which missed the end
 // would do for ever (with gVisor below docker it happens). It returns when client is done.
-func (b *box) watch(client context.Context, heard *atomic.Bool, stop context.CancelCauseFunc) {
+func (b *box) watch(client context.Context, active *atomic.Bool, stop context.CancelCauseFunc) {
 	for ended := false; ; {
 		if engine.Wait(client, b.provider.quietLimit) != nil {
 			return
 		}
 		switch {
-		case heard.Swap(false):
+		case active.Swap(false):
 			ended = false
 		case ended: // and the client has had its time to pass on the last frames
 			stop(errMissedEnd)

@@ -64,7 +64,7 @@ func (c crash) happen(t *testing.T) {
 	}
 	ctx, kill := context.WithCancelCause(t.Context())
 	defer kill(nil)
-	heard, saying := io.Pipe()
+	active, saying := io.Pipe()
 	said := proc.NewTail(1 << 10)
 	ended := make(chan error, 1)
 	go func() {
@@ -75,7 +75,7 @@ func (c crash) happen(t *testing.T) {
 		_ = saying.Close()
 		ended <- err
 	}()
-	line, err := bufio.NewReader(heard).ReadString('\n')
+	line, err := bufio.NewReader(active).ReadString('\n')
 	if err != nil || line != "ready\n" {
 		t.Fatalf("the ralph to be killed says %q, %v: %v, %s", line, err, <-ended, said)
 	}

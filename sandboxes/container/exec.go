@@ -66,7 +66,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
 	err = fmt.Errorf("run %s in the %s sandbox: %w", cmd.Argv[0], b.provider.engine.Name, b.diagnose(ctx, err, s))
-	b.giveUp(err)
+	b.abort(err)
 	return sandboxes.Exit{}, err
 }
 
@@ -122,13 +122,13 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	case st.OOMKilled:
 		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
 	case !st.Running:
-		if words := b.provider.lastWords(ctx, b.name); words != "" {
+		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)
 		}
 		return fmt.Errorf("its container has ended (exit status %d)", st.ExitCode)
 	}
-	if said := engine.LastLine(s.errs.String()); said != "" {
-		return fmt.Errorf("%w: %s", err, said)
+	if last := engine.LastLine(s.errs.String()); last != "" {
+		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
 }

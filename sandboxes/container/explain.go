@@ -102,8 +102,8 @@ func (p *Provider) engineSockets() (found []string) {
 	return found
 }
 
-// lastWords is the end of the output of the container's first process.
-func (p *Provider) lastWords(ctx context.Context, name string) string {
+// lastOutput is the end of the output of the container's first process.
+func (p *Provider) lastOutput(ctx context.Context, name string) string {
 	var errs strings.Builder
 	out, err := p.program().Copy(nil, &errs).Call(ctx, "logs", "--tail", "5", name)
 	if err != nil {

@@ -270,7 +270,7 @@ func TestEgressThatDoesNotAnswer(t *testing.T) {
 		})
 		want := "its container has ended: ralph inside a container: "
 		if r.copies {
-			want = "the way to the egress proxy has ended: ralph inside a container: "
+			want = "the tunnel to the egress proxy has ended: ralph inside a container: "
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open gives %v", err)

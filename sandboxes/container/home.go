@@ -17,8 +17,8 @@ import (
 // warm reports that the container's home gets a copy.
 func (pl *plan) warm() bool { return pl.spec.Home != "" && !pl.spec.FillHome }
 
-// chill leaves the home empty.
-func (pl *plan) chill(why string) { pl.spec.Home, pl.layer, pl.cold = "", 0, why }
+// leaveHomeEmpty leaves the home empty.
+func (pl *plan) leaveHomeEmpty(why string) { pl.spec.Home, pl.layer, pl.cold = "", 0, why }
 
 // layerShare is the part of the memory that the copy may take: it is on a tmpfs.
 const layerShare = 4
@@ -41,7 +41,7 @@ func (pl *plan) measureHome() {
 		return nil
 	})
 	if err != nil {
-		pl.chill(err.Error())
+		pl.leaveHomeEmpty(err.Error())
 	}
 }
 

@@ -27,7 +27,7 @@ type session struct {
 	begun    chan struct{} // closed when the command has started
 	reported chan struct{} // closed when the report or refusal has come
 	gone     chan struct{} // closed when the engine's client has ended
-	heard    atomic.Bool   // a frame has come since this was last read
+	active   atomic.Bool   // a frame has come since this was last read
 
 	// Written by the goroutine that decodes, and read after the client's end.
 	started bool
@@ -58,13 +58,13 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer stop(nil)
-	watching.Go(func() { b.watch(client, &s.heard, stop) })
+	watching.Go(func() { b.watch(client, &s.active, stop) })
 	p := b.provider
 	argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Exec)...)
 	if p.config.unfiltered() {
 		argv = append(argv, inside.Unfiltered)
 	}
-	decode := &inside.FrameReader{On: s.hear}
+	decode := &inside.FrameReader{On: s.receive}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := proc.Run(client, proc.Spec{
@@ -86,7 +86,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 			select {
 			case <-s.reported:
 			default: // the command does not end: its container has to
-				b.giveUp(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name))
+				b.abort(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name))
 			}
 			stop(errors.New("the engine's client does not end"))
 		},
@@ -105,9 +105,9 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 // send sends a frame; an error shows at the client's end.
 func (s *session) send(kind byte, payload []byte) { _ = s.out.Send(kind, payload) }
 
-// hear takes a frame of the helper.
-func (s *session) hear(kind byte, payload []byte) error {
-	s.heard.Store(true)
+// receive handles a frame of the helper.
+func (s *session) receive(kind byte, payload []byte) error {
+	s.active.Store(true)
 	switch kind {
 	case inside.FrameStarted:
 		if !s.started {

@@ -20,34 +20,34 @@ import (
 type tunnel struct {
 	socket string
 	end    context.CancelCauseFunc
-	said   *voice
+	output *tunnelOutput
 	done   chan struct{}
 }
 
-// errSilent is a tunnel of which nothing is heard.
-var errSilent = errors.New("the way to the egress proxy does not open")
+// errNoTunnel is a tunnel that does not get ready.
+var errNoTunnel = errors.New("the tunnel to the egress proxy does not open")
 
-// silence is how long a new tunnel may say nothing. It speaks within five seconds on a busy machine.
-const silence = 30 * time.Second
+// tunnelTimeout is how long a new tunnel may take to get ready. It takes five seconds on a busy machine.
+const tunnelTimeout = 30 * time.Second
 
-// voice is the error output of the engine's client and of the helper.
-type voice struct {
+// tunnelOutput is the error output of the engine's client and of the helper.
+type tunnelOutput struct {
 	*proc.Tail
 	ready chan struct{} // closed when the helper forwards
 	once  sync.Once
 }
 
-func (v *voice) Write(p []byte) (int, error) {
-	n, err := v.Tail.Write(p)
-	if strings.Contains(v.String(), inside.TunnelReady) {
-		v.once.Do(func() { close(v.ready) })
+func (o *tunnelOutput) Write(p []byte) (int, error) {
+	n, err := o.Tail.Write(p)
+	if strings.Contains(o.String(), inside.TunnelReady) {
+		o.once.Do(func() { close(o.ready) })
 	}
 	return n, err
 }
 
 // explain adds the last words to an error.
-func (v *voice) explain(err error) error {
-	if last := engine.LastLine(strings.ReplaceAll(v.String(), inside.TunnelReady, "")); last != "" {
+func (o *tunnelOutput) explain(err error) error {
+	if last := engine.LastLine(strings.ReplaceAll(o.String(), inside.TunnelReady, "")); last != "" {
 		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
@@ -56,7 +56,7 @@ func (v *voice) explain(err error) error {
 // openTunnel starts it. When it ends before it is closed, the sandbox ends.
 func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 	ctx, end := context.WithCancelCause(context.Background())
-	t := &tunnel{socket: socket, end: end, said: &voice{Tail: proc.NewTail(1 << 10), ready: make(chan struct{})}, done: make(chan struct{})}
+	t := &tunnel{socket: socket, end: end, output: &tunnelOutput{Tail: proc.NewTail(1 << 10), ready: make(chan struct{})}, done: make(chan struct{})}
 	here, there := net.Pipe()
 	go func() {
 		defer close(t.done)
@@ -64,7 +64,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 		serving.Go(func() { inside.ServeTunnel(ctx, here, socket) })
 		argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Tunnel)...)
 		_, err := proc.Run(ctx, proc.Spec{
-			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: there, Stdout: there, Stderr: t.said,
+			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: there, Stdout: there, Stderr: t.output,
 		})
 		closed := ctx.Err() != nil
 		end(err)
@@ -74,21 +74,21 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 			return
 		}
 		if err == nil {
-			err = t.said.explain(errors.New("the way to the egress proxy has ended"))
+			err = t.output.explain(errors.New("the tunnel to the egress proxy has ended"))
 		}
-		b.giveUp(err)
+		b.abort(err)
 	}()
 	return t
 }
 
 // awaitTunnel waits for the tunnel. Now and then podman starts a call and then neither carries what it says nor tells of
 // its end: such a call is ended and made again.
-func (p *Provider) awaitTunnel(ctx context.Context, b *box, silence time.Duration) error {
+func (p *Provider) awaitTunnel(ctx context.Context, b *box, timeout time.Duration) error {
 	for {
-		turn, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+		turn, cancel := context.WithTimeoutCause(ctx, timeout, errNoTunnel)
 		err := b.tunnel.await(turn, b)
 		cancel()
-		if !errors.Is(err, errSilent) || ctx.Err() != nil {
+		if !errors.Is(err, errNoTunnel) || ctx.Err() != nil {
 			return err
 		}
 		b.tunnel.close()
@@ -100,7 +100,7 @@ func (p *Provider) awaitTunnel(ctx context.Context, b *box, silence time.Duratio
 // hold up the one that carries the tunnel, and with it the news.
 func (t *tunnel) await(ctx context.Context, b *box) error {
 	select {
-	case <-t.said.ready:
+	case <-t.output.ready:
 		return nil
 	case <-t.done:
 		if err := b.commands.Broken(); err != nil {
@@ -108,7 +108,7 @@ func (t *tunnel) await(ctx context.Context, b *box) error {
 		}
 		return sandboxes.ErrClosed
 	case <-ctx.Done():
-		return t.said.explain(context.Cause(ctx))
+		return t.output.explain(context.Cause(ctx))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 )
 
-// A call of which nothing is heard is made again; one that is heard is not, and its word is the last.
+// A call of which nothing is active is made again; one that is active is not, and its word is the last.
 func TestSilentTunnel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ then, want string }{

@@ -57,7 +57,7 @@ func (p *Provider) awaitReady(ctx context.Context, b *box) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, engine.CallLimit, errLate)
 	defer cancel()
 	if b.tunnel != nil {
-		return p.awaitTunnel(ctx, b, silence)
+		return p.awaitTunnel(ctx, b, tunnelTimeout)
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		_, err := p.call(ctx, append([]string{"exec", b.name}, p.helper(inside.Ready)...)...)
@@ -69,7 +69,7 @@ func (p *Provider) awaitReady(ctx context.Context, b *box) error {
 			return err
 		}
 		if stateErr == nil && !st.Running {
-			return fmt.Errorf("its container has ended: %s", p.lastWords(ctx, b.name))
+			return fmt.Errorf("its container has ended: %s", p.lastOutput(ctx, b.name))
 		}
 		if err := engine.Wait(ctx, pause); err != nil {
 			return err

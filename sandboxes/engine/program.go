@@ -1,6 +1,6 @@
 // Package engine is the common part of providers that drive another program by its command line: calling it and reading
-// its errors ([Program]), ending the client of a command ([Client]), and counting the commands that a sandbox runs
-// ([Commands]). Packages container and sbx use it. Everything is safe for concurrent use.
+// its errors ([Program]), and ending the client of a command ([Client]). Packages container and sbx use it. Everything is
+// safe for concurrent use.
 package engine
 
 import (
@@ -76,7 +76,7 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 		if verb == "image" {
 			verb += " " + args[1]
 		}
-		return out.String(), &CallError{Command: p.Name + " " + verb, Code: exit.Code, Said: LastLine(errs.String())}
+		return out.String(), &CallError{Command: p.Name + " " + verb, Code: exit.Code, Message: LastLine(errs.String())}
 	}
 	return out.String(), nil
 }
@@ -100,14 +100,14 @@ func (p Program) StartError(err error) error {
 type CallError struct {
 	Command string // such as "docker image inspect"
 	Code    int
-	Said    string // the last line of its error output
+	Message string // the last line of its error output
 }
 
 func (e *CallError) Error() string {
-	if e.Said == "" {
+	if e.Message == "" {
 		return fmt.Sprintf("%s: exit status %d", e.Command, e.Code)
 	}
-	return e.Command + ": " + e.Said
+	return e.Command + ": " + e.Message
 }
 
 // LastLine is the last line with something on it, because programs name the cause last. Docker's advice on its help comes

@@ -42,7 +42,7 @@ func TestADoorOpensForOneUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = l.Close() }()
-		d := &door{l, uid}
+		d := &userListener{l, uid}
 		go func() {
 			for {
 				c, err := d.Accept()

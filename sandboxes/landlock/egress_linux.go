@@ -13,19 +13,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// doors are the ports of the host's loopback interface that lead to the egress proxy. Every sandbox knows the proxy by
-// the same addresses; these are the ones that are free here, so the addresses in a command's environment and arguments are
-// replaced. Other users of the host find the ports, and get nothing.
-type doors struct {
+// relay listens at ports of the host's loopback interface and forwards to the egress proxy. Every sandbox
+// knows the proxy by the same addresses; here they are those that are free, so that they are replaced in the environment and
+// arguments of commands. Other users of the host find the ports, and get nothing.
+type relay struct {
 	ports    []uint16
 	replacer *strings.Replacer
 	stop     func()
 }
 
-// openDoors forwards connections of the user to the egress socket.
-func openDoors(socket string, uid int) (*doors, error) {
+// openRelay forwards connections of the user to the egress socket.
+func openRelay(socket string, uid int) (*relay, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	d := &doors{}
+	d := &relay{}
 	var pairs []string
 	listen := func(ctx context.Context, known netip.AddrPort) (net.Listener, error) {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func openDoors(socket string, uid int) (*doors, error) {
 			return nil, err
 		}
 		d.ports, pairs = append(d.ports, at.Port()), append(pairs, known.String(), at.String())
-		return &door{l, uid}, nil
+		return &userListener{l, uid}, nil
 	}
 	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket, Listen: listen})
 	if err != nil {
@@ -54,15 +54,15 @@ func openDoors(socket string, uid int) (*doors, error) {
 	return d, nil
 }
 
-// close closes the doors; it can be called again. A nil *doors has none.
-func (d *doors) close() {
+// close ends it; it can be called again. A nil *relay does nothing.
+func (d *relay) close() {
 	if d != nil {
 		d.stop()
 	}
 }
 
-// replace returns texts with the addresses that lead to the doors.
-func (d *doors) replace(texts []string) (replaced []string) {
+// replace returns texts with the addresses that lead to the relay.
+func (d *relay) replace(texts []string) (replaced []string) {
 	if d == nil {
 		return texts
 	}
@@ -72,14 +72,14 @@ func (d *doors) replace(texts []string) (replaced []string) {
 	return replaced
 }
 
-// door is a listener that accepts connections of one user.
-type door struct {
+// userListener is a listener that accepts connections of one user.
+type userListener struct {
 	net.Listener
 	uid int
 }
 
 // Accept takes the next connection of the user. Those of others are closed.
-func (d *door) Accept() (net.Conn, error) {
+func (d *userListener) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
 		if err != nil || userOf(c) == d.uid {

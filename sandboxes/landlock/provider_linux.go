@@ -107,13 +107,13 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	}
 	env := baseEnv(out.path(p.path), dirs)
 	if spec.Egress != "" {
-		if box.doors, err = openDoors(spec.Egress, out.UID); err != nil {
+		if box.relay, err = openRelay(spec.Egress, out.UID); err != nil {
 			return nil, fmt.Errorf("forward to the egress socket: %w", err)
 		}
-		out.Ports = box.doors.ports
+		out.Ports = box.relay.ports
 		env = append(env, egress.Env()...)
 	}
-	env = box.doors.replace(slices.Concat(env, []string{"PWD=" + out.Worktree}, spec.Env))
+	env = box.relay.replace(slices.Concat(env, []string{"PWD=" + out.Worktree}, spec.Env))
 	if box.client, err = supervisor.Start(supervisor.Process{Role: role, Run: out.Run}); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *sandbox) abandon(ctx context.Context) (err error) {
 	if s.client != nil {
 		err = s.client.Kill(ctx)
 	}
-	s.doors.close()
+	s.relay.close()
 	return errors.Join(err, s.group.Remove(ctx), s.scratch.remove())
 }
 

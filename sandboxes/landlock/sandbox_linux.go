@@ -18,7 +18,7 @@ type sandbox struct {
 	client  *supervisor.Client
 	scratch *scratch
 	group   *cgroup.Group
-	doors   *doors
+	relay   *relay
 
 	mu      sync.Mutex
 	removed bool // guarded by mu; Close has done its work
@@ -39,7 +39,7 @@ func (s *sandbox) Keeps() []string { return []string{s.scratch.dir} }
 
 // Exec runs one command.
 func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-	cmd.Argv, cmd.Env = s.doors.replace(cmd.Argv), s.doors.replace(cmd.Env)
+	cmd.Argv, cmd.Env = s.relay.replace(cmd.Argv), s.relay.replace(cmd.Env)
 	exit, err := s.client.Exec(ctx, cmd)
 	if errors.Is(err, supervisor.ErrEnded) {
 		// Without the supervisor nobody knows any more which process belongs to which command.
@@ -61,7 +61,7 @@ func (s *sandbox) close(ctx context.Context) error {
 	if err := s.client.Close(ctx); err != nil {
 		return err
 	}
-	s.doors.close()
+	s.relay.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.removed { // the run's mark may be in use again

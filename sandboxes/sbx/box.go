@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // box is one run's microVM.
@@ -22,7 +21,7 @@ type box struct {
 	pids                 int      // the most processes and threads of the user
 	privileged           bool     // root inside has more rights than the user could have
 
-	commands engine.Commands
+	commands sandboxes.Commands
 
 	mu      sync.Mutex
 	refused []sandboxes.Refusal // guarded by mu; the connections that the policy refused

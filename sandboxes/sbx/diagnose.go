@@ -29,7 +29,7 @@ type Finding struct {
 // Diagnose asks sbx for the problems of its installation, login and virtualisation.
 func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
 	text, err := p.call(ctx, "diagnose", "--format", "json")
-	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Said, "unknown flag") { // some releases call it so
+	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Message, "unknown flag") { // some releases call it so
 		text, err = p.call(ctx, "diagnose", "-o", "json")
 	}
 	findings, decodeErr := readFindings(text)

@@ -158,9 +158,9 @@ func (pl *plan) box() (*box, error) {
 	return b, nil
 }
 
-// furnish sets the network policy, the secrets and git up. Then it checks that a command runs, and that git works in the
+// configure sets the network policy, the secrets and git up. Then it checks that a command runs, and that git works in the
 // private repository.
-func (pl *plan) furnish(ctx context.Context, b *box) error {
+func (pl *plan) configure(ctx context.Context, b *box) error {
 	p, c := pl.provider, pl.provider.config
 	for _, rule := range []struct {
 		verb  string

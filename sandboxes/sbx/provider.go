@@ -114,7 +114,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		return nil, errors.Join(err, os.RemoveAll(pl.state))
 	}
 	if err == nil {
-		err = pl.furnish(ctx, b)
+		err = pl.configure(ctx, b)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.remove(context.WithoutCancel(ctx)))

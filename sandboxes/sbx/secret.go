@@ -104,8 +104,8 @@ func (p *Provider) setSecret(ctx context.Context, service, value string, scope .
 		return fmt.Errorf("give sbx the secret of %s: it is empty, or has a line break in it", service)
 	}
 	_, err := p.program().Input(strings.NewReader(value), 0).Call(ctx, append([]string{"secret", "set", service}, scope...)...)
-	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Said, value) {
-		call.Said = "it is refused" // never repeat a secret
+	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Message, value) {
+		call.Message = "it is refused" // never repeat a secret
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func runCommand(in io.Reader, out io.Writer) error {
 		out: &FrameWriter{W: out}, input: make(chan []byte, Window), command: make(chan Command, 1),
 		hungUp: make(chan struct{}), ended: make(chan struct{}), score: score,
 	}
-	go h.listen(in)
+	go h.receive(in)
 	select {
 	case c := <-h.command:
 		if err := h.run(c); err != nil {
@@ -71,15 +71,15 @@ func runCommand(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// listen obeys ralph until it hangs up. Hanging up before the report means that ralph has died.
-func (h *helper) listen(in io.Reader) {
+// receive handles frames until ralph hangs up. Hanging up before the report means that ralph has died.
+func (h *helper) receive(in io.Reader) {
 	defer close(h.hungUp)
-	_, err := io.Copy(&FrameReader{On: h.obey}, in)
+	_, err := io.Copy(&FrameReader{On: h.handle}, in)
 	_ = err // a broken frame is a hang-up, too
 	h.kill()
 }
 
-func (h *helper) obey(kind byte, payload []byte) error {
+func (h *helper) handle(kind byte, payload []byte) error {
 	switch kind {
 	case FrameCommand:
 		var c Command

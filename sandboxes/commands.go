@@ -1,19 +1,19 @@
-package engine
+package sandboxes
 
 import (
 	"context"
+	"maps"
 	"sync"
-
-	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Commands are the running commands of one sandbox, and whether there can be more. The zero value is an open sandbox.
+// Commands are the running commands of one sandbox, and whether there can be more. Providers use it. The zero value is an open
+// sandbox.
 type Commands struct {
 	closing sync.Mutex // held by the one Close that works
+	ended   bool       // guarded by closing; Close has done its work
 
 	mu      sync.Mutex
 	closed  bool                                      // guarded by mu; no command starts any more
-	ended   bool                                      // guarded by mu; Close has done its work
 	broken  error                                     // guarded by mu; why no command can succeed any more
 	running map[chan struct{}]context.CancelCauseFunc // guarded by mu
 }
@@ -24,7 +24,7 @@ func (c *Commands) Begin(stop context.CancelCauseFunc) (end func(), err error) {
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return nil, sandboxes.ErrClosed
+		return nil, ErrClosed
 	case c.broken != nil:
 		return nil, c.broken
 	}
@@ -64,37 +64,41 @@ func (c *Commands) Broken() error {
 	return c.broken
 }
 
-// Close lets no more commands start, removes the sandbox, and waits for the running commands. It is idempotent; after an
-// error it can be called again. first reports whether this call has ended the sandbox.
+// Close lets no more commands start, removes the sandbox, and ends the running commands. It is idempotent; after an error it
+// can be called again. first reports whether this call has ended the sandbox.
 func (c *Commands) Close(ctx context.Context, remove func(context.Context) error) (first bool, err error) {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	c.mu.Lock()
-	ended := c.ended
-	running := make(map[chan struct{}]context.CancelCauseFunc, len(c.running))
-	for done, stop := range c.running {
-		running[done] = stop
-	}
-	c.mu.Unlock()
-	if ended {
+	if c.ended {
 		return false, nil
 	}
 	if err := remove(ctx); err != nil {
 		return false, err
 	}
-	for done, stop := range running {
-		stop(sandboxes.ErrClosed)
+	if err := c.Stop(ctx); err != nil {
+		return false, err
+	}
+	c.ended = true
+	return true, nil
+}
+
+// Stop ends the running commands and waits for them.
+func (c *Commands) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	running := maps.Clone(c.running)
+	c.mu.Unlock()
+	for _, stop := range running {
+		stop(ErrClosed)
+	}
+	for done := range running {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
-	return true, nil
+	return nil
 }
