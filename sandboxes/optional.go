@@ -59,6 +59,13 @@ type Cold interface {
 	Cold() string
 }
 
+// Prefixer is implemented by sandboxes that a program of the host can enter by a command line of its own.
+type Prefixer interface {
+	// CommandPrefix returns the words to put before a command's argv to run it inside, such as docker exec and its
+	// arguments. A command that is started in this way ends with the sandbox at the latest.
+	CommandPrefix() ([]string, error)
+}
+
 // NoticesOf gives the notices of a sandbox that has any.
 func NoticesOf(s Sandbox) []string {
 	if n, ok := As[Noticer](s); ok {

@@ -160,7 +160,7 @@ type Provider interface {
 	// Capabilities is constant for one provider value.
 	Capabilities() Capabilities
 	// Check reports whether the provider can be used on this host now. The error is one line that names the missing part
-	// and the command that fixes it.
+	// and what fixes it on the host; settings that help are in a FixError.
 	Check(ctx context.Context) error
 	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind.
 	Open(ctx context.Context, spec Spec) (Sandbox, error)

@@ -108,7 +108,7 @@ func mountSource(m sandboxes.Mount) (source, error) {
 	s := source{host: host, inside: m.Inside, isFile: !info.IsDir(), mount: m, skip: isRepository}
 	switch {
 	case !m.ReadOnly && (!m.Own || s.isFile):
-		return source{}, fmt.Errorf("files are copied into the sandbox, so that it cannot write to the host: %w; make the mount readonly",
+		return source{}, fmt.Errorf("files are copied into the sandbox, so that it cannot write to the host: %w; make the mount read-only",
 			sandboxes.ErrUnsupported)
 	case s.isFile && path.Dir(m.Inside) == "/":
 		return source{}, fmt.Errorf("a file is copied into a folder of its own, and %s is at the top: %w; choose a place in a folder",

@@ -206,7 +206,7 @@ func TestOpenRefuses(t *testing.T) {
 	dir := tree(t, t.TempDir(), map[string]string{"file": ""})
 	file := filepath.Join(dir, "file")
 	for want, m := range map[string]sandboxes.Mount{
-		"make the mount readonly":               {Host: dir, Inside: "/data"},
+		"make the mount read-only":              {Host: dir, Inside: "/data"},
 		"it cannot write to the host":           {Host: file, Inside: "/x/file", Own: true},
 		"choose a place in a folder":            {Host: file, Inside: "/file", ReadOnly: true},
 		"it does not exist on the host":         {Host: dir + "/none", Inside: "/x", ReadOnly: true},

@@ -85,8 +85,10 @@ func (r *record) add(k refusal, detail string) {
 	}
 }
 
-// summary lists the refusals, the most frequent first, and how many are not in the list.
-func (r *record) summary() (list []Event, other int) {
+// Refusals lists what was refused so far, the most frequent first, and how many refusals are not in the list because it is
+// bounded.
+func (p *Proxy) Refusals() (list []Event, more int) {
+	r := &p.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.seen {

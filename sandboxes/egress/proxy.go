@@ -121,10 +121,6 @@ func (p *Proxy) URL(endpoint string) string {
 	return ""
 }
 
-// Refusals lists what was refused so far, the most frequent first, and how many refusals are not in the list because
-// it is bounded.
-func (p *Proxy) Refusals() (list []Event, more int) { return p.record.summary() }
-
 // Listen makes dir (mode 0700) when it is not there, and listens on a socket in it (mode 0600) until Close. A provider
 // that runs commands as another user must give it the socket. A socket left there by a crash is replaced. The
 // path must be short: systems take about 100 bytes.

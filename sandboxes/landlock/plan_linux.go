@@ -151,7 +151,7 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 
 // keepReadOnly refuses a path that would be writable all the same: a rule can only add rights.
 func (p *plan) keepReadOnly(path string) error {
-	if slices.ContainsFunc(p.Write, func(dir string) bool { return supervisor.Within(path, dir) }) {
+	if p.mayWrite(path) {
 		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written", path, sandboxes.ErrUnsupported)
 	}
 	return nil

@@ -178,7 +178,7 @@ func (pl *plan) configure(ctx context.Context, b *box) error {
 		if value == "" {
 			continue
 		}
-		if err := p.setSecret(ctx, service, value, "--sandbox", pl.name); err != nil {
+		if err := p.SetSecret(ctx, service, value, "--sandbox", pl.name); err != nil {
 			return fmt.Errorf("give sbx the secret of %s: %w", service, err)
 		}
 	}

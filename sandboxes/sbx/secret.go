@@ -69,11 +69,6 @@ func (p *Provider) HasSecret(ctx context.Context, service string) (bool, error) 
 	return has, nil
 }
 
-// SetSecret gives sbx the secret of a service for all sandboxes.
-func (p *Provider) SetSecret(ctx context.Context, service, value string) error {
-	return p.setSecret(ctx, service, value)
-}
-
 // Login lets a person log in to a service in the browser. out gets both outputs of sbx.
 func (p *Provider) Login(ctx context.Context, service string, out io.Writer) error {
 	if err := checkService(service); err != nil {
@@ -96,7 +91,8 @@ func (s *shared) Write(b []byte) (int, error) {
 	return s.to.Write(b)
 }
 
-func (p *Provider) setSecret(ctx context.Context, service, value string, scope ...string) error {
+// SetSecret gives sbx the secret of a service, for all sandboxes or for the scope that flags of sbx name.
+func (p *Provider) SetSecret(ctx context.Context, service, value string, scope ...string) error {
 	if err := checkService(service); err != nil {
 		return err
 	}

@@ -47,11 +47,8 @@ func (w *Workspace) list(patterns []string) (found []string, err error) {
 			return nil // gone, or closed to us: it is not listed
 		case entry.IsDir() && (strings.EqualFold(entry.Name(), ".git") || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir
-		case entry.IsDir() || strings.EqualFold(entry.Name(), ".git") || !fits(patterns, name):
-		default:
-			if w.isRegular(name, entry) {
-				found = append(found, name)
-			}
+		case !entry.IsDir() && !strings.EqualFold(entry.Name(), ".git") && fits(patterns, name) && w.isRegular(name, entry):
+			found = append(found, name)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
-	if maxFile == 0 {
-		maxFile = defaultMaxFile
-	}
-	w := &Workspace{root: root, maxFile: maxFile, uid: -1, gid: -1}
+	w := &Workspace{root: root, maxFile: cmp.Or(maxFile, defaultMaxFile), uid: -1, gid: -1}
 	// When ralph is root, new files have to belong to the user inside.
 	if info, err := root.Stat("."); err == nil && os.Geteuid() == 0 {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
