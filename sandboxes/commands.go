@@ -48,7 +48,7 @@ func (c *Commands) Closed() bool {
 	return c.closed
 }
 
-// Break says why no command can succeed any more. The first reason counts.
+// Break sets the reason why no command can succeed any more. The first one counts.
 func (c *Commands) Break(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ type FetchLimits struct {
 	Bytes   int64 // of all files; default 8 GiB
 }
 
-// RefusedError says which files a Fetch did not accept.
+// RefusedError counts the files that a Fetch did not accept.
 type RefusedError struct {
 	First string // the first path, and why
 	Count int

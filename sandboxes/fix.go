@@ -1,7 +1,7 @@
 package sandboxes
 
-// FixError is an error that a change of the settings would avoid. Its text says what is wrong. How the settings are called
-// knows only the program that has them.
+// FixError is an error that a change of the settings would avoid. Its text names no setting: only the program that has the
+// settings knows what they are called.
 type FixError struct {
 	Err   error
 	Fixes []Fix // each of them helps

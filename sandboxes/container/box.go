@@ -27,7 +27,7 @@ type box struct {
 	killed   atomic.Int64 // processes that were killed at the memory limit
 }
 
-// Notices says which limits had an effect.
+// Notices lists the limits that had an effect.
 func (b *box) Notices() []string {
 	killed := b.killed.Load()
 	if killed == 0 {
@@ -36,7 +36,7 @@ func (b *box) Notices() []string {
 	return []string{sandboxes.MemoryNotice(int(killed), b.memory)}
 }
 
-// Cold says why the home started empty although the Spec has one.
+// Cold is the reason why the home started empty although the Spec has one.
 func (b *box) Cold() string { return b.cold }
 
 // note remembers the count of a report.
@@ -94,7 +94,7 @@ func (p *Provider) end(ctx context.Context, name string) error {
 		if !mayPass(err) {
 			return err
 		}
-		// It may be gone already, or somebody else may be removing it.
+		// It may be gone already, or another process may be removing it.
 		there, listErr := p.listed(ctx, name, !p.config.Keep)
 		if listErr == nil && !there {
 			return nil
@@ -137,7 +137,7 @@ func (p *Provider) listed(ctx context.Context, name string, all bool) (bool, err
 	return strings.TrimSpace(out) != "", err
 }
 
-// quietLimit is how long no frame may come from a command before somebody checks that its container still runs.
+// quietLimit is the time without a frame from a command after which its container is checked.
 const quietLimit = 15 * time.Second
 
 var errMissedEnd = errors.New("its container has ended, and the engine's client has not noticed")

@@ -20,7 +20,7 @@ import (
 )
 
 // A container with a Disk is shown nothing of the host, so that the engine can be anywhere. Each folder is a volume of the
-// engine. One more volume holds the helper, and one that is never mounted says that the disk was filled.
+// engine. One more volume holds the helper, and one that is never mounted marks the disk as filled.
 const (
 	helperVolume = "helper"
 	filledVolume = "filled"
@@ -220,7 +220,7 @@ func (p *Provider) volumes(ctx context.Context, run string) ([]string, error) {
 	prefix := volumeName(run, "")
 	args := []string{"volume", "ls", "--quiet", "--filter", "name=" + prefix}
 	out, err := p.call(ctx, args...)
-	for range endRounds { // podman fails if somebody removes another volume meanwhile
+	for range endRounds { // podman fails if another volume is removed meanwhile
 		if err == nil || !strings.Contains(err.Error(), "no such volume") {
 			break
 		}
@@ -232,7 +232,7 @@ func (p *Provider) volumes(ctx context.Context, run string) ([]string, error) {
 	return slices.DeleteFunc(strings.Fields(out), func(name string) bool { return !strings.HasPrefix(name, prefix) }), nil
 }
 
-// removeVolumes removes them; first the one that says that the others are filled, in case ralph is killed meanwhile.
+// removeVolumes removes them; first the one that marks the others as filled, in case ralph is killed meanwhile.
 func (p *Provider) removeVolumes(ctx context.Context, run string) error {
 	names, err := p.volumes(ctx, run)
 	if err != nil || len(names) == 0 {

@@ -111,7 +111,7 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 	return st, err
 }
 
-// diagnose says why no report came.
+// diagnose finds why no report came.
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	st, stateErr := b.provider.state(ctx, b.name)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// explain says why the engine does not answer, by trying its socket if that is a local one.
+// explain finds why the engine does not answer, by trying its socket if that is a local one.
 func (p *Provider) explain(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused || p.engine.Dialect != DialectDocker {
 		return err
@@ -38,7 +38,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("reach %s: %w", p.engine.Name, dialErr)
 }
 
-// explainImage says why an image cannot be inspected: the engine does not answer, or there is no such image.
+// explainImage finds why an image cannot be inspected: the engine does not answer, or there is no such image.
 func (p *Provider) explainImage(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused {
 		return err

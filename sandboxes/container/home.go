@@ -76,8 +76,8 @@ func (pl *plan) prepareHome() error {
 	})
 }
 
-// HomeKey tells homes of different images and users apart. It is empty where files of the commands would not belong to the
-// user of this process.
+// HomeKey differs between images and users that cannot share a home. It is empty where files of the commands would not belong
+// to the user of this process.
 func (p *Provider) HomeKey(ctx context.Context) (string, error) {
 	in, err := p.ask(ctx)
 	if err != nil {

@@ -36,7 +36,7 @@ var (
 	_ sandboxes.Cold      = (*box)(nil)
 )
 
-// New returns a provider. Check and Open report a mistake in the Config, so that a provider that nobody uses stops nothing.
+// New returns a provider. Check and Open report a mistake in the Config, so that an unused provider stops nothing.
 func New(e Engine, c Config) *Provider {
 	p := &Provider{engine: e, verified: make(map[string]bool), quietLimit: quietLimit}
 	p.config, p.invalid = c.withDefaults(p.buildImage())

@@ -81,7 +81,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 	return t
 }
 
-// awaitTunnel waits for the tunnel. Now and then podman starts a call and then neither carries what it says nor tells of
+// awaitTunnel waits for the tunnel. Now and then podman starts a call and then passes on neither its output nor
 // its end: such a call is ended and made again.
 func (p *Provider) awaitTunnel(ctx context.Context, b *box, timeout time.Duration) error {
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// weaker says how the Config weakens the isolation, for Capabilities.
+// weaker lists what in the Config weakens the isolation, for Capabilities.
 func (c Config) weaker() string {
 	var all []string
 	add := func(is bool, format string, args ...any) {
@@ -41,7 +41,7 @@ func shared(namespace, mode string) error {
 var nameFormat = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
 
 // rename gives the container the name that the Spec asks for. It was made under a unique name, so that a name that is
-// taken never makes ralph remove somebody else's container.
+// taken never makes ralph remove another program's container.
 func (b *box) rename(ctx context.Context, name string) error {
 	if name == "" {
 		return nil

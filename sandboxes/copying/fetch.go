@@ -101,7 +101,7 @@ func (r *receiver) read(stream io.Reader) error {
 			return err
 		}
 	}
-	_, err := io.Copy(io.Discard, limited) // the end of the stream says how tar fared
+	_, err := io.Copy(io.Discard, limited) // tar's own error is at the end of the stream
 	if err == nil && limited.N <= 0 {
 		err = errors.New("the stream does not end")
 	}
@@ -132,7 +132,7 @@ func (r *receiver) take(h *tar.Header, in io.Reader) error {
 	return nil
 }
 
-// limitError says that there is more than may be copied.
+// limitError means that there is more than may be copied.
 type limitError struct{ error }
 
 // countEntry accounts for a file, folder or link.

@@ -70,7 +70,7 @@ func serveUDP(c net.PacketConn, n *names) {
 			return
 		}
 		if err != nil {
-			continue // a reply that nobody took comes back as an error
+			continue // a reply that was not received comes back as an error
 		}
 		if reply := answerDNS(b[:size], n); reply != nil {
 			_, _ = c.WriteTo(reply, from)

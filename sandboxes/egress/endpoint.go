@@ -44,7 +44,7 @@ type Endpoint struct {
 	// Admit may refuse a request, such as when a budget is spent, or let it wait. The error's text is shown to the sandbox.
 	// The Exchange, which may be nil, follows a request that was admitted. A nil Admit admits all.
 	Admit func(ctx context.Context, method, path string) (Exchange, error)
-	// Model says that the service is a model's: requests are JSON, and tools with which the service itself would reach
+	// Model marks the service of a model: requests are JSON, and tools with which the service itself would reach
 	// the internet are kept out of them; see package servertools.
 	Model bool
 	// AllowPrivate lets the service be on this host or a private network.
@@ -123,7 +123,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 		Endpoint: e, upstream: up,
 		strip: slices.Concat(credentialHeaders(), e.Strip, []string{e.Header}),
 		transport: &http.Transport{
-			// Whatever the request says, there is one place to go.
+			// There is one place to go, whatever is in the request.
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return p.reach(ctx, host, port, e.AllowPrivate)
 			},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Reason says why something was refused. The set is open.
+// Reason is why something was refused. The set is open.
 type Reason string
 
 const (
@@ -27,7 +27,7 @@ const (
 	Unreadable     Reason = "unreadable"      // an endpoint's answer that cannot be searched for the credential
 	ServerTool     Reason = "server-tool"     // a model's service would reach the internet itself
 	NoCredential   Reason = "no-credential"   // the endpoint's credential is not available
-	Budget         Reason = "budget"          // the endpoint's Admit said no
+	Budget         Reason = "budget"          // the endpoint's Admit has refused
 )
 
 // Event is a refusal. All of it may be shown: Host is a valid host or endpoint name, or empty.

@@ -238,7 +238,7 @@ func join(ctx context.Context, c, out net.Conn) {
 	splice(c, out)
 }
 
-// sendRefusal tells a program that ignores proxy variables why it is refused, in its probable protocol.
+// sendRefusal sends the reason of a refusal to a program that ignores proxy variables, in its probable protocol.
 func sendRefusal(c net.Conn, port int, reason Reason) {
 	if port != httpPort && port != httpsPort {
 		return

@@ -86,7 +86,7 @@ func (m *metered) count(n int, err error) error {
 	return err
 }
 
-// CloseWrite says that no more will come.
+// CloseWrite ends the direction to the sandbox.
 func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
 
 // Close is idempotent.

@@ -138,7 +138,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 	p.tunnel(c, server, host, port)
 }
 
-// hijack takes the connection over from the HTTP server and says so to the program; nil when it is gone.
+// hijack takes the connection over from the HTTP server and answers the CONNECT; nil when it is gone.
 func hijack(w http.ResponseWriter) net.Conn {
 	c, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {

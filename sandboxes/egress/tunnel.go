@@ -48,7 +48,7 @@ func (j *judging) CloseWrite() error { return closeWrite(j.Conn) }
 func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(client, first[:]); err != nil {
-		return nil, err // without a word; a server that speaks first may have said enough
+		return nil, err // no refusal: a server that sends first may have sent enough
 	}
 	all := io.MultiReader(bytes.NewReader(first[:]), client)
 	if first[0] != recordHandshake {

@@ -29,7 +29,7 @@ type Engine struct {
 	Interrupt <-chan struct{}
 }
 
-// ExitError says that the engine ran and failed. The reason is in what it wrote to Stderr.
+// ExitError is an engine that ran and failed. The reason is in its output on Stderr.
 type ExitError struct {
 	Command string // such as "docker build"
 	Code    int

@@ -26,7 +26,7 @@ func become() (status int) {
 	if err == nil {
 		err = o.become()
 	}
-	_ = supervisor.Refuse(refusal, err) // nobody else could be told
+	_ = supervisor.Refuse(refusal, err) // there is no other place to report to
 	return 1
 }
 

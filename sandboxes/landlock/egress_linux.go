@@ -89,7 +89,7 @@ func (d *userListener) Accept() (net.Conn, error) {
 	}
 }
 
-// userOf finds the user on the other side of a connection on loopback; -1: nobody.
+// userOf finds the user on the other side of a connection on loopback; -1: none.
 func userOf(c net.Conn) int {
 	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {

@@ -57,7 +57,7 @@ var (
 // Name is "landlock".
 func (*Provider) Name() string { return "landlock" }
 
-// Capabilities says what the provider does where it works.
+// Capabilities are those of a host where the provider works.
 func (*Provider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{
 		Files: sandboxes.Bind, Isolation: sandboxes.AccessRules, Egress: true, Secrets: true,

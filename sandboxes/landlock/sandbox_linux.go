@@ -42,7 +42,7 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	cmd.Argv, cmd.Env = s.relay.replace(cmd.Argv), s.relay.replace(cmd.Env)
 	exit, err := s.client.Exec(ctx, cmd)
 	if errors.Is(err, supervisor.ErrEnded) {
-		// Without the supervisor nobody knows any more which process belongs to which command.
+		// Without the supervisor it is not known which process belongs to which command.
 		err = errors.Join(err, proc.KillMarked(context.WithoutCancel(ctx), s.plan.Run))
 	}
 	return exit, err
@@ -81,7 +81,7 @@ func (s *sandbox) close(ctx context.Context) error {
 	return nil
 }
 
-// Notices says how many processes the limits have killed.
+// Notices lists how many processes the limits have killed.
 func (s *sandbox) Notices() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type Config struct {
 	// Allow and Deny are what one sandbox may and may not reach besides the machine's policy, as sbx writes it:
 	// "api.example.com:443", "*.example.com" (one label), "**.example.com", a CIDR. Deny wins.
 	Allow, Deny []string
-	// SecretEnv says which variable of HostEnv holds the secret of which service of sbx ("anthropic", "openai", …).
+	// SecretEnv maps a service of sbx ("anthropic", "openai", …) to the variable of HostEnv with its secret.
 	// Those that are set are given to sbx for the one sandbox, over standard input.
 	SecretEnv map[string]string
 	// Agents are the services of agents, by the agent's name, for CheckAgent and EnsureAgent.

@@ -52,7 +52,7 @@ func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 	return slices.Clone(b.refused[:n]), more
 }
 
-// Notices says that the policy's log could not be read.
+// Notices has a line when the policy's log could not be read.
 func (b *box) Notices() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,7 +31,7 @@ var (
 	_ sandboxes.Refuser  = (*box)(nil)
 )
 
-// New returns a provider. Check and Open report a mistake in the Config, so that a provider that nobody uses stops nothing.
+// New returns a provider. Check and Open report a mistake in the Config, so that an unused provider stops nothing.
 func New(c Config) *Provider {
 	p := &Provider{}
 	p.config, p.invalid = c.withDefaults()
@@ -110,7 +110,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	}
 	// sbx is not killed in the middle of its work: a microVM might appear after we have looked for it.
 	_, err = p.program().Limit(createLimit).Call(context.WithoutCancel(ctx), pl.create()...)
-	if err != nil && spec.Name != "" { // it may be somebody else's, made at the same moment
+	if err != nil && spec.Name != "" { // it may be another program's, made at the same moment
 		return nil, errors.Join(err, os.RemoveAll(pl.state))
 	}
 	if err == nil {

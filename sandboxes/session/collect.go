@@ -30,7 +30,7 @@ type Artefacts struct {
 type File struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content"`
-	// Skipped says why there is no content; empty when there is.
+	// Skipped is why there is no content; empty when there is.
 	Skipped string `json:"skipped,omitempty"`
 }
 

@@ -55,7 +55,7 @@ func (s *Session) fetch(ctx context.Context, to *os.Root, room int64, paths ...s
 	return nil
 }
 
-// fetchOutputs fetches the output files within the limits. A notice tells when there are more.
+// fetchOutputs fetches the output files within the limits. A notice is left when there are more.
 func (s *Session) fetchOutputs(ctx context.Context) error {
 	if _, copies := sandboxes.As[sandboxes.Fetcher](s.box); !copies {
 		return nil

@@ -54,7 +54,7 @@ func (s *Session) Run(ctx context.Context, cmd sandboxes.Command) (Result, error
 // failureLines is how much of a failed command's output its error shows.
 const failureLines = 50
 
-// CommandError says that a command ran and failed.
+// CommandError is a command that ran and failed.
 type CommandError struct {
 	Command string         // the program
 	Exit    sandboxes.Exit // how it ended
@@ -85,7 +85,7 @@ func (e *CommandError) Error() string {
 	return text
 }
 
-// script runs a shell script of ours inside. The string is the line of standard error that says most about a failure.
+// script runs a shell script of ours inside. The string is the line of standard error that explains a failure best.
 func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command, args ...string) (sandboxes.Exit, string, error) {
 	errs := proc.NewTail(4 << 10)
 	cmd.Argv, cmd.Stderr, cmd.Grace = append([]string{"sh", "-c", text, "sh"}, args...), errs, 5*time.Second

@@ -172,7 +172,7 @@ func (s *Session) CommandPrefix() ([]string, error) {
 	return prefix, nil
 }
 
-// Notices says, one line each, what was lost to limits so far, which files could not be fetched, and which logins are
+// Notices lists, one line each, what was lost to limits so far, which files could not be fetched, and which logins are
 // inside. The list is complete after Cleanup.
 func (s *Session) Notices() []string {
 	s.mu.Lock()

@@ -30,7 +30,7 @@ func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, n
 }
 
 // walk goes along a path up to its last name, or to a link, and then gives the path on which to go on. Each step starts from
-// an open folder, so that nobody can put a link behind it.
+// an open folder, so that no link can be put behind it.
 func (w *Workspace) walk(clean string, follow bool, missing func(*os.Root, string) error) (
 	dir *os.Root, name, next string, err error,
 ) {

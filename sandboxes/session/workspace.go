@@ -72,7 +72,7 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// with calls do with a path that was checked, and says in errors what was tried.
+// with calls do with a checked path, and adds the action to errors.
 func (w *Workspace) with(verb, name string, do func(clean string) error) error {
 	clean, err := inside(name)
 	if err == nil {

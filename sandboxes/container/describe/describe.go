@@ -1,4 +1,4 @@
-// Package describe decodes what a container engine's program says about the engine and about an image. Package container
+// Package describe decodes a container engine's description of itself and of an image. Package container
 // calls it. It holds no state.
 package describe
 

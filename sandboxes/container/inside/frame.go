@@ -43,7 +43,7 @@ type Command struct {
 	Env  [][]byte `json:"env"`
 }
 
-// Refusal says why a command could not be started.
+// Refusal is the reason why a command could not be started.
 type Refusal struct {
 	Reason string `json:"reason"` // one of the reasons below, or empty
 	Text   string `json:"text"`

@@ -67,7 +67,7 @@ func copyHome(layer, to string) error {
 				return nil
 			})
 		}
-		return nil // nobody is at the other end of a pipe or socket any more
+		return nil // the other end of a pipe or socket has gone
 	})
 	if err := errors.Join(err, group.Wait()); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // runInit is the first process. It runs until the engine ends the container. With a socket it forwards the commands'
-// connections to the egress proxy, and the container ends with it; "tunnel" says that another call does that.
+// connections to the egress proxy, and the container ends with it; with "tunnel" another call does that.
 func runInit(ctx context.Context, args []string) error {
 	conceal()
 	startThreads()
@@ -26,7 +26,7 @@ func runInit(ctx context.Context, args []string) error {
 		}
 	}
 	if len(socket) == 0 || socket[0] == Tunnel {
-		if len(socket) == 0 { // the tunnel says itself when it is ready
+		if len(socket) == 0 { // the tunnel declares itself that it is ready
 			if err := declareReady(); err != nil {
 				return err
 			}

@@ -1,8 +1,8 @@
 // Package inside is the part of ralph that runs in a container: its first process, the helper that runs one command, and
 // the container's end of the egress tunnel. Package container starts each of them with ralph's own program, by Main.
 //
-// The helper talks to ralph in frames over its standard input and output. It tells which command to run, so that no argument
-// and no variable is on a command line, and how the command ended, so that the exit status of the engine's client does
+// The helper and ralph exchange frames over its standard input and output. Ralph sends the command, so that no argument
+// and no variable is on a command line; the helper reports how it ended, so that the exit status of the engine's client does
 // not matter. Each role has a process of its own; nothing here is shared between goroutines of a caller.
 package inside
 
@@ -33,10 +33,10 @@ const (
 // HomeLayer is where the home that setup has filled is shown, read-only.
 const HomeLayer = "/.ralph/home"
 
-// TunnelReady is the line of error output by which the tunnel says that commands may start.
+// TunnelReady is the line of error output after which commands may start.
 const TunnelReady = "ralph inside a container: the tunnel is ready"
 
-// readyFile exists when commands may start, unless the tunnel says so.
+// readyFile exists when commands may start, unless there is a tunnel.
 const readyFile = "/tmp/.ralph-ready"
 
 // Main serves one role and returns the status to exit with. The arguments are those that follow the words by which the
@@ -110,7 +110,7 @@ func awaitReady(ctx context.Context) error {
 	}
 }
 
-// entryError says why Enter could not become its command.
+// entryError is the reason why Enter could not become its command.
 type entryError struct{ error }
 
 func (e *entryError) Unwrap() error { return e.error }

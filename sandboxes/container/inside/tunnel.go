@@ -15,7 +15,7 @@ const MaxStreams = 1024
 // TunnelEnd makes one end of the tunnel out of the standard input and output of a process.
 func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
 	config := &smux.Config{
-		Version: 2, KeepAliveDisabled: true, // in version 2 a connection that nobody reads holds up no other
+		Version: 2, KeepAliveDisabled: true, // in version 2 an unread connection does not block others
 		MaxFrameSize: 32 << 10, MaxStreamBuffer: 256 << 10, MaxReceiveBuffer: MaxStreams * 256 << 10,
 	}
 	if client {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// tunnel forwards the commands' connections over in and out, until these end. It says on errs when it does.
+// tunnel forwards the commands' connections over in and out, until these end. It writes TunnelReady to errs when it has begun.
 func tunnel(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	conceal()
 	startThreads()
