@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool"
 )
@@ -98,7 +99,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	if ahead.Abs() > maxAhead {
 		c.Log.Warn("this machine's clock is wrong", "ahead of the database's by", ahead.Round(time.Second))
 	}
-	set := &river.Config{ID: f.id, Logger: slog.New(newQuiet(c.Log.Handler(), f.away))}
+	set := &river.Config{ID: f.id, Logger: slog.New(f.quiet(c.Log.Handler())), Hooks: []rivertype.Hook{river.HookInsertBeginFunc(f.clock.due)}}
 	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
 	if c.Work {
 		set.Workers = river.NewWorkers()
@@ -135,6 +136,9 @@ const maxAhead = 30 * time.Second
 
 // Now is the time by which the claims of all machines have to expire: the database's.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }
+
+// pollTime is how often each queue is asked for rows that the database's notifications have not told of.
+const pollTime = 5 * time.Second
 
 // idleQueue is there because River wants a queue from the start. It has no rows.
 const idleQueue = "ralph-idle"
@@ -237,7 +241,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		return err
 	}
 	if p.Journal != nil {
-		if err := p.Journal.share(ctx); err != nil {
+		if err := p.Journal.reconcile(ctx); err != nil {
 			return err
 		}
 	}
@@ -245,7 +249,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
-		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel}); err != nil {
+		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel, FetchPollInterval: pollTime}); err != nil {
 			return f.db.hide(err)
 		}
 	}
@@ -316,7 +320,7 @@ func (s *served) recover(ctx context.Context) error {
 func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 	for pause(ctx, s.Poll) {
 		if s.Journal != nil {
-			s.Journal.catchUp(ctx)
+			_ = s.Journal.flush(ctx) // sync logs it
 		}
 		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)

@@ -285,3 +285,27 @@ func TestOutageIsTwoLines(t *testing.T) {
 		t.Errorf("one more line: %s", <-log.got)
 	}
 }
+
+// While the database is there, an error of a connection is logged with its text, and one in a minute is enough. What is left of an
+// outage that has just ended is not logged.
+func TestErrorsOfConnectionsAreLogged(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	f := &Fleet{db: migrated(t), outage: outage{log: slog.New(slog.DiscardHandler)}}
+	log := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	log.Error("Producer: fetch error", "err", "unexpected EOF")
+	log.Error("Notifier: run error", "err", "conn closed")
+	log.Error("Producer: other error", "err", "no such column")
+	log.Info("Client started")
+	text := out.String()
+	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
+		t.Errorf("logged\n%s", text)
+	}
+	f.outage.note(errors.New("away"))
+	f.outage.note(nil)
+	again := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	again.Error("Producer: fetch error", "err", "unexpected EOF")
+	if out.String() != text {
+		t.Errorf("after an outage:\n%s", out.String()[len(text):])
+	}
+}

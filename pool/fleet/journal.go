@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -17,19 +18,19 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// Journal is the journal of a project on this machine. What this machine has to bring to its end stands in its own store,
-// which needs no network; the database has a copy for all machines, and what they have spent. A save does not wait for the
-// database, which is told beside the run: what it has missed it gets later. Spending does: what cannot be counted is not spent.
+// Journal is the journal of a project on this machine. Its own store, which needs no network, has what this machine must bring to
+// its end. The database has a copy for all machines, and what they have spent. A save does not wait for the database: records are
+// pending until they are written there. Spending waits: what cannot be counted is not spent.
 type Journal struct {
 	f      *Fleet
 	local  journal.Store
 	shared *postgres.Store
 
-	mu     sync.Mutex
-	behind map[string]*postgres.Entry // guarded by mu; by run, what the database lacks; nil: it is to be forgotten
-	told   chan struct{}              // guarded by mu; closed when the database has been told of it; nil: nobody tells it
+	mu      sync.Mutex
+	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
+	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is
 
-	telling sync.Mutex // held while the database is told, so that a record does not get there after the one that follows it
+	flushing sync.Mutex // held during flush, so that an older record never replaces a newer one
 }
 
 var (
@@ -40,7 +41,7 @@ var (
 // Journal makes the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
-		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id}, behind: map[string]*postgres.Entry{},
+		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id}, pending: map[string]*postgres.Entry{},
 	}
 }
 
@@ -53,7 +54,7 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 	if err != nil {
 		return err
 	}
-	j.tell(r.ID, e)
+	j.add(r.ID, e)
 	return nil
 }
 
@@ -62,65 +63,57 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 	if err := j.local.Forget(ctx, run); err != nil {
 		return err
 	}
-	j.tell(run, nil)
+	j.add(run, nil)
 	return nil
 }
 
-// tell notes what the database lacks, and has it told soon.
-func (j *Journal) tell(run string, e *postgres.Entry) {
-	j.miss(run, e)
+// add makes an entry pending.
+func (j *Journal) add(run string, e *postgres.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.told == nil {
-		j.told = make(chan struct{})
-		j.f.beside.Go(j.keepTelling)
+	j.pending[run] = e
+	if j.synced == nil {
+		j.synced = make(chan struct{})
+		j.f.beside.Go(j.sync)
 	}
 }
 
-// keepTelling tells the database until it lacks nothing. While it is away it is asked again and again, and once more at the end.
-func (j *Journal) keepTelling() {
+// syncTime is the pause before pending records are written: a run saves its record some times a second. It is also the pause
+// after an error.
+const syncTime = 500 * time.Millisecond
+
+// sync writes pending records until there are none, and tries once more when the process leaves.
+func (j *Journal) sync() {
 	for {
+		select {
+		case <-time.After(syncTime):
+		case <-j.f.over:
+		}
 		last := j.f.isOver()
-		told := j.catchUp(context.Background())
+		_ = j.flush(context.Background())
 		j.mu.Lock()
-		if len(j.behind) == 0 || last {
-			close(j.told)
-			j.told = nil
+		if len(j.pending) == 0 || last {
+			close(j.synced)
+			j.synced = nil
 			j.mu.Unlock()
 			return
 		}
 		j.mu.Unlock()
-		if !told {
-			select {
-			case <-time.After(tellAgain):
-			case <-j.f.over:
-			}
-		}
 	}
 }
 
-func (j *Journal) miss(run string, e *postgres.Entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.behind[run] = e
-}
+// flushTime bounds a flush.
+const flushTime = 3 * time.Second
 
-// tellAgain is the pause after the database could not be told.
-const tellAgain = time.Second
-
-// saveTime bounds what the database may take to be told.
-const saveTime = 3 * time.Second
-
-// catchUp tells the database what it lacks; false: something could not be told.
-func (j *Journal) catchUp(ctx context.Context) bool {
-	j.telling.Lock()
-	defer j.telling.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+// flush writes pending records to the database. Its error is of the first that could not be written.
+func (j *Journal) flush(ctx context.Context) (first error) {
+	j.flushing.Lock()
+	defer j.flushing.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 	defer cancel()
 	j.mu.Lock()
-	list := maps.Clone(j.behind)
+	list := maps.Clone(j.pending)
 	j.mu.Unlock()
-	all := true
 	for run, e := range list {
 		var err error
 		if e == nil {
@@ -129,20 +122,21 @@ func (j *Journal) catchUp(ctx context.Context) bool {
 			err = j.shared.Put(ctx, e)
 		}
 		if err != nil {
-			all = false
-			j.f.c.Log.Debug("record not shared yet", "run", run, "error", j.f.db.hide(err))
+			err = j.f.db.hide(err)
+			first = cmp.Or(first, err)
+			j.f.c.Log.Debug("record not written to the database yet", "run", run, "error", err)
 			if isAway(err) {
-				return false
+				return first
 			}
 			continue
 		}
 		j.mu.Lock()
-		if j.behind[run] == e {
-			delete(j.behind, run)
+		if j.pending[run] == e {
+			delete(j.pending, run)
 		}
 		j.mu.Unlock()
 	}
-	return all
+	return first
 }
 
 // Find lists records of this machine that match, oldest first; see History for those of all.
@@ -161,7 +155,9 @@ func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage
 // Spent is what the runs of all machines have used since a day began, once the database answers.
 func (j *Journal) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
 	err = j.insist(ctx, func(ctx context.Context) (err error) {
-		j.catchUp(ctx) // records say what their runs have used
+		if err := j.flush(ctx); err != nil { // records have what their runs have used
+			return err
+		}
 		u, err = j.shared.Spent(ctx, pool, since)
 		return err
 	})
@@ -214,16 +210,15 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		defer conn.Release()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 		defer cancel()
-		told := j.catchUp(ctx)
+		unwritten := j.flush(ctx)
 		var held bool
 		err := conn.QueryRow(ctx, "SELECT pg_advisory_unlock("+key+")", j.shared.Project, pool).Scan(&held)
 		if err != nil {
 			_ = conn.Conn().Close(ctx)
+		} else if !held {
+			err = errors.New("the lock for a look at the caps was lost")
 		}
-		if err == nil && (!held || !told) {
-			err = errors.New("the other machines were not told of the run")
-		}
-		return j.f.db.hide(err)
+		return j.f.db.hide(cmp.Or(unwritten, err))
 	}, nil
 }
 
@@ -243,12 +238,13 @@ func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Recor
 	return list, err
 }
 
-// shareTime is how old a run may be that the database is told of when a machine starts: it may have ended in an outage.
-const shareTime = 7 * 24 * time.Hour
+// reconcileTime is how far back a machine that starts compares its records with the database's.
+const reconcileTime = 7 * 24 * time.Hour
 
-// share tells the database of the runs of this machine that it does not know, or not the end of.
-func (j *Journal) share(ctx context.Context) error {
-	q := journal.Query{Since: time.Now().Add(-shareTime)}
+// reconcile writes the records of this machine that the database does not have, or not with their end: they may have been pending
+// when an earlier process died.
+func (j *Journal) reconcile(ctx context.Context) error {
+	q := journal.Query{Since: time.Now().Add(-reconcileTime)}
 	here, err := j.local.Find(ctx, q)
 	if err != nil {
 		return err
@@ -264,10 +260,10 @@ func (j *Journal) share(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			j.miss(r.ID, e)
+			j.add(r.ID, e)
 		}
 	}
-	j.catchUp(ctx)
+	_ = j.flush(ctx) // else sync does it
 	return nil
 }
 
@@ -280,7 +276,7 @@ type history struct{ *Journal }
 func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	h.catchUp(ctx)
+	_ = h.flush(ctx)
 	list, err := h.shared.Find(call, q)
 	if err != nil && isAway(err) && ctx.Err() == nil {
 		return h.local.Find(ctx, q)
@@ -292,7 +288,7 @@ func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 func (h history) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	h.catchUp(ctx)
+	_ = h.flush(ctx)
 	list, err := h.shared.Totals(call, pool, since)
 	if err == nil || !isAway(err) || ctx.Err() != nil {
 		return list, h.f.db.hide(err)

@@ -46,13 +46,13 @@ func TestJournalConforms(t *testing.T) {
 	f.Stop()
 }
 
-// settled waits until the journal does not tell the database anything.
+// settled waits until the journal has no pending records.
 func settled(j *Journal) {
 	j.mu.Lock()
-	told := j.told
+	synced := j.synced
 	j.mu.Unlock()
-	if told != nil {
-		<-told
+	if synced != nil {
+		<-synced
 	}
 }
 
@@ -222,7 +222,7 @@ func TestLooksLeaveConnections(t *testing.T) {
 	f.Stop()
 }
 
-// What the database has missed it is told when it is back, also by the next process.
+// Pending records are written when the database is back, also by the next process. Until then nothing is said of what was spent.
 func TestJournalCatchesUp(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -232,9 +232,9 @@ func TestJournalCatchesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := f.Journal("p", &journaltest.Memory{})
-	failed := func() { // an attempt to tell the database has
+	failed := func() { // a write of a pending record has
 		for text := range log.got {
-			if text == "record not shared yet" {
+			if text == "record not written to the database yet" {
 				return
 			}
 		}
@@ -278,6 +278,9 @@ func TestJournalCatchesUp(t *testing.T) {
 		t.Error(err)
 	}
 	failed()
+	if u, err := j.Spent(t.Context(), "", time.Time{}); err == nil {
+		t.Errorf("with pending records %+v was spent", u)
+	}
 	rename("ralph_away", "ralph_run")
 	settled(j)
 	if got := shared(); got != "a ended " {
@@ -292,7 +295,7 @@ func TestJournalCatchesUp(t *testing.T) {
 	}
 	f, _ = join(t, d)
 	again := f.Journal("p", j.local)
-	if err := again.share(t.Context()); err != nil {
+	if err := again.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := shared(); got != "a ended c " {

@@ -50,7 +50,7 @@ func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	}
 	rows, err = d.pool.Query(ctx, `SELECT args ->> 'project', args ->> 'key', state::text, coalesce(attempted_by[cardinality(attempted_by)], ''),
 		(args ->> 'generation')::integer, scheduled_at FROM river_job
-		WHERE kind = '`+kind+`' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled') ORDER BY 1, state = 'running' DESC, priority, id`)
+		WHERE `+isOpen+` ORDER BY 1, state = 'running' DESC, priority, id`)
 	if err != nil {
 		return l, d.hide(err)
 	}
@@ -93,8 +93,7 @@ func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	rows, err := d.pool.Query(ctx, `SELECT id FROM river_job WHERE kind = '`+kind+`' AND queue = $1 AND args ->> 'key' = $2
-		AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')`, queueOf(project), key)
+	rows, err := d.pool.Query(ctx, "SELECT id FROM river_job WHERE queue = $1 AND args ->> 'key' = $2 AND "+isOpen, queueOf(project), key)
 	if err != nil {
 		return false, d.hide(err)
 	}

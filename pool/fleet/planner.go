@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -17,22 +16,26 @@ import (
 
 // planning is the planner of one project. It belongs to one goroutine; what it forgets it finds again.
 type planning struct {
-	f     *Fleet
-	s     *served
-	lease *leases // nil: another machine plans
+	f    *Fleet
+	s    *served
+	tend func(context.Context) (pool.Plan, error)
+	now  func() time.Time
 
-	queue  []task          // what the last look at the backlog has left to insert, in order
-	open   map[string]bool // rows that were open at the last look at them, by key
-	ended  bool            // some row has ended since the backlog was looked at
-	looked time.Time       // at the backlog; zero: never
-	due    time.Time       // when a waiting issue may be worked again; zero: none is known
-	reaped time.Time
-	failed bool
-	moved  time.Time // when a row was last found to have ended, or was inserted
+	lease   *leases   // nil: another machine plans
+	renewed time.Time // when the lease was taken, renewed or asked for
+
+	queue    []task          // what the last look at the backlog has left to insert, in order
+	open     map[string]bool // open rows at the last count, by key
+	waiting  int             // those of them that no machine had taken
+	capacity int             // how many rows may be open
+	ended    bool            // a row has ended since the last look at the backlog
+	looked   time.Time       // at the backlog; zero: never
+	due      time.Time       // when the first issue that waits for a time may be worked again; zero: none is known
+	reaped   time.Time
+	failed   bool
+	starved  bool          // machines had taken all rows, and there was more to do
+	wait     time.Duration // until the next turn
 }
-
-// Rows are looked at so much more often while they come and go, and for a while after: a slot that is free is to find a row soon.
-const busier, busyTime = 20, time.Second
 
 // task is an issue for a row.
 type task struct {
@@ -43,9 +46,13 @@ type task struct {
 // replan is the least time between looks at the backlog.
 const replan = 2 * time.Second
 
+// A free slot is to find a row soon: while the machines take all rows before the planner looks again, it looks up to busy times
+// as often as usual.
+const busy = 20
+
 // plan plans the project while this process has the lease for it, until ctx ends.
 func (f *Fleet) plan(ctx context.Context, s *served) {
-	p := &planning{f: f, s: s}
+	p := &planning{f: f, s: s, tend: s.Pool.Tend, now: time.Now, wait: f.c.Tick}
 	defer func() {
 		if p.lease != nil {
 			_ = p.lease.free(ctx) // else it expires
@@ -70,21 +77,19 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 			f.c.Log.Warn("backlog not planned", "project", s.Name, "error", err)
 		}
 		p.failed = err != nil
-		if time.Since(p.moved) < busyTime {
-			next.Reset(f.c.Tick / busier)
-		} else {
-			next.Reset(f.c.Tick)
-		}
+		next.Reset(p.wait)
 	}
 }
 
 // turn does what is due.
 func (p *planning) turn(ctx context.Context) error {
+	p.starved = false
+	defer p.pace()
 	if lead, err := p.leads(ctx); err != nil || !lead {
 		return err
 	}
-	now := time.Now()
-	if wait := p.f.c.Life / 3; now.Sub(p.reaped) >= wait {
+	now := p.now()
+	if now.Sub(p.reaped) >= p.f.c.Life/3 {
 		p.reaped = now
 		if err := p.reap(ctx); err != nil {
 			return err
@@ -105,16 +110,37 @@ func (p *planning) turn(ctx context.Context) error {
 	return p.feed(ctx)
 }
 
-// leads takes or renews the lease to plan the project.
+// pace sets the time of the next turn.
+func (p *planning) pace() {
+	if p.starved {
+		p.wait = max(p.wait/2, p.f.c.Tick/busy)
+	} else {
+		p.wait = min(2*p.wait, p.f.c.Tick)
+	}
+}
+
+// leads takes or renews the lease to plan the project, as often as it takes to keep it.
 func (p *planning) leads(ctx context.Context) (bool, error) {
+	now, life := p.now(), p.f.c.Life
+	age := now.Sub(p.renewed)
 	if p.lease != nil {
+		if age < life/3 {
+			return true, nil
+		}
 		held, err := p.lease.renew(ctx)
-		if err == nil && !held {
-			p.lease = nil
+		if err == nil {
+			p.renewed = now
+			if !held {
+				p.lease = nil
+			}
 		}
 		return held, err
 	}
-	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, p.f.c.Life, scope{name: "planner of " + p.s.Name, limit: 1})
+	if !p.renewed.IsZero() && age < life/20 {
+		return false, nil
+	}
+	p.renewed = now
+	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, life, scope{name: "planner of " + p.s.Name, limit: 1})
 	if err != nil || !ok {
 		return false, err
 	}
@@ -130,11 +156,11 @@ func (p *planning) isDue(now time.Time) bool {
 
 // look lists the backlog.
 func (p *planning) look(ctx context.Context) error {
-	plan, err := p.s.Pool.Maintain(ctx)
+	plan, err := p.maintain(ctx)
 	if err != nil {
 		return err
 	}
-	p.queue, p.due, p.ended = tasks(plan), due(plan, time.Now()), false
+	p.queue, p.due, p.ended = tasks(plan), due(plan, p.now()), false
 	return nil
 }
 
@@ -161,50 +187,47 @@ func due(plan pool.Plan, now time.Time) (at time.Time) {
 	return at
 }
 
-// count looks which rows of the project are open.
-func (p *planning) count(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	rows, err := p.f.db.pool.Query(ctx, `SELECT args ->> 'key' FROM river_job
-		WHERE kind = '`+kind+`' AND queue = $1 AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')`, queueOf(p.s.Name))
-	if err != nil {
-		return p.f.db.hide(err)
-	}
-	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return p.f.db.hide(err)
-	}
-	open := map[string]bool{}
-	for _, k := range keys {
-		open[k] = true
-	}
-	for k := range p.open {
-		if !open[k] {
-			p.ended, p.moved = true, time.Now()
-		}
-	}
-	p.open = open
-	return nil
-}
-
-// ahead is how many rows wait beside those that the machines can work at once, so that a free slot finds one. With more, the
+// ahead is how many rows may wait beside those that the machines can work at once, so that a free slot finds one. With more, the
 // order of the backlog would be that of an earlier look; beyond the project's limit they would only find no slot.
 const ahead = 2
 
-// feed inserts rows while there are fewer than the machines can work.
+// count reads which rows of the project are open, and how many may be.
+func (p *planning) count(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var keys []string
+	var paused bool
+	if err := p.f.db.pool.QueryRow(ctx, `SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
+		(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`), EXISTS (SELECT FROM ralph_pause WHERE project = $2)
+		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.Life.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused); err != nil {
+		return p.f.db.hide(err)
+	}
+	p.capacity += ahead
+	if p.s.Limit > 0 {
+		p.capacity = min(p.capacity, p.s.Limit)
+	}
+	if paused {
+		p.capacity = 0
+	}
+	before := p.open
+	p.open = map[string]bool{}
+	for _, k := range keys {
+		p.open[k] = true
+	}
+	for k := range before {
+		p.ended = p.ended || !p.open[k]
+	}
+	return nil
+}
+
+// feed inserts rows while fewer are open than may be.
 func (p *planning) feed(ctx context.Context) error {
 	p.queue = slices.DeleteFunc(p.queue, func(t task) bool { return p.open[t.key] })
-	if len(p.queue) == 0 {
-		return nil
-	}
-	most, err := p.capacity(ctx)
-	if err != nil {
-		return err
-	}
-	n := min(len(p.queue), most-len(p.open))
+	n := min(len(p.queue), p.capacity-len(p.open))
 	if n <= 0 {
 		return nil
 	}
+	p.starved = p.waiting == 0
 	var list []river.InsertManyParams
 	for _, t := range p.queue[:n] {
 		priority := priorityIssue
@@ -213,50 +236,18 @@ func (p *planning) feed(ctx context.Context) error {
 		}
 		list = append(list, insertion(row{Project: p.s.Name, Key: t.key, Generation: 1, FollowUp: t.follow, Account: p.s.Account}, priority))
 	}
-	var results []*rivertype.JobInsertResult
-	if err := p.f.db.tx(ctx, func(tx pgx.Tx) (err error) {
-		results, err = p.f.insert(ctx, tx, list...)
-		return err
-	}); err != nil {
-		return err
+	call, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	results, err := p.f.client.InsertMany(call, list)
+	if err != nil {
+		return p.f.db.hide(err)
 	}
 	for i, r := range results { // a duplicate is a row that another planner has inserted
 		p.open[p.queue[i].key] = true
 		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", p.queue[i].key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
 	}
-	p.queue, p.moved = p.queue[n:], time.Now()
+	p.queue = p.queue[n:]
 	return nil
-}
-
-// insert inserts rows that are due at once, by the database's time. River takes this machine's: rows of one whose clock is ahead
-// would wait for theirs.
-func (f *Fleet) insert(ctx context.Context, tx pgx.Tx, list ...river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
-	results, err := f.client.InsertManyTx(ctx, tx, list)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int64
-	for _, r := range results {
-		ids = append(ids, r.Job.ID)
-	}
-	_, err = tx.Exec(ctx, "UPDATE river_job SET scheduled_at = now() WHERE id = ANY($1) AND state = 'available'", ids)
-	return results, err
-}
-
-// capacity is how many rows of the project may be open.
-func (p *planning) capacity(ctx context.Context) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	var paused bool
-	err = p.f.db.pool.QueryRow(ctx, "SELECT coalesce(sum((projects ->> $2)::integer), 0), EXISTS (SELECT FROM ralph_pause WHERE project = $2) FROM ralph_machine WHERE "+alive,
-		p.f.c.Life.Seconds(), p.s.Name).Scan(&n, &paused)
-	if paused || err != nil {
-		return 0, p.f.db.hide(err)
-	}
-	if n += ahead; p.s.Limit > 0 {
-		n = min(n, p.s.Limit)
-	}
-	return n, nil
 }
 
 // dead is a row that nobody works: its process is gone, or has never learnt that it got the row, because the connection broke.
@@ -326,7 +317,7 @@ func (p *planning) replace(ctx context.Context, d dead) error {
 		}
 		next := d.Args
 		next.Generation++
-		list, err := p.f.insert(ctx, tx, insertion(next, priorityAgain))
+		list, err := p.f.client.InsertManyTx(ctx, tx, []river.InsertManyParams{insertion(next, priorityAgain)})
 		if err == nil {
 			p.f.c.Log.Info("row of a dead process replaced", "project", p.s.Name, "issue", next.Key, "generation", next.Generation, "row", list[0].Job.ID)
 		}

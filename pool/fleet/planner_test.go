@@ -35,7 +35,13 @@ func planner(t *testing.T, life time.Duration, claims held, limit int) *planning
 	}
 	t.Cleanup(f.Stop)
 	s := &served{Project: Project{Name: "p", Claims: claims, Limit: limit, Account: "account a"}}
-	return &planning{f: f, s: s, open: map[string]bool{}}
+	return planningOf(f, s)
+}
+
+// planningOf plans a project whose backlog is empty.
+func planningOf(f *Fleet, s *served) *planning {
+	empty := func(context.Context) (pool.Plan, error) { return pool.Plan{}, nil }
+	return &planning{f: f, s: s, tend: empty, now: time.Now, wait: f.c.Tick, open: map[string]bool{}}
 }
 
 // rows lists the rows, as "key state generation".
@@ -203,18 +209,139 @@ func TestReapSlots(t *testing.T) {
 func TestRowIsDue(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
-	if err := p.f.db.tx(t.Context(), func(tx pgx.Tx) error {
-		_, err := p.f.insert(t.Context(), tx, insertion(row{Project: "p", Key: "a"}, priorityIssue), insertion(row{Project: "p", Key: "b"}, priorityIssue))
-		if err != nil {
-			return err
-		}
-		var n int
-		if err := tx.QueryRow(t.Context(), "SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at = now()").Scan(&n); err != nil || n != 2 {
-			t.Errorf("%d rows are due now, want 2: %v", n, err)
-		}
-		return nil
-	}); err != nil {
+	p.f.clock.ahead.Store(int64(time.Hour)) // rows are an hour early by this
+	p.mustFeed(t, "a", "b")
+	if n := number(t, p.f.db, "SELECT count(*) FROM river_job WHERE state = 'available' AND scheduled_at BETWEEN now() - interval '62 minutes' AND now() - interval '58 minutes'"); n != 2 {
+		t.Errorf("%d rows are due, want 2", n)
+	}
+}
+
+// withClock makes now() in the database go by an offset, which set sets; and the server look as if it had been up for long.
+func withClock(t *testing.T, where string) (set func(time.Duration)) {
+	t.Helper()
+	d, err := Open(t.Context(), where)
+	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	name := d.pool.Config().ConnConfig.Database
+	for _, sql := range []string{
+		"CREATE TABLE fake_clock (ahead interval NOT NULL)", "INSERT INTO fake_clock VALUES ('0')",
+		"CREATE FUNCTION public.now() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT pg_catalog.now() + ahead FROM public.fake_clock'",
+		"CREATE FUNCTION public.pg_postmaster_start_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT pg_catalog.now() - make_interval(days => 1)'",
+		"ALTER DATABASE " + name + " SET search_path = public, pg_catalog",
+	} {
+		if _, err := d.exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(ahead time.Duration) {
+		if _, err := d.exec(t.Context(), "UPDATE fake_clock SET ahead = make_interval(secs => $1)", ahead.Seconds()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// expiring are claims of issues that expire at the same moment.
+type expiring struct {
+	held
+	gone func() bool
+}
+
+func (e expiring) Claims(context.Context) (map[string]worktree.ClaimState, error) {
+	return map[string]worktree.ClaimState{"k": {Holder: worktree.Holder{Run: "r"}, Gone: e.gone()}}, nil
+}
+
+// A machine dies just after it has renewed the claim of its issue, with its planner or without: the issue has a row for the others
+// within the claim's life plus a third, and not before the claim has expired. Both clocks, the planner's and the database's, are
+// the test's.
+func TestRestartOfADeadWorkersIssue(t *testing.T) {
+	t.Parallel()
+	const (
+		life   = 10 * time.Minute // of a claim
+		margin = time.Minute      // for which claims of other hosts still count
+		step   = 2500 * time.Millisecond
+	)
+	for _, planned := range []bool{false, true} {
+		where := server.Database(t)
+		set := withClock(t, where)
+		d, err := Open(t.Context(), where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(d.Close)
+		f, err := Start(t.Context(), Config{Database: d, Plan: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Stop)
+		began := time.Now()
+		var age time.Duration
+		s := &served{Project: Project{Name: "p", Poll: time.Hour, Claims: expiring{gone: func() bool { return age > life+margin }}}}
+		p := planningOf(f, s)
+		p.now = func() time.Time { return began.Add(age) }
+		p.mustFeed(t, "k")
+		if _, err := d.exec(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['dead'], attempted_at = now()`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine SELECT 'dead', 'dead', '{"p": 1}', array_agg(id), now() + make_interval(secs => $1) FROM river_job`, f.c.Life.Seconds()); err != nil {
+			t.Fatal(err)
+		}
+		if planned {
+			if _, ok, err := d.take(t.Context(), "p", "", "dead", f.c.Life, scope{name: "planner of p", limit: 1}); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+		}
+		replaced := []string{"k discarded 1", "k available 2"}
+		for ; age <= life+life/3 && !slices.Equal(rows(t, d), replaced); age += step {
+			set(age)
+			if err := p.turn(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := rows(t, d); !slices.Equal(got, replaced) || age <= life {
+			t.Errorf("its planner died too: %t: after %s: %q", planned, age, got)
+		}
+		t.Logf("its planner died too: %t: the issue has a row after %s, and a worker looks within %s more", planned, age, pollTime)
+	}
+}
+
+// While machines take all rows before the planner looks again it looks more often, and less often afterwards.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	tick := p.f.c.Tick
+	turn := func(want time.Duration) {
+		t.Helper()
+		if err := p.turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.wait != want {
+			t.Errorf("the next turn is in %s, want %s", p.wait, want)
+		}
+	}
+	p.looked, p.s.Poll = time.Now(), time.Hour
+	turn(tick)
+	for n, want := range []time.Duration{tick / 2, tick / 4, tick / 8, tick / 16, tick / busy, tick / busy} {
+		p.queue = append(p.queue, task{key: fmt.Sprint(n)}, task{key: fmt.Sprint(n, "b")})
+		turn(want)
+		if _, err := p.f.db.exec(t.Context(), "UPDATE river_job SET state = 'completed', finalized_at = now()"); err != nil {
+			t.Fatal(err)
+		}
+		p.looked = time.Now()
+	}
+	turn(tick / busy * 2)
+	if _, err := p.f.db.exec(t.Context(), "UPDATE ralph_lease SET holder = 'another'"); err != nil {
+		t.Fatal(err)
+	}
+	other := planningOf(p.f, p.s)
+	for range 3 { // another plans: it is asked once in a while
+		if lead, err := other.leads(t.Context()); err != nil || lead {
+			t.Errorf("two plan: %t, %v", lead, err)
+		}
 	}
 }
 
@@ -255,7 +382,7 @@ func TestFeed(t *testing.T) {
 	if got := rows(t, d); !slices.Equal(got, []string{"a available 1", "b available 1", "c available 1", "d available 1"}) {
 		t.Errorf("with two machines: %q", got)
 	}
-	other := &planning{f: p.f, s: p.s, open: map[string]bool{}}
+	other := planningOf(p.f, p.s)
 	other.mustFeed(t, "a", "b", "c", "d")
 	if got := rows(t, d); len(got) != 4 {
 		t.Errorf("another planner has doubled some: %q", got)

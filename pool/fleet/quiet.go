@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-// outage says once that the database is away, and once that it is back.
+// outage logs once that the database is away, and once that it is back.
 type outage struct {
-	mu  sync.Mutex // held while the database is asked, too
-	is  bool       // guarded by mu
 	log *slog.Logger
+
+	mu    sync.Mutex // held during a ping, too
+	is    bool       // guarded by mu
+	ended time.Time  // guarded by mu; the last one; zero: there was none
 }
 
-// pingTime bounds the question whether the database is there.
+// pingTime bounds the ping that tells whether the database is there.
 const pingTime = 5 * time.Second
 
 // away reports whether the database does not answer.
@@ -33,7 +35,7 @@ func (f *Fleet) away(ctx context.Context) bool {
 	return f.outage.is
 }
 
-// begin notes that the database has gone. o.mu is held.
+// begin notes that the database is away. o.mu is held.
 func (o *outage) begin(err error) {
 	if !o.is {
 		o.is = true
@@ -48,36 +50,29 @@ func (o *outage) note(err error) {
 	if err != nil {
 		o.begin(err)
 	} else if o.is {
-		o.is = false
+		o.is, o.ended = false, time.Now()
 		o.log.Info("the database is back")
 	}
 }
 
-// quiet passes on of River's log what matters to people: warnings, and each text once a minute. In an outage of the database River
-// writes an error or more a second, of each of its parts: of those people get none. See outage.
+// justOver reports an outage that ended a moment ago: its last errors are still to come.
+func (o *outage) justOver() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
+}
+
+// quiet passes on warnings and errors of River's, each text once a minute. In an outage of the database each part of River logs an
+// error or more a second: those are left out, because outage logs it. While the database is there, errors of single connections
+// are one line a minute.
 type quiet struct {
 	slog.Handler
+	f    *Fleet
 	said *said
-	away func(context.Context) bool
 }
 
-// cut is like the texts of errors that come from a connection, also of one that ended in an outage that is over.
-var cut = regexp.MustCompile(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
-
-// outage reports whether the record is about a database that is or was away.
-func (q quiet) outage(ctx context.Context, r slog.Record) bool {
-	if r.Level < slog.LevelError {
-		return false
-	}
-	text := ""
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "err" || a.Key == "error" {
-			text = a.Value.String()
-		}
-		return text == ""
-	})
-	return text != "" && (q.away(ctx) || cut.MatchString(text))
-}
+// broken matches the texts of errors of a connection.
+var broken = regexp.MustCompile(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
 
 type said struct {
 	mu   sync.Mutex
@@ -87,8 +82,22 @@ type said struct {
 // quietTime is how long the same text is not repeated.
 const quietTime = time.Minute
 
-func newQuiet(h slog.Handler, away func(context.Context) bool) slog.Handler {
-	return quiet{h, &said{last: map[string]time.Time{}}, away}
+// first reports whether the text was not logged in the last minute.
+func (s *said) first(text string, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.Sub(s.last[text]) < quietTime {
+		return false
+	}
+	if len(s.last) > 1000 {
+		clear(s.last)
+	}
+	s.last[text] = at
+	return true
+}
+
+func (f *Fleet) quiet(h slog.Handler) slog.Handler {
+	return quiet{h, f, &said{last: map[string]time.Time{}}}
 }
 
 // Enabled is part of slog.Handler.
@@ -98,19 +107,25 @@ func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
 
 // Handle is part of slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	if q.outage(ctx, r) {
-		return nil
-	}
-	q.said.mu.Lock()
-	known := r.Time.Sub(q.said.last[r.Message]) < quietTime
-	if !known {
-		if len(q.said.last) > 1000 {
-			clear(q.said.last)
+	text, failure := r.Message, ""
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "err" || a.Key == "error" {
+			failure = a.Value.String()
 		}
-		q.said.last[r.Message] = r.Time
+		return failure == ""
+	})
+	if failure != "" {
+		if q.f.away(ctx) {
+			return nil
+		}
+		if broken.MatchString(failure) {
+			if q.f.outage.justOver() {
+				return nil
+			}
+			text = "connection"
+		}
 	}
-	q.said.mu.Unlock()
-	if known {
+	if !q.said.first(text, r.Time) {
 		return nil
 	}
 	return q.Handler.Handle(ctx, r)
@@ -118,10 +133,10 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs is part of slog.Handler.
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(attrs), q.said, q.away}
+	return quiet{q.Handler.WithAttrs(attrs), q.f, q.said}
 }
 
 // WithGroup is part of slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler {
-	return quiet{q.Handler.WithGroup(name), q.said, q.away}
+	return quiet{q.Handler.WithGroup(name), q.f, q.said}
 }

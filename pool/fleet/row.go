@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -32,6 +34,17 @@ func openStates() []rivertype.JobState {
 	return []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
 	}
+}
+
+// isOpen holds for an open row of ralph's.
+const isOpen = `kind = '` + kind + `' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')`
+
+// due makes a row due at once by the database's time, less a moment for the error of that. River takes the machine's own: rows of
+// one whose clock is ahead would wait.
+func (c *clock) due(_ context.Context, p *rivertype.JobInsertParams) error {
+	at := c.Now().Add(-time.Second)
+	p.ScheduledAt = &at
+	return nil
 }
 
 // The priorities of rows, by which River takes them.

@@ -103,7 +103,9 @@ func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow,
 		return held.free(ctx)
 	}
 	return f.db.batch(ctx, func(b *pgx.Batch) {
-		b.Queue(freeLeases, held.ids)
+		if len(held.ids) > 0 {
+			b.Queue(freeLeases, held.ids)
+		}
 		b.Queue("UPDATE river_job SET state = 'completed', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2", job.ID, job.Attempt)
 	})
 }
