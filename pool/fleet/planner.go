@@ -136,7 +136,7 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		}
 		return held, err
 	}
-	if !p.renewed.IsZero() && age < life/20 {
+	if !p.renewed.IsZero() && age < life/10 {
 		return false, nil
 	}
 	p.renewed = now

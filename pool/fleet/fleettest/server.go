@@ -31,8 +31,8 @@ type Server struct {
 	n        atomic.Int64
 }
 
-// New makes and starts a server in a folder of its own; end stops it and removes all. Without PostgreSQL on this machine it
-// returns nil, or fails where the variable RALPH_TEST_POSTGRES is set.
+// New makes and starts a server in a folder of its own; end stops it and removes all, and so does the death of this process.
+// Without PostgreSQL on this machine New returns nil, or fails where the variable RALPH_TEST_POSTGRES is set.
 func New() (s *Server, end func(), err error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -47,17 +47,16 @@ func New() (s *Server, end func(), err error) {
 		return nil, nil, err
 	}
 	s = &Server{dir: dir, bin: filepath.Dir(found[len(found)-1])}
-	end = func() {
-		_ = s.Stop(context.Background())
-		_ = os.RemoveAll(dir)
-	}
 	if os.Geteuid() == 0 {
 		err = s.giveAway()
 	}
 	if err == nil {
-		err = s.run(context.Background(), "initdb", "-D", s.data(), "-A", "trust", "-U", "postgres", "--no-sync")
+		end, err = s.watch()
 	}
-	if err == nil {
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err = s.run(context.Background(), "initdb", "-D", s.data(), "-A", "trust", "-U", "postgres", "--no-sync"); err == nil {
 		err = s.Start(context.Background())
 	}
 	if err != nil {
@@ -65,6 +64,27 @@ func New() (s *Server, end func(), err error) {
 		return nil, nil, err
 	}
 	return s, end, nil
+}
+
+// watch starts a process that stops the server and removes its folder when end is called or this process dies: then the pipe that
+// it reads ends.
+func (s *Server) watch() (end func(), err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{"sh", "-c", `cat <&3; "$@"; rm -rf "$PWD"`, "sh"}
+	argv = append(append(argv, s.as...), filepath.Join(s.bin, "pg_ctl"), "-D", s.data(), "-w", "-t", "60", "-m", "immediate", "stop")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = proc.Run(context.Background(), proc.Spec{Argv: argv, Dir: s.dir, Env: []string{"PATH=/usr/bin:/bin"}, Extra: []*os.File{r}})
+	}()
+	return func() {
+		_ = w.Close()
+		<-over
+		_ = r.Close()
+	}, nil
 }
 
 func (s *Server) giveAway() error {
