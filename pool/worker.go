@@ -116,6 +116,9 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	return parking.Load(ctx, w.cfg.Store, w.cfg.Name, w.runner.Host(), time.Now())
 }
 
+// Park notes agents that runs elsewhere found unavailable, with the same account.
+func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
+
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
 func (w *Worker) Stop(key string) bool {
 	w.mu.Lock()

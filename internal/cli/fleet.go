@@ -264,7 +264,7 @@ func (j *joined) leave() {
 }
 
 // take has the fleet work an open project.
-func (j *joined) take(parts *service.Parts, name string, c config.Config) {
+func (j *joined) take(parts *service.Parts, name, repository string, c config.Config) {
 	agents := []string{c.Agent}
 	for _, other := range c.Fallback {
 		agent, _, _ := strings.Cut(other, ":")
@@ -273,13 +273,19 @@ func (j *joined) take(parts *service.Parts, name string, c config.Config) {
 		}
 	}
 	p := fleet.Project{
-		Name: name, Pool: parts.Pool, Claims: parts.Claims, Parallel: c.Parallel, Poll: c.Poll, Limit: c.FleetParallel,
+		Name: name, Repository: repository, Pool: parts.Pool, Claims: parts.Claims, Parallel: c.Parallel, Poll: c.Poll, Limit: c.FleetParallel,
 		Account: "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")), AccountLimit: c.FleetAccountParallel,
 	}
 	if shared, ok := parts.Store.(*fleet.Journal); ok {
 		p.Journal, parts.Store = shared, shared.History()
 	}
-	parts.Work = func(ctx context.Context) error { return j.Serve(ctx, p) }
+	parts.Work = func(ctx context.Context) error {
+		err := j.Serve(ctx, p)
+		if errors.Is(err, fleet.ErrOtherRepository) {
+			err = fmt.Errorf("%w; give one of them another name in its list of projects", err)
+		}
+		return err
+	}
 	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
 	parts.Stop = func(ctx context.Context, key string) (bool, error) {
 		stopped, err := j.database.Stop(ctx, name, key)

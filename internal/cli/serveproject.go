@@ -8,6 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // openProject opens a project as `ralph work` would.
@@ -78,7 +80,20 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		},
 	}
 	if s.joined != nil {
-		s.joined.take(parts, name, p.Config)
+		s.joined.take(parts, name, repositoryOf(ctx, p), p.Config)
 	}
 	return parts, nil
+}
+
+// repositoryOf is the address of the project's remote, the same by each protocol; empty: it is a folder.
+func repositoryOf(ctx context.Context, p *parts) string {
+	address, err := worktree.RemoteURL(ctx, p.top, p.repo.Remote())
+	if err != nil {
+		return ""
+	}
+	r, err := tracker.ParseRemote(address)
+	if err != nil {
+		return ""
+	}
+	return r.Host + "/" + r.Path
 }

@@ -20,7 +20,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 2
+const schemaVersion = 3
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
@@ -32,9 +32,13 @@ CREATE TABLE IF NOT EXISTS ralph_lease (
 	expires_at timestamptz NOT NULL
 );
 ALTER TABLE ralph_lease ADD COLUMN IF NOT EXISTS key text NOT NULL DEFAULT '';
+ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS repositories jsonb NOT NULL DEFAULT '{}';
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS ralph_parked (
+	account text NOT NULL, agent text NOT NULL, model text NOT NULL, class text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (account, agent, model)
+);
 `
 
 // callTime bounds one question to the database.

@@ -34,11 +34,12 @@ type Config struct {
 
 // Project is an open project. On all machines of a fleet it has the same Name, and is the same backlog of the same repository.
 type Project struct {
-	Name     string
-	Pool     *pool.Pool
-	Claims   pool.Claims
-	Parallel int           // issues that this machine works at the same time, at most; the pool's slots count, too
-	Poll     time.Duration // between looks at the backlog; default 1 min
+	Name       string
+	Repository string // its address, the same on all machines; empty: not known
+	Pool       *pool.Pool
+	Claims     pool.Claims
+	Parallel   int           // issues that this machine works at the same time, at most; the pool's slots count, too
+	Poll       time.Duration // between looks at the backlog; default 1 min
 	// Limit is how many issues are worked on all machines; 0: no limit.
 	Limit int
 	// Account names what its agents use up together, such as a provider's account, and AccountLimit is how many runs of all
@@ -81,6 +82,9 @@ type served struct {
 
 // ErrServed says that the project is being served already.
 var ErrServed = errors.New("this process serves the project already")
+
+// ErrOtherRepository says that the project's name means another repository on another machine.
+var ErrOtherRepository = errors.New("two repositories of the fleet have the same project name")
 
 // Start joins the fleet. The database has to be migrated; see Database.Check. Stop leaves it.
 func Start(ctx context.Context, c Config) (*Fleet, error) {
@@ -200,17 +204,19 @@ func (f *Fleet) beat(ctx context.Context) {
 // announce tells the others of this process, and what it works.
 func (f *Fleet) announce(ctx context.Context) error {
 	f.mu.Lock()
-	projects := map[string]int{}
+	projects, repositories := map[string]int{}, map[string]string{}
 	for name, s := range f.projects {
+		repositories[name] = s.Repository
 		if f.c.Work {
 			projects[name] = s.Parallel
 		}
 	}
 	rows := slices.AppendSeq([]int64{}, maps.Keys(f.rows))
 	f.mu.Unlock()
-	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4))
-		ON CONFLICT (id) DO UPDATE SET projects = excluded.projects, rows = excluded.rows, expires_at = excluded.expires_at`,
-		f.id, f.c.Name, projects, f.c.Life.Seconds(), rows)
+	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at, repositories)
+		VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4), $6) ON CONFLICT (id) DO UPDATE
+		SET projects = excluded.projects, rows = excluded.rows, expires_at = excluded.expires_at, repositories = excluded.repositories`,
+		f.id, f.c.Name, projects, f.c.Life.Seconds(), rows, repositories)
 	return err
 }
 
@@ -237,7 +243,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		f.remove(s)
 		_ = f.announce(context.WithoutCancel(ctx)) // the next word says it, too
 	}()
-	if err := f.announce(ctx); err != nil {
+	if err := cmp.Or(f.announce(ctx), f.sameRepository(ctx, p)); err != nil {
 		return err
 	}
 	if p.Journal != nil {
@@ -266,6 +272,25 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		f.release(queueOf(p.Name))
 	}
 	return nil
+}
+
+// sameRepository fails when another machine has another repository under the project's name: they would share rows and records.
+func (f *Fleet) sameRepository(ctx context.Context, p Project) error {
+	if p.Repository == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var machine, other string
+	err := f.db.pool.QueryRow(ctx, "SELECT name, repositories ->> $2 FROM ralph_machine WHERE "+alive+` AND id <> $3
+		AND repositories ->> $2 NOT IN ($4, '') LIMIT 1`, f.c.Life.Seconds(), p.Name, f.id, p.Repository).Scan(&machine, &other)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return f.db.hide(err)
+	}
+	return fmt.Errorf("%w: here %s, on %s %s", ErrOtherRepository, p.Repository, machine, other)
 }
 
 func (f *Fleet) add(s *served) error {

@@ -11,8 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -448,10 +450,10 @@ func TestBlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := d.blocked(t.Context(), "p", "a"); err != nil || got < 59*time.Minute || got > time.Hour {
+	if got, _, err := d.blocked(t.Context(), "p", "a"); err != nil || got < 59*time.Minute || got > time.Hour {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := d.blocked(t.Context(), "p", "b"); err != nil || got != 0 {
+	if got, _, err := d.blocked(t.Context(), "p", "b"); err != nil || got != 0 {
 		t.Errorf("another account: %s, %v", got, err)
 	}
 	s, now := &served{}, time.Now()
@@ -464,6 +466,66 @@ func TestBlocked(t *testing.T) {
 	}
 	if got := s.resting(now); got != restMax {
 		t.Errorf("rests %s", got)
+	}
+}
+
+// An agent that a run on one machine found unavailable is not tried with the same account on another, until it is back.
+func TestParked(t *testing.T) {
+	t.Parallel()
+	d, now := migrated(t), time.Now()
+	until := now.Add(time.Hour).UTC().Truncate(time.Microsecond)
+	list := []journal.Parked{
+		{Agent: "one", Model: "m", Class: agents.RateLimit, Until: until}, {Agent: "back", Class: agents.Overload, Until: now.Add(-time.Minute)},
+	}
+	for range 2 {
+		if err := d.park(t.Context(), "a", now, list); err != nil {
+			t.Fatal(err)
+		}
+		list[0].Until = until.Add(-time.Minute) // less than is known
+	}
+	wait, parked, err := d.blocked(t.Context(), "p", "a")
+	if err != nil || wait != 0 || len(parked) != 1 || parked[0].Choice() != (agents.Choice{Agent: "one", Model: "m"}) || !parked[0].Until.Equal(until) || parked[0].Class != agents.RateLimit {
+		t.Fatalf("waits %s, parked %+v, %v", wait, parked, err)
+	}
+	if _, parked, err := d.blocked(t.Context(), "p", "b"); err != nil || len(parked) != 0 {
+		t.Errorf("another account: %+v, %v", parked, err)
+	}
+	chain := []agents.Choice{{Agent: "one", Model: "m"}, {Agent: "two"}}
+	var lot parking.Lot
+	lot.Park(parked)
+	if got := lot.Waiting(chain, now); len(got) != 1 || got[0].Choice() != chain[0] {
+		t.Errorf("waiting %+v", got)
+	}
+	lot.Park([]journal.Parked{{Agent: "one", Model: "m", Until: now.Add(time.Minute)}})
+	if got := lot.Back(chain, now); !got.Equal(until) {
+		t.Errorf("back at %s, want %s", got, until)
+	}
+}
+
+// Two repositories of the same project name are not worked together.
+func TestOtherRepository(t *testing.T) {
+	t.Parallel()
+	f := planner(t, time.Hour, nil, 0).f
+	other, err := Start(t.Context(), Config{Database: f.db, Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Stop)
+	for project, repository := range map[string]string{"p": "example.com/shop", "q": "example.com/site", "local": ""} {
+		if err := other.add(&served{Project: Project{Name: project, Repository: repository}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.announce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		project, repository string
+		wrong               bool
+	}{{"p", "example.com/shop", false}, {"p", "example.com/site", true}, {"p", "", false}, {"r", "example.com/shop", false}, {"local", "example.com/shop", false}} {
+		if err := f.sameRepository(t.Context(), Project{Name: c.project, Repository: c.repository}); errors.Is(err, ErrOtherRepository) != c.wrong {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
 
@@ -501,7 +563,7 @@ func TestPause(t *testing.T) {
 		return p.f.Pause("p").On()
 	}
 	wait := func() time.Duration {
-		wait, err := d.blocked(t.Context(), "p", "account a")
+		wait, _, err := d.blocked(t.Context(), "p", "account a")
 		if err != nil {
 			t.Fatal(err)
 		}

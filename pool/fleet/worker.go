@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,9 +50,12 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if wait := s.resting(time.Now()); wait > 0 {
 		return snooze(min(wait, later))
 	}
-	blocked, err := f.db.blocked(ctx, s.Name, s.Account)
+	blocked, parked, err := f.db.blocked(ctx, s.Name, s.Account)
 	if err != nil || blocked > 0 {
 		return snooze(max(blocked, soon))
+	}
+	if len(parked) > 0 {
+		s.Pool.Park(parked)
 	}
 	held, ok, err := f.db.take(ctx, s.Name, job.Args.Key, f.id, f.c.Life, s.scopes()...)
 	if err != nil || !ok {
@@ -140,15 +144,18 @@ func (s *served) scopes() []scope {
 	}
 }
 
-// ended notes what a run tells of the account and of this machine.
+// ended notes what a run says of the account and of this machine.
 func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
+	if err := f.db.park(ctx, s.Account, f.Now(), r.Record.Tally().Parked); err != nil {
+		f.c.Log.Warn("the other machines do not know which agents are unavailable", "account", s.Account, "error", err)
+	}
 	until := r.Record.Verdict.RetryAt
 	switch {
 	case r.Unavailable == nil:
 		s.works()
 	case r.Record.Verdict.Outcome == journal.AgentUnavailable && until.After(time.Now()):
 		if err := f.db.block(ctx, s.Account, time.Until(until)); err != nil {
-			f.c.Log.Warn("limit of the account not told to the others", "account", s.Account, "error", err)
+			f.c.Log.Warn("the other machines do not know of the account's limit", "account", s.Account, "error", err)
 			s.fails(time.Now())
 		}
 	default:
@@ -182,20 +189,36 @@ func (s *served) fails(now time.Time) {
 	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
 }
 
-// blocked is how long the account's provider takes nothing, or the project had better not be tried while it is paused; 0: neither.
-func (d *Database) blocked(ctx context.Context, project, account string) (time.Duration, error) {
+// blocked is how long nothing is to be worked with the account, because no agent is available or the project is paused (0: neither),
+// and the agents that runs on any machine found unavailable.
+func (d *Database) blocked(ctx context.Context, project, account string) (wait time.Duration, parked []journal.Parked, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var seconds float64
-	err := d.pool.QueryRow(ctx, `SELECT greatest((SELECT max(extract(epoch FROM blocked_until - now())) FROM ralph_account
-		WHERE name = $1 AND blocked_until > now()), (SELECT $3::double precision FROM ralph_pause WHERE project = $2), 0)::double precision`,
-		account, project, later.Seconds()).Scan(&seconds)
-	return time.Duration(seconds * float64(time.Second)), d.hide(err)
+	err = d.pool.QueryRow(ctx, `SELECT greatest((SELECT max(extract(epoch FROM blocked_until - now())) FROM ralph_account
+		WHERE name = $1 AND blocked_until > now()), (SELECT $3::double precision FROM ralph_pause WHERE project = $2), 0)::double precision,
+		(SELECT json_agg(p) FROM ralph_parked p WHERE account = $1 AND until > now())`, account, project, later.Seconds()).Scan(&seconds, &parked)
+	return time.Duration(seconds * float64(time.Second)), parked, d.hide(err)
 }
 
-// block notes that the account's provider takes nothing for a while.
+// block notes that no agent of the account is available for a while.
 func (d *Database) block(ctx context.Context, account string, wait time.Duration) error {
 	_, err := d.exec(ctx, `INSERT INTO ralph_account (name, blocked_until) VALUES ($1, now() + make_interval(secs => $2))
 		ON CONFLICT (name) DO UPDATE SET blocked_until = greatest(ralph_account.blocked_until, excluded.blocked_until)`, account, wait.Seconds())
 	return err
+}
+
+// park notes which agents of the account are unavailable after now.
+func (d *Database) park(ctx context.Context, account string, now time.Time, list []journal.Parked) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool { return !p.Until.After(now) })
+	if len(list) == 0 {
+		return nil
+	}
+	return d.batch(context.WithoutCancel(ctx), func(b *pgx.Batch) {
+		for _, p := range list {
+			b.Queue(`INSERT INTO ralph_parked AS old (account, agent, model, class, until) VALUES ($1, $2, $3, $4, $5)
+				ON CONFLICT (account, agent, model) DO UPDATE SET class = excluded.class, until = greatest(old.until, excluded.until)`,
+				account, p.Agent, p.Model, p.Class, p.Until)
+		}
+	})
 }

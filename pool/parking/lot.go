@@ -34,6 +34,17 @@ func (l *Lot) Load(list []journal.Parked, noLogin []agents.Choice) {
 	}
 }
 
+// Park adds agents that runs elsewhere found unavailable. What this lot knows for longer stays.
+func (l *Lot) Park(list []journal.Parked) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range list {
+		if old, ok := l.parked[p.Choice()]; !ok || !old.Until.IsZero() && old.Until.Before(p.Until) {
+			l.park(p)
+		}
+	}
+}
+
 // Load reads from the journal which agents earlier runs of this name on the host found unavailable, and are not expected back
 // yet.
 func Load(ctx context.Context, store journal.Store, name, host string, now time.Time) ([]journal.Parked, error) {
