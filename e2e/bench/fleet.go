@@ -219,39 +219,48 @@ func used() (sum time.Duration) {
 	return sum
 }
 
-// withDatabases calls do with a function that makes databases for a fleet.
-func (b *bench) withDatabases(ctx context.Context, do func(database func() (string, error)) error) error {
+// databases makes databases for fleets on a server of the benchmark's own.
+type databases struct {
+	b      *bench
+	server *fleettest.Server
+	made   int
+}
+
+// withDatabases calls do unless PostgreSQL is missing.
+func (b *bench) withDatabases(do func(*databases) error) error {
 	server, end, err := fleettest.New()
 	if err != nil || server == nil {
 		b.note("PostgreSQL is not installed: no figures of the fleet")
 		return err
 	}
 	defer end()
-	made := 0
-	return do(func() (string, error) {
-		made++
-		name := fmt.Sprint("bench", made)
-		c, err := pgx.Connect(ctx, server.URL("postgres"))
-		if err != nil {
-			return "", err
-		}
-		_, err = c.Exec(ctx, "CREATE DATABASE "+name)
-		if err = errors.Join(err, c.Close(ctx)); err != nil {
-			return "", err
-		}
-		_, err = measure(exec.CommandContext(ctx, b.ralph, "fleet", "migrate", "--database", server.URL(name)))
-		return server.URL(name), err
-	})
+	return do(&databases{b: b, server: server})
+}
+
+// database makes one, and returns its address.
+func (d *databases) database(ctx context.Context) (string, error) {
+	d.made++
+	name := fmt.Sprint("bench", d.made)
+	c, err := pgx.Connect(ctx, d.server.URL("postgres"))
+	if err != nil {
+		return "", err
+	}
+	_, err = c.Exec(ctx, "CREATE DATABASE "+name)
+	if err = errors.Join(err, c.Close(ctx)); err != nil {
+		return "", err
+	}
+	_, err = measure(exec.CommandContext(ctx, d.b.ralph, "fleet", "migrate", "--database", d.server.URL(name)))
+	return d.server.URL(name), err
 }
 
 // fleet measures how fast three machines get waiting issues to an agent that does nothing, against what git alone allows.
-func (b *bench) fleet(ctx context.Context, waiting, n int, database func() (string, error)) error {
+func (b *bench) fleet(ctx context.Context, waiting, n int, d *databases) error {
 	var fleet, git samples
 	f, err := b.newFleetScene(ctx, fleetMachines, fleetProjects, waiting/fleetProjects)
 	if err != nil {
 		return err
 	}
-	where, err := database()
+	where, err := d.database(ctx)
 	if err != nil {
 		return err
 	}
@@ -292,41 +301,55 @@ func (f fleetScene) take(n int, serves bool, into *samples, programs ...*exec.Cm
 	return errors.Join(err, os.RemoveAll(f.log))
 }
 
-// machine measures one machine with n issues of one project, through the database against a sweep of its own.
-func (b *bench) machine(ctx context.Context, n int, database func() (string, error)) error {
-	var one, alone samples
+// machine measures one machine with n issues of one project, through the database against a sweep of its own, and what the queue
+// adds to an issue.
+func (b *bench) machine(ctx context.Context, n int, d *databases) error {
+	var one, alone, queue samples
 	for round := range b.rounds {
 		b.note("one machine with %d issues, round %d of %d", n, round+1, b.rounds)
-		if err := b.oneMachine(ctx, n, database, &one, &alone); err != nil {
+		server, err := b.oneMachine(ctx, n, d, &one, &alone)
+		if err != nil {
 			return err
 		}
+		queue.elapsed = append(queue.elapsed, one.elapsed[round]-alone.elapsed[round])
+		queue.cpu = append(queue.cpu, one.cpu[round]-alone.cpu[round]+float64(server))
 	}
 	b.out.add("1 machine through the fleet beside a sweep: time per issue", one.elapsed.per(n), alone.elapsed.per(n), "1.2")
 	b.out.add("1 machine through the fleet beside a sweep: CPU per issue", one.cpu.per(n), alone.cpu.per(n), "1.2")
+	b.out.add("what the queue adds to an issue: time", queue.elapsed.per(n), nil, "10 ms")
+	b.out.add("what the queue adds to an issue: CPU, with the server's", queue.cpu.per(n), nil, "10 ms")
 	return nil
 }
 
-// oneMachine measures it once.
-func (b *bench) oneMachine(ctx context.Context, n int, database func() (string, error), one, alone *samples) error {
+// oneMachine measures it once, and returns the CPU time of the server.
+func (b *bench) oneMachine(ctx context.Context, n int, d *databases, one, alone *samples) (server time.Duration, err error) {
 	f, err := b.newFleetScene(ctx, 1, 2, n+1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	where, err := database()
+	where, err := d.database(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	served, err := b.serve(ctx, f, where, 0, parallel, f.projects[0])
 	if err != nil {
-		return err
+		return 0, err
+	}
+	before, err := d.server.CPU()
+	if err != nil {
+		return 0, err
 	}
 	if err := f.take(n, true, one, served); err != nil {
-		return err
+		return 0, err
+	}
+	after, err := d.server.CPU()
+	if err != nil {
+		return 0, err
 	}
 	sweep := f.on(ctx, 0, b.ralph, "work", "--repo="+f.clone(0, f.projects[1]), "--agent=command", "--sandbox=none",
 		"--agent-command=sh -c "+quote(nothing), fmt.Sprintf("--parallel=%d", parallel))
 	if err := f.take(n, false, alone, sweep); err != nil {
-		return err
+		return 0, err
 	}
-	return os.RemoveAll(f.dir)
+	return after - before, os.RemoveAll(f.dir)
 }

@@ -89,10 +89,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"start", b.start},
 		{"dashboard", func(ctx context.Context) error { return b.dashboard(ctx, *runs, 200) }},
 		{"fleet", func(ctx context.Context) error {
-			return b.withDatabases(ctx, func(database func() (string, error)) error { return b.fleet(ctx, *waiting, 2**few, database) })
+			return b.withDatabases(func(d *databases) error { return b.fleet(ctx, *waiting, 5**few, d) })
 		}},
 		{"machine", func(ctx context.Context) error {
-			return b.withDatabases(ctx, func(database func() (string, error)) error { return b.machine(ctx, *few, database) })
+			return b.withDatabases(func(d *databases) error { return b.machine(ctx, *few, d) })
 		}},
 	}
 	if err := choose(&sections, *only); err != nil {

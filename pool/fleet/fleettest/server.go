@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -113,28 +114,49 @@ func (s *Server) Stop(ctx context.Context) error {
 
 // Kill ends the server with SIGKILL, all its processes at once.
 func (s *Server) Kill() error {
-	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
-	if err != nil {
-		return err
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		return err
-	}
-	all := []int{pid}
-	list, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range list {
-		stat, _ := os.ReadFile(path)
-		after := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && len(after) > 1 && after[1] == first {
-			all = append(all, child)
-		}
-	}
-	for _, pid := range all {
-		err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+	list, err := s.processes()
+	for _, p := range list {
+		err = errors.Join(err, syscall.Kill(p.pid, syscall.SIGKILL))
 	}
 	return err
+}
+
+// CPU is the time that the server's processes have used, those that have ended included.
+func (s *Server) CPU() (time.Duration, error) {
+	list, err := s.processes()
+	ticks := 0
+	for _, p := range list {
+		for _, field := range p.stat[11:15] { // its own time, and that of its children that have ended
+			n, _ := strconv.Atoi(field)
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * (time.Second / 100), err
+}
+
+// process is one of the server's, with the fields of its line in /proc from the third, the state, on.
+type process struct {
+	pid  int
+	stat []string
+}
+
+// processes lists the server's first process and its children.
+func (s *Server) processes() (out []process, err error) {
+	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	list, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range list {
+		line, _ := os.ReadFile(path)
+		stat := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+		name := filepath.Base(filepath.Dir(path))
+		if pid, err := strconv.Atoi(name); err == nil && len(stat) > 15 && (name == first || stat[1] == first) {
+			out = append(out, process{pid, stat})
+		}
+	}
+	return out, nil
 }
 
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
