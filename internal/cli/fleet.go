@@ -240,7 +240,7 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 	case d == nil:
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}
-	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], Life: a.host.FleetLife, Log: log})
+	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], TTL: a.host.FleetLife, Log: log})
 	if err != nil {
 		d.Close()
 		return nil, migrated(err)

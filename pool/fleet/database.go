@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// ErrNotMigrated says that the database lacks ralph's tables, or has older or newer ones.
+// ErrNotMigrated is returned when ralph's tables are missing, older or newer.
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
@@ -41,14 +41,14 @@ CREATE TABLE IF NOT EXISTS ralph_parked (
 );
 `
 
-// callTime bounds one question to the database.
+// callTime bounds one call to the database.
 const callTime = 15 * time.Second
 
 // Database is a PostgreSQL database that machines share. It is safe for concurrent use.
 type Database struct {
 	pool   *pgxpool.Pool
 	secret string        // the password; it is never shown
-	looks  chan struct{} // full when as many looks at caps as may be have a connection; see Journal.Begin
+	locks  chan struct{} // a semaphore for locks of caps; see Journal.Begin
 }
 
 // Open connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
@@ -63,7 +63,7 @@ func Open(ctx context.Context, where string) (*Database, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
 	}
-	d := &Database{secret: c.ConnConfig.Password, looks: make(chan struct{}, c.MaxConns/2)}
+	d := &Database{secret: c.ConnConfig.Password, locks: make(chan struct{}, c.MaxConns/2)}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, d.hide(err)
 	}
@@ -184,12 +184,24 @@ func (d *Database) tx(ctx context.Context, do func(pgx.Tx) error) error {
 	return d.hide(pgx.BeginFunc(ctx, d.pool, do))
 }
 
-// exec runs one statement, and returns how many rows it met.
+// exec runs one statement, and returns how many rows it changed.
 func (d *Database) exec(ctx context.Context, sql string, args ...any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	tag, err := d.pool.Exec(ctx, sql, args...)
 	return int(tag.RowsAffected()), d.hide(err)
+}
+
+// query reads the rows of one statement.
+func query[T any](ctx context.Context, d *Database, to pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	rows, err := d.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, d.hide(err)
+	}
+	list, err := pgx.CollectRows(rows, to)
+	return list, d.hide(err)
 }
 
 // batch runs statements in one transaction, and sends them together.

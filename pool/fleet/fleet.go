@@ -27,8 +27,8 @@ type Config struct {
 	Plan     bool          // plan projects
 	Work     bool          // work their issues
 	Name     string        // of this machine, for people; default: its host name
-	Life     time.Duration // of leases; what dies is noticed after that; default 30 s
-	Tick     time.Duration // between looks at the rows while planning; default 1 s
+	TTL      time.Duration // of leases, and of machines without a heartbeat; default 30 s
+	Tick     time.Duration // between reads of the rows while planning; default 1 s
 	Log      *slog.Logger  // default: none
 }
 
@@ -39,7 +39,7 @@ type Project struct {
 	Pool       *pool.Pool
 	Claims     pool.Claims
 	Parallel   int           // issues that this machine works at the same time, at most; the pool's slots count, too
-	Poll       time.Duration // between looks at the backlog; default 1 min
+	Poll       time.Duration // between reads of the backlog; default 1 min
 	// Limit is how many issues are worked on all machines; 0: no limit.
 	Limit int
 	// Account names what its agents use up together, such as a provider's account, and AccountLimit is how many runs of all
@@ -62,7 +62,7 @@ type Fleet struct {
 	outage outage
 	slots  slots
 
-	asking   sync.Mutex // held while readPauses asks
+	reading  sync.Mutex // held by readPauses
 	mu       sync.Mutex
 	projects map[string]*served // guarded by mu
 	rows     map[int64]bool     // guarded by mu; that are being worked
@@ -72,8 +72,8 @@ type Fleet struct {
 // served is a project that is being served.
 type served struct {
 	Project
-	wake chan struct{} // look at the backlog now
-	free chan struct{} // a run has ended here: look at the rows now
+	wake chan struct{} // read the backlog now
+	free chan struct{} // a run has ended here: read the rows now
 
 	mu       sync.Mutex
 	rest     time.Time // guarded by mu; nothing is started here before
@@ -90,7 +90,7 @@ var ErrOtherRepository = errors.New("two repositories of the fleet have the same
 func Start(ctx context.Context, c Config) (*Fleet, error) {
 	host, _ := os.Hostname()
 	c.Name = cmp.Or(c.Name, host, "unknown")
-	c.Life, c.Tick = cmp.Or(c.Life, 30*time.Second), cmp.Or(c.Tick, time.Second)
+	c.TTL, c.Tick = cmp.Or(c.TTL, 30*time.Second), cmp.Or(c.Tick, time.Second)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}, outage: outage{log: c.Log}}
 	if err := f.db.Check(ctx); err != nil {
@@ -118,36 +118,36 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	if f.client, err = river.NewClient(riverpgxv5.New(f.db.pool), set); err != nil {
 		return nil, f.db.hide(err)
 	}
-	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	f.stop, f.over = stop, life.Done()
+	member, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	f.stop, f.over = stop, member.Done()
 	if err := errors.Join(f.announce(ctx), f.readPauses(ctx)); err != nil {
 		stop(nil)
 		return nil, err
 	}
 	if c.Work {
-		if err := f.client.Start(life); err != nil {
+		if err := f.client.Start(member); err != nil {
 			stop(nil)
 			return nil, f.db.hide(err)
 		}
 	}
-	f.beside.Go(func() { f.beat(life) })
+	f.beside.Go(func() { f.beat(member) })
 	return f, nil
 }
 
-// maxAhead is how far a machine's clock may be from the database's before people are told. Leases and claims do not mind;
-// reports and times to try again do.
+// maxAhead is how far a machine's clock may be from the database's without a warning. Leases and claims go by the database's;
+// reports and times to try again go by the machine's.
 const maxAhead = 30 * time.Second
 
 // Now is the time by which the claims of all machines have to expire: the database's.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }
 
-// pollTime is how often each queue is asked for rows that the database's notifications have not told of.
+// pollTime is how often a worker fetches rows whose notification was lost.
 const pollTime = 5 * time.Second
 
 // idleQueue is there because River wants a queue from the start. It has no rows.
 const idleQueue = "ralph-idle"
 
-// stopTime bounds the wait for the database when a process leaves: what it does not learn now it learns by expiry.
+// stopTime bounds the wait for the database when a process leaves. What is not written then expires.
 const stopTime = 15 * time.Second
 
 // Stop leaves the fleet. All calls of Serve have to have returned.
@@ -156,7 +156,7 @@ func (f *Fleet) Stop() {
 	defer cancel()
 	if f.c.Work {
 		if err := f.client.Stop(ctx); err != nil {
-			f.c.Log.Warn("the queue was not told of all ends; they are found out by expiry", "error", f.db.hide(err))
+			f.c.Log.Warn("not all ended rows were written to the database; they expire", "error", f.db.hide(err))
 		}
 	}
 	f.stop(nil)
@@ -176,9 +176,9 @@ func (f *Fleet) isOver() bool {
 	}
 }
 
-// beat says that this process lives, until ctx ends.
+// beat sends heartbeats until ctx ends.
 func (f *Fleet) beat(ctx context.Context) {
-	ticker := time.NewTicker(f.c.Life / 4)
+	ticker := time.NewTicker(f.c.TTL / 4)
 	defer ticker.Stop()
 	for {
 		select {
@@ -201,7 +201,7 @@ func (f *Fleet) beat(ctx context.Context) {
 	}
 }
 
-// announce tells the others of this process, and what it works.
+// announce is a heartbeat: it writes that this process lives, and what it works.
 func (f *Fleet) announce(ctx context.Context) error {
 	f.mu.Lock()
 	projects, repositories := map[string]int{}, map[string]string{}
@@ -216,7 +216,7 @@ func (f *Fleet) announce(ctx context.Context) error {
 	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at, repositories)
 		VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4), $6) ON CONFLICT (id) DO UPDATE
 		SET projects = excluded.projects, rows = excluded.rows, expires_at = excluded.expires_at, repositories = excluded.repositories`,
-		f.id, f.c.Name, projects, f.c.Life.Seconds(), rows, repositories)
+		f.id, f.c.Name, projects, f.c.TTL.Seconds(), rows, repositories)
 	return err
 }
 
@@ -241,7 +241,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	}
 	defer func() {
 		f.remove(s)
-		_ = f.announce(context.WithoutCancel(ctx)) // the next word says it, too
+		_ = f.announce(context.WithoutCancel(ctx)) // the next heartbeat does it, too
 	}()
 	if err := cmp.Or(f.announce(ctx), f.sameRepository(ctx, p)); err != nil {
 		return err
@@ -283,7 +283,7 @@ func (f *Fleet) sameRepository(ctx context.Context, p Project) error {
 	defer cancel()
 	var machine, other string
 	err := f.db.pool.QueryRow(ctx, "SELECT name, repositories ->> $2 FROM ralph_machine WHERE "+alive+` AND id <> $3
-		AND repositories ->> $2 NOT IN ($4, '') LIMIT 1`, f.c.Life.Seconds(), p.Name, f.id, p.Repository).Scan(&machine, &other)
+		AND repositories ->> $2 NOT IN ($4, '') LIMIT 1`, f.c.TTL.Seconds(), p.Name, f.id, p.Repository).Scan(&machine, &other)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -318,8 +318,8 @@ func (f *Fleet) project(name string) *served {
 	return f.projects[name]
 }
 
-// release takes no more rows of a queue, and waits until those that are on have ended. It does so bit by bit: a call keeps all
-// others of the client waiting.
+// release takes no more rows of a queue, and waits until those that are on have ended. Each call is short, because it blocks all
+// other calls of the client.
 func (f *Fleet) release(queue string) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -332,7 +332,7 @@ func (f *Fleet) release(queue string) {
 	}
 }
 
-// recover takes care of runs on this machine whose process has died.
+// recover continues or ends runs on this machine whose process has died.
 func (s *served) recover(ctx context.Context) error {
 	r, err := s.Pool.Recover(ctx)
 	if err == nil {

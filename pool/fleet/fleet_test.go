@@ -169,7 +169,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// A lease ends with its life, but for one that nobody could renew: the database was down.
+// A lease ends with its TTL, but for one that nobody could renew: the database was down.
 func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
@@ -185,10 +185,10 @@ func TestLeaseExpires(t *testing.T) {
 	}
 	age(2 * time.Hour)
 	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Hour, s); err != nil || ok {
-		t.Errorf("the server is younger than a life, and still a lease is taken away: %v", err)
+		t.Errorf("the server is younger than a ttl, and still a lease is taken away: %v", err)
 	}
-	first.life = time.Microsecond // as if the server had been up for longer
-	if _, ok, err := d.take(t.Context(), "p", "", "h", first.life, s); err != nil || !ok {
+	first.ttl = time.Microsecond // as if the server had been up for longer
+	if _, ok, err := d.take(t.Context(), "p", "", "h", first.ttl, s); err != nil || !ok {
 		t.Errorf("an expired lease is not taken over: %v", err)
 	}
 	if held, err := first.renew(t.Context()); err != nil || held {
@@ -247,7 +247,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := lines{slog.NewTextHandler(io.Discard, nil), make(chan string, 1000)}
-	f, err := Start(t.Context(), Config{Database: d, Work: true, Life: time.Second, Log: slog.New(log)})
+	f, err := Start(t.Context(), Config{Database: d, Work: true, TTL: time.Second, Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

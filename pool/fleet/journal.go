@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -182,17 +181,17 @@ func isAway(err error) bool {
 	return !ok || slices.Contains([]string{"08", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
 }
 
-// Begin waits until no other machine looks at the caps. A look holds a connection and needs another, so that looks may hold half
-// of all.
+// Begin locks the caps for this machine. The lock holds a connection, and what follows needs another, so that locks may hold half of
+// all connections.
 func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	select {
-	case j.f.db.looks <- struct{}{}:
+	case j.f.db.locks <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	done := func() { <-j.f.db.looks }
+	done := func() { <-j.f.db.locks }
 	conn, err := j.f.db.pool.Acquire(ctx)
 	if err != nil {
 		done()
@@ -216,7 +215,7 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		if err != nil {
 			_ = conn.Conn().Close(ctx)
 		} else if !held {
-			err = errors.New("the lock for a look at the caps was lost")
+			err = errors.New("the lock of the caps was lost")
 		}
 		return j.f.db.hide(cmp.Or(unwritten, err))
 	}, nil
@@ -225,12 +224,9 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 // Others lists the open runs of other machines that live. What a dead one had reserved is free.
 func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Record, err error) {
 	err = j.insist(ctx, func(ctx context.Context) error {
-		rows, err := j.f.db.pool.Query(ctx, "SELECT id FROM ralph_machine WHERE id <> $2 AND "+alive, j.f.c.Life.Seconds(), j.f.id)
-		if err != nil {
-			return err
-		}
-		machines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		machines, err := j.f.db.living(ctx, j.f.c.TTL)
 		if err == nil {
+			machines = slices.DeleteFunc(machines, func(id string) bool { return id == j.f.id })
 			list, err = j.shared.Elsewhere(ctx, pool, machines)
 		}
 		return err

@@ -23,7 +23,7 @@ import (
 // join is a machine with the journal of project p.
 func join(t *testing.T, d *Database) (*Fleet, *Journal) {
 	t.Helper()
-	f, err := Start(t.Context(), Config{Database: d, Plan: true, Life: time.Hour})
+	f, err := Start(t.Context(), Config{Database: d, Plan: true, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestJournalCatchesUp(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
 	log := lines{slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), make(chan string, 1000)}
-	f, err := Start(t.Context(), Config{Database: d, Plan: true, Life: time.Hour, Log: slog.New(log)})
+	f, err := Start(t.Context(), Config{Database: d, Plan: true, TTL: time.Hour, Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

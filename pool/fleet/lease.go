@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Leases are rows with an expiry in database time. After a restart of the database every holder has one life to renew: nobody
+// Leases are rows with an expiry in database time. After a restart of the database every holder has one TTL to renew: nobody
 // could while it was down.
 
-// alive holds for a row of ralph_lease or ralph_machine whose life, in seconds, is $1.
+// alive holds for a row of ralph_lease or ralph_machine whose TTL, in seconds, is $1.
 const alive = `greatest(expires_at, pg_postmaster_start_time() + make_interval(secs => $1)) > now()`
 
 // scope is what leases of a kind are counted in.
@@ -24,16 +24,16 @@ type scope struct {
 
 // leases are what a holder has taken together.
 type leases struct {
-	d    *Database
-	ids  []int64
-	life time.Duration
+	d   *Database
+	ids []int64
+	ttl time.Duration
 }
 
 // take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects. A lease for an
 // issue does not end by its expiry alone: whoever has lost the database may still work the issue, as long as it has the claim.
 // See planning.reap.
-func (d *Database) take(ctx context.Context, project, key, holder string, life time.Duration, scopes ...scope) (*leases, bool, error) {
-	l := &leases{d: d, life: life}
+func (d *Database) take(ctx context.Context, project, key, holder string, ttl time.Duration, scopes ...scope) (*leases, bool, error) {
+	l := &leases{d: d, ttl: ttl}
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // nobody waits in a circle
 	if len(scopes) == 0 {
@@ -42,7 +42,7 @@ func (d *Database) take(ctx context.Context, project, key, holder string, life t
 	ok := true
 	err := d.tx(ctx, func(tx pgx.Tx) error {
 		for _, s := range scopes {
-			free, err := s.free(ctx, tx, project, life)
+			free, err := s.free(ctx, tx, project, ttl)
 			if err != nil || !free {
 				ok = false
 				return err
@@ -51,7 +51,7 @@ func (d *Database) take(ctx context.Context, project, key, holder string, life t
 		for _, s := range scopes {
 			var id int64
 			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, key, holder, expires_at)
-				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, project, key, holder, life.Seconds()).Scan(&id); err != nil {
+				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, project, key, holder, ttl.Seconds()).Scan(&id); err != nil {
 				return err
 			}
 			l.ids = append(l.ids, id)
@@ -63,12 +63,12 @@ func (d *Database) take(ctx context.Context, project, key, holder string, life t
 
 // free locks the scope until the transaction ends, and reports whether the project may take another lease. Leases of keys are
 // freed by the planner of their project; where no machine serves that any more, a dead machine's end here.
-func (s scope) free(ctx context.Context, tx pgx.Tx, project string, life time.Duration) (bool, error) {
+func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2 AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
-		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+alive, life.Seconds(), s.name); err != nil {
+		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+alive, ttl.Seconds(), s.name); err != nil {
 		return false, err
 	}
 	held, err := counts(ctx, tx, "SELECT project, count(*) FROM ralph_lease WHERE scope = $1 GROUP BY project", s.name)
@@ -120,12 +120,12 @@ func mayTake(limit int, project string, held, wanted map[string]int) bool {
 	}
 }
 
-// renew makes the leases last for their life from now on; false: at least one is lost.
+// renew makes the leases last for their TTL from now on; false: at least one is lost.
 func (l *leases) renew(ctx context.Context) (bool, error) {
 	if len(l.ids) == 0 {
 		return true, nil
 	}
-	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $1) WHERE id = ANY($2)", l.life.Seconds(), l.ids)
+	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $1) WHERE id = ANY($2)", l.ttl.Seconds(), l.ids)
 	return n == len(l.ids), err
 }
 
@@ -146,7 +146,7 @@ func (l *leases) keep(ctx context.Context, lost func()) {
 	if len(l.ids) == 0 {
 		return
 	}
-	ticker := time.NewTicker(l.life / 3)
+	ticker := time.NewTicker(l.ttl / 3)
 	defer ticker.Stop()
 	for {
 		select {

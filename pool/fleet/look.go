@@ -36,45 +36,41 @@ type Look struct {
 
 // Look lists machines and open rows. Machines that died less than a minute ago may still be there.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	rows, err := d.pool.Query(ctx, "SELECT id, name, projects FROM ralph_machine WHERE "+alive+" ORDER BY name, id", time.Minute.Seconds())
-	if err != nil {
-		return l, d.hide(err)
-	}
-	if l.Machines, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Machine]); err != nil {
-		return l, d.hide(err)
+	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], "SELECT id, name, projects FROM ralph_machine WHERE "+alive+" ORDER BY name, id", time.Minute.Seconds()); err != nil {
+		return l, err
 	}
 	if l.Paused, err = d.paused(ctx); err != nil {
 		return l, err
 	}
-	rows, err = d.pool.Query(ctx, `SELECT args ->> 'project', args ->> 'key', state::text, coalesce(attempted_by[cardinality(attempted_by)], ''),
-		(args ->> 'generation')::integer, scheduled_at FROM river_job
-		WHERE `+isOpen+` ORDER BY 1, state = 'running' DESC, priority, id`)
-	if err != nil {
-		return l, d.hide(err)
-	}
-	l.Issues, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Issue])
-	return l, d.hide(err)
+	l.Issues, err = query(ctx, d, pgx.RowToStructByPos[Issue], `SELECT args ->> 'project', args ->> 'key', state::text,
+		coalesce(attempted_by[cardinality(attempted_by)], ''), (args ->> 'generation')::integer, scheduled_at
+		FROM river_job WHERE `+isOpen+` ORDER BY 1, state = 'running' DESC, priority, id`)
+	return l, err
 }
 
-// Runs are the records of a project's runs on all machines, to look at.
+// paused lists the projects that are paused.
+func (d *Database) paused(ctx context.Context) ([]string, error) {
+	return query(ctx, d, pgx.RowTo[string], "SELECT project FROM ralph_pause ORDER BY 1")
+}
+
+// living lists the machines that are alive by a TTL.
+func (d *Database) living(ctx context.Context, ttl time.Duration) ([]string, error) {
+	return query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE "+alive, ttl.Seconds())
+}
+
+// Runs are the records of a project's runs on all machines, to read.
 func (d *Database) Runs(project string) journal.Store {
 	return &postgres.Store{DB: d.pool, Project: project}
 }
 
 // Running lists the open records of a project's runs on machines that live.
 func (d *Database) Running(ctx context.Context, project string) ([]journal.Record, error) {
+	machines, err := d.living(ctx, time.Minute)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	rows, err := d.pool.Query(ctx, "SELECT id FROM ralph_machine WHERE "+alive, time.Minute.Seconds())
-	if err != nil {
-		return nil, d.hide(err)
-	}
-	machines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, d.hide(err)
-	}
 	list, err := (&postgres.Store{DB: d.pool, Project: project}).Elsewhere(ctx, "", machines)
 	return list, d.hide(err)
 }
@@ -91,22 +87,21 @@ func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) 
 	if err != nil {
 		return false, err
 	}
+	ids, err := query(ctx, d, pgx.RowTo[int64], "SELECT id FROM river_job WHERE queue = $1 AND args ->> 'key' = $2 AND "+isOpen, queueOf(project), key)
+	if err != nil {
+		return false, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	rows, err := d.pool.Query(ctx, "SELECT id FROM river_job WHERE queue = $1 AND args ->> 'key' = $2 AND "+isOpen, queueOf(project), key)
-	if err != nil {
-		return false, d.hide(err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	for _, id := range ids {
 		if _, err := client.JobCancel(ctx, id); err != nil {
 			return false, d.hide(err)
 		}
 	}
-	return len(ids) > 0, d.hide(err)
+	return len(ids) > 0, nil
 }
 
-// Wake has the project's planner, wherever it is, look at the backlog now, in a moment. It is no error when there is none.
+// Wake has the project's planner read the backlog now, if that is in this process.
 func (f *Fleet) Wake(project string) {
 	if s := f.project(project); s != nil {
 		select {

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/tally"
 )
 
-// planning is the planner of one project. It belongs to one goroutine; what it forgets it finds again.
+// planning is the planner of one project. It belongs to one goroutine, and nothing of it has to outlive the process.
 type planning struct {
 	f    *Fleet
 	s    *served
@@ -89,7 +89,7 @@ func (p *planning) turn(ctx context.Context) error {
 		return err
 	}
 	now := p.now()
-	if now.Sub(p.reaped) >= p.f.c.Life/3 {
+	if now.Sub(p.reaped) >= p.f.c.TTL/3 {
 		p.reaped = now
 		if err := p.reap(ctx); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (p *planning) turn(ctx context.Context) error {
 		if err := p.look(ctx); err != nil {
 			return err
 		}
-		if lead, err := p.leads(ctx); err != nil || !lead { // it may have taken long
+		if lead, err := p.leads(ctx); err != nil || !lead { // the backlog may have taken long
 			return err
 		}
 	}
@@ -121,10 +121,10 @@ func (p *planning) pace() {
 
 // leads takes or renews the lease to plan the project, as often as it takes to keep it.
 func (p *planning) leads(ctx context.Context) (bool, error) {
-	now, life := p.now(), p.f.c.Life
+	now, ttl := p.now(), p.f.c.TTL
 	age := now.Sub(p.renewed)
 	if p.lease != nil {
-		if age < life/3 {
+		if age < ttl/3 {
 			return true, nil
 		}
 		held, err := p.lease.renew(ctx)
@@ -136,11 +136,11 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		}
 		return held, err
 	}
-	if !p.renewed.IsZero() && age < life/10 {
+	if !p.renewed.IsZero() && age < ttl/10 {
 		return false, nil
 	}
 	p.renewed = now
-	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, life, scope{name: "planner of " + p.s.Name, limit: 1})
+	lease, ok, err := p.f.db.take(ctx, p.s.Name, "", p.f.id, ttl, scope{name: "planner of " + p.s.Name, limit: 1})
 	if err != nil || !ok {
 		return false, err
 	}
@@ -199,7 +199,7 @@ func (p *planning) count(ctx context.Context) error {
 	var paused bool
 	if err := p.f.db.pool.QueryRow(ctx, `SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
 		(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`), EXISTS (SELECT FROM ralph_pause WHERE project = $2)
-		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.Life.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused); err != nil {
+		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused); err != nil {
 		return p.f.db.hide(err)
 	}
 	p.capacity += ahead
@@ -250,7 +250,7 @@ func (p *planning) feed(ctx context.Context) error {
 	return nil
 }
 
-// dead is a row that nobody works: its process is gone, or has never learnt that it got the row, because the connection broke.
+// dead is a row that nobody works: its process is gone, or never got the answer that the row is its own.
 type dead struct {
 	ID      int64
 	Attempt int
@@ -263,29 +263,19 @@ type slot struct {
 	Key string
 }
 
-// reap replaces dead rows, and gives back what they held, once nobody holds the claim of their issue any more. That changes
-// River's table itself: River knows no heartbeat, and leaves such a row running.
+// reap replaces dead rows, and frees their slots, once nobody holds the claim of their issue any more. It changes River's table
+// itself: River has no heartbeat, and leaves such a row running.
 func (p *planning) reap(ctx context.Context) error {
-	call, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	rows, err := p.f.db.pool.Query(call, `SELECT id, attempt, args FROM river_job WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
+	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[dead], `SELECT id, attempt, args FROM river_job WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
 		AND NOT EXISTS (SELECT 1 FROM ralph_machine m WHERE m.id = attempted_by[cardinality(attempted_by)] AND `+alive+`
 			AND (river_job.id = ANY(m.rows) OR attempted_at > now() - make_interval(secs => $1)))`,
-		p.f.c.Life.Seconds(), queueOf(p.s.Name))
+		p.f.c.TTL.Seconds(), queueOf(p.s.Name))
 	if err != nil {
-		return p.f.db.hide(err)
+		return err
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[dead])
-	if err != nil {
-		return p.f.db.hide(err)
-	}
-	rows, err = p.f.db.pool.Query(call, "SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.Life.Seconds(), p.s.Name)
-	if err != nil {
-		return p.f.db.hide(err)
-	}
-	slots, err := pgx.CollectRows(rows, pgx.RowToStructByPos[slot])
+	slots, err := query(ctx, p.f.db, pgx.RowToStructByPos[slot], "SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.TTL.Seconds(), p.s.Name)
 	if err != nil || len(list)+len(slots) == 0 {
-		return p.f.db.hide(err)
+		return err
 	}
 	claims, err := p.s.Claims.Claims(ctx)
 	if err != nil {
@@ -299,15 +289,15 @@ func (p *planning) reap(ctx context.Context) error {
 	}
 	for _, s := range slots {
 		if free(s.Key) {
-			_, gone := p.f.db.exec(ctx, "DELETE FROM ralph_lease WHERE id = $2 AND NOT "+alive, p.f.c.Life.Seconds(), s.ID)
+			_, gone := p.f.db.exec(ctx, "DELETE FROM ralph_lease WHERE id = $2 AND NOT "+alive, p.f.c.TTL.Seconds(), s.ID)
 			err = errors.Join(err, gone)
 		}
 	}
 	return err
 }
 
-// replace ends a dead row and inserts the next generation, in one transaction. What its process still writes to the old row
-// meets a row that is over.
+// replace ends a dead row and inserts the next generation, in one transaction. Later writes of its process to the old row change
+// nothing: that has ended.
 func (p *planning) replace(ctx context.Context, d dead) error {
 	return p.f.db.tx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2",

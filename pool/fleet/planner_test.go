@@ -29,9 +29,9 @@ func (h held) Claim(context.Context, string, worktree.Holder, time.Duration) (*w
 func (h held) Claims(context.Context) (map[string]worktree.ClaimState, error) { return h, nil }
 
 // planner plans project p, without a pool.
-func planner(t *testing.T, life time.Duration, claims held, limit int) *planning {
+func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning {
 	t.Helper()
-	f, err := Start(t.Context(), Config{Database: migrated(t), Plan: true, Life: life})
+	f, err := Start(t.Context(), Config{Database: migrated(t), Plan: true, TTL: ttl})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func (e expiring) Claims(context.Context) (map[string]worktree.ClaimState, error
 func TestRestartOfADeadWorkersIssue(t *testing.T) {
 	t.Parallel()
 	const (
-		life   = 10 * time.Minute // of a claim
+		ttl    = 10 * time.Minute // of a claim
 		margin = time.Minute      // for which claims of other hosts still count
 		step   = 2500 * time.Millisecond
 	)
@@ -282,29 +282,29 @@ func TestRestartOfADeadWorkersIssue(t *testing.T) {
 		t.Cleanup(f.Stop)
 		began := time.Now()
 		var age time.Duration
-		s := &served{Project: Project{Name: "p", Poll: time.Hour, Claims: expiring{gone: func() bool { return age > life+margin }}}}
+		s := &served{Project: Project{Name: "p", Poll: time.Hour, Claims: expiring{gone: func() bool { return age > ttl+margin }}}}
 		p := planningOf(f, s)
 		p.now = func() time.Time { return began.Add(age) }
 		p.mustFeed(t, "k")
 		if _, err := d.exec(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['dead'], attempted_at = now()`); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine SELECT 'dead', 'dead', '{"p": 1}', array_agg(id), now() + make_interval(secs => $1) FROM river_job`, f.c.Life.Seconds()); err != nil {
+		if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine SELECT 'dead', 'dead', '{"p": 1}', array_agg(id), now() + make_interval(secs => $1) FROM river_job`, f.c.TTL.Seconds()); err != nil {
 			t.Fatal(err)
 		}
 		if planned {
-			if _, ok, err := d.take(t.Context(), "p", "", "dead", f.c.Life, scope{name: "planner of p", limit: 1}); err != nil || !ok {
+			if _, ok, err := d.take(t.Context(), "p", "", "dead", f.c.TTL, scope{name: "planner of p", limit: 1}); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 		}
 		replaced := []string{"k discarded 1", "k available 2"}
-		for ; age <= life+life/3 && !slices.Equal(rows(t, d), replaced); age += step {
+		for ; age <= ttl+ttl/3 && !slices.Equal(rows(t, d), replaced); age += step {
 			set(age)
 			if err := p.turn(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := rows(t, d); !slices.Equal(got, replaced) || age <= life {
+		if got := rows(t, d); !slices.Equal(got, replaced) || age <= ttl {
 			t.Errorf("its planner died too: %t: after %s: %q", planned, age, got)
 		}
 		t.Logf("its planner died too: %t: the issue has a row after %s, and a worker looks within %s more", planned, age, pollTime)

@@ -15,7 +15,7 @@ import (
 // kind is what River calls rows of ralph's.
 const kind = "ralph_issue"
 
-// row is what a row of the queue says: look at this issue. Fields may be added and never change their meaning: machines of
+// row is the content of a row: an issue that may need work. Fields may be added and never change their meaning: machines of
 // several versions share a database.
 type row struct {
 	Project string `json:"project" river:"unique"`

@@ -21,11 +21,11 @@ func (s *slots) set(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = n
-	s.tell()
+	s.notify()
 }
 
-// tell wakes who waits. mu is held.
-func (s *slots) tell() {
+// notify wakes all that wait. mu is held.
+func (s *slots) notify() {
 	if s.freed != nil {
 		close(s.freed)
 		s.freed = nil
@@ -58,5 +58,5 @@ func (s *slots) free() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken--
-	s.tell()
+	s.notify()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// worker takes rows. It never fails one: whether the issue is worked again is for the planner, who looks at the backlog.
+// worker takes rows. It never fails one: the planner decides by the backlog whether the issue is worked again.
 type worker struct {
 	river.WorkerDefaults[row]
 	f *Fleet
@@ -57,7 +57,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if len(parked) > 0 {
 		s.Pool.Park(parked)
 	}
-	held, ok, err := f.db.take(ctx, s.Name, job.Args.Key, f.id, f.c.Life, s.scopes()...)
+	held, ok, err := f.db.take(ctx, s.Name, job.Args.Key, f.id, f.c.TTL, s.scopes()...)
 	if err != nil || !ok {
 		return snooze(later)
 	}
@@ -144,7 +144,7 @@ func (s *served) scopes() []scope {
 	}
 }
 
-// ended notes what a run says of the account and of this machine.
+// ended notes what a run shows of the account and of this machine.
 func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
 	if err := f.db.park(ctx, s.Account, f.Now(), r.Record.Tally().Parked); err != nil {
 		f.c.Log.Warn("the other machines do not know which agents are unavailable", "account", s.Account, "error", err)
