@@ -119,6 +119,7 @@ bench: build ## Measure ralph against the bare floor, side by side
 	go run ./e2e/bench -ralph bin/ralph $(BENCHFLAGS)
 	go test -run '^$$' -bench . -benchtime 20x -timeout 30m ./worktree ./internal/proc
 	go test -run '^$$' -bench . -benchtime 20x ./pool/gateway
+	go test -run '^$$' -bench . -benchtime 1000x ./pool/fleet
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./tracker/github ./tracker/gitlab ./sandboxes/...
 
 .PHONY: soak

@@ -74,10 +74,17 @@ type served struct {
 	Project
 	wake chan struct{} // read the backlog now
 	free chan struct{} // a run has ended here: read the rows now
+	do   func(context.Context, row) (pool.Result, error)
 
 	mu       sync.Mutex
 	rest     time.Time // guarded by mu; nothing is started here before
 	failures int       // guarded by mu; of this machine in a row
+}
+
+func newServed(p Project) *served {
+	s := &served{Project: p, wake: make(chan struct{}, 1), free: make(chan struct{}, 1)}
+	s.do = s.work
+	return s
 }
 
 // ErrServed says that the project is being served already.
@@ -143,6 +150,11 @@ func (f *Fleet) Now() time.Time { return f.clock.Now() }
 
 // pollTime is how often a worker fetches rows whose notification was lost.
 const pollTime = 5 * time.Second
+
+// queue is the set-up of a project's queue.
+func queue(parallel int) river.QueueConfig {
+	return river.QueueConfig{MaxWorkers: parallel, FetchPollInterval: pollTime}
+}
 
 // idleQueue is there because River wants a queue from the start. It has no rows.
 const idleQueue = "ralph-idle"
@@ -235,7 +247,7 @@ func (f *Fleet) working(id int64) (done func()) {
 // Serve plans and works a project until ctx ends and its runs have ended. Ending ctx stops no run: the pool's Kill and Stop do.
 func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	p.Poll, p.Parallel = cmp.Or(p.Poll, time.Minute), max(1, p.Parallel)
-	s := &served{Project: p, wake: make(chan struct{}, 1), free: make(chan struct{}, 1)}
+	s := newServed(p)
 	if err := f.add(s); err != nil {
 		return err
 	}
@@ -255,7 +267,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
-		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel, FetchPollInterval: pollTime}); err != nil {
+		if err := f.client.Queues().Add(queueOf(p.Name), queue(p.Parallel)); err != nil {
 			return f.db.hide(err)
 		}
 	}

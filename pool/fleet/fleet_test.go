@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // open is an empty database.
-func open(t *testing.T) *Database {
+func open(t testing.TB) *Database {
 	t.Helper()
 	d, err := Open(t.Context(), server.Database(t))
 	if err != nil {
@@ -42,7 +42,7 @@ func open(t *testing.T) *Database {
 	return d
 }
 
-func migrated(t *testing.T) *Database {
+func migrated(t testing.TB) *Database {
 	t.Helper()
 	d := open(t)
 	if _, err := d.Migrate(t.Context()); err != nil {

@@ -53,6 +53,10 @@ const busy = 20
 // plan plans the project while this process has the lease for it, until ctx ends.
 func (f *Fleet) plan(ctx context.Context, s *served) {
 	p := &planning{f: f, s: s, tend: s.Pool.Tend, now: time.Now, wait: f.c.Tick}
+	p.run(ctx)
+}
+
+func (p *planning) run(ctx context.Context) {
 	defer func() {
 		if p.lease != nil {
 			_ = p.lease.free(ctx) // else it expires
@@ -64,17 +68,17 @@ func (f *Fleet) plan(ctx context.Context, s *served) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.wake:
+		case <-p.s.wake:
 			p.looked = time.Time{}
-		case <-s.free:
+		case <-p.s.free:
 		case <-next.C:
 		}
 		err := p.turn(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !p.failed && !f.away(ctx) {
-			f.c.Log.Warn("backlog not planned", "project", s.Name, "error", err)
+		if err != nil && !p.failed && !p.f.away(ctx) {
+			p.f.c.Log.Warn("backlog not planned", "project", p.s.Name, "error", err)
 		}
 		p.failed = err != nil
 		next.Reset(p.wait)

@@ -78,7 +78,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 			end(context.Cause(ctx))
 		}
 	})
-	r, err := s.work(soft, job.Args)
+	r, err := s.do(soft, job.Args)
 	unasked()
 	kept(nil)
 	<-renewed

@@ -183,7 +183,7 @@ func (s *Server) Through(dir, address string) string { return strings.ReplaceAll
 func (s *Server) Folder() string { return s.dir }
 
 // Database makes an empty database, and returns its address.
-func (s *Server) Database(t *testing.T) string {
+func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	if s == nil {
 		t.Skip("PostgreSQL is not installed")
