@@ -35,6 +35,7 @@ ALTER TABLE ralph_lease ADD COLUMN IF NOT EXISTS key text NOT NULL DEFAULT '';
 ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS repositories jsonb NOT NULL DEFAULT '{}';
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS ralph_wake (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS ralph_parked (
 	account text NOT NULL, agent text NOT NULL, model text NOT NULL, class text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (account, agent, model)

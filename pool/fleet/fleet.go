@@ -72,7 +72,6 @@ type Fleet struct {
 // served is a project that is being served.
 type served struct {
 	Project
-	wake chan struct{} // read the backlog now
 	free chan struct{} // a run has ended here: read the rows now
 	do   func(context.Context, row) (pool.Result, error)
 
@@ -82,7 +81,7 @@ type served struct {
 }
 
 func newServed(p Project) *served {
-	s := &served{Project: p, wake: make(chan struct{}, 1), free: make(chan struct{}, 1)}
+	s := &served{Project: p, free: make(chan struct{}, 1)}
 	s.do = s.work
 	return s
 }

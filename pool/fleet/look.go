@@ -101,12 +101,17 @@ func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) 
 	return len(ids) > 0, nil
 }
 
-// Wake has the project's planner read the backlog now, if that is in this process.
+// Wake has the project's planner, on whichever machine, read the backlog within a second or so. It does not wait. While the
+// database is away nothing is planned, and the next poll does the same.
 func (f *Fleet) Wake(project string) {
-	if s := f.project(project); s != nil {
-		select {
-		case s.wake <- struct{}{}:
-		default:
+	f.beside.Go(func() {
+		if err := f.db.wake(context.Background(), project); err != nil {
+			f.c.Log.Debug("planner not woken", "project", project, "error", err)
 		}
-	}
+	})
+}
+
+func (d *Database) wake(ctx context.Context, project string) error {
+	_, err := d.exec(ctx, "INSERT INTO ralph_wake (project) VALUES ($1) ON CONFLICT DO NOTHING", project)
+	return err
 }

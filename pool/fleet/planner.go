@@ -68,8 +68,6 @@ func (p *planning) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.s.wake:
-			p.looked = time.Time{}
 		case <-p.s.free:
 		case <-next.C:
 		}
@@ -195,15 +193,15 @@ func due(plan pool.Plan, now time.Time) (at time.Time) {
 // order of the backlog would be that of an earlier look; beyond the project's limit they would only find no slot.
 const ahead = 2
 
-// count reads which rows of the project are open, and how many may be.
+// count reads which rows of the project are open, how many may be, and whether somebody has called Wake.
 func (p *planning) count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var keys []string
-	var paused bool
-	if err := p.f.db.pool.QueryRow(ctx, `SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
-		(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`), EXISTS (SELECT FROM ralph_pause WHERE project = $2)
-		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused); err != nil {
+	var paused, woken bool
+	if err := p.f.db.pool.QueryRow(ctx, `WITH wake AS (DELETE FROM ralph_wake WHERE project = $2 RETURNING 1) SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
+		(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`), EXISTS (SELECT FROM ralph_pause WHERE project = $2), EXISTS (SELECT FROM wake)
+		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused, &woken); err != nil {
 		return p.f.db.hide(err)
 	}
 	p.capacity += ahead
@@ -212,6 +210,9 @@ func (p *planning) count(ctx context.Context) error {
 	}
 	if paused {
 		p.capacity = 0
+	}
+	if woken {
+		p.looked = time.Time{}
 	}
 	before := p.open
 	p.open = map[string]bool{}

@@ -529,6 +529,32 @@ func TestOtherRepository(t *testing.T) {
 	}
 }
 
+// A machine that does not plan wakes the one that does, once.
+func TestWake(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	looks := 0
+	p.tend = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, nil }
+	p.s.Poll = time.Hour
+	turn := func(want int) {
+		t.Helper()
+		if err := p.turn(t.Context()); err != nil || looks != want {
+			t.Errorf("%d looks at the backlog, want %d, %v", looks, want, err)
+		}
+	}
+	turn(1)
+	turn(1)
+	other, err := Start(t.Context(), Config{Database: p.f.db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Wake("p")
+	other.Wake("q")
+	other.Stop() // once it has written that
+	turn(2)
+	turn(2)
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
