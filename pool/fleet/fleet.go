@@ -75,6 +75,8 @@ type served struct {
 	free chan struct{} // a run has ended here: read the rows now
 	do   func(context.Context, row) (pool.Result, error)
 
+	server time.Time // when the server started for which the journal was reconciled last; of the goroutine of recoverAgain
+
 	mu       sync.Mutex
 	rest     time.Time // guarded by mu; nothing is started here before
 	failures int       // guarded by mu; of this machine in a row
@@ -257,10 +259,8 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	if err := cmp.Or(f.announce(ctx), f.sameRepository(ctx, p)); err != nil {
 		return err
 	}
-	if p.Journal != nil {
-		if err := p.Journal.reconcile(ctx); err != nil {
-			return err
-		}
+	if err := f.reconcile(ctx, s); err != nil {
+		return err
 	}
 	if f.c.Work {
 		if err := s.recover(ctx); err != nil {
@@ -352,11 +352,11 @@ func (s *served) recover(ctx context.Context) error {
 	return err
 }
 
-// recoverAgain tries again what could not be published, recovered or shared before.
+// recoverAgain tries again what could not be published, recovered or written to the database before.
 func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 	for pause(ctx, s.Poll) {
-		if s.Journal != nil {
-			_ = s.Journal.flush(ctx) // sync logs it
+		if err := f.reconcile(ctx, s); err != nil && ctx.Err() == nil && !f.away(ctx) {
+			f.c.Log.Warn("records are not in the database yet", "project", s.Name, "error", err)
 		}
 		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)

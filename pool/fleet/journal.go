@@ -234,11 +234,32 @@ func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Recor
 	return list, err
 }
 
-// reconcileTime is how far back a machine that starts compares its records with the database's.
+// reconcile reconciles the project's journal unless it has been for this run of the server. One that crashed, or has taken the
+// place of another, may lack the last records.
+func (f *Fleet) reconcile(ctx context.Context, s *served) error {
+	if s.Journal == nil {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var started time.Time
+	if err := f.db.pool.QueryRow(call, "SELECT pg_postmaster_start_time()").Scan(&started); err != nil {
+		return f.db.hide(err)
+	}
+	if started.Equal(s.server) {
+		return nil
+	}
+	if err := s.Journal.reconcile(ctx); err != nil {
+		return err
+	}
+	s.server = started
+	return nil
+}
+
+// reconcileTime is how far back a machine compares its records with the database's.
 const reconcileTime = 7 * 24 * time.Hour
 
-// reconcile writes the records of this machine that the database does not have, or not with their end: they may have been pending
-// when an earlier process died.
+// reconcile writes the records of this machine that the database does not have, or not with their end.
 func (j *Journal) reconcile(ctx context.Context) error {
 	q := journal.Query{Since: time.Now().Add(-reconcileTime)}
 	here, err := j.local.Find(ctx, q)

@@ -222,6 +222,36 @@ func TestLooksLeaveConnections(t *testing.T) {
 	f.Stop()
 }
 
+// A server that has lost records gets them again once it has restarted.
+func TestLostRecords(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	defer f.Stop()
+	s := newServed(Project{Name: "p", Journal: j})
+	if err := j.Save(t.Context(), journal.Record{Run: journal.Run{ID: "a", Key: "k", Started: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		restarted bool
+		want      int
+	}{{true, 1}, {false, 0}, {true, 1}} {
+		settled(j)
+		if _, err := d.exec(t.Context(), "DELETE FROM ralph_run"); err != nil {
+			t.Fatal(err)
+		}
+		if c.restarted {
+			s.server = s.server.Add(-time.Second)
+		}
+		if err := f.reconcile(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, d, "SELECT count(*) FROM ralph_run"); n != c.want {
+			t.Errorf("restarted %t: the database has %d records, want %d", c.restarted, n, c.want)
+		}
+	}
+}
+
 // Pending records are written when the database is back, also by the next process. Until then nothing is said of what was spent.
 func TestJournalCatchesUp(t *testing.T) {
 	t.Parallel()
