@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 )
 
-// EventKind says what an Event is. The set is open: readers ignore kinds they do not know.
+// EventKind is the kind of an Event. The set is open: readers ignore kinds they do not know.
 type EventKind string
 
 const (
@@ -16,7 +16,7 @@ const (
 	EventSkipped   EventKind = "skipped"   // an issue that was selected, and turned out not to qualify
 	EventStarted   EventKind = "started"   // setup and gate have run on the base, and the rest of the run starts; Elapsed is the run's
 	EventStage     EventKind = "stage"     // the run's next stage is stored and about to begin; Elapsed is the run's
-	EventNote      EventKind = "note"      // ralph says what a stage is about to do besides the usual
+	EventNote      EventKind = "note"      // a stage is about to do something unusual; Text says what
 	EventIteration EventKind = "iteration" // an iteration starts
 	EventAgent     EventKind = "agent"     // the agent says or does something; Text is hostile
 	EventSignal    EventKind = "signal"    // the completion signal was seen

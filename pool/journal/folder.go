@@ -102,7 +102,7 @@ func ReadEvents(dir string, each func(Event) error) error {
 }
 
 // ReadEventsFrom is ReadEvents from an offset in bytes: 0, or the next of an earlier call, which is where the event ends. So
-// the events of a run that is on are read bit by bit.
+// a reader can follow a run that is on.
 func ReadEventsFrom(dir string, offset int64, each func(e Event, next int64) error) error {
 	f, err := os.Open(filepath.Join(dir, eventsFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -107,7 +107,7 @@ type Run struct {
 	// Settings are the parts of the configuration that decide how the run ends, whatever the configuration says when a
 	// later process continues it.
 	Settings Settings `json:"settings"`
-	// Earlier is what the issue's runs before this one come to.
+	// Earlier is the tally of the issue's earlier runs.
 	Earlier Tally `json:"earlier,omitzero"`
 	// FollowUp is why an open request got this run; empty for an issue's own.
 	FollowUp string `json:"follow_up,omitempty"`
@@ -125,7 +125,7 @@ type Run struct {
 	// nothing is capped, and nothing is reserved.
 	Granted  loop.Budget  `json:"granted,omitzero"`
 	Reserved agents.Usage `json:"reserved,omitzero"`
-	// HandedOver says that the issue had the label for people when the run began, which a caller overruled.
+	// HandedOver: the issue had the label for people when the run began, and a caller overruled that.
 	HandedOver bool `json:"handed_over,omitempty"`
 	// Keep is set for a worktree that stays for the next run on the branch, and Scratch for a branch that goes once its
 	// commits are merged.
@@ -137,7 +137,7 @@ type Run struct {
 type State struct {
 	Stage   Stage     `json:"stage"`
 	PID     int       `json:"pid,omitempty"`     // of the process that works on the run; 0: it waits for the next sweep
-	Process string    `json:"process,omitempty"` // tells that process from a later one with the same PID
+	Process string    `json:"process,omitempty"` // distinguishes that process from a later one with the same PID
 	Ended   time.Time `json:"ended,omitzero"`    // zero while the run is on, or when ralph has died
 
 	Tip       string   `json:"tip,omitempty"`
@@ -154,7 +154,7 @@ type State struct {
 	Verdict  Verdict  `json:"verdict"` // Decide(Facts), from StageVerify on
 	Warnings []string `json:"warnings,omitempty"`
 
-	Shown      bool   `json:"shown,omitempty"`      // the issue says that the run is on
+	Shown      bool   `json:"shown,omitempty"`      // the issue shows that the run is on
 	Tries      int    `json:"tries,omitempty"`      // how often the present stage has failed
 	Unreported string `json:"unreported,omitempty"` // why the report could not be written
 	Unlabelled string `json:"unlabelled,omitempty"` // why the labels could not be changed
@@ -201,7 +201,7 @@ type Request struct {
 	Unmerged string `json:"unmerged,omitempty"`
 }
 
-// Published says what was done.
+// Published describes what was done, for people.
 func (r Request) Published() string {
 	switch {
 	case r.Draft:
@@ -246,8 +246,8 @@ type Facts struct {
 	Baseline *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
 	Verify   *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
 	Watch    *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
-	Retest   *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or it has not come to that
-	Review   *Review       `json:"review,omitempty"`   // nil: none was asked for, or it has not come to one
+	Retest   *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or not yet run
+	Review   *Review       `json:"review,omitempty"`   // nil: none was asked for, or not yet done
 	Policy   []string      `json:"policy,omitempty"`   // what the commits may not bring
 	Conflict string        `json:"conflict,omitempty"` // the commits do not fit the base any more
 	Publish  *Fault        `json:"publish,omitempty"`  // why the commits could not be published
@@ -372,7 +372,7 @@ type Fault struct {
 // Away reports a tracker or remote that cannot be used.
 func (f *Fault) Away() bool { return f != nil && f.Kind == FaultAway }
 
-// FaultKind says what a fault says about other runs.
+// FaultKind is what a fault means for other runs.
 type FaultKind string
 
 const (
@@ -384,7 +384,7 @@ const (
 	FaultSandbox FaultKind = "sandbox"
 	// FaultBase: setup or gate cannot run on the base; every run would meet it.
 	FaultBase FaultKind = "base"
-	// FaultAway: the tracker or the remote cannot be used; it says nothing about this run.
+	// FaultAway: the tracker or the remote cannot be used; the cause is not in this run.
 	FaultAway FaultKind = "away"
 	// FaultLost: the worktree is gone, so that the stage cannot be repeated.
 	FaultLost FaultKind = "worktree-lost"

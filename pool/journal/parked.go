@@ -42,7 +42,7 @@ func (r Record) parked() []Parked {
 	return list
 }
 
-// park is what the end of an iteration says of its agent; false: it is available, as far as that shows.
+// park is the agent that an iteration found unavailable; false: it was available, as far as that shows.
 func park(it loop.Iteration) (Parked, bool) {
 	if f := it.Failure; f != nil && f.Class.Unavailable() && it.Agent != "" {
 		return Parked{Agent: it.Agent, Model: it.Model, Class: f.Class, At: it.Ended, Until: f.Back(it.Ended)}, true
@@ -59,8 +59,8 @@ func choice(it loop.Iteration) agents.Choice {
 	return agents.Choice{Agent: it.Agent, Model: it.Model}
 }
 
-// ParkedIn lists the agents that are unavailable now, by what the records of any number of issues on this host say. Of each
-// agent and model the latest word counts.
+// ParkedIn lists the agents that are unavailable now, by the records of any number of issues on this host. For each agent and
+// model the latest iteration counts.
 func ParkedIn(records []Record, host string, now time.Time) []Parked {
 	latest := map[agents.Choice]Parked{}
 	note := func(p Parked) {

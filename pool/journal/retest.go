@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Proving says what it means that the tests of a change do not show what it does.
+// Proving is what happens when the tests of a change do not show what it does.
 type Proving string
 
 const (
@@ -19,7 +19,7 @@ const (
 // On reports that the tests of a change are asked for.
 func (p Proving) On() bool { return p != "" && p != ProvingOff }
 
-// Retest is what the tests of a change say with it and without: those that are new or changed ran on its base, where they must
+// Retest is the result of a change's tests with it and without: those that are new or changed ran on its base, where they must
 // fail, and on its tip, where they must pass.
 type Retest struct {
 	Tip      string  `json:"tip"`

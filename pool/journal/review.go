@@ -2,7 +2,7 @@ package journal
 
 import "github.com/ralph-pool/ralph/agents"
 
-// Review is what a second agent says of the commits. It had no part in them, and saw the issue, the change and what the
+// Review is a second agent's judgement of the commits. It had no part in them, and saw the issue, the change and what the
 // checks said. Its words are hostile; they are bounded and cleaned.
 type Review struct {
 	Tip      string       `json:"tip"`    // the commits that were reviewed
@@ -26,7 +26,7 @@ type Finding struct {
 	Text     string   `json:"text"`
 }
 
-// Severity says how much a finding matters. It is a closed set.
+// Severity is how much a finding matters. It is a closed set.
 type Severity string
 
 const (
@@ -41,7 +41,7 @@ func Severities() []Severity { return []Severity{SeverityCritical, SeverityMajor
 // Refused reports that a review was asked for and did not end with an acceptance. It may be called on nil: none was asked for.
 func (r *Review) Refused() bool { return r != nil && !r.Accepted }
 
-// Reviewing says who reviews the commits of a run; the zero value is nobody.
+// Reviewing is who reviews the commits of a run; the zero value is nobody.
 type Reviewing struct {
 	Agent  string `json:"agent,omitempty"`  // and its model
 	Rounds int    `json:"rounds,omitempty"` // how often what it finds goes back to the run's agent

@@ -29,7 +29,7 @@ type Checks struct {
 	Prove string         `json:"prove,omitempty"` // command that runs them, with {files} in their place; empty: by language
 }
 
-// GateFiles says what it means that commits change files that the checks depend on.
+// GateFiles is what happens when commits change files that the checks depend on.
 type GateFiles string
 
 const (
@@ -41,7 +41,7 @@ const (
 	GateFilesBlock GateFiles = "block"
 )
 
-// Publish says what happens to the commits of a run that succeeded.
+// Publish is what happens to the commits of a run that succeeded.
 type Publish string
 
 const (

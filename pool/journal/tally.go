@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Tally is what the runs of an issue come to, on whichever machine they were. All limits are judged by it. Nothing but the
+// Tally sums up the runs of an issue, on all machines. All limits are judged by it. Nothing but the
 // rounds counts from before the last final run: a person has taken over since.
 type Tally struct {
 	// Of the latest run that ended; empty: there was none.
@@ -26,7 +26,7 @@ type Tally struct {
 	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
 	Rounds   int          `json:"rounds,omitempty"`   // follow-up runs since the issue was last worked on its own account
 	Spent    agents.Usage `json:"spent,omitzero"`     // by runs that are on, too
-	// Open is the part of Spent whose runs have not come to their end, by run. They may have died, on other machines.
+	// Open is the part of Spent whose runs have not ended, by run. They may have died, on other machines.
 	Open map[string]agents.Usage `json:"open,omitempty"`
 
 	Parked []Parked `json:"parked,omitempty"` // agents that were unavailable when the latest run ended; each has its own wait
@@ -35,7 +35,7 @@ type Tally struct {
 	Commands []string `json:"commands,omitempty"` // ids of the last commands that were carried out
 }
 
-// Asked is what a person has asked of the runs of an issue, with a command. It stands until they have come to a final end.
+// Asked is what a person has asked of the runs of an issue, with a command. It holds until a final end.
 type Asked struct {
 	ID      string    `json:"id"` // of the command
 	By      string    `json:"by"`
@@ -62,7 +62,7 @@ func (t Tally) With(other Tally) Tally {
 	return t
 }
 
-// WithOpen is the tally with what runs that have not come to their end have used, as another tally of the same issue knows.
+// WithOpen is the tally with the usage of open runs that another tally of the same issue knows.
 func (t Tally) WithOpen(other Tally) Tally {
 	for run, used := range other.Open {
 		if run != t.Run {
@@ -72,7 +72,7 @@ func (t Tally) WithOpen(other Tally) Tally {
 	return t
 }
 
-// used is the tally when a run has used so much in all. on says that the run has not come to its end.
+// used is the tally when a run has used so much in all. on: the run has not ended.
 func (t Tally) used(run string, u agents.Usage, on bool) Tally {
 	before, known := t.Open[run]
 	u = u.Larger(before)
@@ -127,7 +127,7 @@ func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
 	})
 }
 
-// Tally is what the issue's runs come to with this one. Of a run that has not ended only what it has spent counts.
+// Tally is the issue's tally with this run. Of a run that has not ended only its spending counts.
 func (r Record) Tally() Tally {
 	v := r.Verdict
 	t := r.Earlier.Next().used(r.ID, r.Facts.Usage, v.Outcome == "")

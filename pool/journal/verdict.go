@@ -105,7 +105,7 @@ const (
 // Unavailable reports that the run met what every other run would meet: the next sweep tries again.
 func (o Outcome) Unavailable() bool { return o == AgentUnavailable || o == EnvironmentUnavailable }
 
-// Blameless reports an end that says nothing about the issue: it is worked again as if this run had not been.
+// Blameless reports an end whose cause is not in the issue: it is worked again as if this run had not been.
 func (v Verdict) Blameless() bool {
 	return v.Outcome == Interrupted || v.Outcome.Unavailable() || v.Reason.Code == ReasonCap
 }
