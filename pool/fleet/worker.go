@@ -22,10 +22,10 @@ type worker struct {
 	f *Fleet
 }
 
-// The time until a row is looked at again.
+// How long a row waits until it is fetched again.
 const (
-	soon  = time.Second     // another machine may have room
-	later = 5 * time.Second // the limits of all machines leave none
+	soon  = time.Second     // another machine may have a free slot
+	later = 5 * time.Second // the limits of all machines are reached
 )
 
 // snooze lets the row wait about as long; its slot is free meanwhile, and no attempt is used.
@@ -68,7 +68,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	go func() {
 		defer close(renewed)
 		held.keep(keeping, func() {
-			f.c.Log.Warn("another run has this one's slot, and it is ended", "project", s.Name, "issue", job.Args.Key)
+			f.c.Log.Warn("another run has this one's slot; this one is ended", "project", s.Name, "issue", job.Args.Key)
 			end(errSlotLost)
 		})
 	}()
@@ -87,7 +87,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 		f.ended(ctx, s, job.Args.Key, r, err)
 	}
 	if err := f.finish(ctx, held, job.JobRow, !busy); err != nil && !f.away(ctx) {
-		f.c.Log.Warn("slot not given back; its expiry does", "project", s.Name, "issue", job.Args.Key, "error", err)
+		f.c.Log.Warn("slot not freed; it expires", "project", s.Name, "issue", job.Args.Key, "error", err)
 	}
 	if busy {
 		return snooze(soon)
@@ -99,8 +99,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	return nil
 }
 
-// finish gives back the leases of a row, and ends it unless it is to be looked at again: River would do so up to a quarter of a
-// second later, and the planner would count the row for that long.
+// finish frees the leases of a row, and ends it if it is over: River would do so up to a quarter of a second later, and the planner
+// would count the row for that long.
 func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) error {
 	ctx = context.WithoutCancel(ctx)
 	if !over {
@@ -146,7 +146,8 @@ func (s *served) scopes() []scope {
 
 // ended notes what a run shows of the account and of this machine.
 func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result, err error) {
-	if err := f.db.park(ctx, s.Account, f.Now(), r.Record.Tally().Parked); err != nil {
+	here := slices.DeleteFunc(r.Record.Tally().Parked, func(p journal.Parked) bool { return p.Host != r.Record.Host })
+	if err := f.db.park(ctx, s.Account, f.Now(), here); err != nil {
 		f.c.Log.Warn("the other machines do not know which agents are unavailable", "account", s.Account, "error", err)
 	}
 	until := r.Record.Verdict.RetryAt
