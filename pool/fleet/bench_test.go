@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river"
+
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
@@ -40,7 +42,7 @@ func BenchmarkRow(b *testing.B) {
 	if err := f.announce(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if err := f.client.Queues().Add(queueOf("p"), queue(parallel)); err != nil {
+	if err := f.client.Queues().Add(queueOf("p"), river.QueueConfig{MaxWorkers: parallel}); err != nil {
 		b.Fatal(err)
 	}
 	var plan pool.Plan

@@ -149,14 +149,6 @@ const maxAhead = 30 * time.Second
 // Now is the time by which the claims of all machines have to expire: the database's.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }
 
-// pollTime is how often a worker fetches rows whose notification was lost.
-const pollTime = 5 * time.Second
-
-// queue is the set-up of a project's queue.
-func queue(parallel int) river.QueueConfig {
-	return river.QueueConfig{MaxWorkers: parallel, FetchPollInterval: pollTime}
-}
-
 // idleQueue is there because River wants a queue from the start. It has no rows.
 const idleQueue = "ralph-idle"
 
@@ -266,7 +258,7 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
-		if err := f.client.Queues().Add(queueOf(p.Name), queue(p.Parallel)); err != nil {
+		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel}); err != nil {
 			return f.db.hide(err)
 		}
 	}
