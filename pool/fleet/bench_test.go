@@ -51,7 +51,7 @@ func BenchmarkRow(b *testing.B) {
 	}
 	ctx, end := context.WithCancelCause(b.Context())
 	p := planningOf(f, s)
-	p.tend = func(context.Context) (pool.Plan, error) { return plan, nil }
+	p.maintain = func(context.Context) (pool.Plan, error) { return plan, nil }
 	before := used(b)
 	b.ResetTimer()
 	over := make(chan struct{})

@@ -16,10 +16,10 @@ import (
 
 // planning is the planner of one project. It belongs to one goroutine, and nothing of it has to outlive the process.
 type planning struct {
-	f    *Fleet
-	s    *served
-	tend func(context.Context) (pool.Plan, error)
-	now  func() time.Time
+	f        *Fleet
+	s        *served
+	maintain func(context.Context) (pool.Plan, error)
+	now      func() time.Time
 
 	lease   *leases   // nil: another machine plans
 	renewed time.Time // when the lease was taken, renewed or asked for
@@ -52,7 +52,7 @@ const busy = 20
 
 // plan plans the project while this process has the lease for it, until ctx ends.
 func (f *Fleet) plan(ctx context.Context, s *served) {
-	p := &planning{f: f, s: s, tend: s.Pool.Tend, now: time.Now, wait: f.c.Tick}
+	p := &planning{f: f, s: s, maintain: s.Pool.Maintain, now: time.Now, wait: f.c.Tick}
 	p.run(ctx)
 }
 

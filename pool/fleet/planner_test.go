@@ -43,7 +43,7 @@ func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning 
 // planningOf plans a project whose backlog is empty.
 func planningOf(f *Fleet, s *served) *planning {
 	empty := func(context.Context) (pool.Plan, error) { return pool.Plan{}, nil }
-	return &planning{f: f, s: s, tend: empty, now: time.Now, wait: f.c.Tick, open: map[string]bool{}}
+	return &planning{f: f, s: s, maintain: empty, now: time.Now, wait: f.c.Tick, open: map[string]bool{}}
 }
 
 // rows lists the rows, as "key state generation".
@@ -534,7 +534,7 @@ func TestWake(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
 	looks := 0
-	p.tend = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, nil }
+	p.maintain = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, nil }
 	p.s.Poll = time.Hour
 	turn := func(want int) {
 		t.Helper()
