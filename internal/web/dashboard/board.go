@@ -16,7 +16,7 @@ const (
 	pageLimit   = 50                    // rows of a page of a list
 	lastRuns    = 10                    // runs below the board
 	pageMax     = 10_000                // pages of a list
-	patience    = 30 * time.Millisecond // for a new look at the backlog
+	patience    = 30 * time.Millisecond // for what is made anew
 )
 
 // overviewModel is the first page.
@@ -91,12 +91,13 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 	m := boardModel{Status: status, Running: p.running(status), Columns: columns(), Only: r.FormValue("state"), Page: pager{Number: pageOf(r)}}
 	v := view{Title: name, Project: name, Tab: "board", Live: projectPath(name) + "/live"}
 	if m.Runs, err = p.Service.Runs(r.Context(), name, journal.Query{Limit: lastRuns}); err == nil {
-		m.Board, err = p.boards.get(r.Context(), p.Service, status, patience)
+		m.Board, err = p.look(r.Context(), status, patience)
 	}
 	if err != nil {
 		m.Problem = service.OneLine(err)
 	}
 	slices.Reverse(m.Runs)
+	_, _ = p.sums(r.Context(), name, 0) // before somebody opens the charts
 	v.Digest = p.digest(status) + m.Board.digest
 	if m.Board.At.IsZero() && m.Problem == "" {
 		v.Refresh = 3

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -19,35 +18,29 @@ import (
 // chartDays is how far back charts go at most.
 const chartDays = 90
 
-// totalsAge is how long sums serve: the journal reads all records of the time for them.
+// totalsAge is how long sums serve.
 const totalsAge = time.Minute
 
-// totals keeps the sums of each project.
-type totals struct {
-	mu   sync.Mutex
-	seen map[string]summed // guarded by mu
-}
-
+// summed are the sums of a project's runs.
 type summed struct {
 	list []journal.Total
-	at   time.Time
+	day  int64 // when they were made
 }
 
-func (t *totals) get(ctx context.Context, s History, name string) ([]journal.Total, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.seen[name]; time.Since(known.at) < totalsAge {
-		return known.list, nil
-	}
-	list, err := s.Totals(ctx, name, time.Unix((journal.Day(time.Now())-chartDays+1)*daySeconds, 0))
-	if err != nil {
-		return nil, err
-	}
-	if t.seen == nil {
-		t.seen = map[string]summed{}
-	}
-	t.seen[name] = summed{list, time.Now()}
-	return list, nil
+// sums adds up the runs of a project. The journal reads each record for that, so runs that began before yesterday are added up once
+// a day.
+func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (summed, error) {
+	return p.totals.get(ctx, name, "", totalsAge, patience, func(ctx context.Context, old summed) (summed, error) {
+		now := summed{day: journal.Day(time.Now())}
+		from := now.day - chartDays + 1
+		if old.day == now.day {
+			from = now.day - 1
+			now.list = slices.DeleteFunc(slices.Clone(old.list), func(t journal.Total) bool { return t.Day >= from })
+		}
+		list, err := p.Service.Totals(ctx, name, time.Unix(from*daySeconds, 0))
+		now.list = append(now.list, list...)
+		return now, err
+	})
 }
 
 const daySeconds = 24 * 60 * 60
@@ -81,6 +74,7 @@ func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Run
 // chartsModel is the page with the charts of a project.
 type chartsModel struct {
 	Project string
+	Reading bool // the runs are still being added up
 	Days    int
 	Choices []int
 	All     sum
@@ -125,7 +119,10 @@ type group struct {
 
 func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("project")
-	list, err := p.totals.get(r.Context(), p.Service, name)
+	if _, err := p.Service.Status(name); err != nil {
+		return err
+	}
+	now, err := p.sums(r.Context(), name, patience)
 	if err != nil {
 		return err
 	}
@@ -133,9 +130,13 @@ func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
 	if choices := []int{7, 30, chartDays}; err != nil || !slices.Contains(choices, days) {
 		days = 30
 	}
-	m := drawn(list, days, journal.Day(time.Now()))
-	m.Project = name
-	p.render(w, http.StatusOK, "charts.html", view{Title: "Charts of " + name, Project: name, Tab: "charts", Model: m})
+	m := drawn(now.list, days, journal.Day(time.Now()))
+	m.Project, m.Reading = name, now.day == 0
+	v := view{Title: "Charts of " + name, Project: name, Tab: "charts"}
+	if m.Reading {
+		v.Refresh = 1
+	}
+	p.render(w, http.StatusOK, "charts.html", v.with(m))
 	return nil
 }
 

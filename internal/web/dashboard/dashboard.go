@@ -72,8 +72,8 @@ type Pages struct {
 	templates *template.Template
 	assets    map[string]asset
 	form      string // what each form must send: no other site can read it
-	boards    boards
-	totals    totals
+	boards    kept[seen]
+	totals    kept[summed]
 	searches  chan struct{} // one for each read of a log
 	steps     stepIndex
 }
@@ -199,7 +199,7 @@ type view struct {
 	Live    string // where the page hears of changes; empty: it does not
 	Digest  string // of what is live in the page
 	Outside bool   // the reader has not logged in
-	Refresh int    // seconds after which a browser without scripts loads the page again; 0: never
+	Refresh int    // seconds after which a browser loads the page again, if it hears of no changes; 0: never
 	Model   any
 }
 

@@ -1,15 +1,18 @@
 package dashboard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -274,6 +277,53 @@ func TestCharts(t *testing.T) {
 	if daily, _, top := dashboard.Drawn(nil, 30, 100); len(daily) != 30 || top != "$1" {
 		t.Errorf("without runs: %v, %s", daily, top)
 	}
+}
+
+// Charts of a journal that takes long to add up are there at once: first without sums, then with those that are known. Of what is
+// known, only the latest days are added up again.
+func TestSlowSums(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, live := shop(t)
+		slow := &slowSums{fake: f}
+		pages, err := dashboard.New(dashboard.Config{Service: slow, Live: live})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux := http.NewServeMux()
+		pages.Register(mux)
+		look := func(reading bool) {
+			t.Helper()
+			began, w := time.Now(), httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/p/shop/charts", nil))
+			if text := w.Body.String(); time.Since(began) > 100*time.Millisecond || strings.Contains(text, "being added up") != reading || strings.Contains(text, `http-equiv="refresh"`) != reading {
+				t.Errorf("after %s: %d, %s", time.Since(began), w.Code, text)
+			}
+		}
+		look(true)
+		time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+		synctest.Wait()
+		look(false)
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // of the bubble's clock
+		look(false)
+		synctest.Wait()
+		time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+		if len(slow.days) != 2 || slow.days[0] != 89 || slow.days[1] > 2 {
+			t.Errorf("added up: %v days back", slow.days)
+		}
+	})
+}
+
+// slowSums takes a second to add up runs.
+type slowSums struct {
+	*fake
+	days []int64 // back, of each call
+}
+
+func (s *slowSums) Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error) {
+	s.days = append(s.days, journal.Day(time.Now())-journal.Day(since))
+	time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+	return s.fake.Totals(ctx, name, since)
 }
 
 // colours reads the palette; the second is the dark one.

@@ -132,7 +132,7 @@ func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 	}
 	c := change{Digest: p.digest(list...), Runs: []moving{}}
 	if project != "" {
-		board, _ := p.boards.get(ctx, p.Service, list[0], 0)
+		board, _ := p.look(ctx, list[0], 0)
 		c.Digest += board.digest
 	}
 	for _, n := range p.running(list...) {
@@ -173,71 +173,13 @@ func newSeen(b service.Board) seen {
 	return seen{b, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
-// boards keeps the latest board of each project. A look at a backlog may take long: pages show the last one meanwhile.
-type boards struct {
-	mu    sync.Mutex
-	looks map[string]*look // guarded by mu
-}
-
-type look struct {
-	board   seen
-	err     error
-	running string        // the runs that were on
-	done    chan struct{} // closed when the present look has ended; nil: none is on
-}
-
-// boardAge is how long a look serves: a tracker on the network has a limit of requests.
+// boardAge is how long a board serves: a tracker on the network has a limit of requests.
 const boardAge = 30 * time.Second
 
-// get waits for a new look at most so long, and returns the last one. The board's time is zero while there is none.
-func (b *boards) get(ctx context.Context, s Projects, status service.Status, patience time.Duration) (seen, error) {
-	running := fmt.Sprint(ids(status))
-	b.mu.Lock()
-	if b.looks == nil {
-		b.looks = map[string]*look{}
-	}
-	l := b.looks[status.Name]
-	if l == nil {
-		l = &look{}
-		b.looks[status.Name] = l
-	}
-	fresh := time.Since(l.board.At) < boardAge && l.running == running && l.err == nil
-	if !fresh && l.done == nil {
-		done := make(chan struct{})
-		l.done, l.running = done, running
-		go func() {
-			board, err := s.Board(context.WithoutCancel(ctx), status.Name)
-			next := newSeen(board)
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			l.err, l.done = err, nil
-			if err == nil {
-				l.board = next
-			}
-			close(done)
-		}()
-	}
-	done := l.done
-	b.mu.Unlock()
-	if done != nil && patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-done:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return l.board, l.err
-}
-
-// stale has the next look at a project's backlog begin now.
-func (b *boards) stale(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if l := b.looks[name]; l != nil {
-		l.running = "?"
-	}
+// look is the latest board of a project; its time is zero while there is none.
+func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (seen, error) {
+	return p.boards.get(ctx, s.Name, fmt.Sprint(ids(s)), boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
+		board, err := p.Service.Board(ctx, s.Name)
+		return newSeen(board), err
+	})
 }

@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -151,6 +153,39 @@ func TestLongLine(t *testing.T) {
 	}
 	if got := texts(p); len(got) != 1 || got[0] != "short" {
 		t.Errorf("after it: %q", got)
+	}
+}
+
+// Events that are longer than what is read of a line are shown as far as one would show them, from before and from behind.
+func TestLongEvents(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long \"\u2028\" ", 400<<10)
+	whole, err := json.Marshal(journal.Event{Kind: journal.EventGate, Check: &loop.Check{Command: "make test", ExitCode: 2, Tail: long}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slices.Concat(said(t, "first"), said(t, long), whole, []byte("\n"))
+	dir := write(t, events, log)
+	var down []string
+	for at := int64(0); at < int64(len(log)); {
+		p, err := dashboard.Part(dir, events, at, "")
+		if err != nil || p.To <= at {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		down, at = append(down, texts(p)...), p.To
+	}
+	var up []string
+	for end := int64(-1); end != 0; {
+		p, err := dashboard.Before(dir, events, end)
+		if err != nil || p.From == end {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		up, end = append(texts(p), up...), p.From
+	}
+	for name, list := range map[string][]string{"down": down, "up": up} {
+		if len(list) != 3 || list[0] != "first" || !strings.HasPrefix(list[1], `long "`) || !strings.HasPrefix(list[2], "make test: exit status 2\nlong") {
+			t.Errorf("%s: %d lines: %.200q", name, len(list), list)
+		}
 	}
 }
 

@@ -188,19 +188,51 @@ func before(dir, name string, end int64, most int) (logPage, error) {
 	}
 	out := logPage{File: name, Size: size, From: begin, To: end}
 	find := newFinder(name, "")
-	for to := n; to > 0 && len(out.Lines) < most; {
-		from := 1 + bytes.LastIndexByte(all[:to-1], '\n')
-		if from == 0 && begin > 0 {
-			break // it begins before what was read
-		}
-		out.From = begin + int64(from)
-		if shown, ok := find.line(bytes.TrimRight(all[from:to], "\r\n"), out.From); ok {
+	show := func(raw []byte, at int64) {
+		out.From = at
+		if shown, ok := find.line(bytes.TrimRight(raw, "\r\n"), at); ok {
 			out.Lines = append(out.Lines, shown)
 		}
+	}
+	for to := n; to > 0 && len(out.Lines) < most; {
+		from := 1 + bytes.LastIndexByte(all[:to-1], '\n')
+		if from == 0 && begin > 0 { // it begins before what was read
+			if to == n {
+				return out, longLine(f, begin, show, &out)
+			}
+			break
+		}
+		show(all[from:to], begin+int64(from))
 		to = from
 	}
 	slices.Reverse(out.Lines)
 	return out, nil
+}
+
+// longLine shows the line that goes on at an offset. If it begins too far before, the page ends in it.
+func longLine(f io.ReaderAt, at int64, show func([]byte, int64), out *logPage) error {
+	part := make([]byte, logRange)
+	for least := max(0, at-searchRange); at > least; {
+		from := max(least, at-logRange)
+		part = part[:at-from]
+		if _, err := f.ReadAt(part, from); err != nil {
+			return err
+		}
+		n := bytes.LastIndexByte(part, '\n')
+		if n < 0 && from > 0 {
+			at, out.From = from, from
+			continue
+		}
+		begin := from + int64(n) + 1
+		line := make([]byte, lineMax)
+		if n, err := f.ReadAt(line, begin); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		} else {
+			show(line[:n], begin)
+		}
+		break
+	}
+	return nil
 }
 
 // finder makes lines of a file readable, and looks for a text in them whatever its case.
@@ -239,7 +271,9 @@ func (f *finder) line(raw []byte, at int64) (logLine, bool) {
 	}
 	e, ok := event(raw)
 	if !ok {
-		return logLine{}, false
+		if e, ok = eventOfCut(raw); !ok {
+			return logLine{}, false
+		}
 	}
 	l := logLine{At: at, Time: e.Time, Kind: string(e.Kind), Text: text(said(e)), Tone: toneOf(e)}
 	if e.Source != "" {
@@ -250,6 +284,24 @@ func (f *finder) line(raw []byte, at int64) (logLine, bool) {
 
 func event(raw []byte) (e journal.Event, ok bool) {
 	return e, json.Unmarshal(raw, &e) == nil && e.Kind != ""
+}
+
+// eventOfCut is an event whose line was cut at lineMax: as much of it as is shown. What is long in it is its text, or what a command
+// has printed.
+func eventOfCut(raw []byte) (e journal.Event, ok bool) {
+	if len(raw) < lineMax {
+		return e, false
+	}
+	raw = raw[:6*textLimit]                                   // an escape takes six bytes
+	if n := bytes.LastIndexByte(raw, '\\'); n > len(raw)-12 { // no half of an escape, nor of a pair of them
+		raw = raw[:n]
+	}
+	for _, rest := range []string{`"}`, `"}}`} {
+		if e, ok = event(append(slices.Clip(raw), rest...)); ok {
+			return e, true
+		}
+	}
+	return e, false
 }
 
 // said is an event in words.

@@ -1,0 +1,75 @@
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// kept keeps the latest value of each project that takes long to make. Pages show it while the next one is being made. It is safe
+// for concurrent use.
+type kept[T any] struct {
+	mu   sync.Mutex
+	list map[string]*making[T] // guarded by mu; by project
+}
+
+// making is one project's value. The fields are guarded by kept.mu.
+type making[T any] struct {
+	value T
+	err   error
+	of    string // what the value was made of
+	at    time.Time
+	done  chan struct{} // closed when the next value is there; nil: none is being made
+}
+
+// get returns the latest value, and has another one made when that one is older than age, or made of something else. It waits for
+// that at most so long. While there is no value, it is the zero one.
+func (k *kept[T]) get(ctx context.Context, project, of string, age, patience time.Duration, next func(context.Context, T) (T, error)) (T, error) {
+	k.mu.Lock()
+	m := k.entry(project)
+	fresh := time.Since(m.at) < age && m.of == of && m.err == nil
+	if !fresh && m.done == nil {
+		m.done, m.of = make(chan struct{}), of
+		go func(old T, done chan struct{}) {
+			value, err := next(context.WithoutCancel(ctx), old)
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if m.err, m.done = err, nil; err == nil {
+				m.value, m.at = value, time.Now()
+			}
+			close(done)
+		}(m.value, m.done)
+	}
+	done := m.done
+	k.mu.Unlock()
+	if done != nil && patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return m.value, m.err
+}
+
+// entry is of a project. k.mu is held.
+func (k *kept[T]) entry(project string) *making[T] {
+	if k.list == nil {
+		k.list = map[string]*making[T]{}
+	}
+	if k.list[project] == nil {
+		k.list[project] = &making[T]{}
+	}
+	return k.list[project]
+}
+
+// stale has the next call of get make a value.
+func (k *kept[T]) stale(project string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entry(project).of = "?" // also while one is being made
+}
