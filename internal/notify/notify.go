@@ -197,13 +197,18 @@ func (n *Notifier) Observe(e journal.Event) {
 	if e.Final && e.Outcome != journal.Succeeded {
 		on = append(on, OnHuman)
 	}
-	m := Message{Time: e.Time, On: on, Issue: e.Key, Title: n.c.Clean(e.Title), Run: e.Run, Branch: e.Branch}
+	m := Message{Time: e.Time, On: on, Issue: e.Key, Title: n.text(e.Title), Run: e.Run, Branch: e.Branch}
 	if e.Reason != nil {
-		m.Reason = n.c.Clean(report.Reason(*e.Reason))
+		m.Reason = n.text(report.Reason(*e.Reason))
 	}
 	m.Text = sentence(n.c.Project, m, e.Outcome)
 	n.tell(m)
 }
+
+// textLimit is how many characters of a title or a reason are sent, so that a message fits into its file.
+const textLimit = 2000
+
+func (n *Notifier) text(s string) string { return shortened(n.c.Clean(s), textLimit) }
 
 // sentence is a message in one line.
 func sentence(project string, m Message, outcome journal.Outcome) string {
@@ -241,7 +246,7 @@ func (n *Notifier) Problem(line string) {
 	if known || line == "" {
 		return
 	}
-	line = n.c.Clean(line)
+	line = n.text(line)
 	text := cmp.Or(n.c.Project, "the backlog") + " is not worked: " + shortened(line, 400)
 	n.tell(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }

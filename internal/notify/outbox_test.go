@@ -140,6 +140,26 @@ func TestReadAgain(t *testing.T) {
 	})
 }
 
+// However long a title and a reason are, the next process can read the message.
+func TestLongTexts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		old := open(dir, io.Discard, &fake{place: "a", block: true})
+		e := ended("x", journal.Failed, true)
+		e.Title = strings.Repeat("\u2028", 1<<20)
+		e.Reason = &journal.Reason{Code: journal.ReasonPublish, Detail: e.Title}
+		old.Observe(e)
+		old.Close()
+		f := &fake{place: "a"}
+		n := open(dir, io.Discard, f)
+		n.Close()
+		if len(f.got) != 1 || len(waits(t, dir)) > 0 {
+			t.Errorf("%d were sent; there is %q", len(f.got), waits(t, dir))
+		}
+	})
+}
+
 // A message that nobody takes holds up none of those that come later, however short the processes are.
 func TestLeftHoldsUpNothing(t *testing.T) {
 	t.Parallel()
