@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,43 +16,44 @@ import (
 // textLimit bounds an attribute's text, in bytes.
 const textLimit = 200
 
-func text(key, value string) *commonpb.KeyValue {
-	if len(value) > textLimit {
-		value = value[:textLimit] + "…"
+// attribute is one of a span or of the resource; nil: an empty text is none.
+func attribute(key string, value any) *commonpb.KeyValue {
+	v := &commonpb.AnyValue{}
+	switch value := value.(type) {
+	case bool:
+		v.Value = &commonpb.AnyValue_BoolValue{BoolValue: value}
+	case int:
+		v.Value = &commonpb.AnyValue_IntValue{IntValue: int64(value)}
+	case int64:
+		v.Value = &commonpb.AnyValue_IntValue{IntValue: value}
+	case float64:
+		v.Value = &commonpb.AnyValue_DoubleValue{DoubleValue: value}
+	default:
+		text := fmt.Sprint(value)
+		if text == "" {
+			return nil
+		}
+		if len(text) > textLimit {
+			text = text[:textLimit] + "…"
+		}
+		v.Value = &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")} // other text cannot be encoded
 	}
-	value = strings.ToValidUTF8(value, "\uFFFD") // other text cannot be encoded
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+	return &commonpb.KeyValue{Key: key, Value: v}
 }
 
-func number(key string, value int64) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}}
-}
-
-func amount(key string, value float64) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}}}
-}
-
-func boolean(key string, value bool) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: value}}}
-}
-
-// set sets attributes; an empty text is none.
+// set sets attributes.
 func set(s *tracepb.Span, with ...*commonpb.KeyValue) {
 	for _, kv := range with {
-		if v, is := kv.Value.Value.(*commonpb.AnyValue_StringValue); is && v.StringValue == "" {
-			continue
+		if kv != nil {
+			s.Attributes = slices.DeleteFunc(s.Attributes, func(have *commonpb.KeyValue) bool { return have.Key == kv.Key })
+			s.Attributes = append(s.Attributes, kv)
 		}
-		if i := slices.IndexFunc(s.Attributes, func(have *commonpb.KeyValue) bool { return have.Key == kv.Key }); i >= 0 {
-			s.Attributes[i] = kv
-			continue
-		}
-		s.Attributes = append(s.Attributes, kv)
 	}
 }
 
 // addMissing adds an attribute unless its key is there already.
 func addMissing(list []*commonpb.KeyValue, kv *commonpb.KeyValue) []*commonpb.KeyValue {
-	if slices.ContainsFunc(list, func(have *commonpb.KeyValue) bool { return have.Key == kv.Key }) {
+	if kv == nil || slices.ContainsFunc(list, func(have *commonpb.KeyValue) bool { return have.Key == kv.Key }) {
 		return list
 	}
 	return append(list, kv)
@@ -64,7 +66,7 @@ func who(e journal.Event) []*commonpb.KeyValue {
 		session = ""
 	}
 	return []*commonpb.KeyValue{
-		text("ralph.agent", e.Agent), text("ralph.model", e.Model), text("ralph.sandbox", e.Sandbox), text("ralph.session", session),
+		attribute("ralph.agent", e.Agent), attribute("ralph.model", e.Model), attribute("ralph.sandbox", e.Sandbox), attribute("ralph.session", session),
 	}
 }
 
@@ -79,8 +81,8 @@ func spent(u *agents.Usage) []*commonpb.KeyValue {
 		return nil
 	}
 	return []*commonpb.KeyValue{
-		number("ralph.tokens.input", u.Input), number("ralph.tokens.output", u.Output), number("ralph.tokens.cache_read", u.CacheRead),
-		number("ralph.tokens.cache_write", u.CacheWrite), amount("ralph.cost_usd", u.CostUSD),
+		attribute("ralph.tokens.input", u.Input), attribute("ralph.tokens.output", u.Output), attribute("ralph.tokens.cache_read", u.CacheRead),
+		attribute("ralph.tokens.cache_write", u.CacheWrite), attribute("ralph.cost_usd", u.CostUSD),
 	}
 }
 

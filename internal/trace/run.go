@@ -50,7 +50,7 @@ func newRun(project string, e journal.Event) *run {
 	if r.claim = e.Kind == journal.EventStarted || e.Kind == journal.EventStage && e.Stage.Before(journal.StageWork); r.claim {
 		began = e.Time.Add(-seconds(e.Elapsed))
 	}
-	r.root = r.span(nil, "run", began, text("ralph.project", project), text("ralph.issue", e.Key), text("ralph.run", e.Run), number("ralph.attempt", int64(e.Attempt)))
+	r.root = r.span(nil, "run", began, attribute("ralph.project", project), attribute("ralph.issue", e.Key), attribute("ralph.run", e.Run), attribute("ralph.attempt", e.Attempt))
 	return r
 }
 
@@ -74,7 +74,7 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 		set(r.root, who(e)...)
 	case journal.EventIteration:
 		done = r.closeTo(1, e.Time)
-		r.push(r.span(r.top(), fmt.Sprintf("iteration %d", e.Iteration), e.Time, number("ralph.iteration", int64(e.Iteration))))
+		r.push(r.span(r.top(), fmt.Sprintf("iteration %d", e.Iteration), e.Time, attribute("ralph.iteration", e.Iteration)))
 	case journal.EventUsage:
 		s := r.span(r.top(), "agent", e.Time.Add(-seconds(e.Elapsed)), who(e)...)
 		set(s, spent(e.Usage)...)
@@ -85,7 +85,7 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 			break
 		}
 		s := r.span(r.top(), string(e.Kind), e.Time.Add(-e.Check.Duration),
-			text("ralph.command", e.Check.Command), text("ralph.place", string(e.Place)), number("process.exit.code", int64(e.Check.ExitCode)))
+			attribute("ralph.command", e.Check.Command), attribute("ralph.place", e.Place), attribute("process.exit.code", e.Check.ExitCode))
 		if !e.Check.Passed() {
 			s.Status = failed("exit status")
 		}
@@ -96,11 +96,11 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 	case journal.EventReview:
 		done = r.review(e)
 	case journal.EventCommits:
-		set(r.top(), number("ralph.commits", int64(e.Commits)))
+		set(r.top(), attribute("ralph.commits", e.Commits))
 	case journal.EventWarning, journal.EventRefused, journal.EventSignal:
 		r.count[string(e.Kind)]++
 	case journal.EventDeferred:
-		return r.end(e.Time, boolean("ralph.deferred", true)), true
+		return r.end(e.Time, attribute("ralph.deferred", true)), true
 	case journal.EventEnded:
 		return r.finish(e), true
 	}
@@ -125,11 +125,11 @@ func (r *run) review(e journal.Event) (done []*tracepb.Span) {
 // finish ends the run's span with what has become of the run.
 func (r *run) finish(e journal.Event) []*tracepb.Span {
 	set(r.root, who(e)...)
-	set(r.root, text("ralph.outcome", string(e.Outcome)), boolean("ralph.final", e.Final), number("ralph.commits", int64(e.Commits)))
+	set(r.root, attribute("ralph.outcome", e.Outcome), attribute("ralph.final", e.Final), attribute("ralph.commits", e.Commits))
 	code := ""
 	if e.Reason != nil {
 		code = string(e.Reason.Code)
-		set(r.root, text("ralph.reason", code))
+		set(r.root, attribute("ralph.reason", code))
 	}
 	if e.Usage != nil {
 		r.used = *e.Usage
@@ -149,7 +149,7 @@ func (r *run) end(at time.Time, more ...*commonpb.KeyValue) []*tracepb.Span {
 	set(r.root, more...)
 	set(r.root, spent(&r.used)...)
 	for kind, n := range r.count {
-		set(r.root, number("ralph.count."+kind, n))
+		set(r.root, attribute("ralph.count."+kind, n))
 	}
 	return append(done, ended(r.root, at))
 }

@@ -20,7 +20,10 @@ import (
 // settings are what the standard variables say.
 type settings struct {
 	off      bool
-	sender   sender
+	address  string
+	header   http.Header
+	timeout  time.Duration
+	client   *http.Client
 	resource []*commonpb.KeyValue
 	sample   func(traceID []byte) bool
 }
@@ -78,33 +81,29 @@ func parse(env []string) (s settings, err error) {
 	if s.resource, err = resourceOf(v); err != nil {
 		return s, err
 	}
-	if s.sender.address, err = v.address(); err != nil {
+	if s.address, err = v.address(); err != nil {
 		return s, err
 	}
 	name, value := v.exporter("PROTOCOL")
 	if value != "" && value != "http/protobuf" {
 		return s, fmt.Errorf("%s: %q is not supported; http/protobuf is", name, value)
 	}
-	s.sender.header = http.Header{}
+	s.header = http.Header{}
 	name, value = v.exporter("HEADERS")
 	headers, err := list(value)
 	if err != nil {
 		return s, fmt.Errorf("%s is not a list of NAME=VALUE", name)
 	}
 	for _, h := range headers {
-		s.sender.header.Set(h[0], h[1])
-	}
-	name, value = v.exporter("COMPRESSION")
-	if s.sender.gzip = value == "gzip"; !s.sender.gzip && value != "" && value != "none" {
-		return s, fmt.Errorf("%s: %q is neither gzip nor none", name, value)
+		s.header.Set(h[0], h[1])
 	}
 	name, value = v.exporter("TIMEOUT")
 	ms, err := strconv.Atoi(cmp.Or(value, "10000"))
 	if err != nil || ms <= 0 {
 		return s, fmt.Errorf("%s: %q is not a number of milliseconds", name, value)
 	}
-	s.sender.timeout = min(time.Duration(ms)*time.Millisecond, time.Minute)
-	s.sender.client, err = v.client()
+	s.timeout = min(time.Duration(ms)*time.Millisecond, time.Minute)
+	s.client, err = v.client()
 	return s, err
 }
 
@@ -150,14 +149,14 @@ func (v variables) client() (*http.Client, error) {
 // resourceOf are the attributes of what sends the traces.
 func resourceOf(v variables) (attributes []*commonpb.KeyValue, err error) {
 	if name := v["OTEL_SERVICE_NAME"]; name != "" {
-		attributes = append(attributes, text("service.name", name))
+		attributes = append(attributes, attribute("service.name", name))
 	}
 	pairs, err := list(v["OTEL_RESOURCE_ATTRIBUTES"])
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	for _, p := range pairs {
-		attributes = addMissing(attributes, text(p[0], p[1]))
+		attributes = addMissing(attributes, attribute(p[0], p[1]))
 	}
 	return attributes, nil
 }
