@@ -165,6 +165,12 @@ type Namer interface {
 	Names(ctx context.Context) map[string]string
 }
 
+// Limited is implemented by trackers whose service limits the number of requests.
+type Limited interface {
+	// CallsLeft says how many requests each limit of the service, by its name, had left with the last answer.
+	CallsLeft() map[string]int
+}
+
 // Unwrapper is implemented by decorators.
 type Unwrapper interface{ Unwrap() Tracker }
 

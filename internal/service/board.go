@@ -54,6 +54,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 		p.board.Problem = OneLine(err)
 	} else {
 		p.board = Board{Plan: plan, Review: review}
+		p.queue.Store(newQueue(plan))
 	}
 	p.board.At = time.Now()
 	return p.board, nil
@@ -85,4 +86,40 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 		}
 	}
 	return out, err
+}
+
+// Queue are the issues of a project that are ready.
+type Queue struct {
+	Ready  int
+	Oldest time.Time // when the first of them was made; zero: not known
+	at     time.Time
+}
+
+func newQueue(plan pool.Plan) *Queue {
+	q := &Queue{Ready: len(plan.Work), at: time.Now()}
+	for _, i := range plan.Work {
+		if made := cmp.Or(i.Created, i.Updated); !made.IsZero() && (q.Oldest.IsZero() || made.Before(q.Oldest)) {
+			q.Oldest = made
+		}
+	}
+	return q
+}
+
+// queueAge is how long a count of ready issues serves those who only count.
+const queueAge = 5 * time.Minute
+
+// Queue counts the issues of a project that were ready some minutes ago; nil: it is not known yet. It does not block.
+func (s *Service) Queue(name string) *Queue {
+	p, _, err := s.opened(name)
+	if err != nil {
+		return nil
+	}
+	q := p.queue.Load()
+	if (q == nil || time.Since(q.at) > queueAge) && p.counting.CompareAndSwap(false, true) {
+		go func() {
+			defer p.counting.Store(false)
+			_, _ = s.Board(context.Background(), name) // the board has the error
+		}()
+	}
+	return q
 }

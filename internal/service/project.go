@@ -67,6 +67,9 @@ type project struct {
 	looking sync.Mutex  // held while the backlog is looked at; see Board
 	board   Board       // guarded by looking
 	moved   atomic.Bool // the board is not what it was
+
+	queue    atomic.Pointer[Queue] // of the last board
+	counting atomic.Bool           // a look is on for Queue
 }
 
 // run sweeps until ctx ends, the service drains, or the project is not wanted any more.

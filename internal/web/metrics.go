@@ -10,17 +10,19 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Metrics counts what the projects' events tell. It is safe for concurrent use.
 type Metrics struct {
-	registry *prometheus.Registry
-	runs     *prometheus.CounterVec
-	spend    *prometheus.CounterVec
-	tokens   *prometheus.CounterVec
-	took     *prometheus.HistogramVec
-	stages   *prometheus.HistogramVec
-	hooks    *prometheus.CounterVec
+	registry  *prometheus.Registry
+	runs      *prometheus.CounterVec
+	spend     *prometheus.CounterVec
+	tokens    *prometheus.CounterVec
+	took      *prometheus.HistogramVec
+	stages    *prometheus.HistogramVec
+	conflicts *prometheus.CounterVec
+	hooks     *prometheus.CounterVec
 
 	mu sync.Mutex
 	on map[string]staged // guarded by mu; by project and run
@@ -52,11 +54,14 @@ func NewMetrics() *Metrics {
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ralph_stage_seconds", Help: "Time in one stage of a run.", Buckets: buckets,
 		}, []string{"project", "stage"}),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_claim_conflicts_total", Help: "Issues that were selected, and that another process had claimed by then.",
+		}, []string{"project"}),
 		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ralph_webhooks_total", Help: "Requests to a project's webhook.",
 		}, []string{"project", "result"}),
 	}
-	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages, m.hooks)
+	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages, m.conflicts, m.hooks)
 	return m
 }
 
@@ -73,6 +78,10 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheWrite} {
 				m.tokens.WithLabelValues(project, kind).Add(float64(max(0, n)))
 			}
+		}
+	case journal.EventSkipped:
+		if e.Skip != nil && e.Skip.Code == journal.SkipClaimed {
+			m.conflicts.WithLabelValues(project).Inc()
 		}
 	case journal.EventEnded:
 		m.enter(project, e.Run, staged{since: e.Time})
@@ -115,14 +124,36 @@ func (present) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c present) Collect(out chan<- prometheus.Metric) {
-	running := prometheus.NewDesc("ralph_running", "Issues that are being worked.", []string{"project"}, nil)
-	up := prometheus.NewDesc("ralph_project_up", "0 when the project has a problem.", []string{"project"}, nil)
+	gauge := func(name, help string, labels ...string) func(float64, ...string) {
+		d := prometheus.NewDesc(name, help, append([]string{"project"}, labels...), nil)
+		return func(v float64, values ...string) {
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, values...)
+		}
+	}
+	running := gauge("ralph_running", "Issues that are being worked.")
+	up := gauge("ralph_project_up", "0 when the project has a problem.")
+	ready := gauge("ralph_queue_ready", "Issues that the next free slot takes, as of the last five minutes.")
+	age := gauge("ralph_queue_age_seconds", "How long ago the oldest of these was made.")
+	requests := gauge("ralph_tracker_requests_remaining", "Requests that the tracker's service allows until its limit begins anew, as of its last answer.", "limit")
 	for _, p := range c.service.Projects() {
 		good := 1.0
 		if p.Problem != "" {
 			good = 0
 		}
-		out <- prometheus.MustNewConstMetric(running, prometheus.GaugeValue, float64(len(p.Running)), p.Name)
-		out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, good, p.Name)
+		up(good, p.Name)
+		running(float64(len(p.Running)), p.Name)
+		if q := c.service.Queue(p.Name); q != nil {
+			ready(float64(q.Ready), p.Name)
+			if !q.Oldest.IsZero() {
+				age(time.Since(q.Oldest).Seconds(), p.Name)
+			}
+		}
+		if parts, err := c.service.Parts(p.Name); err == nil {
+			if limited, ok := tracker.As[tracker.Limited](parts.Tracker); ok {
+				for limit, left := range limited.CallsLeft() {
+					requests(float64(left), p.Name, limit)
+				}
+			}
+		}
 	}
 }

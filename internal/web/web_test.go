@@ -26,6 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 func TestMain(m *testing.M) {
@@ -349,17 +350,40 @@ func TestSlowClient(t *testing.T) {
 	p.Go()
 }
 
+// limited is a tracker whose service counts requests.
+type limited struct{ tracker.Tracker }
+
+func (limited) CallsLeft() map[string]int { return map[string]int{"core": 4711} }
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, servicetest.New(t, "shop", 1))
+	p := servicetest.New(t, "shop", 1)
+	var metrics *web.Metrics
+	s := start(t, func(c *web.Config) { metrics = c.Metrics }, p)
 	s.watch.Until(t, "shop", journal.EventEnded, 1)
+	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
+	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
+	if err := s.service.Pause("shop", true); err != nil {
+		t.Fatal(err)
+	}
+	p.Issue("later", "Later")
+	if _, err := s.service.Board(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := s.service.Parts("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.Tracker = limited{parts.Tracker}
 	text, err := io.ReadAll(s.do("GET", "/metrics").Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		`ralph_runs_total{outcome="succeeded",project="shop"} 1`, `ralph_run_seconds_count{project="shop"} 1`,
-		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"}`,
+		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"} 0`,
+		`ralph_claim_conflicts_total{project="shop"} 1`, `ralph_queue_ready{project="shop"} 1`, `ralph_queue_age_seconds{project="shop"} `,
+		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)

@@ -47,11 +47,12 @@ type Config struct {
 
 // Stack carries requests to one forge.
 type Stack struct {
-	top   http.RoundTripper
-	base  http.RoundTripper
-	store *store.Store // nil without a cache
-	skew  *skew
-	clock Clock
+	top    http.RoundTripper
+	base   http.RoundTripper
+	store  *store.Store // nil without a cache
+	limits *limits
+	skew   *skew
+	clock  Clock
 }
 
 // New checks c and composes the stack. Problems are joined into one error.
@@ -83,10 +84,10 @@ func New(c Config) (*Stack, error) {
 		}
 		rt = &conditional{next: rt, store: cache, source: c.Source, home: host, log: c.Log}
 	}
-	rt = &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
-	rt = newPaced(rt, c.Clock, c.Spacing)
+	lim := &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
+	rt = newPaced(lim, c.Clock, c.Spacing)
 	rt = &repeat{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
-	return &Stack{top: rt, base: base, store: cache, skew: sk, clock: c.Clock}, nil
+	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock}, nil
 }
 
 // With completes c for a tracker with these settings and this address of its API.

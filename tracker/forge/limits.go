@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,7 +27,31 @@ type limits struct {
 	log   *slog.Logger
 
 	mu    sync.Mutex
-	until time.Time // no request before; guarded by mu
+	until time.Time      // no request before; guarded by mu
+	left  map[string]int // requests that are left, by the name of the limit; guarded by mu
+}
+
+// note keeps how many requests an answer says are left.
+func (l *limits) note(h http.Header) {
+	left, err := strconv.Atoi(cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")))
+	if err != nil || left < 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if name := cmp.Or(h.Get("X-RateLimit-Resource"), h.Get("RateLimit-Name")); l.left[name] != 0 || len(l.left) < 16 {
+		if l.left == nil {
+			l.left = map[string]int{}
+		}
+		l.left[name] = left
+	}
+}
+
+// CallsLeft says how many requests each of the forge's limits had left with its last answer.
+func (s *Stack) CallsLeft() map[string]int {
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	return maps.Clone(s.limits.left)
 }
 
 func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -44,6 +69,7 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
+		l.note(resp.Header)
 		now := l.clock.Now()
 		switch until := limitedUntil(resp, now, l.skew.now()); {
 		case !limited(resp):

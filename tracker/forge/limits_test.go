@@ -66,6 +66,9 @@ func TestForbiddenIsNoLimit(t *testing.T) {
 	if status, _, err := g.get("/x"); err != nil || status != 403 || g.count() != 1 || g.clock.total() != 0 {
 		t.Errorf("%d, %v, %d requests, waited %v", status, err, g.count(), g.clock.total())
 	}
+	if left := g.CallsLeft(); len(left) != 1 || left[""] != 4999 {
+		t.Errorf("left %v", left)
+	}
 }
 
 // TestLimitBeyondTheBound: a long limit is an immediate error with its end, without another request.

@@ -140,6 +140,9 @@ func addresses(host, base string) (*url.URL, string, error) {
 // Name is "github".
 func (t *Tracker) Name() string { return Name }
 
+// CallsLeft implements [tracker.Limited].
+func (t *Tracker) CallsLeft() map[string]int { return t.stack.CallsLeft() }
+
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error {
 	if t.app != nil {

@@ -124,5 +124,8 @@ func New(cfg Config) (*Tracker, error) {
 // Name is "gitlab".
 func (t *Tracker) Name() string { return Name }
 
+// CallsLeft implements [tracker.Limited].
+func (t *Tracker) CallsLeft() map[string]int { return t.stack.CallsLeft() }
+
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error { return t.Stack.Close() }
