@@ -4,7 +4,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 )
@@ -28,22 +27,9 @@ func (p *Pages) act(do func(r *http.Request) error) func(http.ResponseWriter, *h
 	}
 }
 
-// ownForm reports a form of these pages.
+// ownForm reports a form of these pages that no page of another site has had a browser send.
 func (p *Pages) ownForm(r *http.Request) bool {
-	return FromPage(r) && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.form)) == 1
-}
-
-// FromPage reports a request that a browser sends from a page of this server, or that is not a browser's.
-func FromPage(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, r.Host)
+	return new(http.CrossOriginProtection).Check(r) == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.form)) == 1
 }
 
 func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }

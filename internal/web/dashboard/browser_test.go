@@ -97,13 +97,17 @@ const outline = `(() => {
 	for (const s of ["main", "body > header", "body > footer", "h1"]) if (all(s).length !== 1) wrong.push(s + ": " + all(s).length);
 	let level = 0;
 	for (const h of all("h1, h2, h3, h4")) { const n = Number(h.tagName[1]); if (n > level + 1) wrong.push("heading " + h.textContent + " skips a level"); level = n; if (!h.textContent.trim()) wrong.push("an empty heading"); }
-	for (const e of all("a, button, summary, [role=region], [role=img], nav, section")) if (!name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
+	for (const e of all("a, button, summary, [role=region], [role=group], [role=img], nav, section")) if (!name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
 	for (const e of all("input:not([type=hidden]), textarea, select")) if (!e.labels.length) wrong.push("no label: " + e.outerHTML);
 	for (const e of all("img")) if (!e.hasAttribute("alt")) wrong.push("no alternative: " + e.outerHTML);
 	for (const e of all("svg")) if (!e.hasAttribute("aria-hidden") && e.getAttribute("role") !== "img") wrong.push("a drawing without a role");
 	for (const e of all("table")) if (!e.querySelector("thead th[scope=col]")) wrong.push("a table without headers");
 	for (const e of all("th")) if (!e.scope || !e.textContent.trim()) wrong.push("a header without scope or text: " + e.outerHTML.slice(0, 80));
 	for (const e of all("figure")) if (!document.querySelector("details table")) wrong.push("a chart without a table");
+	const marks = all("section, nav, [role=region], [role=search]").map((e) => (e.tagName === "SECTION" ? "region" : e.tagName) + " " + name(e));
+	for (const m of marks) if (marks.indexOf(m) !== marks.lastIndexOf(m)) wrong.push("a landmark twice: " + m);
+	for (const e of all("p a, h1 a, h2 a, footer a")) if (!e.closest("nav") && getComputedStyle(e).textDecorationLine !== "underline") wrong.push("a link that only its colour shows: " + e.outerHTML);
+	for (const e of all("button, summary, .no a")) if (e.getBoundingClientRect().height > 0 && e.getBoundingClientRect().height < 24) wrong.push("too low for a finger: " + e.outerHTML);
 	const ids = all("[id]").map((e) => e.id);
 	for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) wrong.push("id " + id + " twice");
 	for (const e of all("[aria-labelledby]")) if (!document.getElementById(e.getAttribute("aria-labelledby"))) wrong.push("aria-labelledby leads nowhere");

@@ -25,35 +25,23 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Projects is what a service is doing now.
-type Projects interface {
+// Service is what the pages show; *service.Service is one.
+type Service interface {
+	// What it is doing now.
 	Projects() []service.Status
 	Status(name string) (service.Status, error)
 	Board(ctx context.Context, name string) (service.Board, error)
 	Refused() string
 	Draining() bool
-}
-
-// History is what it has done.
-type History interface {
+	// What it has done.
 	Runs(ctx context.Context, name string, q journal.Query) ([]journal.Record, error)
 	Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error)
 	Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error)
-}
-
-// Actions is what people may ask of it.
-type Actions interface {
+	// What people may ask of it.
 	Stop(ctx context.Context, name, key string) error
 	Retry(ctx context.Context, name, key, by string, fresh bool) error
 	Fix(ctx context.Context, name, key, by, text string) error
 	Pause(name string, paused bool) error
-}
-
-// Service is what the pages show; *service.Service is one.
-type Service interface {
-	Projects
-	History
-	Actions
 }
 
 var _ Service = (*service.Service)(nil)

@@ -87,7 +87,7 @@ function follow() {
     kind.textContent = event.source || event.kind;
     const text = document.createElement("span");
     const check = event.check;
-    text.textContent = check ? `${check.command}: exit status ${check.exit_code}\n${check.tail}` : event.text || event.stage || "";
+    text.textContent = (check ? `${check.command}: exit status ${check.exit_code}\n${check.tail}` : event.text || event.stage || "").slice(0, 4096);
     line.append(at, " ", kind, " ", text);
     const list = log.querySelector("ol");
     const below = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
