@@ -51,14 +51,6 @@ func set(s *tracepb.Span, with ...*commonpb.KeyValue) {
 	}
 }
 
-// addMissing adds an attribute unless its key is there already.
-func addMissing(list []*commonpb.KeyValue, kv *commonpb.KeyValue) []*commonpb.KeyValue {
-	if kv == nil || slices.ContainsFunc(list, func(have *commonpb.KeyValue) bool { return have.Key == kv.Key }) {
-		return list
-	}
-	return append(list, kv)
-}
-
 // who are the attributes of the agent that an event is about.
 func who(e journal.Event) []*commonpb.KeyValue {
 	session := e.Session

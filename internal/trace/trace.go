@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -62,10 +61,7 @@ func New(c Config) (*Tracer, error) {
 	if err != nil || s.off {
 		return nil, err
 	}
-	host, _ := os.Hostname()
-	for _, kv := range []*commonpb.KeyValue{attribute("service.name", "ralph"), attribute("service.version", c.Version), attribute("host.name", host), attribute("process.pid", os.Getpid())} {
-		s.resource = addMissing(s.resource, kv)
-	}
+	s.resource["service.version"] = cmp.Or(s.resource["service.version"], any(c.Version))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	t := &Tracer{Config: c, settings: s, wake: make(chan struct{}, 1), runs: map[string]*run{}}
 	var ctx context.Context
@@ -93,9 +89,7 @@ func (t *Tracer) Observe(e journal.Event) {
 	if over {
 		delete(t.runs, e.Run)
 	}
-	if t.sample(r.trace) {
-		t.take(done)
-	}
+	t.take(done)
 }
 
 // take has spans wait, or leaves them out. t.mu is held.
@@ -121,9 +115,7 @@ func (t *Tracer) Close() {
 	}
 	t.mu.Lock()
 	for _, r := range t.runs {
-		if t.sample(r.trace) {
-			t.take(r.end(time.Now(), attribute("ralph.unfinished", true)))
-		}
+		t.take(r.end(time.Now(), attribute("ralph.unfinished", true)))
 	}
 	t.runs, t.closed = nil, true
 	t.mu.Unlock()
@@ -177,8 +169,14 @@ func (t *Tracer) report(n int, err error, failing bool) bool {
 
 // deliver tries until the spans are taken, the failure is final, or all attempts are used.
 func (t *Tracer) deliver(ctx context.Context, spans []*tracepb.Span) error {
+	resource := &resourcepb.Resource{}
+	for key, value := range t.resource {
+		if kv := attribute(key, value); kv != nil {
+			resource.Attributes = append(resource.Attributes, kv)
+		}
+	}
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource:   &resourcepb.Resource{Attributes: t.resource},
+		Resource:   resource,
 		ScopeSpans: []*tracepb.ScopeSpans{{Scope: &commonpb.InstrumentationScope{Name: "github.com/ralph-pool/ralph", Version: t.Version}, Spans: spans}},
 	}}}) // on the wire the same as the request of the collector's service
 	if err != nil {

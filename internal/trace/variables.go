@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 )
 
 // settings are what the standard variables say.
@@ -24,8 +21,7 @@ type settings struct {
 	header   http.Header
 	timeout  time.Duration
 	client   *http.Client
-	resource []*commonpb.KeyValue
-	sample   func(traceID []byte) bool
+	resource map[string]any // attributes of what sends the traces
 }
 
 // HeaderVariables hold what a collector's owner asks senders for, such as a token. They are for ralph alone.
@@ -72,14 +68,24 @@ func (v variables) exporter(name string) (variable, value string) {
 // parse reads the variables. An error names one, and never a header's value.
 func parse(env []string) (s settings, err error) {
 	v := variablesOf(env)
-	if s.off = strings.EqualFold(v["OTEL_SDK_DISABLED"], "true") || v["OTEL_TRACES_EXPORTER"] == "none"; s.off {
+	sampler := strings.TrimPrefix(v["OTEL_TRACES_SAMPLER"], "parentbased_") // a run has no parent
+	if s.off = strings.EqualFold(v["OTEL_SDK_DISABLED"], "true") || v["OTEL_TRACES_EXPORTER"] == "none" || sampler == "always_off"; s.off {
 		return s, nil
 	}
-	if s.sample, err = sampler(v["OTEL_TRACES_SAMPLER"], v["OTEL_TRACES_SAMPLER_ARG"]); err != nil {
-		return s, err
+	if sampler != "" && sampler != "always_on" {
+		return s, fmt.Errorf("OTEL_TRACES_SAMPLER: %q is not supported; always_on and always_off are", sampler)
 	}
-	if s.resource, err = resourceOf(v); err != nil {
-		return s, err
+	pairs, err := list(v["OTEL_RESOURCE_ATTRIBUTES"])
+	if err != nil {
+		return s, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	host, _ := os.Hostname()
+	s.resource = map[string]any{"service.name": "ralph", "host.name": host, "process.pid": os.Getpid()}
+	for _, p := range pairs {
+		s.resource[p[0]] = p[1]
+	}
+	if name := v["OTEL_SERVICE_NAME"]; name != "" {
+		s.resource["service.name"] = name
 	}
 	if s.address, err = v.address(); err != nil {
 		return s, err
@@ -146,21 +152,6 @@ func (v variables) client() (*http.Client, error) {
 	}, nil
 }
 
-// resourceOf are the attributes of what sends the traces.
-func resourceOf(v variables) (attributes []*commonpb.KeyValue, err error) {
-	if name := v["OTEL_SERVICE_NAME"]; name != "" {
-		attributes = append(attributes, attribute("service.name", name))
-	}
-	pairs, err := list(v["OTEL_RESOURCE_ATTRIBUTES"])
-	if err != nil {
-		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
-	}
-	for _, p := range pairs {
-		attributes = addMissing(attributes, attribute(p[0], p[1]))
-	}
-	return attributes, nil
-}
-
 // list reads NAME=VALUE,NAME=VALUE with percent escapes.
 func list(s string) (pairs [][2]string, err error) {
 	for part := range strings.SplitSeq(s, ",") {
@@ -176,23 +167,4 @@ func list(s string) (pairs [][2]string, err error) {
 		pairs = append(pairs, [2]string{name, value})
 	}
 	return pairs, nil
-}
-
-// sampler says of which runs traces are sent. The same run is sampled on all machines, or on none.
-func sampler(name, arg string) (func([]byte) bool, error) {
-	switch strings.TrimPrefix(name, "parentbased_") { // a run has no parent
-	case "", "always_on":
-		return func([]byte) bool { return true }, nil
-	case "always_off":
-		return func([]byte) bool { return false }, nil
-	case "traceidratio":
-		ratio, err := strconv.ParseFloat(cmp.Or(arg, "1"), 64)
-		if err != nil || !(ratio >= 0 && ratio <= 1) {
-			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: %q is not a number from 0 to 1", arg)
-		}
-		return func(id []byte) bool {
-			return float64(binary.BigEndian.Uint64(id[8:])>>11) < ratio*(1<<53)
-		}, nil
-	}
-	return nil, fmt.Errorf("OTEL_TRACES_SAMPLER: %q is not supported; always_on, always_off and traceidratio are", name)
 }
