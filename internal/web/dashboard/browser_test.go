@@ -65,6 +65,7 @@ func testPictures(t *testing.T, browser browsertest.Browser) {
 	for name, c := range pictures() {
 		p := browser.Page(t, c.look)
 		p.Go(url + c.path)
+		p.Until("!document.body.textContent.includes('being ')") // read, added up
 		if wide := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); wide > c.look.Width {
 			t.Errorf("%s is %d wide", name, wide)
 		}
