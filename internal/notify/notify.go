@@ -88,14 +88,20 @@ type Config struct {
 // Notifier sends messages. Its methods are safe for concurrent use. Close ends it.
 type Notifier struct {
 	c      Config
-	boxes  []outbox     // of the channels
-	queues []chan entry // of the channels
+	lanes  []lane // of the channels
 	loops  sync.WaitGroup
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
 	closed bool   // guarded by mu
 	last   string // guarded by mu; the problem that was told last
+}
+
+// lane is one channel with what waits for it.
+type lane struct {
+	Channel
+	box   outbox
+	queue chan entry
 }
 
 // New starts a notifier. Without channels it does nothing.
@@ -108,42 +114,42 @@ func New(c Config) *Notifier {
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancelCause(context.Background())
 	for _, channel := range c.Channels {
-		box, queue := newOutbox(c.Outbox, channel), make(chan entry, queued)
-		n.boxes, n.queues = append(n.boxes, box), append(n.queues, queue)
-		n.loops.Go(func() { n.send(ctx, channel, box, queue) })
+		l := lane{channel, newOutbox(c.Outbox, channel), make(chan entry, queued)}
+		n.lanes = append(n.lanes, l)
+		n.loops.Go(func() { n.send(ctx, l) })
 	}
 	return n
 }
 
 // send sends what is queued, and at times what others have left, until the queue is closed and empty.
-func (n *Notifier) send(ctx context.Context, channel Channel, box outbox, queue <-chan entry) {
+func (n *Notifier) send(ctx context.Context, l lane) {
 	look := time.NewTicker(lookTime)
 	defer look.Stop()
-	n.sendLeft(ctx, channel, box)
+	n.sendLeft(ctx, l)
 	for {
 		select {
-		case e, open := <-queue:
+		case e, open := <-l.queue:
 			if !open {
 				return
 			}
-			n.sendOne(ctx, channel, e, attempts)
+			n.sendOne(ctx, l, e, attempts)
 		case <-look.C:
-			n.sendLeft(ctx, channel, box)
+			n.sendLeft(ctx, l)
 		}
 	}
 }
 
 // sendLeft sends what processes that have died, or had no time for it, have left. Each is tried once at a look, so that one that
 // nobody takes does not hold up those of this process.
-func (n *Notifier) sendLeft(ctx context.Context, channel Channel, box outbox) {
-	if box.dir == "" {
+func (n *Notifier) sendLeft(ctx context.Context, l lane) {
+	if l.box.dir == "" {
 		return
 	}
-	old, err := sweep(box.dir)
+	old, err := sweep(l.box.dir)
 	if old > 0 {
 		n.c.Log.Warn("notifications left out: older than a week", "number", old)
 	}
-	names, nerr := box.names()
+	names, nerr := l.box.names()
 	if err = errors.Join(err, nerr); err != nil {
 		n.c.Log.Warn("notifications not looked for", "error", err)
 	}
@@ -151,25 +157,25 @@ func (n *Notifier) sendLeft(ctx context.Context, channel Channel, box outbox) {
 		if ctx.Err() != nil {
 			return
 		}
-		switch e, ok, err := box.take(name); {
+		switch e, ok, err := l.box.take(name); {
 		case err != nil:
-			n.c.Log.Warn("notification not read", "channel", channel.Name(), "file", name, "error", err)
+			n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
 		case ok:
-			n.sendOne(ctx, channel, e, 1)
+			n.sendOne(ctx, l, e, 1)
 		}
 	}
 }
 
-func (n *Notifier) sendOne(ctx context.Context, channel Channel, e entry, most int) {
-	err := deliver(ctx, channel, e.Message, most)
+func (n *Notifier) sendOne(ctx context.Context, l lane, e entry, most int) {
+	err := deliver(ctx, l, e.Message, most)
 	if again := ctx.Err() != nil || most == 1 && !errors.Is(err, errFinal); err != nil && again && e.leave() {
 		return // the next process sends it, or the next look
 	}
 	if err != nil {
-		n.c.Log.Warn("notification not sent", "channel", channel.Name(), "issue", e.Issue, "error", err)
+		n.c.Log.Warn("notification not sent", "channel", l.Name(), "issue", e.Issue, "error", err)
 	}
 	if err := e.done(); err != nil {
-		n.c.Log.Warn("notification not removed", "channel", channel.Name(), "file", e.path, "error", err)
+		n.c.Log.Warn("notification not removed", "channel", l.Name(), "file", e.path, "error", err)
 	}
 }
 
@@ -262,22 +268,21 @@ func (n *Notifier) tell(m Message) {
 	if n.closed {
 		return
 	}
-	for i, queue := range n.queues {
-		name := n.c.Channels[i].Name()
-		e, err := n.boxes[i].add(m)
+	for _, l := range n.lanes {
+		e, err := l.box.add(m)
 		if err != nil && !errors.Is(err, errFull) {
-			n.c.Log.Warn("notification not kept on disk", "channel", name, "issue", m.Issue, "error", err)
+			n.c.Log.Warn("notification not kept on disk", "channel", l.Name(), "issue", m.Issue, "error", err)
 			err = nil
 		}
 		if err == nil {
 			select {
-			case queue <- e:
+			case l.queue <- e:
 			default:
 				err = errors.Join(errFull, e.done())
 			}
 		}
 		if err != nil {
-			n.c.Log.Warn("notification left out", "channel", name, "issue", m.Issue, "error", err)
+			n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", m.Issue, "error", err)
 		}
 	}
 }
@@ -287,8 +292,8 @@ func (n *Notifier) Close() {
 	n.mu.Lock()
 	if !n.closed {
 		n.closed = true
-		for _, queue := range n.queues {
-			close(queue)
+		for _, l := range n.lanes {
+			close(l.queue)
 		}
 	}
 	n.mu.Unlock()
