@@ -72,7 +72,7 @@ func TestConfigElsewhere(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "parallel: 7\n")
 	outside := func(h *Host) { h.Dir = m.home }
-	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "no repository here") {
+	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "is in no git repository") {
 		t.Errorf("outside a repository: %+v", got)
 	}
 	if got := m.run(t, outside, "config", "parallel", "--repo", m.repo); got.stdout != "7\n" || got.stderr != "" {

@@ -53,14 +53,8 @@ func refineCompletion(root *cobra.Command) {
 func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	loaded, err := a.config(cmd)
-	if err != nil {
-		return nil, none
-	}
 	folder, _ := a.trackers.Folder() // completion asks no server
-	if folder.Open == nil {
-		return nil, none
-	}
-	if loaded.Inside("local.dir", loaded.Config.LocalDir) != nil {
+	if err != nil || folder.Open == nil || loaded.Inside("local.dir", loaded.Config.LocalDir) != nil {
 		return nil, none
 	}
 	backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir})

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -70,17 +69,9 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 		invalid   config.Problems
 		untrusted *config.UntrustedError
 	)
-	hint := identityHint(err)
-	if errors.Is(err, worktree.ErrNoBase) {
-		hint = "check a branch out with: git switch BRANCH"
-	}
-	hint = cmp.Or(remoteFix(err), sandboxFix(err), hint)
-	if errors.Is(err, local.ErrNoFolder) {
-		hint = initFix
-	}
 	switch {
 	case errors.As(err, &decided):
-		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hint)}
+		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hintFor(err))}
 	case errors.As(err, &invalid):
 		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
 	}
@@ -90,7 +81,7 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &problem{Status: exitUsage, Message: message}
 	}
-	return &problem{Status: exitFailed, Message: err.Error(), Hint: hint}
+	return &problem{Status: exitFailed, Message: err.Error(), Hint: hintFor(err)}
 }
 
 // unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.

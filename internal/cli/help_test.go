@@ -74,7 +74,7 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	if n := strings.Count(flags, "  --"); n+strings.Count(flags, ", --") != fewFlags || !strings.HasPrefix(flags, "  -n, --dry-run") {
 		t.Errorf("%d flags:\n%s", n, flags)
 	}
-	if !strings.HasPrefix(rest, "ralph work --help-all explains ") {
+	if !strings.HasPrefix(rest, "`ralph work --help-all` lists ") {
 		t.Errorf("got %q", rest)
 	}
 	if got := m.run(t, nil, "work", "--help-all", "--bogus").stdout; !strings.Contains(got, "\nRetries and budget:\n") {

@@ -85,15 +85,22 @@ const remoteHint = "to work on this machine only, without the remote: --remote n
 // tokenHint is for a forge without a token, which no other setting replaces.
 const tokenHint = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
 
-// remoteFix is what to do about a remote or a forge that cannot be used; empty for other errors.
-func remoteFix(err error) string {
+// hintFor is what to do about an error, wherever it comes from; empty where the error is enough.
+func hintFor(err error) string {
 	switch {
+	case errors.Is(err, local.ErrNoFolder):
+		return initFix
 	case errors.Is(err, token.ErrNone):
 		return tokenHint
 	case errors.Is(err, worktree.ErrRemote):
 		return remoteHint
+	case errors.Is(err, worktree.ErrNoBase):
+		return "check a branch out with: git switch BRANCH"
 	}
-	return ""
+	if _, short := errors.AsType[*disk.ShortError](err); short {
+		return "free some space, choose another disk with state-dir, or lower min-free-mb"
+	}
+	return cmp.Or(sandboxFix(err), identityHint(err))
 }
 
 // identityHint is the command that fixes a missing name or key.

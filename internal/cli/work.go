@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
@@ -202,15 +201,12 @@ func verdict(s pool.Summary) error {
 	case s.Interrupted:
 		return errInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
-		hint := cmp.Or(remoteFix(s.Unavailable), sandboxFix(s.Unavailable))
+		hint := hintFor(s.Unavailable)
 		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
 			hint = "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			hint = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
-		}
-		if _, short := errors.AsType[*disk.ShortError](s.Unavailable); short {
-			hint = "free some space, choose another disk with state-dir, or lower min-free-mb"
 		}
 		if !s.ParkedUntil.IsZero() {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
