@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Kind says what a key's value is and how it is written.
@@ -107,20 +106,8 @@ func (k Key) Env() string {
 	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
 }
 
-// isField reports whether a field of Config has the key's value.
-func (k Key) isField(name string) bool {
-	i := 0
-	for _, r := range k.Name {
-		if r == '-' || r == '.' {
-			continue
-		}
-		if i == len(name) || unicode.ToLower(rune(name[i])) != r {
-			return false
-		}
-		i++
-	}
-	return i == len(name)
-}
+// field is the name of the Config's field, in lower case.
+func (k Key) field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
 
 // List reports whether the value is a []string.
 func (k Key) List() bool { return k.Kind == Names || k.Kind == Lines || k.Kind == Words }

@@ -17,14 +17,13 @@ func TestKeysMatchConfig(t *testing.T) {
 	t.Parallel()
 	fields := map[string]reflect.Type{}
 	for f := range reflect.TypeFor[Config]().Fields() {
-		fields[f.Name] = f.Type
+		fields[strings.ToLower(f.Name)] = f.Type
 	}
 	for _, k := range Keys() {
-		f, _ := reflect.TypeFor[Config]().FieldByNameFunc(k.isField)
-		if got := reflect.TypeOf(k.Default); got != f.Type {
-			t.Errorf("key %s: default is %v, field %q is %v", k.Name, got, f.Name, f.Type)
+		if got, want := reflect.TypeOf(k.Default), fields[k.field()]; got != want {
+			t.Errorf("key %s: default is %v, field is %v", k.Name, got, want)
 		}
-		delete(fields, f.Name)
+		delete(fields, k.field())
 	}
 	if len(fields) > 0 {
 		t.Errorf("fields without a key: %v", fields)

@@ -126,10 +126,13 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 		}
 		maps.Copy(l.origins, layer.origins)
 	}
-	config := reflect.ValueOf(&l.Config).Elem()
+	config, at := reflect.ValueOf(&l.Config).Elem(), map[string]int{}
+	for i := range config.NumField() {
+		at[strings.ToLower(config.Type().Field(i).Name)] = i
+	}
 	for _, k := range table() {
 		l.values[k.Name] = v.Get(k.Name)
-		config.FieldByNameFunc(k.isField).Set(reflect.ValueOf(l.values[k.Name]))
+		config.Field(at[k.field()]).Set(reflect.ValueOf(l.values[k.Name]))
 	}
 	return problems, nil
 }
