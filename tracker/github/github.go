@@ -141,7 +141,7 @@ func addresses(host, base string) (*url.URL, string, error) {
 func (t *Tracker) Name() string { return Name }
 
 // CallsLeft implements [tracker.Limited].
-func (t *Tracker) CallsLeft() map[string]int { return t.stack.CallsLeft() }
+func (t *Tracker) CallsLeft() map[string]int { return t.Stack.CallsLeft() }
 
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error {

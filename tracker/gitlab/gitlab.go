@@ -125,7 +125,7 @@ func New(cfg Config) (*Tracker, error) {
 func (t *Tracker) Name() string { return Name }
 
 // CallsLeft implements [tracker.Limited].
-func (t *Tracker) CallsLeft() map[string]int { return t.stack.CallsLeft() }
+func (t *Tracker) CallsLeft() map[string]int { return t.Stack.CallsLeft() }
 
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error { return t.Stack.Close() }
