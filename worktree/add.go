@@ -85,7 +85,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if err := t.update(func(*record) {}); err != nil {
 		return nil, err
 	}
-	err := r.git.MoveRefs(ctx, "start run "+s.Run, edits...)
+	err := r.git.MoveRefs(ctx, edits...)
 	if err == nil {
 		err = t.noteRefs(ctx)
 	}

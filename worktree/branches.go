@@ -194,5 +194,5 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 	for ref, sha := range refs {
 		edits = append(edits, git.Edit{Ref: ref, Old: sha})
 	}
-	return r.git.MoveRefs(ctx, "drop", edits...)
+	return r.git.MoveRefs(ctx, edits...)
 }

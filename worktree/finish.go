@@ -69,7 +69,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err := t.update(func(rec *record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err
 	}
-	if err := t.repo.git.MoveRefs(ctx, "finish run "+t.Spec().Run, edits...); err != nil {
+	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {
 		return Import{}, err
 	}
 	return Import{Tip: tip, Commits: after.Commits, WIP: refs.wip}, nil

@@ -179,7 +179,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	if got.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
 		return Import{}, err
 	}
-	if err := t.repo.git.MoveRefs(ctx, "import run "+s.Run, edits...); err != nil {
+	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {
 		return Import{}, err
 	}
 	if !rec.Spec.Private && !f.partial {

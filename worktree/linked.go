@@ -8,14 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/link"
 )
-
-// linkTries is how often a linked worktree is begun before git's error counts; all pauses together are half a second.
-const linkTries = 9
 
 // git is pinned to the tree through ralph's own record. The worktree's .git file is never read.
 func (t *Tree) git() git.Runner {
@@ -65,8 +62,7 @@ func (s Spec) trusted() string {
 	return s.Base.Commit
 }
 
-// link makes git's record of the worktree, without files. git reads all such records for this and fails at one that is half
-// written. Ralph's processes take turns; the user's own git, such as a prune, does not, hence the further tries.
+// link makes git's record of the worktree, without files. Ralph's processes take turns.
 func (t *Tree) link(ctx context.Context) error {
 	unlock, err := t.repo.lockWorktrees(ctx)
 	if err != nil {
@@ -74,24 +70,11 @@ func (t *Tree) link(ctx context.Context) error {
 	}
 	defer unlock()
 	rec := t.record()
-	args := []string{"worktree", "add", "--no-checkout", "--lock", "--reason", git.LockReason + rec.Spec.Run, "--", t.Dir(), rec.Spec.Branch}
+	l := link.Link{Dir: t.Dir(), GitDir: rec.GitDir, Head: branchRef(rec.Spec.Branch), Reason: git.LockReason + rec.Spec.Run}
 	if rec.Spec.Detached {
-		args = []string{"worktree", "add", "--no-checkout", "--lock", "--reason", git.LockReason + rec.Spec.Run, "--detach", "--", t.Dir(), rec.Start}
+		l.Head = rec.Start
 	}
-	for try := 1; ; try++ {
-		_, err := t.repo.git.Out(ctx, args...)
-		if !git.Failed(err) || try == linkTries {
-			return err
-		}
-		if err := errors.Join(os.RemoveAll(t.Dir()), os.RemoveAll(rec.GitDir)); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(time.Millisecond << try):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return link.Make(ctx, t.repo.git, t.repo.gitDir == t.repo.common, l)
 }
 
 // lockWorktrees serialises what adds, removes and lists git's records of worktrees.

@@ -57,7 +57,7 @@ func (r *Repo) merge(ctx context.Context, base Base, tip, message string) (strin
 		}
 	}
 	if place == "" {
-		return commit, r.git.MoveRefs(ctx, "merge", git.Edit{Ref: base.Ref, New: commit, Old: base.Commit})
+		return commit, r.git.MoveRefs(ctx, git.Edit{Ref: base.Ref, New: commit, Old: base.Commit})
 	}
 	return commit, r.advance(ctx, place, base, commit, tip)
 }

@@ -72,7 +72,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.repo.git.MoveRefs(ctx, "rebase run "+s.Run, edits...); err != nil {
+	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {
 		return "", err
 	}
 	return tip, t.finishMove(context.WithoutCancel(ctx), true)
@@ -139,7 +139,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 		}
 		if wip != "" && wip != refs.wip {
 			save := git.Edit{Ref: t.repo.names.wip(t.Spec().Key), New: wip, Old: refs.wip}
-			if err := t.repo.git.MoveRefs(ctx, "save files of run "+t.Spec().Run, save); err != nil {
+			if err := t.repo.git.MoveRefs(ctx, save); err != nil {
 				return err
 			}
 		}

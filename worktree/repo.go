@@ -54,8 +54,8 @@ func StateDir(ctx context.Context, root string, p Place) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
-// oldestGit has `merge-tree --stdin`, the newest of what is used.
-const oldestGit = "2.39"
+// The oldest git has `merge-tree --stdin`, the newest of what is used.
+const oldestMajor, oldestMinor = 2, 39
 
 // staleLock is the age from which a lock file on one of ralph's refs is left over from a killed git. A lease is over by
 // then, too.
@@ -140,8 +140,9 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if version := strings.TrimPrefix(out, "git version "); git.OlderVersion(version, oldestGit) {
-		return fmt.Errorf("ralph needs git %s or newer; this is git %s", oldestGit, git.Printable(version))
+	var major, minor int // a version that cannot be read is new enough
+	if n, _ := fmt.Sscanf(out, "git version %d.%d", &major, &minor); n == 2 && (major < oldestMajor || major == oldestMajor && minor < oldestMinor) {
+		return fmt.Errorf("ralph needs git %d.%d or newer; this is %s", oldestMajor, oldestMinor, git.Printable(out))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (w *Workspace) putBack(ctx context.Context) error {
 	if err != nil || refs[ref] == w.Last.Tip {
 		return err
 	}
-	if err := w.c.Repo.Git().MoveRefs(ctx, "put back after run "+w.id, git.Edit{Ref: ref, New: w.Last.Tip, Any: true}); err != nil {
+	if err := w.c.Repo.Git().MoveRefs(ctx, git.Edit{Ref: ref, New: w.Last.Tip, Any: true}); err != nil {
 		return err
 	}
 	return fmt.Errorf("after: the commands have moved %s to %q; it is put back to %.12s", w.Tree.Spec().Branch, refs[ref], w.Last.Tip)

@@ -21,7 +21,7 @@ func (l localRefs) swap(ctx context.Context, key, old, new string) error {
 	var err error
 	// A refusal whose reason is gone when the ref is read, such as a claim that was just released, is tried again.
 	for range maxTries {
-		err = l.git.MoveRefs(ctx, "claim", git.Edit{Ref: l.prefix + key, New: new, Old: old})
+		err = l.git.MoveRefs(ctx, git.Edit{Ref: l.prefix + key, New: new, Old: old})
 		if errors.Is(err, git.ErrMoved) {
 			return errSwap
 		}

@@ -37,6 +37,9 @@ func (f refFiles) plain() bool {
 	return err == nil && (errOther != nil || !os.SameFile(exact, other))
 }
 
+// PlainRefs reports that the refs of the pinned repository are files whose names are exact.
+func (g Runner) PlainRefs() bool { return refFiles{g.common}.plain() }
+
 // read reads refs by their full names; a name that ends in a slash means everything below it. ok is false when git has
 // to be asked.
 func (f refFiles) read(names []string) (refs map[string]string, ok bool) {

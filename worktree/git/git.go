@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/worktree/reuse"
 )
 
 const (
@@ -40,10 +41,11 @@ type Runner struct {
 	common string   // the pinned repository; empty when none is pinned
 	owned  owned
 	auth   func(ctx context.Context) ([]string, error)
-	limit  time.Duration // of each command; 0: commandTime
-	memory uint64        // that each command may write to; 0: any
-	tries  *Tries        // of commands that talk to a remote; nil: one
-	known  *known        // what the configuration says; nil: it is read each time
+	limit  time.Duration    // of each command; 0: commandTime
+	memory uint64           // that each command may write to; 0: any
+	tries  *Tries           // of commands that talk to a remote; nil: one
+	known  *known           // what the configuration says; nil: it is read each time
+	movers *reuse.Processes // nil: each transaction starts a process
 }
 
 // New returns a runner that is not pinned to a repository yet. It takes a few named variables from the environment of

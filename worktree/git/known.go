@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/worktree/reuse"
 )
 
 // known keeps what the configuration of repositories says for as long as none of its files changes. A process of git costs
@@ -30,15 +32,16 @@ const (
 	settled  = 100 * time.Millisecond // the age from which a file's time tells each change of it
 )
 
-// Remembering has the runner, and all made from it, read the configuration anew only when one of its files has changed.
+// Remembering has the runner, and all made from it, read the configuration anew only when one of its files has changed, and keep
+// a process that moves refs for a moment.
 func (g Runner) Remembering() Runner {
-	g.known = &known{kept: map[string]*kept{}}
+	g.known, g.movers = &known{kept: map[string]*kept{}}, &reuse.Processes{}
 	return g
 }
 
 // SameMemory has the runner share what another remembers.
 func (g Runner) SameMemory(other Runner) Runner {
-	g.known = other.known
+	g.known, g.movers = other.known, other.movers
 	return g
 }
 

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,7 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 }
 
 // MoveRefs makes all the edits or none. It fails with [ErrMoved] when a ref is not where its edit expects it.
-func (g Runner) MoveRefs(ctx context.Context, reason string, edits ...Edit) error {
+func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (g Runner) MoveRefs(ctx context.Context, reason string, edits ...Edit) erro
 			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", e.Ref, e.New, e.Old)
 		}
 	}
-	_, err := g.Run(ctx, in.String(), "update-ref", "--no-deref", "-m", "ralph: "+reason, "--stdin", "-z")
+	err := g.transact(ctx, in.String())
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -86,6 +87,17 @@ func (g Runner) MoveRefs(ctx context.Context, reason string, edits ...Edit) erro
 		return moved
 	}
 	return fmt.Errorf("move refs: %w", err)
+}
+
+// transact makes the changes of refs that git update-ref reads.
+func (g Runner) transact(ctx context.Context, commands string) error {
+	args := []string{"update-ref", "--no-deref", "-m", "ralph", "--stdin", "-z"}
+	if g.movers == nil || g.auth != nil || g.limit != 0 || g.memory != 0 {
+		_, err := g.Run(ctx, commands, args...)
+		return err
+	}
+	run := func(ctx context.Context, in io.Reader, out io.Writer) error { return g.Pipe(ctx, in, out, args...) }
+	return g.movers.Transact(ctx, append([]string{g.dir}, g.env...), run, commands)
 }
 
 // findMoved reads the refs to find out whether one of them is not where its edit expects it.

@@ -12,7 +12,19 @@ import (
 
 func TestMoveRefs(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
+	for name, remembering := range map[string]bool{"a process for each": false, "one process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			if remembering {
+				r.Runner = r.Remembering()
+			}
+			testMoveRefs(t, r)
+		})
+	}
+}
+
+func testMoveRefs(t *testing.T, r *repo) {
 	ctx := t.Context()
 	first := r.git("rev-parse", "HEAD")
 	r.git("commit", "-q", "--allow-empty", "-m", "second")
@@ -36,7 +48,7 @@ func TestMoveRefs(t *testing.T) {
 		{"nothing", nil, false, map[string]string{}},
 	}
 	for _, s := range steps {
-		if err := r.MoveRefs(ctx, "test", s.edits...); errors.Is(err, ErrMoved) != s.moved || !s.moved && err != nil {
+		if err := r.MoveRefs(ctx, s.edits...); errors.Is(err, ErrMoved) != s.moved || !s.moved && err != nil {
 			t.Errorf("%s: %v", s.name, err)
 		}
 		got, err := r.Refs(ctx, "refs/x/")
@@ -80,7 +92,7 @@ func TestStaleLocks(t *testing.T) {
 			if got, err := g.StaleLocks(); err != nil || slices.Contains(got, lock) != c.stale {
 				t.Errorf("stale locks: %v, %v", got, err)
 			}
-			if err := g.MoveRefs(t.Context(), "test", Edit{Ref: c.ref, New: commit, Any: true}); (err == nil) != c.stale {
+			if err := g.MoveRefs(t.Context(), Edit{Ref: c.ref, New: commit, Any: true}); (err == nil) != c.stale {
 				t.Errorf("move: %v", err)
 			}
 			if _, err := os.Lstat(lock); os.IsNotExist(err) != c.stale {

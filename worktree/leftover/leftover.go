@@ -208,7 +208,7 @@ func (p Place) KeepHead(ctx context.Context, entry, key string) error {
 	if err != nil || on != "" {
 		return err
 	}
-	return p.Git.MoveRefs(ctx, "keep tip of lost worktree", git.Edit{Ref: p.Old(key, head), New: head, Any: true})
+	return p.Git.MoveRefs(ctx, git.Edit{Ref: p.Old(key, head), New: head, Any: true})
 }
 
 // Unlink deletes a worktree entry, at once if it can: git fails at one that is half deleted.

@@ -105,7 +105,7 @@ func (p Place) garbled() (all []Leftover) {
 
 func (p Place) broken(ref, at, why string) Leftover {
 	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: p.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
-		err := p.Git.MoveRefs(ctx, "remove broken ref", git.Edit{Ref: ref, Old: at})
+		err := p.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
 		if path := filepath.Join(p.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {
 			err = os.Remove(path) // an older git reads the commit first
 		}

@@ -141,7 +141,7 @@ func (s Store) Add(ctx context.Context, commit, line string) error {
 }
 
 func (s Store) move(ctx context.Context, old, new string) error {
-	return s.Git.MoveRefs(ctx, "notes", git.Edit{Ref: Ref, Old: old, New: new})
+	return s.Git.MoveRefs(ctx, git.Edit{Ref: Ref, Old: old, New: new})
 }
 
 // Share brings the notes of this repository and of the remote together, and pushes them. It fails with git.ErrDeclined when

@@ -1,0 +1,108 @@
+// Package link makes linked worktrees of a repository, without their files. Its caller is package worktree. It is safe for
+// concurrent use, but two that make one at the same time take turns.
+package link
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// tries is how often git begins before its error counts; all pauses together are half a second.
+const tries = 9
+
+// Link is a linked worktree.
+type Link struct {
+	Dir    string // of its files
+	GitDir string // of its own, below the repository's worktrees folder; git may choose another
+	Head   string // full name of its branch, or a commit
+	Reason string // why it is locked
+}
+
+// Make makes it. main: the runner is pinned to the main checkout. After an error some of it may be there.
+func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
+	if main {
+		config, err := g.Config(ctx)
+		if err != nil {
+			return err
+		}
+		if done, err := l.write(g, config); done || err != nil {
+			return err
+		}
+	}
+	args := []string{"worktree", "add", "--no-checkout", "--lock", "--reason", l.Reason}
+	if branch, ok := strings.CutPrefix(l.Head, git.Heads); ok {
+		args = append(args, "--", l.Dir, branch)
+	} else {
+		args = append(args, "--detach", "--", l.Dir, l.Head)
+	}
+	// git reads all its records of worktrees for this and fails at one that is half written, such as by a prune of the user's.
+	for try := 1; ; try++ {
+		_, err := g.Out(ctx, args...)
+		if !git.Failed(err) || try == tries {
+			return err
+		}
+		if err := errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir)); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond << try):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// write writes git's record of the worktree as git does, in its order, without the two processes that git takes for it. done is
+// false, and nothing was made, where git has more to do than these files, or where the folders are in use.
+func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
+	plain := g.PlainRefs() && filepath.Dir(l.GitDir) == filepath.Join(g.Common(), "worktrees") && config.Get("core.sharedrepository") == ""
+	for _, more := range []string{"config.worktree", "info/sparse-checkout"} { // git copies these
+		_, err := os.Lstat(filepath.Join(g.Common(), more))
+		plain = plain && errors.Is(err, fs.ErrNotExist)
+	}
+	if !plain || strings.ContainsAny(l.Dir+l.GitDir+l.Head+l.Reason, "\n\x00") {
+		return false, nil
+	}
+	for _, parent := range []string{filepath.Dir(l.Dir), filepath.Dir(l.GitDir)} {
+		if err := os.MkdirAll(parent, 0o777); err != nil { //nolint:gosec // as git makes them
+			return false, err
+		}
+	}
+	if err := os.Mkdir(l.GitDir, 0o777); err != nil { //nolint:gosec // as git makes them
+		return false, ignoreExist(err)
+	}
+	if err := os.Mkdir(l.Dir, 0o777); err != nil { //nolint:gosec // as git makes them
+		return false, errors.Join(ignoreExist(err), os.Remove(l.GitDir))
+	}
+	head := l.Head
+	if !git.IsObject(head) {
+		head = "ref: " + head
+	}
+	file := filepath.Join(git.Resolved(l.Dir), ".git")
+	for _, f := range [][2]string{
+		{filepath.Join(l.GitDir, "locked"), l.Reason}, // first: so no prune takes the rest for lost
+		{filepath.Join(l.GitDir, "gitdir"), file},
+		{file, "gitdir: " + l.GitDir},
+		{filepath.Join(l.GitDir, "HEAD"), head},
+		{filepath.Join(l.GitDir, "commondir"), "../.."},
+	} {
+		if err := git.WriteNew(f[0], []byte(f[1]+"\n"), 0o666, false); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func ignoreExist(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}

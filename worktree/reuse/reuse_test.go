@@ -1,0 +1,122 @@
+package reuse
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errRefused = errors.New("refused")
+
+// service counts how often it is started, and what it has done.
+type service struct{ starts, done atomic.Int32 }
+
+// run takes transactions. One of "refuse" ends it; one of "wait" is never answered; one of "die" ends it without an error.
+func (s *service) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	s.starts.Add(1)
+	go func() {
+		<-ctx.Done()
+		_ = in.(*io.PipeReader).CloseWithError(ctx.Err())
+	}()
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadString(0)
+		if err != nil {
+			return nil //nolint:nilerr // the end
+		}
+		switch strings.TrimSuffix(line, "\x00") {
+		case "start":
+			fmt.Fprintln(out, "start: ok")
+		case "refuse":
+			return errRefused
+		case "wait":
+			<-ctx.Done()
+			return ctx.Err()
+		case "die":
+			return nil
+		case "commit":
+			s.done.Add(1)
+			fmt.Fprintln(out, "commit: ok")
+		}
+	}
+}
+
+// One process makes all transactions of its kind. One that has ended, or has refused something, is replaced.
+func TestTransact(t *testing.T) {
+	t.Parallel()
+	var s service
+	var k Processes
+	for i, step := range []struct {
+		kind, commands string
+		err            error
+		starts, done   int32
+	}{
+		{"a", "x\x00", nil, 1, 1},
+		{"a", "x\x00y\x00", nil, 1, 2},
+		{"a", "refuse\x00", errRefused, 1, 2},
+		{"a", "x\x00", nil, 2, 3},
+		{"a", "die\x00", ErrEnded, 2, 3},
+		{"a", "", nil, 3, 4},
+		{"b", "", nil, 4, 5},
+	} {
+		err := k.Transact(t.Context(), []string{step.kind}, s.run, step.commands)
+		if !errors.Is(err, step.err) || s.starts.Load() != step.starts || s.done.Load() != step.done {
+			t.Fatalf("step %d: %v, %d starts, %d transactions", i, err, s.starts.Load(), s.done.Load())
+		}
+	}
+}
+
+// A kept process that has ended meanwhile has changed nothing: another one is started.
+func TestEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	var s service
+	var k Processes
+	if err := k.Transact(t.Context(), nil, s.run, ""); err != nil {
+		t.Fatal(err)
+	}
+	p := k.take(nil)
+	_ = p.in.Close()
+	p.ended <- <-p.ended
+	k.put(p)
+	if err := k.Transact(t.Context(), nil, s.run, ""); err != nil || s.starts.Load() != 2 || s.done.Load() != 2 {
+		t.Errorf("%v, %d starts, %d transactions", err, s.starts.Load(), s.done.Load())
+	}
+}
+
+// Transactions at the same time do not wait for each other; the end of a context ends the process.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	var s service
+	var k Processes
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(t.Context())
+	all.Go(func() {
+		if err := k.Transact(ctx, nil, s.run, "wait\x00"); !errors.Is(err, errRefused) {
+			t.Errorf("one that waits: %v", err)
+		}
+	})
+	for range 20 {
+		all.Go(func() {
+			if err := k.Transact(t.Context(), nil, s.run, ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for s.done.Load() < 20 && !t.Failed() {
+	}
+	cancel(errRefused)
+	all.Wait()
+	if err := k.Transact(ctx, nil, s.run, ""); !errors.Is(err, errRefused) {
+		t.Errorf("after the end: %v", err)
+	}
+}
