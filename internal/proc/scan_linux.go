@@ -179,8 +179,23 @@ func bootID() string {
 	return string(bytes.TrimSpace(buf[:n]))
 }
 
-// awaitExit returns when the child has ended, and leaves it unreaped.
+// awaitExit returns when the child has ended, and leaves it unreaped. No thread waits for it where the kernel can tell the runtime.
 func awaitExit(pid int) {
+	if fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK); err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer func() { _ = f.Close() }()
+		var ended bool
+		if raw, err := f.SyscallConn(); err == nil && raw.Read(func(uintptr) bool { ended = hasEnded(pid); return ended }) == nil && ended {
+			return
+		}
+	}
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
+}
+
+// hasEnded reports that the child has ended, or is no child any more.
+func hasEnded(pid int) bool {
+	var info unix.Siginfo // stays zero while the child runs
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	return err != nil && err != unix.EINTR || info.Signo != 0
 }
