@@ -98,24 +98,23 @@ func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	var s service
 	var k Processes
-	var all sync.WaitGroup
+	var waits, others sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(t.Context())
-	all.Go(func() {
+	waits.Go(func() {
 		if err := k.Transact(ctx, nil, s.run, "wait\x00"); !errors.Is(err, errRefused) {
 			t.Errorf("one that waits: %v", err)
 		}
 	})
 	for range 20 {
-		all.Go(func() {
+		others.Go(func() {
 			if err := k.Transact(t.Context(), nil, s.run, ""); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for s.done.Load() < 20 && !t.Failed() {
-	}
+	others.Wait()
 	cancel(errRefused)
-	all.Wait()
+	waits.Wait()
 	if err := k.Transact(ctx, nil, s.run, ""); !errors.Is(err, errRefused) {
 		t.Errorf("after the end: %v", err)
 	}
