@@ -142,8 +142,7 @@ func (p *process) transact(ctx context.Context, commands string) (begun bool, er
 			return begun, cmp.Or(err, ErrEnded)
 		case <-ctx.Done():
 			p.cancel(context.Cause(ctx))
-			<-p.ended
-			return begun, context.Cause(ctx)
+			return begun, cmp.Or(context.Cause(ctx), <-p.ended) // waits for the end
 		}
 	}
 	return begun, nil
