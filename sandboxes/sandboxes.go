@@ -101,6 +101,9 @@ type Spec struct {
 	// them those of Worktree, where everything goes that they change: Lower stays as it is. The folder that Worktree is in is
 	// then the run's own and has nothing else. Only a Layerer can do this.
 	Lower string
+	// Setup is a second such folder, whose files are over those of Lower: what setup has put into the worktree. Empty: there is
+	// none. Without Lower it is the only one.
+	Setup string
 	// Mounts are the user's own.
 	Mounts []Mount
 	Limits Limits

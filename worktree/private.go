@@ -43,25 +43,21 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 	if !s.Private {
 		return Private{}, nil
 	}
-	lower, err := t.lower()
+	rec := t.record()
+	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
+	if errors.Is(err, fs.ErrNotExist) { // then the tree cannot be imported any more
+		err = errors.Join(err, t.update(func(rec *record) { rec.Never(err) }))
+	}
 	if err != nil {
 		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
 	}
-	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower}, nil
+	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower, Setup: setup}, nil
 }
 
-// lower is the folder that the tree is laid over. When somebody has removed it, the tree cannot be imported any more.
-func (t *Tree) lower() (string, error) {
-	name := t.record().Layer
-	if name == "" {
-		return "", nil
-	}
-	dir := t.repo.layers().Tree(name)
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("the files that the worktree is laid over are gone: %w", err)
-		return "", errors.Join(err, t.update(func(rec *record) { rec.Never(err) }))
-	}
-	return dir, nil
+// AddSetup has a sandbox that can show layers show the files of a folder below those of a private tree, from the next call of
+// Sandbox on: what setup has made, which git does not track. They do not change while the sandbox is open.
+func (t *Tree) AddSetup(dir string) error {
+	return t.update(func(rec *record) { rec.Setup = dir })
 }
 
 // sealOrRenew takes the git directory out of the files before they are an agent's. When the host has replaced the branch's

@@ -55,6 +55,8 @@ type record struct {
 	History string `json:"history,omitempty"`
 	// Layer is the layer that a private tree is laid over; empty: none.
 	Layer string `json:"layer,omitempty"`
+	// Setup is a folder with what setup has made, which the sandbox shows below the files of a private tree; empty: none.
+	Setup string `json:"setup,omitempty"`
 	Lease string `json:"lease"` // the branch on the remote when the tree was added or last pushed; empty: none
 	// RemoteConfig is a digest of the configuration that decides who answers for the remote.
 	RemoteConfig string `json:"remote_config,omitempty"`
@@ -147,8 +149,10 @@ func decodeRecord(content []byte) (record, error) {
 	if m := rec.Moving; m != nil && (!git.IsObject(m.Tip) || !git.IsObject(m.Onto.Commit) || !git.IsObject(m.Start)) {
 		return record{}, errors.New("it names a rebase without commits")
 	}
-	if rec.GitDir != "" && (!filepath.IsAbs(rec.GitDir) || filepath.Clean(rec.GitDir) != rec.GitDir) {
-		return record{}, fmt.Errorf("%q is not a clean absolute path", rec.GitDir)
+	for _, path := range []string{rec.GitDir, rec.Setup} {
+		if path != "" && (!filepath.IsAbs(path) || filepath.Clean(path) != path) {
+			return record{}, fmt.Errorf("%q is not a clean absolute path", path)
+		}
 	}
 	return rec, nil
 }

@@ -77,6 +77,7 @@ type Private struct {
 	GitDir  string
 	Objects []string
 	Lower   string // the folder with the files that the worktree is laid over; empty: it has all of them
+	Setup   string // another one, which is over Lower: see AddSetup
 }
 
 // Inside runs a command in the run's sandbox, in the worktree's folder. An error means that the command is not known to
@@ -113,7 +114,7 @@ func (t *Tree) Dir() string {
 }
 
 // Layered reports that the tree is laid over a layer: only a sandbox that can show layers shows all of its files.
-func (t *Tree) Layered() bool { return t.record().Layer != "" }
+func (t *Tree) Layered() bool { rec := t.record(); return rec.Layer+rec.Setup != "" }
 
 func (t *Tree) folder() string { return t.repo.path("worktrees", t.name) }
 

@@ -159,7 +159,8 @@ func (x *execution) place(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if tree == nil {
+	added := tree == nil
+	if added {
 		who, err := IdentityOf(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return err
@@ -182,7 +183,9 @@ func (x *execution) place(ctx context.Context) error {
 			x.run.Without, x.run.Anew = "", ""
 		}
 	}
-	x.space = x.over(tree)
+	if x.space = x.over(tree); added && len(x.c.Setup) > 0 {
+		x.space.Warm(ctx)
+	}
 	return nil
 }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/workspace"
-	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -73,13 +72,7 @@ func New(c Config) (*Runner, error) {
 		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
 	}
-	if c.Homes > 0 && c.Sandboxes.Capabilities().Home {
-		keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
-		spaces.Homes = &workspace.Homes{
-			Dir: filepath.Join(c.StateDir, "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
-			For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
-		}
-	}
+	spaces.Homes = homes(&c)
 	lot := &parking.Lot{}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{

@@ -91,7 +91,10 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
 	}
-	agent, timers := turns.First(time.Now()), x.c.Timers
+	agent, timers, setup := turns.First(time.Now()), x.c.Timers, x.c.Setup
+	if x.space.SetUp() {
+		setup = nil
+	}
 	timers.Interrupt = x.c.StopGrace
 	x.book(s)
 	x.learn()
@@ -100,7 +103,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
-		Setup: x.c.Setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
+		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {

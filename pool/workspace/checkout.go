@@ -102,11 +102,14 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 	if err := o.Made.Into(ctx, tree); err != nil {
 		return got, err
 	}
+	if w.filled == nil && len(o.Checks.Setup) > 0 {
+		w.Warm(ctx)
+	}
 	if err := w.Open(ctx); err != nil {
 		return got, fmt.Errorf("verify: %w", err)
 	}
 	var before []string
-	if o.Touch {
+	if o.Touch || w.filled != nil && w.filled.alone {
 		if before, err = w.differ(ctx, o.Base.Commit); err != nil {
 			return got, fmt.Errorf("verify: %w", err)
 		}
@@ -131,20 +134,18 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		got.Setup = err != nil || !(journal.Verification{Checks: got.Checks}).Passed()
 		return !got.Setup, err
 	}
-	if len(o.Checks.Setup) > 0 {
+	if len(o.Checks.Setup) > 0 && !w.SetUp() {
 		if passed, err := setup(); !passed {
 			return got, err
 		}
 	}
 	if w.filled != nil { // the gate runs code of the repository's, which must not write to the home of later sandboxes
-		got.Refused = w.Shut(ctx)
-		w.filled.end(ctx, true)
-		w.filled = nil
-		if err := w.Open(ctx); err != nil {
+		moved, err := w.keep(ctx, &got, before)
+		if err != nil {
 			return got, fmt.Errorf("verify: %w", err)
 		}
 		config.Sandbox = w.Box
-		if w.done == nil { // the home was too big to be kept, or somebody has removed it
+		if w.warmth == nil || moved && !w.SetUp() { // it was too big to be kept, or somebody has removed it
 			if passed, err := setup(); !passed {
 				return got, err
 			}
@@ -166,6 +167,30 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		err = o.Then(ctx, again(w.Box, config))
 	}
 	return got, err
+}
+
+// keep keeps what setup has made, and opens another sandbox with it. moved says that what setup has put into the worktree has
+// left it.
+func (w *Workspace) keep(ctx context.Context, got *Checked, before []string) (moved bool, err error) {
+	commit := w.Tree.Start()
+	if w.filled.alone {
+		touched, err := w.touched(ctx, commit, before)
+		if err != nil {
+			return false, err
+		}
+		moved = len(touched) == 0
+	}
+	got.Refused = w.Shut(ctx)
+	if moved {
+		if moved, err = w.filled.keepMade(ctx, w.Dir, commit); err != nil {
+			w.c.Log.Warn("setup will run in every worktree", "reason", err)
+		}
+	}
+	w.filled.end(ctx, true)
+	if w.filled = nil; moved {
+		w.Warm(ctx)
+	}
+	return moved, w.Open(ctx)
 }
 
 // each runs all lines of a gate.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,13 +19,17 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// Homes are homes that setup has filled on a base, before any agent: what it fetched and built there is warm in every
-// sandbox after that. A home is written once, by nothing but setup commands, and never again. It is a cache: a missing one
-// only means that a sandbox starts with an empty home. Homes are safe for concurrent use, also by several processes.
+// Homes are what setup has made on a base, before any agent: a home, and beside it, where setup depends on known files only,
+// the files that it put into the worktree. All later sandboxes start with it. It is written once, by nothing but setup
+// commands, and never again. It is a cache: where it is missing, setup runs in an empty home. Homes are safe for concurrent
+// use, also by several processes.
 type Homes struct {
 	// Dir is where they are. Most is how many bytes all of them may take; the least recently used go first.
 	Dir  string
@@ -33,77 +38,160 @@ type Homes struct {
 	For string
 	// Keyer tells what else they depend on; nil: nothing.
 	Keyer sandboxes.HomeKeyer
-	// Inputs are the base's files and folders that they depend on, as paths from the top; none: the build files there.
+	// Inputs are the base's files and folders that setup depends on, and nothing else, as paths from the top. Without them Reads
+	// says the same of setup commands that are known. With neither, homes depend on the build files at the top, and no file of
+	// a worktree is kept.
 	Inputs []string
+	Reads  toolchain.Reads
 	Repo   *worktree.Repo
 	Log    *slog.Logger
 
 	mu    sync.Mutex
-	names map[string]string // guarded by mu; by base commit and key
+	names map[string]homeName // guarded by mu; by commit and key
 }
 
-// name is the home for a base: it depends on the files that say what is fetched and built. It is empty when there can be none.
-func (h *Homes) name(ctx context.Context, commit string) (string, error) {
+// homeName is the name of what setup makes on a commit; empty: it is not kept.
+type homeName struct {
+	name  string
+	alone bool // it depends on nothing else
+}
+
+// Names of what is in the folder of a home.
+const (
+	homeFolder = "home"
+	treeFolder = "tree" // what setup has put into the worktree; missing: that is not kept
+	madeFile   = "made" // the paths of the files and folders in there, each ended by NUL
+)
+
+// name names what setup makes on a commit, which may build on another one.
+func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err error) {
 	key := "any"
 	if h.Keyer != nil {
-		var err error
 		if key, err = h.Keyer.HomeKey(ctx); err != nil || key == "" {
-			return "", err
+			return n, err
 		}
 	}
 	at := commit + " " + key
 	h.mu.Lock()
-	known := h.names[at]
+	n, known := h.names[at]
 	h.mu.Unlock()
-	if known != "" {
-		return known, nil
+	if known {
+		return n, nil
 	}
-	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s %q\n%s\n", h.For, h.Inputs, key)
-	args := []string{"-c", "core.quotePath=false", "ls-tree", "--full-tree"}
-	if len(h.Inputs) > 0 {
-		args = append(args, "-r")
+	same := from != "" && from != commit
+	if same { // most commits change none of the files: then there is no need to look at all of them
+		err = h.Repo.Git().Lines(ctx, func(file []byte) { same = same && !h.reads(string(file)) },
+			"-c", "core.quotePath=false", "diff-tree", "-r", "--name-only", "--no-renames", "--end-of-options", from, commit, "--")
 	}
-	args = append(append(args, commit, "--"), h.Inputs...)
-	err := h.Repo.Git().Lines(ctx, func(line []byte) {
-		_, file, _ := strings.Cut(string(line), "\t")
-		if role, _ := ecosystem.RoleOf(file, nil); len(h.Inputs) > 0 || role == ecosystem.Build {
-			_, _ = fmt.Fprintf(sum, "%s\n", line)
-		}
-	}, args...)
+	switch {
+	case err != nil:
+	case same:
+		n, err = h.name(ctx, from, "")
+	default:
+		n, err = h.digest(ctx, commit, key)
+	}
 	if err != nil {
-		return "", err
+		return homeName{}, err
 	}
-	known = hex.EncodeToString(sum.Sum(nil)[:16])
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.names == nil {
-		h.names = map[string]string{}
+		h.names = map[string]homeName{}
 	}
-	h.names[at] = known
-	return known, nil
+	h.names[at] = n
+	return n, nil
 }
 
-// use is the home for a base, until done is called; empty when there is none.
-func (h *Homes) use(ctx context.Context, commit string) (dir string, done func()) {
-	name, err := h.name(ctx, commit)
-	if err != nil || name == "" {
-		return "", nil
+// reads reports a file that setup reads.
+func (h *Homes) reads(file string) bool {
+	switch {
+	case len(h.Inputs) > 0:
+		return slices.ContainsFunc(h.Inputs, func(in string) bool {
+			in = path.Clean(in)
+			return in == "." || file == in || strings.HasPrefix(file, in+"/")
+		})
+	case len(h.Reads.Files) > 0:
+		return match.Any(h.Reads.Files, file)
 	}
-	dir = filepath.Join(h.Dir, name)
-	if _, err := os.Lstat(dir); err != nil {
-		return "", nil
+	role, _ := ecosystem.RoleOf(file, nil)
+	return role == ecosystem.Build && !strings.Contains(file, "/")
+}
+
+// textLimit is how much of the files that setup reads is looked at.
+const textLimit = 8 << 20
+
+func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err error) {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s %q %q\n%s\n", h.For, h.Inputs, h.Reads, key)
+	known := len(h.Inputs) == 0 && len(h.Reads.Files) > 0
+	args := []string{"-c", "core.quotePath=false", "ls-tree", "--full-tree"}
+	if len(h.Inputs) > 0 || known {
+		args = append(args, "-r")
 	}
-	lock, err := h.lock(ctx, name, unix.LOCK_SH)
+	var files []string
+	var entries []diff.Entry
+	err = h.Repo.Git().Lines(ctx, func(line []byte) {
+		about, file, _ := strings.Cut(string(line), "\t")
+		if len(h.Inputs) > 0 || h.reads(file) {
+			_, _ = fmt.Fprintf(sum, "%s\n", line)
+			if fields := strings.Fields(about); known && len(fields) == 3 {
+				files, entries = append(files, file), append(entries, diff.Entry{Mode: fields[0], ID: fields[2]})
+			}
+		}
+	}, append(append(args, commit, "--"), h.Inputs...)...)
 	if err != nil {
-		return "", nil // it is being removed
+		return n, err
+	}
+	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), known || len(h.Inputs) > 0}
+	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
+	if err != nil {
+		n.alone = false // they are too large, or not here
+		return n, nil   //nolint:nilerr // a home needs no more than the names
+	}
+	for i, e := range entries {
+		n.alone = n.alone && !h.Reads.Depend(files[i], texts[e.ID])
+	}
+	return n, nil
+}
+
+// warmth is what setup has made for a commit, while it is in use.
+type warmth struct {
+	dir   string
+	alone bool // setup would make the same on the commit
+	done  func()
+}
+
+// use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
+func (h *Homes) use(ctx context.Context, commit, from string) *warmth {
+	n, err := h.name(ctx, commit, from)
+	if err != nil || n.name == "" {
+		return nil
+	}
+	if w := h.open(ctx, n); w != nil || from == "" || from == commit {
+		return w
+	}
+	if n, err = h.name(ctx, from, ""); err != nil {
+		return nil
+	}
+	n.alone = false
+	return h.open(ctx, n)
+}
+
+func (h *Homes) open(ctx context.Context, n homeName) *warmth {
+	dir := filepath.Join(h.Dir, n.name)
+	if _, err := os.Lstat(dir); err != nil {
+		return nil
+	}
+	lock, err := h.lock(ctx, n.name, unix.LOCK_SH)
+	if err != nil {
+		return nil // it is being removed
 	}
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil { // it has been removed
 		_ = lock.Close()
-		return "", nil
+		return nil
 	}
-	return dir, func() { _ = lock.Close() }
+	return &warmth{dir: dir, alone: n.alone, done: func() { _ = lock.Close() }}
 }
 
 // lock waits for a moment only.
@@ -135,10 +223,11 @@ const (
 
 // filling is a home that is being filled.
 type filling struct {
-	h    *Homes
-	name string
-	dir  string
-	lock *os.File
+	h     *Homes
+	name  string
+	alone bool // what setup puts into the worktree may be kept, too
+	dir   string
+	lock  *os.File
 }
 
 // fill begins a home for a base; nil when there is one, or somebody else is at it.
@@ -146,10 +235,11 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if h == nil || h.Most <= 0 {
 		return nil, nil
 	}
-	name, err := h.name(ctx, commit)
-	if err != nil || name == "" {
+	n, err := h.name(ctx, commit, "")
+	if err != nil || n.name == "" {
 		return nil, err
 	}
+	name := n.name
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -157,13 +247,13 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
-	f := &filling{h: h, name: name, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
+	f := &filling{h: h, name: name, alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
 	if _, err := os.Lstat(filepath.Join(h.Dir, name)); err == nil {
 		return nil, lock.Close()
 	}
 	err = disk.RemoveAll(f.dir) // a crash left it
 	if err == nil {
-		err = os.Mkdir(f.dir, 0o700)
+		err = os.MkdirAll(filepath.Join(f.dir, homeFolder), 0o700)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

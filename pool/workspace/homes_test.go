@@ -75,20 +75,26 @@ func filled(t *testing.T, h *Homes, commit string, size int) bool {
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	h, first, source, module := homes(t)
-	if dir, _ := h.use(t.Context(), first); dir != "" {
-		t.Errorf("a home before one is made: %s", dir)
+	if w := h.use(t.Context(), first, ""); w != nil {
+		t.Errorf("a home before one is made: %s", w.dir)
 	}
 	if !filled(t, h, first, 100<<10) || filled(t, h, source, 1) {
 		t.Error("one home is for all bases that build the same")
 	}
-	dir, done := h.use(t.Context(), source)
+	used := h.use(t.Context(), source, "")
+	dir := used.dir
 	if _, err := os.Stat(filepath.Join(dir, "closed", "x")); err != nil {
 		t.Error(err)
 	}
 	// A second process is as another one: the lock is the file's.
 	other := &Homes{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
-	if d, _ := other.use(t.Context(), module); d != "" {
-		t.Errorf("the home of another module: %s", d)
+	if w := other.use(t.Context(), module, ""); w != nil {
+		t.Errorf("the home of another module: %s", w.dir)
+	}
+	if w := other.use(t.Context(), module, first); w == nil || w.alone {
+		t.Errorf("the home of the base is no cache for it: %+v", w)
+	} else {
+		w.done()
 	}
 	past := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(dir, past, past); err != nil {
@@ -100,7 +106,7 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("a home in use is gone: %v", err)
 	}
-	done()
+	used.done()
 	if err := os.Chtimes(dir, past, past); err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +114,10 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("there is more than may be kept")
 	}
-	if d, done := other.use(t.Context(), module); d == "" {
+	if w := other.use(t.Context(), module, ""); w == nil {
 		t.Error("the latest is gone")
 	} else {
-		done()
+		w.done()
 	}
 }
 
@@ -121,11 +127,11 @@ func TestHomesInputs(t *testing.T) {
 	h, first, source, module := homes(t)
 	h.Inputs = []string{"a.go", "sub"}
 	name := func(commit string) string {
-		got, err := h.name(t.Context(), commit)
-		if err != nil {
-			t.Fatal(err)
+		got, err := h.name(t.Context(), commit, "")
+		if err != nil || !got.alone {
+			t.Fatal(got, err)
 		}
-		return got
+		return got.name
 	}
 	if name(first) == name(source) || name(source) != name(module) {
 		t.Errorf("%s, %s, %s", name(first), name(source), name(module))
@@ -146,12 +152,12 @@ func TestHomeKeys(t *testing.T) {
 	}
 	for key, want := range map[string]bool{"image 1": true, "image 2": false, "": false} {
 		h.Keyer = keyer(key)
-		dir, done := h.use(t.Context(), first)
-		if (dir != "") != want {
-			t.Errorf("%q has the home %q", key, dir)
+		w := h.use(t.Context(), first, "")
+		if (w != nil) != want {
+			t.Errorf("%q has the home %+v", key, w)
 		}
-		if done != nil {
-			done()
+		if w != nil {
+			w.done()
 		}
 	}
 	h.Keyer = keyer("")
@@ -174,8 +180,8 @@ func TestHomesUnfinished(t *testing.T) {
 	if err := f.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)
 	}
-	if dir, _ := h.use(t.Context(), first); dir != "" {
-		t.Errorf("half a home is used: %s", dir)
+	if w := h.use(t.Context(), first, ""); w != nil {
+		t.Errorf("half a home is used: %s", w.dir)
 	}
 	if !filled(t, h, module, 1) {
 		t.Error("not filled")
@@ -186,16 +192,16 @@ func TestHomesUnfinished(t *testing.T) {
 	if !filled(t, h, first, 2<<20) {
 		t.Error("not filled")
 	}
-	if dir, _ := h.use(t.Context(), first); dir != "" {
-		t.Errorf("a home above the limit is kept: %s", dir)
+	if w := h.use(t.Context(), first, ""); w != nil {
+		t.Errorf("a home above the limit is kept: %s", w.dir)
 	}
 	f, err = h.fill(t.Context(), first)
 	if err != nil || f == nil {
 		t.Fatal(f, err)
 	}
 	f.end(t.Context(), false)
-	if dir, _ := h.use(t.Context(), first); dir != "" {
-		t.Errorf("the home of a failed setup is kept: %s", dir)
+	if w := h.use(t.Context(), first, ""); w != nil {
+		t.Errorf("the home of a failed setup is kept: %s", w.dir)
 	}
 	if f, err := (&Homes{Dir: h.Dir, Repo: h.Repo}).fill(t.Context(), first); f != nil || err != nil {
 		t.Errorf("a home although none may be kept: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +40,8 @@ type Workspace struct {
 	refused func(egress.Event)
 	disk    *account
 	filled  *filling // the home that this sandbox fills; nil: it fills none
-	done    func()   // with the home that the sandbox shows; nil: it shows none
+	warmth  *warmth  // what it finds of an earlier setup; nil: nothing
+	skip    bool     // setup need not run
 	late    error    // why no import is tried again: one did not end in time
 	full    error    // of the last import, which met a full disk; nil: it did not
 	room    int64    // how much it left, where there is least
@@ -65,9 +67,9 @@ func (w *Workspace) Open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		spec.GitDir, spec.Objects, spec.Lower, spec.Workdir = private.GitDir, private.Objects, private.Lower, c.workdir()
-		if spec.Lower != "" && c.Layers() == nil { // it was made for another sandbox
-			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, spec.Lower)
+		spec.GitDir, spec.Objects, spec.Lower, spec.Setup, spec.Workdir = private.GitDir, private.Objects, private.Lower, private.Setup, c.workdir()
+		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // it was made for another sandbox
+			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, lower)
 		}
 	}
 	var err error
@@ -84,12 +86,13 @@ func (w *Workspace) Open(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
 		w.Gateway = nil
-		w.leaveHome()
+		w.leaveWarmth()
 		return err
 	}
 	if b, ok := sandboxes.As[sandboxes.Cold](w.Box); ok && b.Cold() != "" {
 		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.Cold())
-		w.leaveHome()
+		w.leaveWarmth()
+		w.skip = false
 	}
 	w.disk.also(w.Box)
 	return nil
@@ -97,13 +100,13 @@ func (w *Workspace) Open(ctx context.Context) error {
 
 // home is the home for the sandbox, and whether it is to be filled.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
-	switch {
-	case w.filled != nil:
-		return w.filled.dir, true
-	case w.c.Homes != nil && w.Tree != nil:
-		dir, w.done = w.c.Homes.use(ctx, w.Tree.Spec().Base.Commit)
+	if w.filled != nil {
+		return filepath.Join(w.filled.dir, homeFolder), true
 	}
-	return dir, false
+	if w.findWarmth(ctx); w.warmth == nil {
+		return "", false
+	}
+	return filepath.Join(w.warmth.dir, homeFolder), false
 }
 
 // fill makes the sandbox fill a home for the base. It may not fill the disk: ctx ends then.
@@ -121,10 +124,10 @@ func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Co
 	return limited, func() { remove(); cancel(nil) }
 }
 
-func (w *Workspace) leaveHome() {
-	if w.done != nil {
-		w.done()
-		w.done = nil
+func (w *Workspace) leaveWarmth() {
+	if w.warmth != nil {
+		w.warmth.done()
+		w.warmth = nil
 	}
 }
 
@@ -225,7 +228,7 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 		}
 		w.Box = nil
 	}
-	w.leaveHome()
+	w.leaveWarmth()
 	warnings, w.lost = append(w.lost, warnings...), nil
 	warnings = append(warnings, w.Gateway.Refused()...)
 	warnings = append(warnings, w.Meter.Warnings()...)
@@ -268,6 +271,7 @@ func (w *Workspace) Forget() {
 	if w == nil {
 		return
 	}
+	w.leaveWarmth()
 	w.disk.close()
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()

@@ -19,23 +19,33 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// The lower folder of the worktree, and the folder that the worktree is in, while the root is built. Both come before the
+// The lower folders of the worktree, and the folder that the worktree is in, while the root is built. All come before the
 // worktree among what is shown.
 const (
 	lowerPlace = "/.lower"
+	setupPlace = "/.setup"
 	upperPlace = "/.upper"
 )
 
 // workName is overlayfs's own folder beside the worktree: both have to be in one mount.
 const workName = "work"
 
-// addLower shows the lower folder of the worktree.
+// addLower shows the lower folders of the worktree.
 func (p *plan) addLower(spec sandboxes.Spec) error {
-	if spec.Lower == "" {
-		return nil
+	for _, lower := range []struct{ name, host, place string }{
+		{"folder of setup", spec.Setup, setupPlace}, {"lower folder", spec.Lower, lowerPlace},
+	} {
+		if lower.host == "" {
+			continue
+		}
+		if _, err := supervisor.CheckFolder(lower.name, lower.host); err != nil {
+			return err
+		}
+		p.Lower = append(p.Lower, lower.place)
+		p.Shown = append(p.Shown, shown{Host: filepath.Clean(lower.host), Inside: lower.place})
 	}
-	if _, err := supervisor.CheckFolder("lower folder", spec.Lower); err != nil {
-		return err
+	if len(p.Lower) == 0 {
+		return nil
 	}
 	parent, name := filepath.Split(filepath.Clean(spec.Worktree))
 	if name == workName || strings.ContainsAny(name, `\,:`) {
@@ -44,19 +54,17 @@ func (p *plan) addLower(spec sandboxes.Spec) error {
 	if err := os.Mkdir(filepath.Join(parent, workName), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	p.Lower = true
-	p.Shown = append(p.Shown, shown{Host: filepath.Clean(spec.Lower), Inside: lowerPlace},
-		shown{Host: filepath.Clean(parent), Inside: upperPlace, Write: true})
+	p.Shown = append(p.Shown, shown{Host: filepath.Clean(parent), Inside: upperPlace, Write: true})
 	return nil
 }
 
-// isOver reports that something shown is the worktree, over its lower folder.
-func (p *plan) isOver(s shown) bool { return p.Lower && s.Inside == p.Workdir }
+// isOver reports that something shown is the worktree, over its lower folders.
+func (p *plan) isOver(s shown) bool { return len(p.Lower) > 0 && s.Inside == p.Workdir }
 
 // ownTree makes the sandbox's user the owner of the worktree's files, once: an overlay cannot be an id-mapped mount. Only the
 // host has written there until then.
 func (p *plan) ownTree(who identity) error {
-	if !p.Lower || !who.root {
+	if len(p.Lower) == 0 || !who.root {
 		return nil
 	}
 	parent := filepath.Dir(filepath.Clean(p.Worktree))
@@ -75,7 +83,7 @@ func (p *plan) ownTree(who identity) error {
 	return os.Lchown(parent, who.hostUID, who.hostGID) // last: it says that all of it is done
 }
 
-// layTree mounts the worktree over its lower folder.
+// layTree mounts the worktree over its lower folders.
 func (p *plan) layTree(write bool) error {
 	if err := makePlace(p.Workdir, false); err != nil {
 		return err
@@ -89,15 +97,20 @@ func (p *plan) layTree(write bool) error {
 		return fmt.Errorf("another sandbox has it: %w", err)
 	}
 	upper, work := filepath.Join(upperPlace, filepath.Base(p.Worktree)), filepath.Join(upperPlace, workName)
-	if err := overlay(p.Workdir, lowerPlace, upper, work); err != nil {
-		return fmt.Errorf("mount it over its lower folder: %w", err)
+	if err := overlay(p.Workdir, strings.Join(p.Lower, ":"), upper, work); err != nil {
+		return fmt.Errorf("mount it over its lower folders: %w", err)
 	}
 	if !write {
 		if err := unix.MountSetattr(unix.AT_FDCWD, p.Workdir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return fmt.Errorf("make it read-only: %w", err)
 		}
 	}
-	return errors.Join(removeMount(lowerPlace), removeMount(upperPlace))
+	for _, place := range append(p.Lower, upperPlace) {
+		if err := removeMount(place); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layers are the file systems on which worktrees over a lower folder were tried.

@@ -28,10 +28,10 @@ type plan struct {
 	Workdir  string // where it is inside
 	GitDir   string
 	Shown    []shown // in the order in which they are mounted
-	// HomeLayer says that what is shown at layerPlace is the lower layer of the home, and Lower that the worktree is over what
-	// is shown at lowerPlace.
+	// HomeLayer says that what is shown at layerPlace is the lower layer of the home. Lower are the places of what the worktree
+	// is over, the uppermost first.
 	HomeLayer bool
-	Lower     bool
+	Lower     []string
 	Egress    string
 	// EgressGiven is the place, from 1, of the socket's mount among the files that come with the plan.
 	EgressGiven int

@@ -128,7 +128,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		return nil, diagnose(err)
 	}
 	defer closeFiles(given)
-	c, err := supervisor.Start(supervisor.Process{Role: role, Run: out.Run, Namespaces: allNamespaces, Caps: needed(out.HomeLayer || out.Lower), Dies: true})
+	c, err := supervisor.Start(supervisor.Process{Role: role, Run: out.Run, Namespaces: allNamespaces, Caps: needed(out.HomeLayer || len(out.Lower) > 0), Dies: true})
 	if err != nil {
 		return nil, diagnose(err)
 	}

@@ -129,7 +129,7 @@ func groups() []group {
 			{Name: "after", Kind: Lines, Check: checkLine, Guard: Ordinary, Use: toWork | toRun,
 				Help: "shell lines run in the sandbox at the end of a run, whatever came of it; a failure is a warning"},
 			{Name: "setup-inputs", Kind: Lines, Guard: Ordinary, Use: toMerge,
-				Help: "files and folders whose change has setup fill a new home; empty: build and lock files of the top folder"},
+				Help: "files and folders that setup depends on, and nothing else: until one changes, setup runs once for all runs"},
 			{Name: "gate", Kind: Lines, Check: checkLine, Guard: Lacking, Use: toMerge | toRun, Help: "shell lines that must pass before a run may succeed"},
 			{Name: "gate-on", Default: "checkout", Choices: []string{"checkout", "worktree"}, Guard: Looser, Levels: [][]string{{"checkout"}, {"worktree"}}, Use: toMerge | toRun,
 				Help: "where the gate must pass: on a clean checkout of the commits, or only in the agent's worktree"},

@@ -1,0 +1,68 @@
+package toolchain
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestReadsOf(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{ // a file that it reads; empty: that is not known
+		"npm ci":                         "package-lock.json",
+		"npm ci --no-audit --no-fund":    "package.json",
+		"(cd web && npm ci)":             ".npmrc",
+		"(cd 'a b' && yarn)":             "yarn.lock",
+		"go mod download":                "go.sum",
+		"npm ci && npm run build":        "",
+		"npm ci; make":                   "",
+		"npm ci $MORE":                   "",
+		"npm install left-pad":           "",
+		"npm cix":                        "",
+		"make deps":                      "",
+		"go mod download && (go test .)": "",
+	} {
+		got, ok := ReadsOf([]string{line})
+		if ok != (want != "") || ok && !slices.Contains(got.Files, want) {
+			t.Errorf("%s: %v, %t", line, got, ok)
+		}
+	}
+	if got, ok := ReadsOf([]string{"npm ci", "make deps"}); ok {
+		t.Errorf("one line is not known: %v", got)
+	}
+	// Whatever is proposed and compiles nothing of the project is known, also in a folder below the top.
+	for _, tool := range []string{"go", "npm", "pnpm", "yarn", "bun", "uv", "cargo", "bundler", "composer"} {
+		for _, c := range tools()[tool].setup {
+			for _, line := range []string{c.line, within("sub", []string{c.line})[0]} {
+				if _, ok := ReadsOf([]string{line}); c.line != "" && !ok {
+					t.Errorf("%s: `%s` is not known", tool, line)
+				}
+			}
+		}
+	}
+}
+
+func TestDepend(t *testing.T) {
+	t.Parallel()
+	npm, _ := ReadsOf([]string{"npm ci"})
+	pip, ok := ReadsOf([]string{"python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -r requirements.txt"})
+	if !ok {
+		t.Fatal("what init proposes for pip is not known")
+	}
+	for _, c := range []struct {
+		reads      Reads
+		file, text string
+		want       bool
+	}{
+		{npm, "package.json", `{"dependencies": {"a": "1"}, "scripts": {"test": "x"}}`, false},
+		{npm, "package.json", `{"scripts": {"prepare": "make"}}`, true},
+		{npm, "package.json", `{"dependencies": {"a": "file:lib"}}`, true},
+		{npm, "package-lock.json", `{"install": 1}`, false},
+		{pip, "requirements.txt", "a==1\nb==2\n", false},
+		{pip, "requirements.txt", "-e .\n", true},
+		{pip, "requirements.txt", "a\n./lib\n", true},
+	} {
+		if got := c.reads.Depend(c.file, []byte(c.text)); got != c.want {
+			t.Errorf("%s %s: %t", c.file, c.text, got)
+		}
+	}
+}

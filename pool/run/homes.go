@@ -1,0 +1,30 @@
+package run
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/toolchain"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// homes are where what setup makes is kept; nil: nowhere.
+func homes(c *Config) *workspace.Homes {
+	if c.Homes <= 0 || !c.Sandboxes.Capabilities().Home {
+		return nil
+	}
+	keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
+	h := &workspace.Homes{
+		Dir: filepath.Join(c.StateDir, "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
+		For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
+	}
+	if len(c.SetupInputs)+len(c.Copy)+len(c.Before) == 0 {
+		var setup []string
+		for _, command := range c.Setup {
+			setup = append(setup, command.Line)
+		}
+		h.Reads, _ = toolchain.ReadsOf(setup)
+	}
+	return h
+}

@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/filecopy"
+)
+
+// mostMade is how many files and folders of a worktree are kept, without those that are in one of them.
+const mostMade = 200
+
+// Warm puts what setup has made on the base into a new tree, if it would make the same there. Then SetUp is true. The sandbox
+// is not open.
+func (w *Workspace) Warm(ctx context.Context) {
+	w.skip = false
+	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.alone {
+		return
+	}
+	ok, err := w.addMade(ctx, w.warmth.dir)
+	if err != nil {
+		w.c.Log.Warn("setup runs again", "run", w.id, "reason", err)
+	}
+	w.skip = ok && err == nil
+}
+
+// SetUp reports that setup need not run: the tree and the home of the sandbox, which is open, have what it makes.
+func (w *Workspace) SetUp() bool { return w.skip }
+
+// findWarmth finds what setup has made for the tree's commit.
+func (w *Workspace) findWarmth(ctx context.Context) {
+	if w.warmth != nil || w.c.Homes == nil || w.Tree == nil {
+		return
+	}
+	s := w.Tree.Spec()
+	from := s.Base.Commit
+	if s.Detached {
+		from = s.From
+	}
+	w.warmth = w.c.Homes.use(ctx, w.Tree.Start(), from)
+}
+
+// addMade adds the files to the tree; ok is false when they are not kept, or the tree has files in their place.
+func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, madeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	made := strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 })
+	if err != nil || len(made) == 0 {
+		return err == nil, err
+	}
+	there, err := w.c.Repo.Git().Out(ctx, append([]string{"ls-tree", "-r", "--name-only", "--full-tree", w.Tree.Start(), "--"}, made...)...)
+	if err != nil || there != "" {
+		return false, err
+	}
+	tree := filepath.Join(dir, treeFolder)
+	if can := w.c.Layers(); can != nil && can(ctx, w.c.Repo.Temp()) == nil {
+		return true, w.Tree.AddSetup(tree)
+	}
+	return true, filecopy.Copy(ctx, tree, w.Dir, made, nil, filecopy.AnyLink)
+}
+
+// keepMade takes what setup has put into the worktree of a commit out of it and into the home. Everything that could write to
+// the worktree has ended. moved is false when all is where it was.
+func (f *filling) keepMade(ctx context.Context, worktree, commit string) (moved bool, err error) {
+	tracked, err := diff.List(ctx, f.h.Repo.Git(), commit)
+	if err != nil {
+		return false, err
+	}
+	made, err := madeIn(worktree, tracked)
+	if err != nil {
+		return false, err
+	}
+	tree := filepath.Join(f.dir, treeFolder)
+	err = os.Mkdir(tree, 0o700)
+	for _, name := range made {
+		from, to := filepath.Join(worktree, name), filepath.Join(tree, name)
+		err = errors.Join(err, own(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(strings.Join(made, "\x00")), 0o600)
+	}
+	return true, err
+}
+
+// own gives files to this process's user, as those of a checkout are.
+func own(top string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return filepath.WalkDir(top, func(at string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(at, 0, os.Getegid()))
+	})
+}
+
+// madeIn lists the files and folders of a worktree that its commit does not have, without those that are in one of them.
+func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
+	folders := map[string]bool{}
+	for name := range tracked {
+		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	links := map[uint64]uint64{} // of files that have more names than were seen, by inode
+	top := ""
+	err = filepath.WalkDir(worktree, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || at == worktree {
+			return err
+		}
+		name, err := filepath.Rel(worktree, at)
+		_, known := tracked[name]
+		switch {
+		case err != nil:
+			return err
+		case top != "" && strings.HasPrefix(name, top+"/"):
+		case name == ".git" || known:
+			if e.IsDir() { // a repository inside the repository
+				return fs.SkipDir
+			}
+			return nil
+		case folders[name] && e.IsDir():
+			return nil
+		default:
+			if top = name; len(made) == mostMade {
+				return fmt.Errorf("setup has put more than %d files and folders into the worktree", mostMade)
+			}
+			made = append(made, name)
+		}
+		return keepable(e, links)
+	})
+	if len(links) > 0 && err == nil {
+		err = errors.New("setup has made hard links to files of the worktree")
+	}
+	return made, err
+}
+
+// keepable looks at a file that is to be kept.
+func keepable(e fs.DirEntry, links map[uint64]uint64) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() && mode.Type() != fs.ModeSymlink {
+		return errors.New("setup has made a pipe, a socket or a device")
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && st.Nlink > 1 {
+		left, seen := links[st.Ino]
+		if !seen {
+			left = uint64(st.Nlink) //nolint:unconvert // smaller on some systems
+		}
+		if links[st.Ino] = left - 1; left == 1 {
+			delete(links, st.Ino)
+		}
+	}
+	return nil
+}
