@@ -68,15 +68,22 @@ func (c Checked) ran() bool {
 
 // Check makes the checkout, runs the checks and removes it again.
 func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
+	warnings, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
+	got.Refused = append(got.Refused, warnings...)
+	return got, err
+}
+
+// inCheckout makes the checkout, opens its sandbox, and removes both when use has returned.
+func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (warnings []string, err error) {
 	id := o.Run + "-" + o.Name
 	if err := c.Reap(ctx, id); err != nil { // what an earlier try left
-		return got, err
+		return nil, err
 	}
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
 		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})
 	if err != nil {
-		return got, fmt.Errorf("verify: %w", err)
+		return nil, fmt.Errorf("verify: %w", err)
 	}
 	w := c.New(id, tree, o.Facts, o.Refused)
 	w.idle = true
@@ -90,30 +97,30 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		got.Refused = append(got.Refused, w.Shut(after)...)
+		warnings = append(warnings, w.Shut(after)...)
 		err = errors.Join(err, c.Reap(after, id), tree.Discard(after))
 		w.filled.end(after, false)
 	}()
 	if len(o.Checks.Copy) > 0 {
 		if err := tree.CopyIn(ctx, o.Checks.Copy); err != nil {
-			return got, err
+			return nil, err
 		}
 	}
 	if err := o.Made.Into(ctx, tree); err != nil {
-		return got, err
+		return nil, err
 	}
 	if w.filled == nil && len(o.Checks.Setup) > 0 {
 		w.Warm(ctx)
 	}
 	if err := w.Open(ctx); err != nil {
-		return got, fmt.Errorf("verify: %w", err)
+		return nil, fmt.Errorf("verify: %w", err)
 	}
-	var before []string
-	if o.Touch || w.filled != nil && w.filled.alone {
-		if before, err = w.differ(ctx, o.Base.Commit); err != nil {
-			return got, fmt.Errorf("verify: %w", err)
-		}
-	}
+	return nil, use(ctx, w)
+}
+
+// check runs the checks in the checkout, whose sandbox is open.
+func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err error) {
+	c := w.c
 	config := loop.Config{
 		Sandbox: w.Box, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
 	}
@@ -136,18 +143,18 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 	}
 	if len(o.Checks.Setup) > 0 && !w.SetUp() {
 		if passed, err := setup(); !passed {
-			return got, err
+			return err
 		}
 	}
 	if w.filled != nil { // the gate runs code of the repository's, which must not write to the home of later sandboxes
-		moved, err := w.keep(ctx, &got, before)
+		moved, err := w.keep(ctx, o, got)
 		if err != nil {
-			return got, fmt.Errorf("verify: %w", err)
+			return fmt.Errorf("verify: %w", err)
 		}
 		config.Sandbox = w.Box
 		if w.warmth == nil || moved && !w.SetUp() { // it was too big to be kept, or somebody has removed it
 			if passed, err := setup(); !passed {
-				return got, err
+				return err
 			}
 		}
 	}
@@ -157,24 +164,24 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 		got.Checks, err = loop.RunGate(ctx, config)
 	}
 	if err == nil && o.Touch {
-		got.Touched, err = w.touched(ctx, o.Base.Commit, before)
+		got.Touched, err = w.touched(ctx, o)
 	}
 	if o.Each {
-		return got, err
+		return err
 	}
 	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
 		config.Observe, config.Stream = nil, nil // it is no result
 		err = o.Then(ctx, again(w.Box, config))
 	}
-	return got, err
+	return err
 }
 
 // keep keeps what setup has made, and opens another sandbox with it. moved says that what setup has put into the worktree has
 // left it.
-func (w *Workspace) keep(ctx context.Context, got *Checked, before []string) (moved bool, err error) {
+func (w *Workspace) keep(ctx context.Context, o Checkout, got *Checked) (moved bool, err error) {
 	commit := w.Tree.Start()
 	if w.filled.alone {
-		touched, err := w.touched(ctx, commit, before)
+		touched, err := w.touched(ctx, o)
 		if err != nil {
 			return false, err
 		}

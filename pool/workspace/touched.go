@@ -28,7 +28,7 @@ echo '* -ident -working-tree-encoding' >"$d/git/info/attributes" && git update-i
 git --work-tree=. -c core.bare=false diff-files -z --name-only --ignore-submodules=all; }
 s=$?; rm -rf "$d"; exit $s`
 
-// differ lists the tracked files of an open checkout that are not those of its commit.
+// differ lists the tracked files of an open checkout that are not those of its commit. It reads all of them.
 func (w *Workspace) differ(ctx context.Context, commit string) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
@@ -50,11 +50,23 @@ func (w *Workspace) differ(ctx context.Context, commit string) (paths []string, 
 	return strings.FieldsFunc(out.String(), func(r rune) bool { return r == 0 }), nil
 }
 
-// touched lists the tracked files that have changed since others differed before, and so were not judged as the commit has them.
-func (w *Workspace) touched(ctx context.Context, commit string, before []string) ([]string, error) {
-	after, err := w.differ(ctx, commit)
+// touched lists the tracked files of an open checkout that have changed, and so were not judged as the commit has them.
+func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
+	after, err := w.differ(ctx, o.Base.Commit)
 	if err != nil && ctx.Err() == nil { // a check's doing
 		return []string{"the checkout (" + err.Error() + ")"}, nil
 	}
-	return slices.DeleteFunc(after, func(path string) bool { return slices.Contains(before, path) }), err
+	if err != nil || len(after) == 0 {
+		return nil, err
+	}
+	var before []string // as on a checkout in which nothing has run
+	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
+	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) (err error) {
+		before, err = fresh.differ(ctx, o.Base.Commit)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return slices.DeleteFunc(after, func(path string) bool { return slices.Contains(before, path) }), nil
 }
