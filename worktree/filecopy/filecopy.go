@@ -26,7 +26,7 @@ const (
 )
 
 // Copy copies files and folders to the same place in another tree, or to where place says. Paths are relative. No link is
-// followed out of either tree; links are copied as links, if links allows them. Modes are kept, and blocks are shared with
+// followed out of either tree; links are copied as links, if links allows them. Modes and times of files are kept, and blocks are shared with
 // the original where the file system can do that. Folders are merged; anything else in the way is replaced. The other tree
 // may be the upper folder of an overlay: a folder in the place of a whiteout hides what is below. A path that is missing,
 // leads out of the tree or into a git directory, or is no file, folder or link, is an error. The files in never are left
@@ -207,7 +207,7 @@ func (c copier) file(path, place string, info fs.FileInfo) error {
 	return nil
 }
 
-// fill makes temp with the content and mode of in.
+// fill makes temp with the content, mode and time of in: compiled files may hold the time of their source.
 func (c copier) fill(in *os.File, temp string, info fs.FileInfo) error {
 	if err := c.clone(in, temp); err != nil {
 		out, err := c.to.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -219,7 +219,7 @@ func (c copier) fill(in *os.File, temp string, info fs.FileInfo) error {
 			return err
 		}
 	}
-	return c.to.Chmod(temp, info.Mode().Perm())
+	return errors.Join(c.to.Chmod(temp, info.Mode().Perm()), c.to.Chtimes(temp, info.ModTime(), info.ModTime()))
 }
 
 func ignoreMissing(err error) error {
