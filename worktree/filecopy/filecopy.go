@@ -26,9 +26,9 @@ const (
 )
 
 // Copy copies files and folders to the same place in another tree, or to where place says. Paths are relative. No link is
-// followed out of either tree; links are copied as links, if links allows them. Modes and times of files are kept, and blocks are shared with
-// the original where the file system can do that. Folders are merged; anything else in the way is replaced. The other tree
-// may be the upper folder of an overlay: a folder in the place of a whiteout hides what is below. A path that is missing,
+// followed out of either tree; links are copied as links, if links allows them. Modes and times of files are kept, and blocks
+// are shared with the original where the file system can do that. Folders are merged; anything else in the way is replaced. The
+// other tree may be the upper folder of an overlay: a folder in the place of a whiteout hides what is below. A path that is missing,
 // leads out of the tree or into a git directory, or is no file, folder or link, is an error. The files in never are left
 // out, by whatever name they are reached; one that is asked for by itself is an error.
 func Copy(ctx context.Context, from, to string, paths []string, place func(path string) string, links Links, never ...string) error {
