@@ -65,8 +65,13 @@ func lacks(text string) bool {
 // waitTime is how long an import that fails for a passing reason is waited for.
 const waitTime = 7 * 24 * time.Hour
 
-// setAsideAfter is how often an import may fail in the same way.
-const setAsideAfter = 2
+// setAsideAfter is how often an import may fail in the same way. A limit of the sandbox's may have ended it because the machine
+// was busy: that may happen killedAfter times, over killedTime at least.
+const (
+	setAsideAfter = 2
+	killedAfter   = 5
+	killedTime    = time.Hour
+)
 
 // Failures are the failed imports of a tree since the last that succeeded.
 type Failures struct {
@@ -76,6 +81,8 @@ type Failures struct {
 	Count   int    `json:"failures,omitempty"`
 	// Waiting is when an import first failed for a passing reason; zero: the last failure was another.
 	Waiting time.Time `json:"waiting,omitzero"`
+	// Killed is how often, one after the other, git was killed.
+	Killed int `json:"killed,omitempty"`
 }
 
 // Add counts a failure.
@@ -84,7 +91,16 @@ func (f *Failures) Add(err error, now time.Time) {
 	if passing && f.Waiting.IsZero() {
 		f.Waiting = now
 	}
+	exit, inside := errors.AsType[*exitError](err)
+	failed, outside := errors.AsType[*git.Error](err)
+	if inside && killed(exit.code) || outside && killed(failed.ExitCode) {
+		f.Killed++
+	} else {
+		f.Killed = 0
+	}
 	switch {
+	case f.Killed >= killedAfter && now.Sub(f.Waiting) >= killedTime:
+		f.Count = setAsideAfter
 	case passing && now.Sub(f.Waiting) < waitTime:
 		f.Failure = err.Error()
 		return

@@ -60,6 +60,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1e9, 0)
 	away, bad, late := fmt.Errorf("%w: gone", ErrInside), errors.New("refused"), fmt.Errorf("%w: %w", ErrInside, ErrLate)
+	oom := &exitError{137, ""}
 	type step struct {
 		after time.Duration
 		err   error
@@ -74,6 +75,9 @@ func TestFailures(t *testing.T) {
 		"late":                      {[]step{{0, late}}, false, true},
 		"away for days":             {[]step{{0, away}, {0, away}, {0, away}, {6 * 24 * time.Hour, away}}, true, false},
 		"away for a week":           {[]step{{0, away}, {7 * 24 * time.Hour, away}, {7 * 24 * time.Hour, away}}, false, true},
+		"killed for an hour":        {[]step{{0, oom}, {0, oom}, {0, oom}, {0, oom}, {time.Hour, oom}}, false, true},
+		"killed often in a minute":  {[]step{{0, oom}, {0, oom}, {0, oom}, {0, oom}, {time.Minute, oom}}, true, false},
+		"killed now and then":       {[]step{{0, oom}, {0, oom}, {0, oom}, {0, away}, {time.Hour, oom}}, true, false},
 		"refused after it was away": {[]step{{0, away}, {0, bad}}, false, false},
 		"away after it was refused": {[]step{{0, bad}, {0, away}}, true, false},
 	} {
