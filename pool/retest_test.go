@@ -1,6 +1,9 @@
 package pool_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +27,27 @@ func (f *fixture) proving(p journal.Proving) (notes string) {
 	return notes
 }
 
+// proofEvents are the lines of a run's log about its proof: notes about tests of the change, and the setup that follows one.
+func proofEvents(t *testing.T, r journal.Record) (lines []string) {
+	t.Helper()
+	on := false
+	for line := range strings.Lines(note(t, r.Dir, "events.jsonl")) {
+		var e journal.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.Kind == journal.EventNote:
+			if on = strings.Contains(e.Text, "the change") || strings.Contains(e.Text, "on the tip"); on {
+				lines = append(lines, e.Text)
+			}
+		case e.Kind == journal.EventSetup && e.Check != nil && on && !strings.HasPrefix(lines[len(lines)-1], "tests of"):
+			lines = append(lines, fmt.Sprintf("setup %s on %s", e.Check.Command, e.Place))
+		}
+	}
+	return lines
+}
+
 // A change without a test is not done where a proof is required: the agent is told, and adds one that fails without the change.
 func TestProofIsRequired(t *testing.T) {
 	t.Parallel()
@@ -34,6 +58,14 @@ func TestProofIsRequired(t *testing.T) {
 	v := r.Facts.Retest
 	if r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Proved || v.Tip != r.Tip || len(v.Runs) != 1 || len(r.Facts.Iterations) != 2 {
 		t.Fatalf("%+v, %+v", r.Verdict, v)
+	}
+	if got, want := proofEvents(t, r), []string{
+		"tests of the change: none shows what the change does: it neither adds nor changes a test",
+		"the tests of the change run on the base, where they must fail", "setup echo setting up on base",
+		"and on the tip, where they must pass", "setup echo setting up on checkout",
+		"tests of the change: they fail without it and pass with it",
+	}; !slices.Equal(got, want) {
+		t.Errorf("events %q", got)
 	}
 	if got := v.Runs[0]; got.Base.How != journal.RanFailed || got.Tip.How != journal.RanPassed || got.Files[0] != "new_test.go" ||
 		!strings.Contains(note(t, r.Dir, got.Base.Log), "--- FAIL: TestNew") || !strings.HasPrefix(note(t, r.Dir, got.Tip.Log), "ok") {

@@ -36,6 +36,17 @@ type Work struct {
 	Checkout workspace.Checkout // of the tip, for the gate
 	Says     func(string)       // told what runs
 	Save     func()             // stores the state
+	// Setup is told of the setup's commands, and where they run. What the tests say is in the result only: on the base they must fail.
+	Setup func(e loop.Event, at journal.Place)
+}
+
+// setups passes on what the setup at a place does.
+func (w Work) setups(at journal.Place) func(loop.Event) {
+	return func(e loop.Event) {
+		if e.Kind == loop.EventSetup {
+			w.Setup(e, at)
+		}
+	}
 }
 
 // Test makes sure that the change's tests fail without it and pass with it, if that is asked for and has not been done. It
@@ -59,6 +70,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err 
 		if err := t.try(ctx, w, *s, next); err != nil {
 			return nil, fmt.Errorf("tests of the change: %w", err)
 		}
+		w.Says("tests of the change: " + report.Retest(next))
 	}
 	s.Facts.Retest = next
 	w.Save()
@@ -113,7 +125,7 @@ func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) e
 		return err
 	}
 	w.Says("the tests of the change run on the base, where they must fail")
-	base, failed, err := t.run(ctx, w, "base", commit, p.runs)
+	base, failed, err := t.run(ctx, w, journal.PlaceBase, commit, p.runs)
 	if err != nil || failed != "" {
 		r.Why = failed
 		return err
@@ -123,7 +135,7 @@ func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) e
 	}
 	if slices.ContainsFunc(base, journal.Ran.Failed) {
 		w.Says("and on the tip, where they must pass")
-		tip, failed, err := t.run(ctx, w, "tip", r.Tip, p.runs)
+		tip, failed, err := t.run(ctx, w, journal.PlaceCheckout, r.Tip, p.runs)
 		if err != nil || failed != "" {
 			r.Why = failed
 			return err
@@ -137,10 +149,13 @@ func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) e
 }
 
 // run runs the commands on a clean checkout of a commit. failed says that its setup did not pass.
-func (t *Tester) run(ctx context.Context, w Work, place, commit string, runs []command) (list []journal.Ran, failed string, err error) {
-	o := w.Checkout
+func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit string, runs []command) (list []journal.Ran, failed string, err error) {
+	o, place := w.Checkout, "base"
+	if at == journal.PlaceCheckout {
+		place = "tip"
+	}
 	log := "retest-" + place + "-" + git.Short(commit) + "-"
-	o.Name, o.Base.Commit, o.Each, o.Observe, o.Checks.Gate = "retest", commit, true, nil, nil
+	o.Name, o.Base.Commit, o.Each, o.Observe, o.Checks.Gate = "retest", commit, true, w.setups(at), nil
 	o.Stream = func(name string) (io.WriteCloser, error) { return w.Checkout.Stream(log + name) }
 	for _, c := range runs {
 		o.Checks.Gate = append(o.Checks.Gate, loop.Command{Line: c.Line, Timeout: w.timeout()})
@@ -196,7 +211,7 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 		}
 		w.Says("the gate runs on the base: the change adds no test")
 		o := w.Checkout
-		o.Name, o.Base.Commit, o.Observe = "retest", commit, nil
+		o.Name, o.Base.Commit, o.Observe = "retest", commit, w.setups(journal.PlaceBase)
 		o.Stream = func(name string) (io.WriteCloser, error) {
 			return w.Checkout.Stream("retest-gate-" + git.Short(commit) + "-" + name)
 		}

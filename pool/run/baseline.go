@@ -107,5 +107,7 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (told, err err
 	if err != nil {
 		return nil, err
 	}
-	return x.r.retest.Test(ctx, retest.Work{Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { x.save(ctx, *s) }}, s)
+	return x.r.retest.Test(ctx, retest.Work{
+		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { x.save(ctx, *s) }, Setup: x.observe,
+	}, s)
 }
