@@ -10,9 +10,9 @@ import (
 
 // events reads server-sent events.
 func (a *Answer) events(p []byte) {
-	for passed := false; ; {
-		if !passed && a.lines == 0 && len(a.part.bytes) == 0 && !a.part.over {
-			p, passed = pass(p), true
+	for until := len(p); ; {
+		if len(p) <= until && a.lines == 0 && len(a.part.bytes) == 0 && !a.part.over {
+			p, until = pass(p)
 		}
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
@@ -30,13 +30,20 @@ func (a *Answer) events(p []byte) {
 	}
 }
 
-// pass leaves out the events at the beginning that are whole and say nothing of usage, which are nearly all.
-func pass(p []byte) []byte {
-	end := bytes.LastIndex(p, []byte("\n\n"))
-	if end < 0 || len(p) > maxPart || bytes.Contains(p[:end], []byte("usage")) {
-		return p
+// pass leaves out the events at the beginning that are whole and say nothing of usage, which are nearly all. It has nothing more to
+// leave out until no more than so many bytes are left: so no byte is looked at twice.
+func pass(p []byte) (rest []byte, until int) {
+	if len(p) > maxPart {
+		return p, -1
 	}
-	return p[end+2:]
+	silent := len(p)
+	if at := bytes.Index(p, []byte("usage")); at >= 0 {
+		silent, until = at, len(p)-at-1
+	}
+	if end := bytes.LastIndex(p[:silent], []byte("\n\n")); end >= 0 {
+		p = p[end+2:]
+	}
+	return p, until
 }
 
 // line takes a line of an event stream. The JSON of an event is nearly always one line, and is read with it: a stream may
