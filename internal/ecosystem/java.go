@@ -83,12 +83,12 @@ func java() Ecosystem {
 }
 
 // gradle runs the tests of one class in the module that has them: Gradle finds the settings above by itself. Results of earlier
-// builds do not count.
+// builds do not count. Before Gradle 4.7 the name of a class without its package meant one that is in none.
 func gradle(gate string) Retest {
 	return Retest{
 		Gate: gate, Root: []string{"build.gradle", "build.gradle.kts"}, Program: "gradle", Wrapper: "gradlew",
 		Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt", "*Spec.groovy", "*Test.groovy"},
-		Line:  "{program} --no-daemon --no-build-cache -q test --tests {stem}",
+		Line:  "{program} --no-daemon --no-build-cache -q test --tests {stem} --tests '*.'{stem}",
 		Unbuilt: []string{"Compilation failed", "Compilation error", ":compileJava'", ":compileTestJava'", ":compileKotlin'",
 			":compileTestKotlin'", ":compileTestGroovy'"},
 		Unfound: []string{"No tests found for given includes"},

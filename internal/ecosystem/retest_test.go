@@ -20,7 +20,7 @@ func TestRerunOf(t *testing.T) {
 		python = "def test_a():\n    assert False\n"
 		java   = "class SumTest { @Test void a() { fail(); } }"
 
-		ofGradle = " --no-daemon --no-build-cache -q test --tests SumTest"
+		ofGradle = " --no-daemon --no-build-cache -q test --tests SumTest --tests '*.'SumTest"
 	)
 	for _, c := range []struct {
 		file, text, gate string
@@ -106,6 +106,21 @@ func TestRerunRuns(t *testing.T) {
 		"tests/adds.rs": "#[test]\nfn adds() {\n    assert_eq!(calc::add(1, 2), 3);\n}\n", "tests/fails.rs": "#[test]\nfn fails() {\n    panic!();\n}\n",
 	}
 	python := map[string]string{"pyproject.toml": "", "calc.py": "def add(a, b):\n    return a + b\n", "test_calc.py": pytest, "test_fails.py": "def test_fails():\n    assert False\n"}
+	java := map[string]string{
+		"src/main/java/x/Calc.java":     "package x;\n\npublic class Calc {\n    public static int add(int a, int b) {\n        return a + b;\n    }\n}\n",
+		"src/test/java/x/CalcTest.java": "package x;\n\nimport static org.junit.Assert.assertEquals;\n\nimport org.junit.Test;\n\npublic class CalcTest {\n    @Test public void adds() {\n        assertEquals(3, Calc.add(1, 2));\n    }\n}\n",
+		// What Debian's packages maven, libsurefire-java, libmaven-compiler-plugin-java, libmaven-resources-plugin-java, gradle and junit4 have.
+		"pom.xml": `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>x</groupId><artifactId>calc</artifactId><version>1</version>
+<properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties>
+<dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.x</version><scope>test</scope></dependency></dependencies>
+</project>`,
+		".mvn/maven.config": "-o\n-s\nsettings.xml\n",
+		"settings.xml":      "<settings><localRepository>/usr/share/maven-repo</localRepository></settings>",
+		"build.gradle": `apply plugin: 'java'
+dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/share/java/hamcrest-core.jar') }`,
+	}
+	const javaCode, javaTest = "src/main/java/x/Calc.java", "src/test/java/x/CalcTest.java"
 	known := map[string]map[string]string{}
 	for _, p := range projects() {
 		known[p.name] = p.files
@@ -122,6 +137,10 @@ func TestRerunRuns(t *testing.T) {
 		"node":     {known["node"], "node --test", "calc.js", "test/calc.test.js", nil},
 		"pytest":   {python, "pytest", "calc.py", "test_calc.py", []string{"python3", "-c", "import pytest"}},
 		"cargo":    {rust, "cargo test", "src/lib.rs", "tests/adds.rs", []string{"cargo", "--version"}},
+		"maven": {java, "mvn test", javaCode, javaTest, []string{
+			"sh", "-c", "command -v mvn && ls -d /usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin /usr/share/maven-repo/junit/junit/4.x",
+		}},
+		"gradle": {java, "gradle test", javaCode, javaTest, []string{"sh", "-c", "command -v gradle && ls /usr/share/java/junit4.jar"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
