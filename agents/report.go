@@ -42,10 +42,12 @@ type Usage struct {
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cache_read"`
 	CacheWrite int64 `json:"cache_write"`
-	// CostUSD is the cost as the CLI reported it, or at the known prices; 0 when neither says it.
+	// CostUSD is the cost as the CLI reported it, or at the known prices; 0 when neither says it. It lacks what is Unpriced.
 	CostUSD float64 `json:"cost_usd,omitzero"`
 	// Estimated is how many of the tokens nobody has stated.
 	Estimated int64 `json:"estimated,omitempty"`
+	// Unpriced is how many of the tokens are of models whose price is not known. Where the CLI reports the cost it is 0.
+	Unpriced int64 `json:"unpriced,omitempty"`
 }
 
 // Tokens is what budgets count: tokens read from the cache are left out.
@@ -56,7 +58,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output,
 		CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
-		CostUSD: u.CostUSD + v.CostUSD, Estimated: u.Estimated + v.Estimated,
+		CostUSD: u.CostUSD + v.CostUSD, Estimated: u.Estimated + v.Estimated, Unpriced: u.Unpriced + v.Unpriced,
 	}
 }
 
@@ -65,7 +67,7 @@ func (u Usage) Larger(v Usage) Usage {
 	return Usage{
 		Input: max(u.Input, v.Input), Output: max(u.Output, v.Output),
 		CacheRead: max(u.CacheRead, v.CacheRead), CacheWrite: max(u.CacheWrite, v.CacheWrite),
-		CostUSD: max(u.CostUSD, v.CostUSD), Estimated: max(u.Estimated, v.Estimated),
+		CostUSD: max(u.CostUSD, v.CostUSD), Estimated: max(u.Estimated, v.Estimated), Unpriced: max(u.Unpriced, v.Unpriced),
 	}
 }
 
@@ -75,6 +77,7 @@ func (u Usage) Less(before Usage) Usage {
 		Input: max(u.Input-before.Input, 0), Output: max(u.Output-before.Output, 0),
 		CacheRead: max(u.CacheRead-before.CacheRead, 0), CacheWrite: max(u.CacheWrite-before.CacheWrite, 0),
 		CostUSD: max(u.CostUSD-before.CostUSD, 0), Estimated: max(u.Estimated-before.Estimated, 0),
+		Unpriced: max(u.Unpriced-before.Unpriced, 0),
 	}
 }
 

@@ -62,7 +62,11 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 	if resumed != "" && report.Session == resumed {
 		before = r.total
 	}
-	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, report.Spent(before).Larger(metered)
+	spent := report.Spent(before)
+	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, spent.Larger(metered)
+	if spent.CostUSD > 0 { // the agent knows what all of it has cost
+		t.Usage.Unpriced = 0
+	}
 	var passed Passed
 	if r.c.Meter != nil {
 		passed = r.c.Meter.Passed()

@@ -22,7 +22,7 @@ import (
 )
 
 const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
-tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known.
+tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known, or not all of it.
 
 With the database of a fleet it is what the runs on all its machines have used.`
 
@@ -48,7 +48,8 @@ type costGroup struct {
 
 func (g *costGroup) add(r journal.Record, own ledger.Prices) {
 	g.Runs++
-	if _, known := own.Cost(r.Model, r.Facts.Usage, ledger.Terms{}); r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !known {
+	_, free := own.Cost(r.Model, r.Facts.Usage, ledger.Terms{})
+	if r.Facts.Usage.Unpriced > 0 || r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !free {
 		g.Unknown++
 	}
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
@@ -69,7 +70,7 @@ func (g costGroup) sentence() string {
 	case g.Usage == (agents.Usage{}):
 		return ""
 	case g.CostUSD > 0 && g.Unknown > 0:
-		return fmt.Sprintf("; %s, and %s of unknown cost", cost(g.Usage), plural(g.Unknown, "run"))
+		return fmt.Sprintf("; %s, and %s whose cost is not all known", usd(g.CostUSD), plural(g.Unknown, "run"))
 	}
 	return "; " + cost(g.Usage)
 }
@@ -281,7 +282,7 @@ func (p *printer) costTable(sums costData) {
 		p.printf("Iterations: %s.\n", text)
 	}
 	if n := sums.Total.Unknown; n > 0 {
-		p.printf("The cost of %s is unknown: neither the agent nor a price says it.\n", plural(n, "run"))
+		p.printf("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.\n", plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
 		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", used(u))
@@ -329,10 +330,13 @@ func chart(rows [][]string, sums costData, width int) {
 // tokens counts what a budget counts: tokens read from the cache are left out.
 func tokens(u agents.Usage) int64 { return u.Input + u.CacheWrite + u.Output }
 
-// cost is what was used, as short as it can be said: USD, else tokens, else "-".
+// cost is what was used, as short as it can be said: USD, with ">" where the cost of a part is not known, else tokens, else "-".
 func cost(u agents.Usage) string {
-	if u.CostUSD == 0 && tokens(u) > 0 {
+	switch {
+	case u.CostUSD == 0 && tokens(u) > 0:
 		return short(tokens(u)) + " tok"
+	case u.CostUSD > 0 && u.Unpriced > 0:
+		return fmt.Sprintf(">$%.2f", u.CostUSD)
 	}
 	return orDash(u.CostUSD, usd)
 }
@@ -341,7 +345,10 @@ func cost(u agents.Usage) string {
 func used(u agents.Usage) string {
 	known := "cost unknown"
 	if u.CostUSD > 0 {
-		known = usd(u.CostUSD)
+		known = cost(u)
+	}
+	if u.CostUSD > 0 && u.Unpriced > 0 {
+		known += fmt.Sprintf(" (the cost of %d tokens is unknown)", u.Unpriced)
 	}
 	return fmt.Sprintf("%s; %d tokens in, %d from cache, %d out", known, u.Input+u.CacheWrite, u.CacheRead, u.Output)
 }

@@ -27,6 +27,8 @@ func TestCostCell(t *testing.T) {
 		{agents.Usage{}, "-"},
 		{agents.Usage{CostUSD: 0.42, Input: 9}, "$0.42"},
 		{agents.Usage{CostUSD: 0.0049}, "<$0.01"},
+		{agents.Usage{CostUSD: 0.42, Input: 9, Unpriced: 4}, ">$0.42"},
+		{agents.Usage{Input: 9, Unpriced: 9}, "9 tok"},
 		{agents.Usage{CostUSD: 1234.5}, "$1234.50"},
 		{agents.Usage{Input: 1, CacheWrite: 2, Output: 4, CacheRead: 8}, "7 tok"},
 		{agents.Usage{Input: 999}, "999 tok"},
@@ -130,6 +132,7 @@ func TestRunsWithoutCost(t *testing.T) {
 		"reported nothing": {func(*journal.Record) {}, 1},
 		"reported tokens":  {func(r *journal.Record) { r.Facts.Usage.Input = 1 }, 1},
 		"reported a cost":  {func(r *journal.Record) { r.Facts.Usage.CostUSD = 1 }, 0},
+		"cost of a part":   {func(r *journal.Record) { r.Facts.Usage = agents.Usage{CostUSD: 1, Input: 2, Unpriced: 1} }, 1},
 		"ralph died":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork} }, 1},
 		"cut before":       {func(r *journal.Record) { r.Facts = journal.Facts{Stop: journal.StopAsked, Cut: journal.StagePrepare} }, 0},
 		"setup failed":     {func(r *journal.Record) { r.Facts = journal.Facts{End: loop.EndSetup} }, 0},
@@ -229,7 +232,7 @@ func TestCostCommand(t *testing.T) {
 	silent := costRun("one", 1, agents.Usage{})
 	save(silent)
 	if got, want := run("cost"), "DAY         RUNS  UNKNOWN\n2026-03-01  1     1\ntotal       1     1\n"+
-		"The cost of 1 run is unknown: neither the agent nor a price says it.\n"; got != want {
+		"The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.\n"; got != want {
 		t.Errorf("nothing known:\n%s\nwant\n%s", got, want)
 	}
 	if got := run("status"); strings.Contains(got, "COST") || strings.Contains(got, "$") {
@@ -245,13 +248,13 @@ func TestCostCommand(t *testing.T) {
 2026-03-02  1     2.0k  500  -      -      1
 2026-03-03  1     1.2k  300  35k    $0.25  -
 total       3     3.2k  800  35k    $0.25  2
-The cost of 2 runs is unknown: neither the agent nor a price says it.
+The cost of 2 runs is unknown, or a part of it: neither the agent nor a price says it.
 `},
 		{"cost --by issue --since 2026-03-02", `ISSUE  RUNS  IN    OUT  CACHE  COST   UNKNOWN
 one    1     1.2k  300  35k    $0.25  -
 two    1     2.0k  500  -      -      1
 total  2     3.2k  800  35k    $0.25  1
-The cost of 1 run is unknown: neither the agent nor a price says it.
+The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.
 `},
 		{"cost --by outcome --csv", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd
 gate-failed,1,0,1000,300,34567,200,0.250000
@@ -362,7 +365,7 @@ func TestSummaryCost(t *testing.T) {
 		{[]journal.Record{priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\ntwo    succeeded  0        1m0s  $0.25\n", ": 1 succeeded; $0.25.\n"},
 		{
 			[]journal.Record{silent, priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\none    succeeded  0        1m0s  -\ntwo    succeeded  0        1m0s  $0.25\n",
-			": 2 succeeded; $0.25, and 1 run of unknown cost.\n",
+			": 2 succeeded; $0.25, and 1 run whose cost is not all known.\n",
 		},
 	} {
 		var out strings.Builder

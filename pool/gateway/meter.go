@@ -34,6 +34,7 @@ type Meter struct {
 	unseen   agents.Usage    // guarded by mu; the part of used that only an agent reports
 	passed   loop.Passed     // guarded by mu; since Limit was last called
 	model    string          // guarded by mu; that answered last
+	price    *ledger.Price   // guarded by mu; of that model; nil: it is not known
 	unpriced map[string]bool // guarded by mu; models whose price is not known
 }
 
@@ -191,7 +192,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 		return n, err
 	}
 	if used, model, seen := x.answer.Usage(); seen {
-		x.count(used, model)
+		x.count(used, model, false)
 	}
 	return n, err
 }
@@ -209,20 +210,16 @@ func (x *exchange) End() {
 		x.answer = meter.New("", x.path)
 	}
 	if used, model := x.answer.Estimated(x.sent.Load()); used != (agents.Usage{}) {
-		x.count(used, cmp.Or(model, x.of.lastModel()))
+		x.count(used, cmp.Or(model, x.of.lastModel()), true)
 	}
 }
 
-func (x *exchange) count(used agents.Usage, model string) {
-	terms := ledger.Terms(x.answer.Terms())
-	cost, known := x.of.prices.Cost(model, used, terms)
+// count counts what the answer has used so far, or in all when it is final: a model's name may come behind what it used.
+func (x *exchange) count(used agents.Usage, model string, final bool) {
+	cost, known := x.of.cost(model, used, ledger.Terms(x.answer.Terms()))
 	used.CostUSD, x.odd = cost, model != "" && !known
-	if model != "" { // its name may come behind what it used
-		what := model
-		if !terms.Standard() {
-			what += " in service tier " + terms.Tier
-		}
-		x.of.named(model, what, known)
+	if final && !known {
+		used.Unpriced = used.Tokens()
 	}
 	if more := used.Less(x.used); more != (agents.Usage{}) {
 		x.used = x.used.Add(more)
@@ -230,14 +227,30 @@ func (x *exchange) count(used agents.Usage, model string) {
 	}
 }
 
-// named notes which model answers, and what of it has no price.
-func (m *Meter) named(model, what string, known bool) {
+// cost is what an answer of a model costs, and notes where nobody knows. Nearly all answers are of one model: its price is looked
+// up once.
+func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd float64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.model = model
-	if !known {
-		m.unpriced[what], m.passed.Unpriced = true, true
+	if model == "" {
+		return 0, false
 	}
+	if model != m.model {
+		m.model, m.price = model, nil
+		if price, known := m.prices.Of(model); known {
+			m.price = &price
+		}
+	}
+	if m.price != nil {
+		usd, known = m.price.Cost(used, terms)
+	}
+	if !known {
+		if !terms.Standard() {
+			model += " in service tier " + terms.Tier
+		}
+		m.unpriced[model], m.passed.Unpriced = true, true
+	}
+	return usd, known
 }
 
 func (m *Meter) lastModel() string {

@@ -49,7 +49,7 @@ func TestMeter(t *testing.T) {
 		passing.Go(func() { pass(t, m, said("no-such-model", 10, 1)) })
 	}
 	passing.Wait()
-	if got, want := m.Used(), (agents.Usage{Input: 90, Output: 9}); got != want {
+	if got, want := m.Used(), (agents.Usage{Input: 90, Output: 9, Unpriced: 99}); got != want {
 		t.Errorf("used %+v, want %+v", got, want)
 	}
 	select {
@@ -131,6 +131,9 @@ func TestMeterPassed(t *testing.T) {
 		if c.pass(); m.Passed() != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, m.Passed(), c.want)
 		}
+	}
+	if got := m.Used().Unpriced; got != 4 {
+		t.Errorf("%d tokens have no price, those of one answer do not", got)
 	}
 }
 

@@ -100,7 +100,18 @@ func (p Prices) With(own Prices) Prices {
 // Cost returns what a model has cost, in USD. u is the usage of one answer: the price depends on the length of its prompt.
 // known is false when the model has no price here, or none on these terms; its cost is unknown then, and not zero.
 func (p Prices) Cost(model string, u agents.Usage, t Terms) (usd float64, known bool) {
-	price, known := p.find(strings.ToLower(model))
+	price, known := p.Of(model)
+	if !known {
+		return 0, false
+	}
+	return price.Cost(u, t)
+}
+
+// Of returns the price of a model; known is false where it has none here.
+func (p Prices) Of(model string) (price Price, known bool) { return p.find(strings.ToLower(model)) }
+
+// Cost returns what an answer costs at the price, in USD; known is false where there is none on these terms.
+func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 	rates, factor := price.Rates, 1.0
 	long := price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above
 	if long {
@@ -116,7 +127,7 @@ func (p Prices) Cost(model string, u agents.Usage, t Terms) (usd float64, known 
 		written = price.Hour * rates.Input
 	}
 	return factor * (float64(u.Input)*rates.Input + float64(u.Output)*rates.Output +
-		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, known
+		float64(u.CacheRead)*rates.CacheRead + float64(u.CacheWrite-hour)*rates.CacheWrite + float64(hour)*written) / 1e6, true
 }
 
 // version is what may follow a model's name: a date, a version, a state. More would be the name of another model.

@@ -165,6 +165,9 @@ func (s Statement) Says() []string {
 	if p.Usage.CostUSD > 0 {
 		says = append(says, fmt.Sprintf("the run cost $%.2f", p.Usage.CostUSD))
 	}
+	if n := p.Usage.Unpriced; n > 0 {
+		says = append(says, fmt.Sprintf("what %d tokens of the run cost is unknown", n))
+	}
 	says = append(says, "agent and gate ran in sandbox "+p.Sandbox.Name)
 	switch {
 	case p.Review.Accepted:

@@ -230,6 +230,9 @@ func spent(u agents.Usage) string {
 	if u.CostUSD > 0 {
 		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
 	}
+	if u.Unpriced > 0 {
+		text += fmt.Sprintf(", and the cost of %d tokens is unknown: their model has no known price", u.Unpriced)
+	}
 	return text
 }
 

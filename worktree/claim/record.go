@@ -66,6 +66,7 @@ type Spend struct {
 	CacheWrite int64   `json:"cache_write,omitempty"`
 	CostUSD    float64 `json:"cost_usd,omitempty"`
 	Estimated  int64   `json:"estimated,omitempty"` // of the tokens
+	Unpriced   int64   `json:"unpriced,omitempty"`  // of the tokens; their cost is not known
 }
 
 // document is the message of a claim's commit. The nonce makes every commit unique: two pushes of one commit would both
