@@ -23,10 +23,7 @@ var (
 // named are packages below internal/cli whose texts name commands or keys of the program, with how many do: they may only
 // become fewer.
 var named = map[string]int{
-	"internal/disk":       2,
-	"sandboxes/container": 16,
-	"sandboxes/sbx":       1,
-	"worktree/git":        1, // the reason of a lock, which begins like this
+	"worktree/git": 1, // the reason of a lock, which begins like this
 }
 
 // A library's text names no command, flag or key of the program ralph: another program that embeds it has its own.

@@ -16,7 +16,7 @@ type Guard struct {
 
 	checking sync.Mutex // one check at a time
 
-	mu     sync.Mutex
+	mu      sync.Mutex
 	writers []*account // guarded by mu
 }
 

@@ -11,68 +11,170 @@ import "time"
 // RetryBackoff. The headings are those of the table.
 type Config struct {
 	// Which issues
-	Labels, ExcludeLabels, ParallelByLabel, Authors, TrustedBots, PriorityLabels []string
-	Parallel, Limit, MaxOpenRequests                                             int
-	Overlap, Assignee, Milestone                                                 string
+	Labels          []string
+	ExcludeLabels   []string
+	ParallelByLabel []string
+	Authors         []string
+	TrustedBots     []string
+	PriorityLabels  []string
+	Parallel        int
+	Limit           int
+	MaxOpenRequests int
+	Overlap         string
+	Assignee        string
+	Milestone       string
 
 	// Where they live
-	Tracker, LocalDir, Project, ForgeURL, TokenFile, GitHubAppKey, CAFile string
-	TokenEnv, TokenCommand                                                []string
-	GitHubAppID, GitHubAppInstallation                                    int64
-	WriteSpacing                                                          time.Duration
+	Tracker               string
+	LocalDir              string
+	Project               string
+	ForgeURL              string
+	TokenFile             string
+	GitHubAppKey          string
+	CAFile                string
+	TokenEnv              []string
+	TokenCommand          []string
+	GitHubAppID           int64
+	GitHubAppInstallation int64
+	WriteSpacing          time.Duration
 
 	// Agent
-	Agent, Model, Effort, PermissionMode, PromptFile      string
-	Fallback, Attempts, AgentCommand, AgentArgs, AgentEnv []string
-	SkipPermissions                                       bool
+	Agent           string
+	Model           string
+	Effort          string
+	PermissionMode  string
+	PromptFile      string
+	Fallback        []string
+	Attempts        []string
+	AgentCommand    []string
+	AgentArgs       []string
+	AgentEnv        []string
+	SkipPermissions bool
 
 	// Checks and sandbox
-	Sandbox, AgentUpstream, Image, ContainerUser, ContainerRuntime, ContainerFiles, ContainerNetwork         string
-	ContainerUserns, ContainerSELinux, ContainerWorkdir, GateOn, GateFiles, Proof, ProofCommand, Review      string
-	Allow, AllowPrivate, Mounts, SandboxShow, ContainerGroups, ContainerDevices, ContainerArgs, Before, Copy []string
-	Setup, After, SetupInputs, Gate, ReviewCommand                                                           []string
-	MemoryMB, PIDs, ScratchMB, ReviewRounds                                                                  int
-	CPUs                                                                                                     float64
-	ContainerUnbounded, ContainerKeep, GateCanary                                                            bool
+	Sandbox            string
+	AgentUpstream      string
+	Image              string
+	ContainerUser      string
+	ContainerRuntime   string
+	ContainerFiles     string
+	ContainerNetwork   string
+	ContainerUserns    string
+	ContainerSELinux   string
+	ContainerWorkdir   string
+	GateOn             string
+	GateFiles          string
+	Proof              string
+	ProofCommand       string
+	Review             string
+	Allow              []string
+	AllowPrivate       []string
+	Mounts             []string
+	SandboxShow        []string
+	ContainerGroups    []string
+	ContainerDevices   []string
+	ContainerArgs      []string
+	Before             []string
+	Copy               []string
+	Setup              []string
+	After              []string
+	SetupInputs        []string
+	Gate               []string
+	ReviewCommand      []string
+	MemoryMB           int
+	PIDs               int
+	ScratchMB          int
+	ReviewRounds       int
+	CPUs               float64
+	ContainerUnbounded bool
+	ContainerKeep      bool
+	GateCanary         bool
 
 	// Loop
-	MaxIterations, NoProgress int
-	Resume                    string
-	CompletionSignal          []string
+	MaxIterations    int
+	NoProgress       int
+	Resume           string
+	CompletionSignal []string
 
 	// Git
-	Base, BranchPrefix, Publish, CommitAuthor, Committer, Sign, ProofKey, RequestTemplate, RequestTarget, Remote string
-	ProtectedPaths, CoAuthors, RequestLabels, Reviewers, RequestAssignees                                        []string
-	SignOff                                                                                                      bool
-	MaxRounds                                                                                                    int
+	Base             string
+	BranchPrefix     string
+	Publish          string
+	CommitAuthor     string
+	Committer        string
+	Sign             string
+	ProofKey         string
+	RequestTemplate  string
+	RequestTarget    string
+	Remote           string
+	ProtectedPaths   []string
+	CoAuthors        []string
+	RequestLabels    []string
+	Reviewers        []string
+	RequestAssignees []string
+	SignOff          bool
+	MaxRounds        int
 
 	// Time
-	IdleTimeout, CompletionTimeout, CompletionCap, IterationTimeout, RunTimeout, GateTimeout, SetupTimeout time.Duration
-	StopGrace, Poll, ClaimTTL                                                                              time.Duration
+	IdleTimeout       time.Duration
+	CompletionTimeout time.Duration
+	CompletionCap     time.Duration
+	IterationTimeout  time.Duration
+	RunTimeout        time.Duration
+	GateTimeout       time.Duration
+	SetupTimeout      time.Duration
+	StopGrace         time.Duration
+	Poll              time.Duration
+	ClaimTTL          time.Duration
 
 	// Service
 	WebhookSecretFile string
 
 	// Notifications
-	NotifyOn, NotifyCommand, NotifyMailTo                                                          []string
-	NotifyURL, NotifySecretFile, NotifySlackFile, NotifyMailFrom, NotifyMailServer, NotifyMailUser string
-	NotifyMailPasswordFile                                                                         string
+	NotifyOn               []string
+	NotifyCommand          []string
+	NotifyMailTo           []string
+	NotifyURL              string
+	NotifySecretFile       string
+	NotifySlackFile        string
+	NotifyMailFrom         string
+	NotifyMailServer       string
+	NotifyMailUser         string
+	NotifyMailPasswordFile string
 
 	// Retries and budget
-	MaxAttempts                                                             int
-	RetryBackoff, RetryBackoffMax                                           time.Duration
-	BudgetTokens, BudgetTokensIteration, BudgetTokensDay, BudgetTokensMonth int64
-	BudgetUSD, BudgetUSDIteration, BudgetUSDDay, BudgetUSDMonth             float64
-	BudgetAgents, Prices                                                    []string
+	MaxAttempts           int
+	RetryBackoff          time.Duration
+	RetryBackoffMax       time.Duration
+	BudgetTokens          int64
+	BudgetTokensIteration int64
+	BudgetTokensDay       int64
+	BudgetTokensMonth     int64
+	BudgetUSD             float64
+	BudgetUSDIteration    float64
+	BudgetUSDDay          float64
+	BudgetUSDMonth        float64
+	BudgetAgents          []string
+	Prices                []string
 
 	// Labels ralph sets
-	ReviewLabel, NeedsHumanLabel, NeedsInfoLabel, ClaimedLabel, FailedLabel string
+	ReviewLabel     string
+	NeedsHumanLabel string
+	NeedsInfoLabel  string
+	ClaimedLabel    string
+	FailedLabel     string
 
 	// Fleet
-	FleetParallel, FleetAccountParallel int
-	FleetAccount                        string
+	FleetParallel        int
+	FleetAccountParallel int
+	FleetAccount         string
 
 	// This host
-	StateDir, Traces, LogLevel, LogFormat string
-	LayerMaxMB, MinFreeMB, KeepRuns       int
+	StateDir   string
+	Traces     string
+	LogLevel   string
+	LogFormat  string
+	LayerMaxMB int
+	MinFreeMB  int
+	KeepRuns   int
 }
