@@ -171,10 +171,10 @@ func nextByItself(r journal.Record) string {
 // revive says how an issue that was taken from ralph comes back to it.
 func revive(r journal.Record) string {
 	how, detail := "free again", r.Verdict.Reason.Detail
-	switch {
-	case detail == "gone":
+	switch detail {
+	case "gone":
 		return ""
-	case detail == "closed":
+	case "closed":
 		how = "reopened"
 	default:
 		if label, lacks := strings.CutPrefix(detail, "lacks label "); lacks {
