@@ -34,7 +34,7 @@ func KillParts(ctx context.Context, mark string) error { return killMarked(ctx, 
 
 // Parts lists the processes that KillParts would end. It does not stop them.
 func Parts(ctx context.Context, mark string) (pids []int, err error) {
-	t := tree{needle: markName + "=" + mark, parts: true}
+	t := tree{needle: markName + "=" + mark, parts: true, spare: true}
 	var unsure map[int]uint64 // after the first scan: who may yet turn out to be a part
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // A process that is in the middle of its exec shows no environment yet; it is looked at again.
@@ -28,5 +29,37 @@ func TestPartsOfNewProcess(t *testing.T) {
 		if err != nil || len(pids) != 1 || pids[0] != cmd.Process.Pid {
 			t.Fatalf("parts are %v, %v; want %d", pids, err, cmd.Process.Pid)
 		}
+	}
+}
+
+// Processes that are only listed go on.
+func TestPartsAreNotStopped(t *testing.T) {
+	t.Parallel()
+	mark := "listed-" + strconv.Itoa(os.Getpid())
+	cmd := exec.Command("cat")
+	cmd.Env = append(os.Environ(), "RALPH_MARK="+mark)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if pids, err := Parts(t.Context(), mark); err != nil || len(pids) != 1 {
+		t.Fatalf("parts are %v, %v", pids, err)
+	}
+	_ = in.Close() // cat ends with its input, if it is not stopped
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(limit):
+		_ = cmd.Process.Kill()
+		<-ended
+		t.Error("the process was stopped")
 	}
 }

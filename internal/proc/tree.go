@@ -22,27 +22,39 @@ type tree struct {
 	needle string // "NAME=value" in the environment; empty: only the group counts
 	parts  bool   // values that begin with the needle's and a "-" count, too
 
+	spare bool // members are listed only, and not stopped
+
 	known map[int]uint64 // members seen so far: PID and started
+	grew  bool           // a living member has become known since this was last unset
 	began uint64         // started of root; what is older need not be looked at
 }
 
+// mostLooks bounds the looks of one scan at processes that are started faster than they are stopped.
+const mostLooks = 10
+
 // scan returns the living members of the tree, this process never among them, and the processes (PID and started) whose
-// membership cannot be seen yet.
+// membership cannot be seen yet. It looks again as long as it finds members: until one is stopped it may start a child that only
+// this parent, while it lives, shows to be a member.
 func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
-	all, err := processes()
-	if err != nil {
-		return nil, nil, err
-	}
 	if t.known == nil {
 		t.known = make(map[int]uint64)
 	}
-	now := make(map[int]process, len(all))
-	for _, p := range all {
-		now[p.pid] = p
+	var all []process
+	var now map[int]process
+	t.grew = true
+	for looks := 0; t.grew && looks < mostLooks; looks++ {
+		t.grew = false
+		if all, err = processes(); err != nil {
+			return nil, nil, err
+		}
+		now = make(map[int]process, len(all))
+		for _, p := range all {
+			now[p.pid] = p
+		}
+		t.began = now[t.root].started
+		doubtful = t.learnMarked(all, now)
+		t.learnKin(all, now)
 	}
-	t.began = now[t.root].started
-	doubtful = t.learnMarked(all, now)
-	t.learnKin(all, now)
 	for _, p := range all {
 		if !p.zombie && t.knows(p.pid, now) {
 			alive = append(alive, p)
@@ -88,10 +100,11 @@ func (t *tree) learnKin(all []process, now map[int]process) {
 	}
 }
 
-// learn makes a member known, and stops it, so that it cannot start others while the scan goes on.
+// learn makes a member known, and stops it unless members are spared, so that it cannot start others while the scan goes on.
 func (t *tree) learn(p process) {
 	t.known[p.pid] = p.started
-	if !p.zombie && p.group != t.root {
+	t.grew = t.grew || !p.zombie
+	if !p.zombie && p.group != t.root && !t.spare {
 		p.signal(unix.SIGSTOP)
 	}
 }

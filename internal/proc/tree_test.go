@@ -253,6 +253,25 @@ func TestKillMarked(t *testing.T) {
 	}
 }
 
+// A member that starts others while it is searched for leaves none of them behind: they have no mark, and lose their parent.
+func TestKillMarkedWhileOthersStart(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		id, life := mark(t), newLifeline(t)
+		s, _, _ := sh(life.hold(`detach sh -c 'env -i /bin/sh -c "echo ready >&9; i=0; while [ \$i -lt 300 ]; do sleep 100 & i=\$((i+1)); done; wait" & wait'`))
+		s.Mark = id
+		done := startRun(t.Context(), s)
+		life.ready(t, 1)
+		if err := KillMarked(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if !life.gone() {
+			t.Fatal("a process has survived")
+		}
+		await(t, done)
+	}
+}
+
 // A program that carries the mark itself, such as ralph started by an agent of ralph's, survives its own killing.
 func TestKillMarkedSparesItself(t *testing.T) {
 	t.Parallel()
