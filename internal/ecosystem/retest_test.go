@@ -144,6 +144,10 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			slow := name == "maven" || name == "gradle"
+			if slow && os.Getenv("RALPH_TEST_EVERYTHING") == "" {
+				t.Skip("takes a minute and a half; `make soak` runs it")
+			}
 			before := "" // of the line
 			if name == "pytest" && os.Getenv("RALPH_TEST_PYTEST") != "" {
 				dir := t.TempDir() // with the system's Python, which has pytest, and not another one in PATH
@@ -152,6 +156,9 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 				}
 				before = "PATH=" + dir + ":$PATH; "
 			} else if len(c.needs) > 0 && exec.CommandContext(t.Context(), c.needs[0], c.needs[1:]...).Run() != nil {
+				if slow {
+					t.Fatal("install what Debian calls maven, libsurefire-java, libmaven-compiler-plugin-java, libmaven-resources-plugin-java, gradle and junit4")
+				}
 				t.Skipf("the tools of %s are not here", name)
 			}
 			run, ok := ecosystem.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) bool { return c.files[file] != "" })
