@@ -104,6 +104,9 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := a.withAgent(p, &c); err != nil {
+		return err
+	}
 	log, err := a.jobLog(f, p.secrets)
 	if err != nil {
 		return err
@@ -114,10 +117,8 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 			return err
 		}
 	}
-	if err := a.withAgent(p, &c); err != nil {
-		return err
-	}
 	c.Prompt, c.Copy, c.MaxIterations = prompt, given(cmd, "copy", p.Copy), f.iterations
+	c.Attempts = nil // an issue has them
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	traces, err := a.tracer(p, filepath.Base(p.top))
 	if err != nil {

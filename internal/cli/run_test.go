@@ -50,3 +50,29 @@ func TestRunShowsStandardError(t *testing.T) {
 		t.Errorf("status %d, it shows %q", got.status, got.stderr)
 	}
 }
+
+// The agents of an issue's attempts do not take the place of the one that a prompt is for.
+func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_ATTEMPTS=codex") }, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent-command=echo '<promise>COMPLETE</promise>'")
+	if got.status != exitOK {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A wrong agent is refused before somebody types a prompt.
+func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	asked := false
+	got := m.run(t, func(h *Host) {
+		h.Stdin = readFrom{strings.NewReader("hi"), func() { asked = true }}
+	}, "run", "--prompt-file=-", "--sandbox=none", "--agent-command=true", "--fallback=no-such")
+	if got.status != exitUsage || asked {
+		t.Errorf("got %+v, the prompt was read: %v", got, asked)
+	}
+}
