@@ -263,7 +263,7 @@ func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answe
 	if a.Refused {
 		reaction = ReactionRefused
 	}
-	if err := p.calls.React(ctx, c.ID, reaction); err != nil && !Missing(err) {
+	if err := p.calls.React(ctx, c.ID, reaction); err != nil {
 		return fmt.Errorf("mark a comment on #%d as answered: %w", number, err)
 	}
 	p.Inbox.Done(c.ID)

@@ -25,7 +25,7 @@ type Calls struct {
 	Comments func(ctx context.Context, number int) ([]Comment, error)
 	// Poster writes the comments of an account on an issue, or on a request.
 	Poster func(number int, request bool, account int64) Poster
-	// React adds a reaction to a comment. It is idempotent.
+	// React adds a reaction to a comment, unless the comment is gone. It is idempotent.
 	React func(ctx context.Context, comment string, r Reaction) error
 	// Marked tells which of some comments ralph's account has reacted to, or are gone.
 	Marked func(ctx context.Context, ids []string) (map[string]bool, error)

@@ -78,9 +78,13 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 // content is GraphQL's spelling of a reaction.
 func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
 
-// React adds a reaction to a comment or a review. It is idempotent.
+// React adds a reaction to a comment or a review, unless that is gone. It is idempotent.
 func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
-	return g.mutate(forge.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
+	err := g.mutate(forge.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
+	if forge.Missing(err) {
+		return nil
+	}
+	return err
 }
 
 // ReplyToThread adds a comment to a review thread.
