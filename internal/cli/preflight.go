@@ -130,10 +130,13 @@ func noSandbox(ctx context.Context, name string, err error) error {
 }
 
 // sandboxLine says in one line which sandbox does not work, and why.
-func sandboxLine(name string, err error) string {
+func sandboxLine(name string, err error) string { return name + ": " + sandboxWhy(name, err) }
+
+// sandboxWhy says in one line why a sandbox does not work, and what helps.
+func sandboxWhy(name string, err error) string {
 	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
 	if fix := sandboxFix(err); fix != "" {
 		why += "; " + fix
 	}
-	return name + ": " + strings.ReplaceAll(why, "\n", "; ")
+	return strings.ReplaceAll(why, "\n", "; ")
 }

@@ -140,7 +140,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 		c := provider.Capabilities()
 		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
 		if err := provider.Check(cmd.Context()); err != nil {
-			d.Usable, d.Why = false, err.Error()
+			d.Usable, d.Why = false, sandboxWhy(name, err)
 		}
 		list = append(list, d)
 	}
@@ -164,8 +164,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 func unusable(list []providerData, name string, err error) {
 	for i := range list {
 		if list[i].Name == name && list[i].Usable {
-			list[i].Usable = false
-			list[i].Why = strings.TrimPrefix(sandboxLine(name, err), name+": ")
+			list[i].Usable, list[i].Why = false, sandboxWhy(name, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -27,5 +28,16 @@ func TestSandboxFix(t *testing.T) {
 	}
 	if got := sandboxFix(errors.New("no")); got != "" {
 		t.Errorf("another error: %q", got)
+	}
+}
+
+// The list of sandboxes says what to do about each that cannot be used.
+func TestSandboxCheckNamesFixes(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	got := m.run(t, nil, "sandbox", "check", "--sandbox=none", "--agent-command=true")
+	if want := "no image is named; build the image with: ralph image build --engine docker"; !strings.Contains(got.stdout, want) {
+		t.Errorf("got %+v, want %q", got, want)
 	}
 }
