@@ -26,11 +26,18 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	if list, err = w.askedRounds(ctx, v, list); err != nil {
 		return nil, nil, err
 	}
+	var keys []string
+	for _, f := range list {
+		keys = append(keys, f.Key)
+	}
+	if err := v.read(ctx, keys); err != nil {
+		return nil, nil, err
+	}
 	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
 		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
-	var keys []string
+	keys = keys[:0]
 	for _, f := range list {
 		keys = append(keys, f.Key)
 	}

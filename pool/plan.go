@@ -99,7 +99,7 @@ func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.
 	if err != nil {
 		return Plan{}, err
 	}
-	v, err := w.view(ctx, keys)
+	v, err := w.view(ctx, keys, listing.Issues)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -146,26 +146,49 @@ type view struct {
 	now    time.Time
 }
 
-func (w *Worker) view(ctx context.Context, keys []string) (view, error) {
+// view makes a view that has the issues, and those for which people have commanded another run.
+func (w *Worker) view(ctx context.Context, keys []string, issues []tracker.Issue) (view, error) {
 	claims, err := w.c.Claims.Claims(ctx)
 	v := view{w: w, keys: keys, claims: claims, capped: admission.Skip(w.runner.Admission().Full(ctx)), now: time.Now(), last: map[string]journal.Record{}, tally: map[string]journal.Tally{}, done: map[string]worktree.Record{}, here: map[string]bool{}}
 	if err != nil {
 		return v, err
 	}
-	runs, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Kind: journal.KindIssue, Latest: true})
+	var read []string
+	for _, i := range issues {
+		read = append(read, i.Key)
+	}
+	for key, c := range claims {
+		if c.Err == nil && len(c.Record.Asked) > 0 {
+			read = append(read, key)
+		}
+	}
+	return v, v.read(ctx, read)
+}
+
+// read adds issues: the journal may have many more than a sweep looks at.
+func (v view) read(ctx context.Context, keys []string) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		_, known := v.tally[key]
+		return known || !v.wanted(key)
+	})
+	if len(keys) == 0 {
+		return nil
+	}
+	runs, err := v.w.cfg.Store.Find(ctx, journal.Query{Pool: v.w.cfg.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		v.last[r.Key] = r
 		v.tally[r.Key] = tally.Newest(r, worktree.Record{})
 	}
-	for key, c := range v.claims {
-		if c.Err == nil {
+	for _, key := range keys {
+		c, claimed := v.claims[key]
+		if claimed && c.Err == nil {
 			v.tally[key] = tally.Newest(v.last[key], c.Record)
 		}
 		if c.Finished != nil {
 			err = errors.Join(err, v.note(ctx, key, *c.Finished))
 		}
 	}
-	return v, err
+	return err
 }
 
 // note adds the record of a finished run.

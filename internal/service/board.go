@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
@@ -79,7 +81,7 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
-	runs, err := p.Store.Find(ctx, journal.Query{Kind: journal.KindIssue, Latest: true})
+	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		if n, ok := at[r.Key]; ok {
 			out[n].Run, out[n].Where = r.ID, cmp.Or(r.Request.URL, r.Branch)

@@ -7,6 +7,7 @@ type Query struct {
 	Pool   string // the records of this namespace; the empty name is a namespace too
 	Run    string
 	Key    string
+	Keys   []string // only the records of one of these keys; empty: of all
 	Kind   Kind
 	Open   bool      // only runs that have not ended
 	Latest bool      // only the latest ended run of each key and kind

@@ -45,10 +45,13 @@ func (l *Lot) Park(list []journal.Parked) {
 	}
 }
 
+// memory is how old runs are at most that still say of an agent that it is unavailable: reading them all takes long.
+const memory = 14 * 24 * time.Hour
+
 // Load reads from the journal which agents earlier runs of this name on the host found unavailable, and are not expected back
 // yet.
 func Load(ctx context.Context, store journal.Store, name, host string, now time.Time) ([]journal.Parked, error) {
-	records, err := store.Find(ctx, journal.Query{Pool: name, Kind: journal.KindIssue, Latest: true})
+	records, err := store.Find(ctx, journal.Query{Pool: name, Kind: journal.KindIssue, Latest: true, Since: now.Add(-memory)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -356,6 +357,9 @@ func TestRedactedLeavesNoSecret(t *testing.T) {
 		if shown := fmt.Sprintf("%+v", part); strings.Contains(shown, secret) || !strings.Contains(shown, redact.Text) {
 			t.Errorf("part %d: %s", i, shown)
 		}
+	}
+	if all, err := json.Marshal(clean.Facts); err != nil || strings.Contains(string(all), secret) {
+		t.Errorf("%s, %v", all, err)
 	}
 	if !strings.Contains(r.Warnings[0], secret) || !strings.Contains(r.Facts.Open.Text, secret) || !strings.Contains(r.Facts.Gate[0].Tail, secret) {
 		t.Error("the record itself was changed")

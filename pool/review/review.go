@@ -90,22 +90,31 @@ func (b Backlog) candidates(ctx context.Context, base worktree.Base) (map[string
 	if tracker.IsReadOnly(b.Tracker) {
 		return nil, nil
 	}
-	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Kind: journal.KindIssue, Latest: true})
+	if some, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Kind: journal.KindIssue, Limit: 1}); err != nil || len(some) == 0 {
+		return nil, err
+	}
+	branches, err := b.Repo.Branches(ctx, base)
+	var keys []string
+	for _, branch := range branches {
+		if len(b.Keys) == 0 || slices.Contains(b.Keys, branch.Key) {
+			keys = append(keys, branch.Key)
+		}
+	}
+	switch {
+	case len(branches) == 0:
+		return nil, err
+	case len(keys) == 0: // and a worktree record that cannot be read hides no branch
+		return nil, nil
+	}
+	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	if err != nil {
 		return nil, err
 	}
 	runs := map[string]journal.Record{}
 	for _, r := range last {
-		if r.Verdict.Outcome == journal.Succeeded && !r.Merges(r.Verdict) && r.Tip != "" && r.Base == base.Name && (len(b.Keys) == 0 || slices.Contains(b.Keys, r.Key)) {
+		if r.Verdict.Outcome == journal.Succeeded && !r.Merges(r.Verdict) && r.Tip != "" && r.Base == base.Name {
 			runs[r.Key] = r
 		}
-	}
-	if len(runs) == 0 {
-		return nil, nil
-	}
-	branches, err := b.Repo.Branches(ctx, base)
-	if len(branches) == 0 { // a worktree record that cannot be read hides no branch
-		return nil, err
 	}
 	left := map[string]candidate{}
 	for _, branch := range branches {

@@ -66,7 +66,7 @@ func (b Backlog) undeleted(ctx context.Context, prefix string, keys []string) ([
 	if err != nil {
 		return nil, fmt.Errorf("look for branches on %s: %w", b.Repo.Remote(), err)
 	}
-	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Kind: journal.KindIssue, Latest: true})
+	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	if err != nil {
 		return nil, err
 	}

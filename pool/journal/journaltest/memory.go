@@ -130,7 +130,7 @@ func (m *Memory) Totals(ctx context.Context, pool string, since time.Time) ([]jo
 func matches(r journal.Record, q journal.Query) bool {
 	return r.Pool == q.Pool && (q.Run == "" || r.ID == q.Run) && (q.Key == "" || r.Key == q.Key) &&
 		(q.Kind == "" || r.Kind == q.Kind) && (!q.Open || r.Ended.IsZero()) && (!q.Latest || !r.Ended.IsZero()) &&
-		!r.Started.Before(q.Since)
+		!r.Started.Before(q.Since) && (len(q.Keys) == 0 || slices.Contains(q.Keys, r.Key))
 }
 
 // latest keeps the last record of each key and kind.

@@ -136,12 +136,15 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	where, args := []string{"project = $1", "pool = $2"}, []any{s.Project, q.Pool}
 	match := func(condition string, value any) {
 		args = append(args, value)
-		where = append(where, condition+fmt.Sprintf(" $%d", len(args)))
+		where = append(where, fmt.Sprintf("%s ($%d)", condition, len(args)))
 	}
 	for _, m := range []struct{ column, value string }{{"run", q.Run}, {"key", q.Key}, {"kind", string(q.Kind)}} {
 		if m.value != "" {
 			match(m.column+" =", m.value)
 		}
+	}
+	if len(q.Keys) > 0 {
+		match("key = ANY", q.Keys)
 	}
 	if !q.Since.IsZero() {
 		match("started >=", q.Since.UnixNano())

@@ -236,6 +236,13 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	match("run", q.Run)
 	match("key", q.Key)
 	match("kind", string(q.Kind))
+	if len(q.Keys) > 0 {
+		keys, err := json.Marshal(q.Keys)
+		if err != nil {
+			return nil, fmt.Errorf("read journal: %w", err)
+		}
+		where, args = append(where, "key IN (SELECT value FROM json_each(?))"), append(args, string(keys))
+	}
 	if !q.Since.IsZero() {
 		where, args = append(where, "started >= ?"), append(args, q.Since.UnixNano())
 	}

@@ -1,0 +1,49 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// counted is a journal that keeps how many records it has given at once.
+type counted struct {
+	journal.Store
+	most atomic.Int64
+}
+
+func (c *counted) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	list, err := c.Store.Find(ctx, q)
+	if n := int64(len(list)); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	return list, err
+}
+
+// A sweep reads the records of the issues that it looks at, however many other runs there have been.
+func TestSweepReadsFewRecords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("first")
+	old := f.one()
+	for n := range 50 {
+		old.ID, old.Key = fmt.Sprintf("20200101-000000-%012d", n), fmt.Sprintf("old-%d", n)
+		old.Started, old.Ended = time.Now().AddDate(0, 0, -60), time.Now().AddDate(0, 0, -60)
+		if err := f.store.Save(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &counted{Store: f.store}
+	f.Config.Run.Store = s
+	f.issue("second")
+	if r := f.one(); r.Key != "second" || r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%s: %+v", r.Key, r.Verdict)
+	}
+	if n := s.most.Load(); n == 0 || n > 10 {
+		t.Errorf("a sweep reads %d records at once", n)
+	}
+}
