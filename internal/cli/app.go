@@ -127,7 +127,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 			return nil, err
 		}
 		top = ""
-		a.ui.note("%s is in no git repository, so only your own configuration is read", cleanLine(a.dir()))
+		a.ui.note("only your own configuration is read: %s", cleanLine(err.Error()))
 	}
 	return a.load(cmd, top)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -72,8 +73,19 @@ func TestConfigElsewhere(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "parallel: 7\n")
 	outside := func(h *Host) { h.Dir = m.home }
-	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "is in no git repository") {
+	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "only your own configuration is read: ROOT/home is not in a git repository") {
 		t.Errorf("outside a repository: %+v", got)
+	}
+	dir := filepath.Join(m.home, "bare.git")
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "--quiet", "--bare", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	bare := func(h *Host) { h.Dir = dir }
+	if got := m.run(t, bare, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "is a bare repository") {
+		t.Errorf("in a bare repository: %+v", got)
+	}
+	if got := m.run(t, bare, "work"); got.status != exitUsage || strings.Contains(got.stderr, "--repo") {
+		t.Errorf("in a bare repository: %+v", got)
 	}
 	if got := m.run(t, outside, "config", "parallel", "--repo", m.repo); got.stdout != "7\n" || got.stderr != "" {
 		t.Errorf("--repo: %+v", got)

@@ -30,6 +30,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // This file is the one place where the parts of ralph are put together.
@@ -351,7 +352,7 @@ func (a *app) locate(ctx context.Context) (worktree.Place, error) {
 		return place, nil
 	}
 	hint := ""
-	if a.repo == "" {
+	if a.repo == "" && errors.Is(err, git.ErrNoRepository) {
 		hint = "or name the repository's folder: --repo FOLDER"
 	}
 	return place, &exitError{status: exitUsage, err: err, hint: hint}

@@ -17,6 +17,8 @@ var (
 	ErrRemote = errors.New("remote is not available")
 	// ErrNoRemote means that the repository has no remote of the name.
 	ErrNoRemote = errors.New("there is no remote")
+	// ErrNoRepository: a folder is in no repository.
+	ErrNoRepository = errors.New("not in a git repository")
 	// ErrAway: it does not answer, or has a fault of its own. That passes by itself; it is an ErrRemote.
 	ErrAway = fmt.Errorf("%w for now", ErrRemote)
 	// ErrDeclined: the remote was reached and does not accept this push.

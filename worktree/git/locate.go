@@ -75,7 +75,7 @@ func explainNoRepository(dir string, err error) error {
 			return fmt.Errorf("repository %s: %w", at, err)
 		}
 		if at == filepath.Dir(at) {
-			return fmt.Errorf("%s is not in a git repository; make one with: git init %s", dir, Quote(dir))
+			return fmt.Errorf("%s is %w; make one with: git init %s", dir, ErrNoRepository, Quote(dir))
 		}
 	}
 }
