@@ -16,7 +16,7 @@ func TestGitEndsWithRalph(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	program := fmt.Sprintf("#!/bin/sh\ncase \"$1 $2\" in 'worktree add') touch '%s/busy'; exec sleep 1000;; esac\nexec '%s' \"$@\"\n", dir, real)
+	program := fmt.Sprintf("#!/bin/sh\ncase \"$1 $2\" in 'read-tree '*) touch '%s/busy'; exec sleep 1000;; esac\nexec '%s' \"$@\"\n", dir, real)
 	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
