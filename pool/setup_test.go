@@ -12,8 +12,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homely is a binding whose commands find their home where it is kept. It shows no layers.
-type homely struct{ binding }
+// homely is a binding whose commands find their home where it is kept, or an empty one. It shows no layers.
+type homely struct {
+	binding
+	temp string
+}
 
 func (homely) Capabilities() sandboxes.Capabilities {
 	c := binding{}.Capabilities()
@@ -22,7 +25,14 @@ func (homely) Capabilities() sandboxes.Capabilities {
 }
 
 func (h homely) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
-	spec.Env = append(slices.Clip(spec.Env), "HOME="+spec.Home)
+	home := spec.Home
+	if home == "" {
+		var err error
+		if home, err = os.MkdirTemp(h.temp, ""); err != nil {
+			return nil, err
+		}
+	}
+	spec.Env = append(slices.Clip(spec.Env), "HOME="+home)
 	return h.binding.Open(ctx, spec)
 }
 
@@ -31,20 +41,24 @@ func (h homely) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbo
 func TestSetupIsCopied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		file string // that the agent commits
-		runs int
+		agent string
+		runs  int
 	}{
-		"once":             {"work.txt", 1},
-		"its files change": {"README", 2},    // on the base and on the tip
-		"tracked by tip":   {"deps/mine", 2}, // the same
+		"once":               {`echo work >>work.txt`, 1},
+		"its files change":   {`echo work >>README`, 2},   // on the base and on the tip
+		"tracked by tip":     {`echo work >deps/mine`, 2}, // the same
+		"a folder is a link": {`git rm -qr sub && rm -rf sub && mkdir other && echo x >other/x && ln -s other sub`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t, `cat >/dev/null; echo work >>`+c.file+`; git add `+c.file+`; git commit -qm work`+done)
+			f := newFixture(t, `cat >/dev/null; `+c.agent+`; git add .; git commit -qm work`+done)
+			f.write(".gitignore", ".ralph/\ndeps/a\ndeps/link\nout\n")
+			f.write("sub/in", "")
+			f.commit("sub")
 			counts := filepath.Join(t.TempDir(), "counts")
-			f.Config.Run.Sandboxes = homely{newBinding(nil)}
+			f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
 			f.Config.Run.Homes, f.Config.Run.SetupInputs = 1<<20, []string{"README"}
-			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h`)
+			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h && echo x >sub/out`)
 			f.Config.Run.Gate = lines(`test "$(cat deps/link ~/h | tr '\n' ' ')" = "x h " && test deps/a -ot README && rm deps/a deps/link`)
 			f.issue("a")
 			if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {
@@ -55,5 +69,65 @@ func TestSetupIsCopied(t *testing.T) {
 				t.Errorf("setup ran %d times, %v; want %d", n, err, c.runs)
 			}
 		})
+	}
+}
+
+// What setup has made on the base never makes a commit succeed that would fail after its own setup: what a known installer made
+// is for agents, and a home is for commits with the same build files, unless it is no more than a cache.
+func TestSetupOfTheCommitCounts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ setup, agent, gate string }{
+		"an installer that reads other files": {
+			"npm ci", `echo broken >schema`, `test -e node_modules/schema && ! grep -q broken node_modules/schema`,
+		},
+		"installed in the home": {
+			`while read p; do mkdir -p ~/lib/$p; done <requirements.txt`, `: >requirements.txt`, `test -d ~/lib/package`,
+		},
+		"the same, below the top": {
+			`while read p; do mkdir -p ~/lib/$p; done <api/requirements.txt`, `: >api/requirements.txt`, `test -d ~/lib/package`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; `+c.agent+`; git add .; git commit -qm work`+done)
+			f.write(".gitignore", ".ralph/\nnode_modules/\n")
+			f.write("package.json", "{}\n")
+			f.write("schema", "good\n")
+			f.write("requirements.txt", "package\n")
+			f.write("api/requirements.txt", "package\n")
+			f.commit("dependencies")
+			bin := t.TempDir()
+			npm := "#!/bin/sh\nmkdir -p node_modules && cp schema node_modules/schema\n"
+			if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil { //nolint:gosec // a program
+				t.Fatal(err)
+			}
+			f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
+			f.Config.Run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+			f.Config.Run.Homes, f.Config.Run.MaxIterations = 1<<20, 1
+			f.Config.Run.Setup, f.Config.Run.Gate = lines(c.setup), lines(c.gate)
+			f.issue("a")
+			if rec := f.one(); rec.Verdict.Outcome != journal.GateFailed {
+				t.Errorf("%s: %s", rec.Verdict.Outcome, rec.Verdict.Reason)
+			}
+		})
+	}
+}
+
+// What is copied for a run is this run's: none of it is kept for later ones.
+func TestCopiedFilesAreNotKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; echo work >>work.txt; git add work.txt; git commit -qm work`+done)
+	f.write(".gitignore", ".ralph/\n.env\n")
+	f.commit("ignore")
+	f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
+	f.Config.Run.Homes, f.Config.Run.SetupInputs, f.Config.Run.Copy = 1<<20, []string{"README"}, []string{".env"}
+	f.Config.Run.Setup = lines(`echo x >deps`)
+	for _, key := range []string{"a", "b"} {
+		f.write(".env", key)
+		f.Config.Run.Gate = lines(`test "$(cat .env)" = ` + key + ` && test -e deps`)
+		f.issue(key)
+		if rec := f.one(key); rec.Verdict.Outcome != journal.Succeeded {
+			t.Errorf("%s: %+v", key, rec.Verdict)
+		}
 	}
 }

@@ -19,7 +19,8 @@ func homes(c *Config) *workspace.Homes {
 		Dir: filepath.Join(c.StateDir, "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
 		For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
 	}
-	if len(c.SetupInputs)+len(c.Copy)+len(c.Before) == 0 {
+	h.HomeOnly = len(c.Copy)+len(c.Before) > 0
+	if len(c.SetupInputs) == 0 && !h.HomeOnly {
 		var setup []string
 		for _, command := range c.Setup {
 			setup = append(setup, command.Line)

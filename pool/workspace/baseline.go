@@ -164,6 +164,9 @@ func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any
 			tools = time.Now().String() // the engine is away: this is the same as nothing
 		}
 	}
+	if c.Homes != nil { // they decide where setup runs
+		more = []any{more, c.Homes.Inputs}
+	}
 	checks.Files, checks.Proof, checks.Prove = "", "", "" // they say what results mean, and what runs besides
 	text, err := json.Marshal([]any{c.Sandboxes.Name(), tools, checks, c.Before, c.Env, c.Network.Allow, c.Mounts, c.Limits, more})
 	if err != nil {

@@ -188,14 +188,16 @@ func (w *Workspace) keep(ctx context.Context, o Checkout, got *Checked) (moved b
 		moved = len(touched) == 0
 	}
 	got.Refused = w.Shut(ctx)
+	half := false
 	if moved {
 		if moved, err = w.filled.keepMade(ctx, w.Dir, commit); err != nil {
 			w.c.Log.Warn("setup will run in every worktree", "reason", err)
 		}
+		half = moved && err != nil
 	}
-	w.filled.end(ctx, true)
+	w.filled.end(ctx, !half)
 	if w.filled = nil; moved {
-		w.Warm(ctx)
+		w.warm(ctx, true)
 	}
 	return moved, w.Open(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path"
@@ -38,13 +39,15 @@ type Homes struct {
 	For string
 	// Keyer tells what else they depend on; nil: nothing.
 	Keyer sandboxes.HomeKeyer
-	// Inputs are the base's files and folders that setup depends on, and nothing else, as paths from the top. Without them Reads
-	// says the same of setup commands that are known. With neither, homes depend on the build files at the top, and no file of
-	// a worktree is kept.
+	// Inputs are the base's files and folders that setup depends on, and nothing else, as paths from the top: their owner says so.
+	// Without them Reads says what known setup commands read, as far as ralph knows: they use homes as caches only, but what they
+	// make is no proof of a commit. With neither, homes depend on the build files, and no file of a worktree is kept.
 	Inputs []string
 	Reads  toolchain.Reads
-	Repo   *worktree.Repo
-	Log    *slog.Logger
+	// HomeOnly: no file of a worktree is kept, because others than setup put files there.
+	HomeOnly bool
+	Repo     *worktree.Repo
+	Log      *slog.Logger
 
 	mu    sync.Mutex
 	names map[string]homeName // guarded by mu; by commit and key
@@ -52,15 +55,16 @@ type Homes struct {
 
 // homeName is the name of what setup makes on a commit; empty: it is not kept.
 type homeName struct {
-	name  string
-	alone bool // it depends on nothing else
+	name    string
+	alone   bool     // it depends on nothing else
+	missing []string // inputs that the commit does not have, perhaps by mistake: then it may depend on anything
 }
 
 // Names of what is in the folder of a home.
 const (
 	homeFolder = "home"
 	treeFolder = "tree" // what setup has put into the worktree; missing: that is not kept
-	madeFile   = "made" // the paths of the files and folders in there, each ended by NUL
+	madeFile   = "made" // the start of the machine, and the paths of the files and folders in there, with NUL between them
 )
 
 // name names what setup makes on a commit, which may build on another one.
@@ -80,7 +84,8 @@ func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err 
 	}
 	same := from != "" && from != commit
 	if same { // most commits change none of the files: then there is no need to look at all of them
-		err = h.Repo.Git().Lines(ctx, func(file []byte) { same = same && !h.reads(string(file)) },
+		reads := h.reader()
+		err = h.Repo.Git().Lines(ctx, func(file []byte) { same = same && !reads(string(file)) },
 			"-c", "core.quotePath=false", "diff-tree", "-r", "--name-only", "--no-renames", "--end-of-options", from, commit, "--")
 	}
 	switch {
@@ -102,19 +107,34 @@ func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err 
 	return n, nil
 }
 
-// reads reports a file that setup reads.
-func (h *Homes) reads(file string) bool {
-	switch {
-	case len(h.Inputs) > 0:
-		return slices.ContainsFunc(h.Inputs, func(in string) bool {
-			in = path.Clean(in)
-			return in == "." || file == in || strings.HasPrefix(file, in+"/")
-		})
-	case len(h.Reads.Files) > 0:
-		return match.Any(h.Reads.Files, file)
+// reader reports whether setup reads a file, named as git prints it.
+func (h *Homes) reader() func(file string) bool {
+	patterns := h.Reads.Files
+	if len(patterns) == 0 {
+		patterns = []string{"pyproject.toml", "setup.cfg"} // which have another role
+		for _, e := range ecosystem.All() {
+			for _, g := range e.Groups {
+				if g.Role == ecosystem.Build {
+					patterns = append(patterns, g.Files...)
+				}
+			}
+		}
 	}
-	role, _ := ecosystem.RoleOf(file, nil)
-	return role == ecosystem.Build && !strings.Contains(file, "/")
+	return func(file string) bool {
+		switch {
+		case strings.HasPrefix(file, `"`): // not worth the decoding
+			return true
+		case len(h.Inputs) > 0:
+			return slices.ContainsFunc(h.Inputs, func(in string) bool { return isBelow(file, in) })
+		}
+		return match.Any(patterns, file)
+	}
+}
+
+// isBelow reports a file that an input is or holds.
+func isBelow(file, in string) bool {
+	in = path.Clean(in)
+	return in == "." || file == in || strings.HasPrefix(file, in+"/")
 }
 
 // textLimit is how much of the files that setup reads is looked at.
@@ -124,15 +144,15 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s %q %q\n%s\n", h.For, h.Inputs, h.Reads, key)
 	known := len(h.Inputs) == 0 && len(h.Reads.Files) > 0
-	args := []string{"-c", "core.quotePath=false", "ls-tree", "--full-tree"}
-	if len(h.Inputs) > 0 || known {
-		args = append(args, "-r")
-	}
+	args := []string{"-c", "core.quotePath=false", "ls-tree", "--full-tree", "-r"}
+	reads := h.reader()
 	var files []string
 	var entries []diff.Entry
+	missing := slices.Clone(h.Inputs)
 	err = h.Repo.Git().Lines(ctx, func(line []byte) {
 		about, file, _ := strings.Cut(string(line), "\t")
-		if len(h.Inputs) > 0 || h.reads(file) {
+		if len(h.Inputs) > 0 || reads(file) {
+			missing = slices.DeleteFunc(missing, func(in string) bool { return isBelow(file, in) })
 			_, _ = fmt.Fprintf(sum, "%s\n", line)
 			if fields := strings.Fields(about); known && len(fields) == 3 {
 				files, entries = append(files, file), append(entries, diff.Entry{Mode: fields[0], ID: fields[2]})
@@ -142,7 +162,7 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	if err != nil {
 		return n, err
 	}
-	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), known || len(h.Inputs) > 0}
+	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && (known || len(h.Inputs) > 0 && len(missing) == 0), missing}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
 		n.alone = false // they are too large, or not here
@@ -162,12 +182,14 @@ type warmth struct {
 }
 
 // use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
-func (h *Homes) use(ctx context.Context, commit, from string) *warmth {
+// strict: a home that may be more than a cache, such as one with installed packages, is not used for another commit.
+func (h *Homes) use(ctx context.Context, commit, from string, strict bool) *warmth {
 	n, err := h.name(ctx, commit, from)
 	if err != nil || n.name == "" {
 		return nil
 	}
-	if w := h.open(ctx, n); w != nil || from == "" || from == commit {
+	w := h.open(ctx, n)
+	if w != nil || from == "" || from == commit || strict && len(h.Reads.Files) == 0 {
 		return w
 	}
 	if n, err = h.name(ctx, from, ""); err != nil {
@@ -239,6 +261,9 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if err != nil || n.name == "" {
 		return nil, err
 	}
+	if len(n.missing) > 0 {
+		h.Log.Warn("setup will run in every worktree", "missing", n.missing, "commit", commit)
+	}
 	name := n.name
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return nil, err
@@ -248,10 +273,15 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
 	f := &filling{h: h, name: name, alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
-	if _, err := os.Lstat(filepath.Join(h.Dir, name)); err == nil {
-		return nil, lock.Close()
+	if _, err = os.Lstat(filepath.Join(h.Dir, name)); err == nil {
+		if !n.alone || !isOld(filepath.Join(h.Dir, name)) {
+			return nil, lock.Close()
+		}
+		err = h.remove(name, name)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	err = disk.RemoveAll(f.dir) // a crash left it
+	err = errors.Join(err, disk.RemoveAll(f.dir)) // a crash left it
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(f.dir, homeFolder), 0o700)
 	}
@@ -320,16 +350,21 @@ func (h *Homes) drop(ctx context.Context, name, folder string) {
 	if err != nil {
 		return
 	}
-	gone := filepath.Join(h.Dir, folder)
-	if folder == name { // half of it must not be found under its name
-		gone += ".old"
-		err = errors.Join(disk.RemoveAll(gone), os.Rename(filepath.Join(h.Dir, name), gone))
-	}
-	if err == nil {
-		err = disk.RemoveAll(gone)
-	}
+	err = h.remove(name, folder)
 	// The lock's file stays: whoever has opened it locks the same one as all others.
 	if err := errors.Join(err, lock.Close()); err != nil {
 		h.Log.Warn("remove a home that setup has filled", "error", err)
 	}
+}
+
+// remove removes a folder of a home that is locked.
+func (h *Homes) remove(name, folder string) error {
+	gone := filepath.Join(h.Dir, folder)
+	if folder == name { // half of it must not be found under its name
+		gone += ".old"
+		if err := errors.Join(disk.RemoveAll(gone), os.Rename(filepath.Join(h.Dir, name), gone)); err != nil {
+			return err
+		}
+	}
+	return disk.RemoveAll(gone)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,23 +77,23 @@ func filled(t *testing.T, h *Homes, commit string, size int) bool {
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	h, first, source, module := homes(t)
-	if w := h.use(t.Context(), first, ""); w != nil {
+	if w := h.use(t.Context(), first, "", false); w != nil {
 		t.Errorf("a home before one is made: %s", w.dir)
 	}
 	if !filled(t, h, first, 100<<10) || filled(t, h, source, 1) {
 		t.Error("one home is for all bases that build the same")
 	}
-	used := h.use(t.Context(), source, "")
+	used := h.use(t.Context(), source, "", false)
 	dir := used.dir
 	if _, err := os.Stat(filepath.Join(dir, "closed", "x")); err != nil {
 		t.Error(err)
 	}
 	// A second process is as another one: the lock is the file's.
 	other := &Homes{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
-	if w := other.use(t.Context(), module, ""); w != nil {
+	if w := other.use(t.Context(), module, "", false); w != nil {
 		t.Errorf("the home of another module: %s", w.dir)
 	}
-	if w := other.use(t.Context(), module, first); w == nil || w.alone {
+	if w := other.use(t.Context(), module, first, false); w == nil || w.alone {
 		t.Errorf("the home of the base is no cache for it: %+v", w)
 	} else {
 		w.done()
@@ -114,7 +116,7 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("there is more than may be kept")
 	}
-	if w := other.use(t.Context(), module, ""); w == nil {
+	if w := other.use(t.Context(), module, "", false); w == nil {
 		t.Error("the latest is gone")
 	} else {
 		w.done()
@@ -128,13 +130,88 @@ func TestHomesInputs(t *testing.T) {
 	h.Inputs = []string{"a.go", "sub"}
 	name := func(commit string) string {
 		got, err := h.name(t.Context(), commit, "")
-		if err != nil || !got.alone {
+		if err != nil || got.alone || !slices.Contains(got.missing, "sub") { // it may be a mistake
 			t.Fatal(got, err)
 		}
 		return got.name
 	}
 	if name(first) == name(source) || name(source) != name(module) {
 		t.Errorf("%s, %s, %s", name(first), name(source), name(module))
+	}
+	h.Inputs, h.names = []string{"./a.go", "go.mod"}, nil
+	if got, err := h.name(t.Context(), source, ""); err != nil || !got.alone {
+		t.Error(got, err)
+	}
+	h.HomeOnly, h.names = true, nil
+	if got, err := h.name(t.Context(), source, ""); err != nil || got.alone {
+		t.Error(got, err)
+	}
+}
+
+// What setup has put into the worktree does not outlive a restart of the machine, nor a day. It is made again then.
+func TestHomesOld(t *testing.T) {
+	t.Parallel()
+	h, first, _, _ := homes(t)
+	h.Inputs = []string{"go.mod"}
+	for i, age := range []string{"", "boot", "day"} {
+		f, err := h.fill(t.Context(), first)
+		if f == nil || err != nil {
+			t.Fatalf("%d: not filled: %v", i, err)
+		}
+		tree := t.TempDir()
+		if err := os.WriteFile(filepath.Join(tree, "made"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if moved, err := f.keepMade(t.Context(), tree, first); !moved || err != nil {
+			t.Fatal(moved, err)
+		}
+		f.end(t.Context(), true)
+		dir := filepath.Join(h.Dir, f.name)
+		if made, ok, err := readMade(dir); !ok || err != nil || !slices.Equal(made, []string{"made"}) {
+			t.Fatal(made, ok, err)
+		}
+		if f, err := h.fill(t.Context(), first); f != nil || err != nil {
+			t.Fatalf("filled twice: %v", err)
+		}
+		file, old := filepath.Join(dir, madeFile), time.Now().Add(-ResultLife)
+		if age == "day" {
+			err = os.Chtimes(file, old, old)
+		} else {
+			err = os.WriteFile(file, []byte("another start\x00made"), 0o600)
+		}
+		if _, ok, failed := readMade(dir); ok || err != nil || failed != nil {
+			t.Error(age, ok, err, failed)
+		}
+	}
+}
+
+// Files that a copy would lack, or share, are not kept.
+func TestNotKept(t *testing.T) {
+	t.Parallel()
+	h, first, _, _ := homes(t)
+	for name, mess := range map[string]func(dir string) error{
+		"a repository": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "deps", "a", ".git"), 0o700) },
+		"a submodule":  func(dir string) error { return os.MkdirAll(filepath.Join(dir, "sub", "file"), 0o700) },
+		"a hard link":  func(dir string) error { return os.Link(filepath.Join(dir, "go.mod"), filepath.Join(dir, "deps")) },
+	} {
+		tree := t.TempDir()
+		if err := os.WriteFile(filepath.Join(tree, "go.mod"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tracked, err := diff.List(t.Context(), h.Repo.Git(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracked["sub"] = diff.Entry{Mode: "160000"}
+		if _, err := madeIn(tree, tracked); err != nil {
+			t.Errorf("nothing: %v", err)
+		}
+		if err := mess(tree); err != nil {
+			t.Fatal(err)
+		}
+		if made, err := madeIn(tree, tracked); err == nil {
+			t.Errorf("%s: %q", name, made)
+		}
 	}
 }
 
@@ -152,7 +229,7 @@ func TestHomeKeys(t *testing.T) {
 	}
 	for key, want := range map[string]bool{"image 1": true, "image 2": false, "": false} {
 		h.Keyer = keyer(key)
-		w := h.use(t.Context(), first, "")
+		w := h.use(t.Context(), first, "", false)
 		if (w != nil) != want {
 			t.Errorf("%q has the home %+v", key, w)
 		}
@@ -180,7 +257,7 @@ func TestHomesUnfinished(t *testing.T) {
 	if err := f.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)
 	}
-	if w := h.use(t.Context(), first, ""); w != nil {
+	if w := h.use(t.Context(), first, "", false); w != nil {
 		t.Errorf("half a home is used: %s", w.dir)
 	}
 	if !filled(t, h, module, 1) {
@@ -192,7 +269,7 @@ func TestHomesUnfinished(t *testing.T) {
 	if !filled(t, h, first, 2<<20) {
 		t.Error("not filled")
 	}
-	if w := h.use(t.Context(), first, ""); w != nil {
+	if w := h.use(t.Context(), first, "", false); w != nil {
 		t.Errorf("a home above the limit is kept: %s", w.dir)
 	}
 	f, err = h.fill(t.Context(), first)
@@ -200,7 +277,7 @@ func TestHomesUnfinished(t *testing.T) {
 		t.Fatal(f, err)
 	}
 	f.end(t.Context(), false)
-	if w := h.use(t.Context(), first, ""); w != nil {
+	if w := h.use(t.Context(), first, "", false); w != nil {
 		t.Errorf("the home of a failed setup is kept: %s", w.dir)
 	}
 	if f, err := (&Homes{Dir: h.Dir, Repo: h.Repo}).fill(t.Context(), first); f != nil || err != nil {

@@ -8,21 +8,28 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
+	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
 // mostMade is how many files and folders of a worktree are kept, without those that are in one of them.
 const mostMade = 200
 
 // Warm puts what setup has made on the base into a new tree, if it would make the same there. Then SetUp is true. The sandbox
-// is not open.
+// is not open. For a clean checkout ralph's own knowledge of what setup reads is not enough: a success must not rest on it.
 func (w *Workspace) Warm(ctx context.Context) {
+	w.warm(ctx, w.Tree == nil || !w.Tree.Spec().Detached || w.c.Homes != nil && len(w.c.Homes.Inputs) > 0)
+}
+
+func (w *Workspace) warm(ctx context.Context, sure bool) {
 	w.skip = false
-	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.alone {
+	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.alone || !sure {
 		return
 	}
 	ok, err := w.addMade(ctx, w.warmth.dir)
@@ -45,22 +52,62 @@ func (w *Workspace) findWarmth(ctx context.Context) {
 	if s.Detached {
 		from = s.From
 	}
-	w.warmth = w.c.Homes.use(ctx, w.Tree.Start(), from)
+	w.warmth = w.c.Homes.use(ctx, w.Tree.Start(), from, s.Detached)
+}
+
+// readMade lists what setup has put into the worktree. ok is false when that is not kept, or too old: what is outside of the
+// repository changes, too.
+func readMade(dir string) (made []string, ok bool, err error) {
+	file := filepath.Join(dir, madeFile)
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	text, failed := os.ReadFile(file)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, false, err
+	}
+	boot, names, _ := strings.Cut(string(text), "\x00")
+	made = strings.FieldsFunc(names, func(r rune) bool { return r == 0 })
+	return made, boot == layer.Boot() && time.Since(info.ModTime()) < ResultLife, nil
+}
+
+// isOld reports a home with files that are too old.
+func isOld(dir string) bool {
+	_, ok, err := readMade(dir)
+	_, none := os.Lstat(filepath.Join(dir, madeFile))
+	return none == nil && err == nil && !ok
 }
 
 // addMade adds the files to the tree; ok is false when they are not kept, or the tree has files in their place.
 func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, madeFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	made, ok, err := readMade(dir)
+	if !ok || err != nil || len(made) == 0 {
+		return ok, err
 	}
-	made := strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 })
-	if err != nil || len(made) == 0 {
-		return err == nil, err
+	var parents []string
+	for _, name := range made {
+		for dir := path.Dir(name); dir != "." && !slices.Contains(parents, dir); dir = path.Dir(dir) {
+			parents = append(parents, dir)
+		}
 	}
-	there, err := w.c.Repo.Git().Out(ctx, append([]string{"ls-tree", "-r", "--name-only", "--full-tree", w.Tree.Start(), "--"}, made...)...)
+	list := func(names []string, flags ...string) (string, error) {
+		return w.c.Repo.Git().Out(ctx, slices.Concat([]string{"ls-tree", "--full-tree"}, flags, []string{w.Tree.Start(), "--"}, names)...)
+	}
+	there, err := list(made, "-r", "--name-only")
 	if err != nil || there != "" {
 		return false, err
+	}
+	if len(parents) > 0 { // of which a commit can make a link or a file
+		there, err = list(parents)
+		for line := range strings.Lines(there) {
+			if _, kind, _ := strings.Cut(line, " "); !strings.HasPrefix(kind, "tree ") {
+				return false, err
+			}
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	tree := filepath.Join(dir, treeFolder)
 	if can := w.c.Layers(); can != nil && can(ctx, w.c.Repo.Temp()) == nil {
@@ -87,7 +134,7 @@ func (f *filling) keepMade(ctx context.Context, worktree, commit string) (moved 
 		err = errors.Join(err, own(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(strings.Join(made, "\x00")), 0o600)
+		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(layer.Boot()+"\x00"+strings.Join(made, "\x00")), 0o600)
 	}
 	return true, err
 }
@@ -122,10 +169,17 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 		case err != nil:
 			return err
 		case top != "" && strings.HasPrefix(name, top+"/"):
-		case name == ".git" || known:
-			if e.IsDir() { // a repository inside the repository
+		case name == ".git":
+			if e.IsDir() {
 				return fs.SkipDir
 			}
+			return nil
+		case known && e.IsDir(): // of a submodule
+			if files, err := os.ReadDir(at); err != nil || len(files) > 0 {
+				return errors.Join(err, errors.New("setup has put files into a submodule"))
+			}
+			return nil
+		case known:
 			return nil
 		case folders[name] && e.IsDir():
 			return nil
@@ -134,6 +188,9 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 				return fmt.Errorf("setup has put more than %d files and folders into the worktree", mostMade)
 			}
 			made = append(made, name)
+		}
+		if strings.EqualFold(e.Name(), ".git") {
+			return errors.New("setup has made a repository")
 		}
 		return keepable(e, links)
 	})

@@ -62,6 +62,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	if !c.Sandboxes.Capabilities().Isolated() {
 		spec.Env = append(slices.Clone(w.facts), c.Env...)
 	}
+	spec.Home, spec.FillHome = w.home(ctx) // from here on it is in use
 	if w.Tree != nil {
 		private, err := w.Tree.Sandbox(ctx)
 		if err != nil {
@@ -81,7 +82,6 @@ func (w *Workspace) Open(ctx context.Context) error {
 		return err
 	}
 	spec.Egress = w.Gateway.Socket
-	spec.Home, spec.FillHome = w.home(ctx) // from here on it is in use
 	w.Box, err = c.Sandboxes.Open(ctx, spec)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())

@@ -8,4 +8,5 @@ import "errors"
 
 func whiteout(string) error { return errors.ErrUnsupported }
 
-func boot() string { return "" }
+// Boot is the same for all starts.
+func Boot() string { return "" }

@@ -64,7 +64,7 @@ const looksLen = 16
 
 // nameOf is the layer of a commit, until the machine starts again: after a power loss files may be damaged.
 func (c Checkout) nameOf(commit string) string {
-	sum := sha256.Sum256([]byte(boot() + "\n" + c.Looks))
+	sum := sha256.Sum256([]byte(Boot() + "\n" + c.Looks))
 	return commit + "-" + hex.EncodeToString(sum[:])[:looksLen]
 }
 
