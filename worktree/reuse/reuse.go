@@ -16,7 +16,7 @@ import (
 
 const (
 	idle = 100 * time.Millisecond // how long a process waits for more work
-	life = 5 * time.Minute        // how old it may get with it
+	life = 10 * time.Second       // how old it may get with it: git reads configuration and format of the refs once
 )
 
 // ErrEnded is the error of a process that has ended, without an error of its own, in the middle of a transaction.
@@ -132,18 +132,33 @@ func (p *process) transact(ctx context.Context, commands string) (begun bool, er
 		<-written
 	}()
 	for _, want := range []string{"start: ok", "commit: ok"} {
-		select {
-		case answer := <-p.answers:
-			if answer != want {
-				return begun, fmt.Errorf("unexpected answer %q", answer)
-			}
-			begun = true
-		case err := <-p.ended:
-			return begun, cmp.Or(err, ErrEnded)
-		case <-ctx.Done():
-			p.cancel(context.Cause(ctx))
-			return begun, cmp.Or(context.Cause(ctx), <-p.ended) // waits for the end
+		answer, err := p.answer(ctx)
+		if err != nil {
+			return begun, err
 		}
+		if answer != want {
+			return begun, fmt.Errorf("unexpected answer %q", answer)
+		}
+		begun = true
 	}
 	return begun, nil
+}
+
+// answer is the next one. Those that came before the end of the process count.
+func (p *process) answer(ctx context.Context) (string, error) {
+	select {
+	case answer := <-p.answers:
+		return answer, nil
+	case err := <-p.ended:
+		p.ended <- err // for the next call
+		select {
+		case answer := <-p.answers:
+			return answer, nil
+		default:
+			return "", cmp.Or(err, ErrEnded)
+		}
+	case <-ctx.Done():
+		p.cancel(context.Cause(ctx))
+		return "", cmp.Or(context.Cause(ctx), <-p.ended) // waits for the end
+	}
 }

@@ -93,6 +93,26 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 }
 
+// What a process has answered before its end counts: its transaction is not made twice.
+func TestEndedAfterwards(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		var s service
+		var k Processes
+		once := func(ctx context.Context, in io.Reader, out io.Writer) error {
+			first, last := io.Pipe()
+			go func() {
+				_, _ = io.CopyN(last, in, int64(len("start\x00commit\x00")))
+				_ = last.Close()
+			}()
+			return s.run(ctx, first, out)
+		}
+		if err := k.Transact(t.Context(), nil, once, ""); err != nil || s.done.Load() != 1 {
+			t.Fatalf("%v, %d transactions", err, s.done.Load())
+		}
+	}
+}
+
 // Transactions at the same time do not wait for each other; the end of a context ends the process.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
