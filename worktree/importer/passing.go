@@ -81,8 +81,9 @@ type Failures struct {
 	Count   int    `json:"failures,omitempty"`
 	// Waiting is when an import first failed for a passing reason; zero: the last failure was another.
 	Waiting time.Time `json:"waiting,omitzero"`
-	// Killed is how often, one after the other, git was killed.
-	Killed int `json:"killed,omitempty"`
+	// Killed is how often, one after the other, git was killed, and Since when that began.
+	Killed int       `json:"killed,omitempty"`
+	Since  time.Time `json:"killed_since,omitzero"`
 }
 
 // Add counts a failure.
@@ -94,12 +95,14 @@ func (f *Failures) Add(err error, now time.Time) {
 	exit, inside := errors.AsType[*exitError](err)
 	failed, outside := errors.AsType[*git.Error](err)
 	if inside && killed(exit.code) || outside && killed(failed.ExitCode) {
-		f.Killed++
+		if f.Killed++; f.Killed == 1 {
+			f.Since = now
+		}
 	} else {
-		f.Killed = 0
+		f.Killed, f.Since = 0, time.Time{}
 	}
 	switch {
-	case f.Killed >= killedAfter && now.Sub(f.Waiting) >= killedTime:
+	case f.Killed >= killedAfter && now.Sub(f.Since) >= killedTime:
 		f.Count = setAsideAfter
 	case passing && now.Sub(f.Waiting) < waitTime:
 		f.Failure = err.Error()

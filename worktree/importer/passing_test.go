@@ -78,6 +78,7 @@ func TestFailures(t *testing.T) {
 		"killed for an hour":        {[]step{{0, oom}, {0, oom}, {0, oom}, {0, oom}, {time.Hour, oom}}, false, true},
 		"killed often in a minute":  {[]step{{0, oom}, {0, oom}, {0, oom}, {0, oom}, {time.Minute, oom}}, true, false},
 		"killed now and then":       {[]step{{0, oom}, {0, oom}, {0, oom}, {0, away}, {time.Hour, oom}}, true, false},
+		"killed after it was away":  {[]step{{0, away}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}, {time.Hour, oom}}, true, false},
 		"refused after it was away": {[]step{{0, away}, {0, bad}}, false, false},
 		"away after it was refused": {[]step{{0, bad}, {0, away}}, true, false},
 	} {
