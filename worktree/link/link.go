@@ -67,7 +67,7 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 		_, err := os.Lstat(filepath.Join(g.Common(), more))
 		plain = plain && errors.Is(err, fs.ErrNotExist)
 	}
-	if !plain || strings.ContainsAny(l.Dir+l.GitDir+l.Head+l.Reason, "\n\x00") {
+	if !plain || busy(g.Common()) || strings.ContainsAny(l.Dir+l.GitDir+l.Head+l.Reason, "\n\x00") {
 		return false, nil
 	}
 	for _, parent := range []string{filepath.Dir(l.Dir), filepath.Dir(l.GitDir)} {
@@ -78,8 +78,14 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	if err := os.Mkdir(l.GitDir, 0o777); err != nil { //nolint:gosec // as git makes them
 		return false, ignoreExist(err)
 	}
+	// First: so no prune takes the rest for lost. One that has come before it is git's to deal with.
+	if err := git.WriteNew(filepath.Join(l.GitDir, "locked"), []byte(l.Reason+"\n"), 0o666, false); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
 	if err := os.Mkdir(l.Dir, 0o777); err != nil { //nolint:gosec // as git makes them
-		return false, errors.Join(ignoreExist(err), os.Remove(l.GitDir))
+		return false, errors.Join(ignoreExist(err), os.RemoveAll(l.GitDir))
 	}
 	head := l.Head
 	if !git.IsObject(head) {
@@ -87,7 +93,6 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	}
 	file := filepath.Join(git.Resolved(l.Dir), ".git")
 	for _, f := range [][2]string{
-		{filepath.Join(l.GitDir, "locked"), l.Reason}, // first: so no prune takes the rest for lost
 		{filepath.Join(l.GitDir, "gitdir"), file},
 		{file, "gitdir: " + l.GitDir},
 		{filepath.Join(l.GitDir, "HEAD"), head},
@@ -98,6 +103,23 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// busy reports that somebody rebases or bisects in a checkout, perhaps the branch: git looks at that.
+func busy(common string) bool {
+	dirs := []string{common}
+	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // most have none
+	for _, e := range entries {
+		dirs = append(dirs, filepath.Join(common, "worktrees", e.Name()))
+	}
+	for _, dir := range dirs {
+		for _, name := range []string{"rebase-merge", "rebase-apply", "BISECT_START"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func ignoreExist(err error) error {

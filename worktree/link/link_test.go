@@ -94,6 +94,7 @@ func TestLeftToGit(t *testing.T) {
 		"settings of its own": {file: "config.worktree"},
 		"another format":      {file: "reftable"},
 		"shared":              {config: git.Config{{Name: "core.sharedrepository", Value: "group"}}},
+		"a rebase":            {file: "rebase-merge"},
 		"folder":              {there: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +120,20 @@ func TestLeftToGit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A branch that the user rebases, whose checkout has no branch meanwhile, is not given to a worktree.
+func TestRebased(t *testing.T) {
+	t.Parallel()
+	g, run := newRepo(t)
+	run("commit", "-q", "--allow-empty", "-m", "second")
+	if _, err := g.Out(t.Context(), "rebase", "-q", "--exec", "false", "--keep-empty", "HEAD~1"); err == nil {
+		t.Fatal("the rebase has ended")
+	}
+	l := Link{filepath.Join(t.TempDir(), "ours"), filepath.Join(g.Common(), "worktrees", "ours"), git.Heads + "main", "why"}
+	if err := Make(t.Context(), g, true, l); err == nil {
+		t.Error("two checkouts have the branch")
 	}
 }
 
