@@ -282,7 +282,7 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 	parts.Work = func(ctx context.Context) error {
 		err := j.Serve(ctx, p)
 		if errors.Is(err, fleet.ErrOtherRepository) {
-			err = fmt.Errorf("%w; give one of them another name in its list of projects", err)
+			err = fmt.Errorf("%w; give one of them another name in its list of projects, or, if it is one repository, both remotes the same host", err)
 		}
 		return err
 	}

@@ -475,7 +475,8 @@ func TestParked(t *testing.T) {
 	d, now := migrated(t), time.Now()
 	until := now.Add(time.Hour).UTC().Truncate(time.Microsecond)
 	list := []journal.Parked{
-		{Agent: "one", Model: "m", Class: agents.RateLimit, Until: until}, {Agent: "back", Class: agents.Overload, Until: now.Add(-time.Minute)},
+		{Agent: "one", Model: "m", Class: agents.RateLimit, Until: until}, {Agent: "back", Class: agents.RateLimit, Until: now.Add(-time.Minute)},
+		{Agent: "far", Class: agents.Overload, Until: until},
 	}
 	for range 2 {
 		if err := d.park(t.Context(), "a", now, list); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -209,9 +210,9 @@ func (d *Database) block(ctx context.Context, account string, wait time.Duration
 	return err
 }
 
-// park notes which agents of the account are unavailable after now.
+// park notes which agents of the account are unavailable after now. A service that is out of reach may be so for this machine only.
 func (d *Database) park(ctx context.Context, account string, now time.Time, list []journal.Parked) error {
-	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool { return !p.Until.After(now) })
+	list = slices.DeleteFunc(slices.Clone(list), func(p journal.Parked) bool { return p.Class == agents.Overload || !p.Until.After(now) })
 	if len(list) == 0 {
 		return nil
 	}
