@@ -29,7 +29,8 @@ type Journal struct {
 	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
 	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is
 
-	flushing sync.Mutex // held during flush, so that an older record never replaces a newer one
+	flushing sync.Mutex   // held during flush, so that an older record never replaces a newer one
+	saving   sync.RWMutex // held for reading while a record is saved, for the same reason: see reconcile
 }
 
 var (
@@ -46,6 +47,8 @@ func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 
 // Save inserts or replaces the record of a run.
 func (j *Journal) Save(ctx context.Context, r journal.Record) error {
+	j.saving.RLock()
+	defer j.saving.RUnlock()
 	if err := j.local.Save(ctx, r); err != nil {
 		return err
 	}
@@ -59,6 +62,8 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 
 // Forget deletes the record of a run.
 func (j *Journal) Forget(ctx context.Context, run string) error {
+	j.saving.RLock()
+	defer j.saving.RUnlock()
 	if err := j.local.Forget(ctx, run); err != nil {
 		return err
 	}
@@ -262,13 +267,24 @@ const reconcileTime = 7 * 24 * time.Hour
 // reconcile writes the records of this machine that the database does not have, or not with their end.
 func (j *Journal) reconcile(ctx context.Context) error {
 	q := journal.Query{Since: time.Now().Add(-reconcileTime)}
-	here, err := j.local.Find(ctx, q)
-	if err != nil {
-		return err
-	}
 	known, err := j.shared.Find(ctx, q)
 	if err != nil {
 		return j.f.db.hide(err)
+	}
+	if err := j.addMissing(ctx, q, known); err != nil {
+		return err
+	}
+	_ = j.flush(ctx) // else sync does it
+	return nil
+}
+
+// addMissing makes records pending that are not known, or not with their end. They are the latest: none is saved meanwhile.
+func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journal.Record) error {
+	j.saving.Lock()
+	defer j.saving.Unlock()
+	here, err := j.local.Find(ctx, q)
+	if err != nil {
+		return err
 	}
 	for _, r := range here {
 		i := slices.IndexFunc(known, func(k journal.Record) bool { return k.ID == r.ID })
@@ -280,7 +296,6 @@ func (j *Journal) reconcile(ctx context.Context) error {
 			j.add(r.ID, e)
 		}
 	}
-	_ = j.flush(ctx) // else sync does it
 	return nil
 }
 

@@ -83,6 +83,49 @@ func TestSaveDoesNotWait(t *testing.T) {
 	f.Stop()
 }
 
+// ending is a store whose run ends right after its records were read.
+type ending struct {
+	journaltest.Memory
+	end func()
+}
+
+func (e *ending) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	list, err := e.Memory.Find(ctx, q)
+	if end := e.end; end != nil {
+		e.end = nil
+		go end()
+	}
+	return list, err
+}
+
+// A run that ends while records are compared with the database's has ended there, too.
+func TestReconcileKeepsTheLatest(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, _ := join(t, d)
+	local := &ending{}
+	j := f.Journal("p", local)
+	for n := range 20 {
+		r := journal.Record{Run: journal.Run{ID: strconv.Itoa(n), Kind: journal.KindIssue, Key: "k", Started: time.Now()}}
+		if err := j.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		local.end = func() {
+			r.Ended = time.Now()
+			ended <- j.Save(t.Context(), r)
+		}
+		if err := errors.Join(j.reconcile(t.Context()), <-ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled(j)
+	if list, err := j.shared.Find(t.Context(), journal.Query{Open: true}); err != nil || len(list) > 0 {
+		t.Errorf("%d runs that have ended are on, %v", len(list), err)
+	}
+	f.Stop()
+}
+
 // Totals and open runs of a project are those of all machines that live.
 func TestRunsOfAllMachines(t *testing.T) {
 	t.Parallel()
