@@ -47,6 +47,7 @@ func TestSetupIsCopied(t *testing.T) {
 		"once":               {`echo work >>work.txt`, 1},
 		"its files change":   {`echo work >>README`, 2},   // on the base and on the tip
 		"tracked by tip":     {`echo work >deps/mine`, 2}, // the same
+		"a folder is gone":   {`git rm -qr sub`, 2},
 		"a folder is a link": {`git rm -qr sub && rm -rf sub && mkdir other && echo x >other/x && ln -s other sub`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,11 +55,12 @@ func TestSetupIsCopied(t *testing.T) {
 			f := newFixture(t, `cat >/dev/null; `+c.agent+`; git add .; git commit -qm work`+done)
 			f.write(".gitignore", ".ralph/\ndeps/a\ndeps/link\nout\n")
 			f.write("sub/in", "")
+			f.write("sub/deep/in", "")
 			f.commit("sub")
 			counts := filepath.Join(t.TempDir(), "counts")
 			f.Config.Run.Sandboxes = homely{newBinding(nil), t.TempDir()}
 			f.Config.Run.Homes, f.Config.Run.SetupInputs = 1<<20, []string{"README"}
-			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h && echo x >sub/out`)
+			f.Config.Run.Setup = lines(`echo run >>` + counts + ` && mkdir -p deps && echo x >deps/a && touch -d 2001-01-01 deps/a && ln -sf a deps/link && echo h >~/h && mkdir -p sub/deep && echo x >sub/out && echo x >sub/deep/out`)
 			f.Config.Run.Gate = lines(`test "$(cat deps/link ~/h | tr '\n' ' ')" = "x h " && test deps/a -ot README && rm deps/a deps/link`)
 			f.issue("a")
 			if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {

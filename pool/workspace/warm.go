@@ -85,10 +85,11 @@ func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error
 	if !ok || err != nil || len(made) == 0 {
 		return ok, err
 	}
-	var parents []string
+	var parents []string // the lowest
 	for _, name := range made {
-		for dir := path.Dir(name); dir != "." && !slices.Contains(parents, dir); dir = path.Dir(dir) {
-			parents = append(parents, dir)
+		dir := path.Dir(name)
+		if dir != "." && !slices.ContainsFunc(parents, func(p string) bool { return isBelow(p, dir) }) {
+			parents = append(slices.DeleteFunc(parents, func(p string) bool { return isBelow(dir, p) }), dir)
 		}
 	}
 	list := func(names []string, flags ...string) (string, error) {
@@ -98,15 +99,18 @@ func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error
 	if err != nil || there != "" {
 		return false, err
 	}
-	if len(parents) > 0 { // of which a commit can make a link or a file
-		there, err = list(parents)
+	if len(parents) > 0 { // which a commit can make a link or a file, or remove: then setup may not do the same
+		if there, err = list(parents, "-d"); err != nil {
+			return false, err
+		}
+		trees := 0
 		for line := range strings.Lines(there) {
-			if _, kind, _ := strings.Cut(line, " "); !strings.HasPrefix(kind, "tree ") {
-				return false, err
+			if strings.HasPrefix(line, "040000 tree ") {
+				trees++
 			}
 		}
-		if err != nil {
-			return false, err
+		if trees != len(parents) {
+			return false, nil
 		}
 	}
 	tree := filepath.Join(dir, treeFolder)
