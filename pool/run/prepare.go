@@ -183,7 +183,7 @@ func (x *execution) place(ctx context.Context) error {
 			x.run.Without, x.run.Anew = "", ""
 		}
 	}
-	if x.space = x.over(tree); added && len(x.c.Setup) > 0 {
+	if x.space = x.over(tree); added && len(x.c.Setup) > 0 && !x.run.Settings.Attended {
 		x.space.Warm(ctx)
 	}
 	return nil
