@@ -79,6 +79,9 @@ func TestSetupIsCopied(t *testing.T) {
 func TestSetupOfTheCommitCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, agent, gate string }{
+		"a script of the project": {
+			"npm ci", `echo "{}" >web/package.json`, `test -d ~/lib/package`,
+		},
 		"an installer that reads other files": {
 			"npm ci", `echo broken >schema`, `test -e node_modules/schema && ! grep -q broken node_modules/schema`,
 		},
@@ -94,12 +97,16 @@ func TestSetupOfTheCommitCounts(t *testing.T) {
 			f := newFixture(t, `cat >/dev/null; `+c.agent+`; git add .; git commit -qm work`+done)
 			f.write(".gitignore", ".ralph/\nnode_modules/\n")
 			f.write("package.json", "{}\n")
+			if name == "a script of the project" {
+				f.write("web/package.json", `{"scripts": {"prepare": "x"}}`+"\n")
+			}
 			f.write("schema", "good\n")
 			f.write("requirements.txt", "package\n")
 			f.write("api/requirements.txt", "package\n")
 			f.commit("dependencies")
 			bin := t.TempDir()
-			npm := "#!/bin/sh\nmkdir -p node_modules && cp schema node_modules/schema\n"
+			npm := "#!/bin/sh\nmkdir -p node_modules && cp schema node_modules/schema\n" +
+				"if grep -q prepare web/package.json 2>/dev/null; then mkdir -p ~/lib/package; fi\n"
 			if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}

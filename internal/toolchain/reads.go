@@ -12,6 +12,8 @@ type Reads struct {
 	// Unless are words of these files, but lock files, with which it depends on more, such as a script that npm runs when it
 	// installs.
 	Unless []string
+	// Code: they run code of the project, which may leave anything in the home.
+	Code bool
 }
 
 // fetch is what commands that fetch dependencies read. A command is one of these, with no arguments but flags, or a line that
@@ -27,8 +29,10 @@ func fetches() []fetch {
 	node := func(more ...string) Reads {
 		return Reads{Files: append(more, "package.json", ".npmrc", "patches/"), Unless: scripts}
 	}
+	modules := []string{"go.mod", "go.sum", "go.work", "go.work.sum"}
 	return []fetch{
-		{commands: []string{"go mod download"}, lines: []string{"go vet ./...; go test -run '^$'"}, Reads: Reads{Files: []string{"go.mod", "go.sum", "go.work", "go.work.sum"}}},
+		{lines: []string{"go vet ./...; go test -run '^$'"}, Reads: Reads{Files: modules, Code: true}},
+		{commands: []string{"go mod download"}, Reads: Reads{Files: modules}},
 		{commands: []string{"npm ci", "npm install"}, Reads: node("package-lock.json", "npm-shrinkwrap.json")},
 		{commands: []string{"pnpm install"}, Reads: node("pnpm-lock.yaml", "pnpm-workspace.yaml")},
 		{commands: []string{"yarn install", "yarn"}, Reads: node("yarn.lock", ".yarnrc", ".yarnrc.yml", ".yarn/")},
@@ -63,6 +67,7 @@ func ReadsOf(setup []string) (all Reads, ok bool) {
 		}
 		all.Files = append(all.Files, fetches()[i].Files...)
 		all.Unless = append(all.Unless, fetches()[i].Unless...)
+		all.Code = all.Code || fetches()[i].Code
 	}
 	return all, len(setup) > 0
 }

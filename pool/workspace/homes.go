@@ -40,8 +40,8 @@ type Homes struct {
 	// Keyer tells what else they depend on; nil: nothing.
 	Keyer sandboxes.HomeKeyer
 	// Inputs are the base's files and folders that setup depends on, and nothing else, as paths from the top: their owner says so.
-	// Without them Reads says what known setup commands read, as far as ralph knows: they use homes as caches only, but what they
-	// make is no proof of a commit. With neither, homes depend on the build files, and no file of a worktree is kept.
+	// Without them Reads says what known setup commands read, as far as ralph knows: what they make is no proof of a commit. With
+	// neither, homes depend on the build files, and no file of a worktree is kept.
 	Inputs []string
 	Reads  toolchain.Reads
 	// HomeOnly: no file of a worktree is kept, because others than setup put files there.
@@ -57,6 +57,7 @@ type Homes struct {
 type homeName struct {
 	name    string
 	alone   bool     // it depends on nothing else
+	cache   bool     // the home is no more than a cache
 	missing []string // inputs that the commit does not have, perhaps by mistake: then it may depend on anything
 }
 
@@ -142,7 +143,7 @@ const textLimit = 8 << 20
 
 func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err error) {
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s %q %q\n%s\n", h.For, h.Inputs, h.Reads, key)
+	_, _ = fmt.Fprintf(sum, "%s %q %q\n%s\n", h.For, h.Inputs, h.Reads.Files, key)
 	known := len(h.Inputs) == 0 && len(h.Reads.Files) > 0
 	args := []string{"-c", "core.quotePath=false", "ls-tree", "--full-tree", "-r"}
 	reads := h.reader()
@@ -162,14 +163,16 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	if err != nil {
 		return n, err
 	}
-	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && (known || len(h.Inputs) > 0 && len(missing) == 0), missing}
+	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && (known || len(h.Inputs) > 0 && len(missing) == 0), known && !h.Reads.Code, missing}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
-		n.alone = false // they are too large, or not here
-		return n, nil   //nolint:nilerr // a home needs no more than the names
+		n.alone, n.cache = false, false // they are too large, or not here
+		return n, nil                   //nolint:nilerr // a home needs no more than the names
 	}
 	for i, e := range entries {
-		n.alone = n.alone && !h.Reads.Depend(files[i], texts[e.ID])
+		if h.Reads.Depend(files[i], texts[e.ID]) {
+			n.alone, n.cache = false, false
+		}
 	}
 	return n, nil
 }
@@ -182,17 +185,18 @@ type warmth struct {
 }
 
 // use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
-// strict: a home that may be more than a cache, such as one with installed packages, is not used for another commit.
+// strict: a home that may be more than a cache, such as one with installed packages, serves no commit with other files that setup
+// reads.
 func (h *Homes) use(ctx context.Context, commit, from string, strict bool) *warmth {
 	n, err := h.name(ctx, commit, from)
 	if err != nil || n.name == "" {
 		return nil
 	}
 	w := h.open(ctx, n)
-	if w != nil || from == "" || from == commit || strict && len(h.Reads.Files) == 0 {
+	if w != nil || from == "" || from == commit {
 		return w
 	}
-	if n, err = h.name(ctx, from, ""); err != nil {
+	if n, err = h.name(ctx, from, ""); err != nil || strict && !n.cache {
 		return nil
 	}
 	n.alone = false
