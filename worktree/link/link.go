@@ -32,7 +32,11 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 		if err != nil {
 			return err
 		}
-		if done, err := l.write(g, config); done || err != nil {
+		done, err := l.write(g, config)
+		if errors.Is(err, fs.ErrNotExist) { // a prune of the user's has removed what was half written
+			err = errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir))
+		}
+		if done || err != nil {
 			return err
 		}
 	}
@@ -78,10 +82,8 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	if err := os.Mkdir(l.GitDir, 0o777); err != nil { //nolint:gosec // as git makes them
 		return false, ignoreExist(err)
 	}
-	// First: so no prune takes the rest for lost. One that has come before it is git's to deal with.
-	if err := git.WriteNew(filepath.Join(l.GitDir, "locked"), []byte(l.Reason+"\n"), 0o666, false); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
+	// First: so no prune takes the rest for lost.
+	if err := git.WriteNew(filepath.Join(l.GitDir, "locked"), []byte(l.Reason+"\n"), 0o666, false); err != nil {
 		return false, err
 	}
 	if err := os.Mkdir(l.Dir, 0o777); err != nil { //nolint:gosec // as git makes them
