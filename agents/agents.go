@@ -41,6 +41,8 @@ type Description struct {
 	Efforts, Modes []string
 	// Looking is the one of Modes in which it looks at files and changes none unasked. Empty: it has none.
 	Looking string
+	// NoUsage means that its output never states what it used.
+	NoUsage bool
 	// Models reports that Options.Model can be chosen.
 	Models bool
 	// Session reports whether an id names a session that Invocation can resume. Ids come out of an agent's stream and go into

@@ -14,8 +14,8 @@ var _ Agent = Command{}
 // Name returns "command".
 func (Command) Name() string { return "command" }
 
-// Describe returns nothing: the user names the program, and it has no flags that ralph knows.
-func (Command) Describe() Description { return Description{} }
+// Describe says little: the user names the program, and it has no flags and no output that ralph knows.
+func (Command) Describe() Description { return Description{NoUsage: true} }
 
 // Invocation builds the command line. There are no sessions to resume.
 func (c Command) Invocation(r Request) (Invocation, error) {

@@ -20,7 +20,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 		return step{end: EndBudget}
 	}
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
-		t.Failure != nil && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
+		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
 		r.failed = ""
 		return r.again(ctx, t, MissingShare, feedbackShare())
 	}

@@ -20,6 +20,8 @@ type turn struct {
 	acted   bool  // the agent said something or used a tool
 	context int64 // tokens that its session has now; at most, where the agent does not say
 	total   agents.Usage
+
+	estimated bool // its usage is the estimate
 }
 
 // execution is how Sandbox.Exec returned.
@@ -45,6 +47,7 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 		r.c.Meter.Limit(r.c.Budget.Min(r.c.Iteration.Min(r.share().After(r.mine)).Plus(r.counted)))
 		defer func() { r.c.Meter.Limit(r.c.Budget) }()
 	}
+	r.expect(n)
 	ended := make(chan execution, 1)
 	go func() {
 		exit, err := r.c.Sandbox.Exec(ctx, sandboxes.Command{

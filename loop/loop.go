@@ -121,7 +121,10 @@ type Config struct {
 	Timers        Timers
 	Budget        Budget
 	Iteration     Budget // of each agent process: with a Meter it is ended there, and the next iteration begins
-	Meter         Meter  // nil: only what the agent reports is counted
+	// Estimate is what counts for an iteration of an agent where neither it nor the Meter says what was used; zero: nothing
+	// does. Nil: nothing ever does.
+	Estimate func(agents.Agent) Budget
+	Meter    Meter // nil: only what the agent reports is counted
 	// Shares limit what one agent may spend in the run. When it has, and is not done, Next says who goes on.
 	Shares map[agents.Choice]Budget
 	// Next returns the agent that goes on after one that is unavailable, or that has spent its share (it has no Failure then);

@@ -77,6 +77,7 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 			t.Unseen.CostUSD = 0
 		}
 	}
+	r.estimate(t, passed.Answers)
 	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
 }
 

@@ -204,6 +204,7 @@ func (a *app) withAgent(p *parts, c *run.Config) error {
 	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
 	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
+	c.Estimate = loop.Budget{Tokens: p.EstimateTokens, CostUSD: p.EstimateUSD}
 	return nil
 }
 

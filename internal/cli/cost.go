@@ -251,7 +251,7 @@ func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
 
 func (p *printer) costCSV(groups []costGroup) error {
 	w := csv.NewWriter(p.out)
-	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd"}}
+	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated"}}
 	for _, g := range groups {
 		row := []string{g.Group}
 		for _, n := range []int64{int64(g.Runs), int64(g.Unknown), g.Input, g.Output, g.CacheRead, g.CacheWrite} {
@@ -261,7 +261,7 @@ func (p *printer) costCSV(groups []costGroup) error {
 		if g.CostUSD > 0 || g.Unknown == 0 && tokens(g.Usage) > 0 {
 			usd = strconv.FormatFloat(g.CostUSD, 'f', 6, 64)
 		}
-		rows = append(rows, append(row, usd))
+		rows = append(rows, append(row, usd, strconv.FormatInt(g.Estimated, 10)))
 	}
 	return w.WriteAll(rows)
 }
@@ -273,7 +273,11 @@ func (p *printer) costTable(sums costData) {
 		for _, n := range []int64{g.Input + g.CacheWrite, g.Output, g.CacheRead} {
 			row = append(row, orDash(n, short))
 		}
-		rows = append(rows, append(row, orDash(g.CostUSD, usd), orDash(g.Unknown, strconv.Itoa)))
+		cost := orDash(g.CostUSD, usd)
+		if g.CostUSD > 0 {
+			cost = about(g.Usage) + cost
+		}
+		rows = append(rows, append(row, cost, orDash(g.Unknown, strconv.Itoa)))
 	}
 	rows = withoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
 	chart(rows, sums, p.width())
@@ -288,7 +292,8 @@ func (p *printer) costTable(sums costData) {
 		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", used(u))
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		p.printf("%s tokens of these are an estimate, at %d bytes each: their answers were cut off, or did not say what they used.\n", short(n), meter.BytesPerToken)
+		p.printf("%s tokens of these are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations that nobody counted (estimate-tokens, estimate-usd).\n",
+			short(n), meter.BytesPerToken)
 	}
 }
 
@@ -330,13 +335,24 @@ func chart(rows [][]string, sums costData, width int) {
 // tokens counts what a budget counts: tokens read from the cache are left out.
 func tokens(u agents.Usage) int64 { return u.Input + u.CacheWrite + u.Output }
 
+// about marks what is an estimate in part.
+func about(u agents.Usage) string {
+	if u.Estimated > 0 {
+		return "~"
+	}
+	return ""
+}
+
 // cost is what was used, as short as it can be said: USD, with ">" where the cost of a part is not known, else tokens, else "-".
+// "~" stands before what is an estimate in part.
 func cost(u agents.Usage) string {
 	switch {
 	case u.CostUSD == 0 && tokens(u) > 0:
-		return short(tokens(u)) + " tok"
+		return about(u) + short(tokens(u)) + " tok"
 	case u.CostUSD > 0 && u.Unpriced > 0:
 		return fmt.Sprintf(">$%.2f", u.CostUSD)
+	case u.CostUSD > 0:
+		return about(u) + usd(u.CostUSD)
 	}
 	return orDash(u.CostUSD, usd)
 }
@@ -350,7 +366,11 @@ func used(u agents.Usage) string {
 	if u.CostUSD > 0 && u.Unpriced > 0 {
 		known += fmt.Sprintf(" (the cost of %d tokens is unknown)", u.Unpriced)
 	}
-	return fmt.Sprintf("%s; %d tokens in, %d from cache, %d out", known, u.Input+u.CacheWrite, u.CacheRead, u.Output)
+	text := fmt.Sprintf("%s; %d tokens in, %d from cache, %d out", known, u.Input+u.CacheWrite, u.CacheRead, u.Output)
+	if u.Estimated > 0 {
+		text += fmt.Sprintf("; %d of the tokens are an estimate", u.Estimated)
+	}
+	return text
 }
 
 func orDash[T int | int64 | float64](n T, text func(T) string) string {

@@ -211,7 +211,7 @@ func TestCostCommand(t *testing.T) {
 	if got := run("cost", "--since=1h"); got != "No run is on record since then.\n" {
 		t.Errorf("before the first run: %q", got)
 	}
-	if got := run("cost", "--csv"); got != "group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd\n" {
+	if got := run("cost", "--csv"); got != "group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated\n" {
 		t.Errorf("before the first run: %q", got)
 	}
 	files, err := filepath.Glob(filepath.Join(state, "*", "state.db"))
@@ -256,12 +256,12 @@ two    1     2.0k  500  -      -      1
 total  2     3.2k  800  35k    $0.25  1
 The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.
 `},
-		{"cost --by outcome --csv", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd
-gate-failed,1,0,1000,300,34567,200,0.250000
-succeeded,2,2,2000,500,0,0,
+		{"cost --by outcome --csv", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated
+gate-failed,1,0,1000,300,34567,200,0.250000,0
+succeeded,2,2,2000,500,0,0,,0
 `},
-		{"cost --by model --csv --since 2026-03-03", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd
-=m[2J,1,0,1000,300,34567,200,0.250000
+		{"cost --by model --csv --since 2026-03-03", `group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated
+=m[2J,1,0,1000,300,34567,200,0.250000,0
 `},
 		{"cost --by agent --json --since 2026-03-01", strings.ReplaceAll(`{
   "by": "agent",

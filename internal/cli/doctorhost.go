@@ -14,6 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
@@ -162,21 +164,22 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 	}
 }
 
-// metering says who counts what the agent uses: without a count no budget ends it.
+// metering says who counts what the agents use.
 func (d *doctor) metering(ctx context.Context, p *parts) {
 	provider, err := d.app.sandbox(ctx, p)
 	if err != nil {
 		return // its own line says what is wrong
 	}
-	agent, _, _, err := d.app.agent(p.Config, provider)
-	if err != nil {
+	c := run.Config{Sandboxes: provider}
+	if err := d.app.withAgent(p, &c); err != nil {
 		return
 	}
-	switch about := agent.Describe(); {
-	case provider.Capabilities().Egress && about.Endpoint != nil:
+	c.Review, _ = d.app.reviewer(p.Config, provider) // its own line says what is wrong
+	switch uncounted := uncounted(c); {
+	case uncounted != "":
+		d.warn("metering", uncounted, "an agent that ralph knows, in a sandbox with ralph's proxy, such as native")
+	case gateway.Counts(c.Agent, provider.Capabilities()):
 		d.ok("metering", "ralph reads what the agent uses in the answers of its model's service")
-	case about.Program == "": // a command of the user's own
-		d.warn("metering", "nothing counts what the agent command uses: no budget ends it", "an agent that ralph knows, in a sandbox with ralph's proxy, such as native")
 	default:
 		d.warn("metering", "only what the agent itself reports is counted, when an iteration has ended", "--sandbox native, docker or podman: ralph's proxy counts there")
 	}

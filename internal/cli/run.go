@@ -133,6 +133,9 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
+	if text := estimated(c); text != "" {
+		log.print("%s", text)
+	}
 	defer a.noteStopping(cmd.Context(), p.StopGrace)()
 	res, err := j.Do(cmd.Context())
 	if err != nil {

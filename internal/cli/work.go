@@ -88,6 +88,9 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	for i, key := range args {
 		args[i] = p.key(ctx, key)
 	}
+	if text := estimated(c.Run); text != "" {
+		a.ui.note("%s", text)
+	}
 	missing := a.noAgent(c.Run)
 	if dry {
 		if missing != nil {

@@ -180,6 +180,11 @@ func (c Config) service(a agents.Agent) (agents.Service, error) {
 	return service, nil
 }
 
+// Counts reports whether ralph reads what an agent uses, in the answers of its service.
+func Counts(a agents.Agent, c sandboxes.Capabilities) bool {
+	return a.Describe().Endpoint != nil && c.Egress && !c.OwnEgress
+}
+
 // endpoint is the agent's service as the proxy serves it inside.
 func (c Config) endpoint(agent string, service agents.Service) egress.Endpoint {
 	e := egress.Endpoint{

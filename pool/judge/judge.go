@@ -36,8 +36,9 @@ type Work struct {
 	Run       journal.Run
 	Issue     tracker.Issue // as it was approved
 	Base      worktree.Base
-	Env       []string    // what every command finds in its environment
-	Budget    loop.Budget // of the whole run
+	Env       []string                       // what every command finds in its environment
+	Budget    loop.Budget                    // of the whole run
+	Estimate  func(agents.Agent) loop.Budget // see loop.Config
 	Interrupt <-chan struct{}
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
@@ -142,7 +143,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
-		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Meter: space.Meter, Interrupt: w.Interrupt,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Estimate: w.Estimate, Meter: space.Meter, Interrupt: w.Interrupt,
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {

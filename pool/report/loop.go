@@ -57,9 +57,9 @@ func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
-		return fmt.Sprintf("%d tokens spent of %d%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()))
+		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
 	case whole.Spent(used):
-		return fmt.Sprintf("$%.2f spent of $%.2f%s; raise the cost budget to go on", used.CostUSD, whole.CostUSD, ofEarlier(earlier.CostUSD > 0, "$%.2f", earlier.CostUSD))
+		return fmt.Sprintf("$%.2f spent of $%.2f%s%s; raise the cost budget to go on", used.CostUSD, whole.CostUSD, ofEarlier(earlier.CostUSD > 0, "$%.2f", earlier.CostUSD), byEstimate(used))
 	case r.Full != nil:
 		return r.Full.Error()
 	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):
@@ -74,6 +74,14 @@ func ofEarlier(some bool, format string, amount any) string {
 		return ""
 	}
 	return fmt.Sprintf(", "+format+" of them by earlier runs", amount)
+}
+
+// byEstimate says that a part of what is spent is an estimate.
+func byEstimate(used agents.Usage) string {
+	if used.Estimated == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (an estimate for %d tokens)", used.Estimated)
 }
 
 // explainLast is why the last iteration before a limit was not the one that finished.

@@ -230,6 +230,12 @@ func spent(u agents.Usage) string {
 	if u.CostUSD > 0 {
 		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
 	}
+	switch {
+	case u.Estimated > 0 && u.CostUSD > 0:
+		text += fmt.Sprintf(", of which %d tokens and their cost are an estimate", u.Estimated)
+	case u.Estimated > 0:
+		text += fmt.Sprintf(", of which %d tokens are an estimate", u.Estimated)
+	}
 	if u.Unpriced > 0 {
 		text += fmt.Sprintf(", and the cost of %d tokens is unknown: their model has no known price", u.Unpriced)
 	}

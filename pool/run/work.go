@@ -104,7 +104,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
@@ -149,7 +149,7 @@ func (x *execution) review(ctx context.Context, s *journal.State) (told, err err
 	counted := x.space.Meter.Used()
 	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // the facts include it
 	return x.r.judge.Review(ctx, judge.Work{
-		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Interrupt: x.stop.Done, Stream: x.stream,
+		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Interrupt: x.stop.Done, Stream: x.stream,
 		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
 	}, s)
 }
@@ -251,17 +251,21 @@ func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	return u.Add(x.counted.Less(before))
 }
 
-// spent stores the run's usage, after an iteration also on the claim, so that neither a crash nor another machine loses it.
+// spent stores the run's usage, so that no crash loses it: after an iteration also on the claim, for other machines, and
+// before one whose usage is estimated.
 func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
+	ahead := e.Used.Estimated > s.Facts.Usage.Estimated
 	s.Facts.Usage = e.Used
 	if e.Result != nil {
 		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
 	}
 	x.save(ctx, *s)
-	if e.Kind != loop.EventEnded || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
+	if e.Kind != loop.EventEnded && !ahead || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return
 	}
-	if err := x.claimSpend(ctx, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
+	limited, cancel := context.WithTimeout(ctx, bookingWait)
+	defer cancel()
+	if err := x.claimSpend(limited, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}
 }

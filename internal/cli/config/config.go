@@ -155,6 +155,8 @@ type Config struct {
 	BudgetUSDDay          float64
 	BudgetUSDMonth        float64
 	BudgetAgents          []string
+	EstimateTokens        int64
+	EstimateUSD           float64
 	Prices                []string
 
 	// Labels ralph sets

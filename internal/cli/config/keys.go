@@ -8,6 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config/access"
 	"github.com/ralph-pool/ralph/internal/notify"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
@@ -221,6 +222,10 @@ func groups() []group {
 			{Name: "budget-usd-day", Kind: Float, Guard: Above, Use: toWork | toRun, Help: "US dollars all runs of this repository on this host may cost in one day, in UTC; 0: no limit"},
 			{Name: "budget-usd-month", Kind: Float, Guard: Above, Use: toWork | toRun,
 				Help: "US dollars all runs of this repository on this host may cost in one month, in UTC; 0: no limit"},
+			{Name: "estimate-tokens", Kind: Int, Default: ledger.DefaultEstimate().Tokens, Min: 1, Guard: Below, Use: toWork | toRun,
+				Help: "tokens that an iteration counts for all these limits where nobody says what it used"},
+			{Name: "estimate-usd", Kind: Float, Default: ledger.DefaultEstimate().CostUSD, Guard: Below, Use: toWork | toRun,
+				Help: "US dollars that it counts, where a limit in US dollars is set"},
 			{Name: "prices", Kind: Names, Check: checkPrice, Guard: Listed, Use: toWork | toRun,
 				Help: "MODEL=INPUT/OUTPUT[/CACHE-READ/CACHE-WRITE] in US dollars for a million tokens, in place of ralph's own"},
 		}},

@@ -73,6 +73,7 @@ type Config struct {
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
 	Iteration     loop.Budget       // for one iteration
+	Estimate      loop.Budget       // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
 	Shares        ledger.Shares     // for one agent in one run
 	Caps          ledger.Caps       // for all runs of this namespace of the store together
 	Env           []string          // for everything that runs in the sandbox
@@ -139,6 +140,7 @@ func (c Config) WithDefaults() Config {
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
 	}
+	c.Estimate = c.Estimated()
 	if c.Secrets == nil {
 		c.Secrets = redact.New()
 	}
@@ -160,6 +162,7 @@ func (c Config) Validate() error {
 		}
 	}
 	need(c.Retry.MaxAttempts > 0 && c.StopGrace >= 0, "Retry.MaxAttempts must be at least 1, and StopGrace not negative")
+	need(c.Estimate.Tokens >= 0 && c.Estimate.CostUSD >= 0, "Estimate must not be negative")
 	need(c.ClaimTTL >= time.Second, "ClaimTTL must be at least a second")
 	need(slices.Contains([]journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishRequest, journal.PublishNone}, c.Publish),
 		"Publish must be branch, merge, pr or none, not %q", c.Publish)

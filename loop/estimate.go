@@ -1,0 +1,48 @@
+package loop
+
+import (
+	"fmt"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Usage is what counts where only this is known to be used, of a model that nobody names: an estimate.
+func (b Budget) Usage() agents.Usage {
+	u := agents.Usage{Input: b.Tokens, Estimated: b.Tokens, CostUSD: b.CostUSD}
+	if u.CostUSD == 0 {
+		u.Unpriced = u.Input
+	}
+	return u
+}
+
+// estimateOf is the estimate of the present agent.
+func (r *runner) estimateOf() Budget {
+	if r.c.Estimate == nil {
+		return Budget{}
+	}
+	return r.c.Estimate(r.c.Agent)
+}
+
+// expect makes the estimate known before an agent starts that never says what it uses: a crash must not lose it.
+func (r *runner) expect(n int) {
+	if e := r.estimateOf(); e != (Budget{}) && r.c.Agent.Describe().NoUsage {
+		r.observe.emit(Event{Kind: EventSpent, Iteration: n, Used: r.res.Usage.Add(e.Usage())})
+	}
+}
+
+// estimate counts the estimate for an iteration of which neither the agent nor its service has said what it used.
+func (r *runner) estimate(t *turn, answers bool) {
+	e, silent := r.estimateOf(), r.c.Agent.Describe().NoUsage
+	switch f := t.Failure; {
+	case e == (Budget{}) || t.Usage != (agents.Usage{}) || answers || t.Ending == EndingNotStarted:
+		return
+	case f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted):
+		return // its model was not asked, or did not answer
+	case f != nil && !silent && !t.acted && t.Ending == EndingExit:
+		return // it has said that it did nothing
+	}
+	t.Usage, t.estimated = e.Usage(), true
+	if !silent { // of the others this is known before they start
+		r.warn(fmt.Sprintf("iteration %d: agent %s did not say what it used; an estimate of %d tokens counts", t.Number, t.Agent, t.Usage.Input))
+	}
+}

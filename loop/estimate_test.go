@@ -1,0 +1,89 @@
+package loop
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// wordless is an agent whose output never states what it used.
+type wordless struct{ scripted }
+
+func (w wordless) Describe() agents.Description {
+	d := w.scripted.Describe()
+	d.NoUsage = true
+	return d
+}
+
+// Where nobody says what an iteration used, the estimate counts, and ends a run whose budget it uses up.
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	tokens := agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}
+	for name, c := range map[string]struct {
+		agent    agents.Agent
+		budget   Budget
+		estimate Budget
+		says     string
+		exit     int
+		metered  agents.Usage
+		end      End
+		each     agents.Usage
+		runs     int
+	}{
+		"tokens":                 {wordless{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say still at it", 0, agents.Usage{}, EndBudget, tokens, 2},
+		"cost":                   {wordless{}, Budget{CostUSD: 3}, Budget{Tokens: 100, CostUSD: 1.5}, "say", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 100, Estimated: 100, CostUSD: 1.5}, 2},
+		"it fails":               {wordless{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndBudget, tokens, 1},
+		"it fails twice":         {wordless{}, Budget{Tokens: 900}, Budget{Tokens: 100}, "", 1, agents.Usage{}, EndAgent, tokens, 2},
+		"the endpoint says it":   {wordless{}, Budget{Tokens: 10}, Budget{Tokens: 100}, "say", 0, agents.Usage{Input: 5}, EndBudget, agents.Usage{Input: 5}, 2},
+		"the agent says it":      {scripted{}, Budget{Tokens: 20}, Budget{Tokens: 100}, "use 10", 0, agents.Usage{}, EndBudget, agents.Usage{Input: 10}, 2},
+		"it could say it":        {scripted{}, Budget{Tokens: 200}, Budget{Tokens: 100}, "say", 0, agents.Usage{}, EndBudget, tokens, 2},
+		"it never began":         {scripted{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.BadRequest), 1, agents.Usage{}, EndAgent, agents.Usage{}, 1},
+		"its service is away":    {wordless{}, Budget{Tokens: 100}, Budget{Tokens: 100}, "fail " + string(agents.Overload), 1, agents.Usage{}, EndUnavailable, agents.Usage{}, 1},
+		"no estimate, no budget": {wordless{}, Budget{}, Budget{}, "say", 0, agents.Usage{}, EndMaxed, agents.Usage{}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newCounting()
+			d := &diary{}
+			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+				m.count(c.metered)
+				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
+				return sandboxes.Exit{Code: c.exit}, nil
+			}}, d)
+			cfg.Agent, cfg.Meter, cfg.Budget, cfg.Estimate, cfg.MaxIterations = c.agent, m, c.budget, func(agents.Agent) Budget { return c.estimate }, 4
+			cfg.Import = commits(0)
+			cfg.NoProgress = -1
+			r := Run(t.Context(), cfg)
+			wantEnd(t, r, c.end)
+			var all agents.Usage
+			for _, it := range r.Iterations {
+				if all = all.Add(it.Usage); it.Usage != c.each {
+					t.Errorf("iteration %d has used %+v, want %+v", it.Number, it.Usage, c.each)
+				}
+			}
+			if len(r.Iterations) != c.runs || r.Usage != all {
+				t.Errorf("%d iterations have used %+v", len(r.Iterations), r.Usage)
+			}
+		})
+	}
+}
+
+// The estimate of an agent that never says what it used is known before the agent starts: a crash cannot lose it.
+func TestEstimateBeforeTheAgent(t *testing.T) {
+	t.Parallel()
+	d := &diary{}
+	var before []Event
+	c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+		before = d.of(EventSpent)
+		_, _ = cmd.Stdout.Write([]byte(done + "\n"))
+		return sandboxes.Exit{}, nil
+	}}, d)
+	c.Agent, c.Estimate = wordless{}, func(agents.Agent) Budget { return Budget{Tokens: 100} }
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndDone)
+	if want := (agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}); len(before) != 1 || before[0].Used != want || r.Usage != want {
+		t.Errorf("before the agent %+v, at the end %+v, want %+v", before, r.Usage, want)
+	}
+}
