@@ -72,10 +72,17 @@ func spent(u *agents.Usage) []*commonpb.KeyValue {
 	if u == nil || *u == (agents.Usage{}) {
 		return nil
 	}
-	return []*commonpb.KeyValue{
+	list := []*commonpb.KeyValue{
 		attribute("ralph.tokens.input", u.Input), attribute("ralph.tokens.output", u.Output), attribute("ralph.tokens.cache_read", u.CacheRead),
-		attribute("ralph.tokens.cache_write", u.CacheWrite), attribute("ralph.cost_usd", u.CostUSD),
+		attribute("ralph.tokens.cache_write", u.CacheWrite),
 	}
+	if u.CostUSD > 0 { // else it is not known
+		list = append(list, attribute("ralph.cost_usd", u.CostUSD))
+	}
+	if u.Estimated > 0 {
+		list = append(list, attribute("ralph.tokens.estimated", u.Estimated))
+	}
+	return list
 }
 
 // ended ends a span, not before it has begun.

@@ -59,7 +59,9 @@ type usageBody struct {
 	Output     int64   `json:"output"`
 	CacheRead  int64   `json:"cache_read"`
 	CacheWrite int64   `json:"cache_write"`
-	CostUSD    float64 `json:"cost_usd"`
+	CostUSD    float64 `json:"cost_usd,omitzero" doc:"US dollars, as the agent reports them or at the known prices; absent: not known."`
+	Estimated  int64   `json:"estimated,omitempty" doc:"How many of the tokens nobody has stated; absent: none."`
+	Unpriced   int64   `json:"unpriced,omitempty" doc:"How many of the tokens are of models without a known price: cost_usd lacks them; absent: none."`
 }
 
 type runBody struct {
@@ -280,5 +282,5 @@ func newRunBody(r journal.Record) runBody {
 }
 
 func newUsageBody(u agents.Usage) usageBody {
-	return usageBody{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD}
+	return usageBody{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CostUSD, u.Estimated, u.Unpriced}
 }

@@ -18,14 +18,17 @@ type Metrics struct {
 	registry  *prometheus.Registry
 	runs      *prometheus.CounterVec
 	spend     *prometheus.CounterVec
+	unknown   *prometheus.CounterVec
 	tokens    *prometheus.CounterVec
+	estimated *prometheus.CounterVec
 	took      *prometheus.HistogramVec
 	stages    *prometheus.HistogramVec
 	conflicts *prometheus.CounterVec
 	hooks     *prometheus.CounterVec
 
-	mu sync.Mutex
-	on map[string]staged // guarded by mu; by project and run
+	mu       sync.Mutex
+	on       map[string]staged // guarded by mu; by project and run
+	costless map[string]bool   // guarded by mu; runs with an iteration whose cost is not known, or not all of it
 }
 
 // staged is the stage that a run is in.
@@ -38,16 +41,22 @@ type staged struct {
 func NewMetrics() *Metrics {
 	buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), on: map[string]staged{},
+		registry: prometheus.NewRegistry(), on: map[string]staged{}, costless: map[string]bool{},
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ralph_runs_total", Help: "Runs that have ended.",
 		}, []string{"project", "outcome"}),
 		spend: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ralph_spend_usd_total", Help: "Cost of models, as far as it is known.",
 		}, []string{"project"}),
+		unknown: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_runs_without_cost_total", Help: "Runs that have ended and whose cost is not known, or not all of it.",
+		}, []string{"project"}),
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ralph_tokens_total", Help: "Tokens of models.",
 		}, []string{"project", "kind"}),
+		estimated: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ralph_tokens_estimated_total", Help: "Of these tokens, those that nobody has stated.",
+		}, []string{"project"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ralph_run_seconds", Help: "Time from the beginning of a run to its end.", Buckets: buckets,
 		}, []string{"project"}),
@@ -61,7 +70,7 @@ func NewMetrics() *Metrics {
 			Name: "ralph_webhooks_total", Help: "Requests to a project's webhook.",
 		}, []string{"project", "result"}),
 	}
-	m.registry.MustRegister(m.runs, m.spend, m.tokens, m.took, m.stages, m.conflicts, m.hooks)
+	m.registry.MustRegister(m.runs, m.spend, m.unknown, m.tokens, m.estimated, m.took, m.stages, m.conflicts, m.hooks)
 	return m
 }
 
@@ -74,7 +83,17 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		m.enter(project, e.Run, staged{})
 	case journal.EventUsage:
 		if u := e.Usage; u != nil {
-			m.spend.WithLabelValues(project).Add(max(0, u.CostUSD))
+			if u.CostUSD > 0 {
+				m.spend.WithLabelValues(project).Add(u.CostUSD)
+			}
+			if u.CostUSD == 0 || u.Unpriced > 0 {
+				m.mu.Lock()
+				m.costless[project+"/"+e.Run] = true
+				m.mu.Unlock()
+			}
+			if u.Estimated > 0 {
+				m.estimated.WithLabelValues(project).Add(float64(u.Estimated))
+			}
 			for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheWrite} {
 				m.tokens.WithLabelValues(project, kind).Add(float64(max(0, n)))
 			}
@@ -86,6 +105,12 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 	case journal.EventEnded:
 		m.enter(project, e.Run, staged{since: e.Time})
 		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
+		m.mu.Lock()
+		if m.costless[project+"/"+e.Run] {
+			m.unknown.WithLabelValues(project).Inc()
+			delete(m.costless, project+"/"+e.Run)
+		}
+		m.mu.Unlock()
 		m.took.WithLabelValues(project).Observe(e.Elapsed)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/internal/web"
@@ -156,6 +157,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	var list runs
 	s.get("/v1/projects/shop/runs", &list)
 	run := list.Runs[0].Run
+	if text, err := io.ReadAll(s.do("GET", "/v1/projects/shop/runs/"+run).Body); err != nil || strings.Contains(string(text), "cost_usd") {
+		t.Errorf("a run whose cost is not known: %s, %v", text, err)
+	}
 	asked := map[string]bool{}
 	for _, c := range []struct {
 		method, path string
@@ -363,6 +367,13 @@ func TestMetrics(t *testing.T) {
 	s.watch.Until(t, "shop", journal.EventEnded, 1)
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
+	for run, u := range map[string]agents.Usage{
+		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1},
+	} {
+		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
+		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
+		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
+	}
 	if err := s.service.Pause("shop", true); err != nil {
 		t.Fatal(err)
 	}
@@ -384,10 +395,15 @@ func TestMetrics(t *testing.T) {
 		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"} 0`,
 		`ralph_claim_conflicts_total{project="shop"} 1`, `ralph_queue_ready{project="shop"} 1`, `ralph_queue_age_seconds{project="shop"} `,
 		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
+		`ralph_runs_without_cost_total{project="books"} 2`, `ralph_runs_without_cost_total{project="shop"} 1`,
+		`ralph_spend_usd_total{project="books"} 6`, `ralph_tokens_estimated_total{project="books"} 8`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
+	}
+	if unknown := `ralph_spend_usd_total{project="shop"}`; strings.Contains(string(text), unknown) {
+		t.Errorf("%s although no cost is known", unknown)
 	}
 }
 

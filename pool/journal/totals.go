@@ -22,6 +22,7 @@ type Total struct {
 	Runs    int
 	Seconds float64 // from beginning to end, of those that have ended
 	Usage   agents.Usage
+	Unknown int // of the runs, those whose cost is not known, or not all of it
 }
 
 // Sum adds up records.
@@ -41,6 +42,9 @@ func Sum(records []Record) []Total {
 		}
 		t.Runs++
 		t.Usage = t.Usage.Add(r.Facts.Usage)
+		if u := r.Facts.Usage; u.Unpriced > 0 || u.CostUSD == 0 && len(r.Facts.Iterations) > 0 {
+			t.Unknown++
+		}
 		if !r.Ended.IsZero() {
 			t.Seconds += r.Ended.Sub(r.Started).Seconds()
 		}

@@ -52,12 +52,14 @@ type sum struct {
 	Succeeded int
 	Took      float64 // seconds of all
 	Usage     agents.Usage
+	Unknown   int // runs whose cost is not known, or not all of it
 }
 
 func (s *sum) add(t journal.Total) {
 	s.Runs += t.Runs
 	s.Took += t.Seconds
 	s.Usage = s.Usage.Add(t.Usage)
+	s.Unknown += t.Unknown
 	if t.Outcome == journal.Succeeded || t.Outcome == journal.NoChange {
 		s.Succeeded += t.Runs
 	}
@@ -163,7 +165,21 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 			return []float64{float64(s.Succeeded), float64(s.Runs - s.Succeeded)}
 		}),
 	}
+	spend := &m.Charts[0]
+	if m.All.Unknown > 0 {
+		spend.Said += " " + costless(m.All.Unknown) + "."
+	}
+	for i, d := range m.Daily {
+		if d.Unknown > 0 {
+			spend.Bars[i].Title += "; " + costless(d.Unknown)
+		}
+	}
 	return m
+}
+
+// costless says how many runs a sum of dollars lacks.
+func costless(runs int) string {
+	return fmt.Sprintf("the cost of %d runs is not known, or not all of it", runs)
 }
 
 // groupRows bounds a group: what is less is added up.
@@ -185,6 +201,7 @@ func grouped(list []journal.Total, title, head string, of func(journal.Total) st
 		rest := sum{Name: fmt.Sprintf("%d others", len(g.Rows)-groupRows+1)}
 		for _, s := range g.Rows[groupRows-1:] {
 			rest.Runs, rest.Succeeded, rest.Took, rest.Usage = rest.Runs+s.Runs, rest.Succeeded+s.Succeeded, rest.Took+s.Took, rest.Usage.Add(s.Usage)
+			rest.Unknown += s.Unknown
 		}
 		g.Rows = append(g.Rows[:groupRows-1], rest)
 	}

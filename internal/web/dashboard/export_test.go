@@ -3,6 +3,7 @@ package dashboard
 import (
 	"io/fs"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -64,3 +65,12 @@ func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map
 	}
 	return daily, groups, m.Charts[0].Top
 }
+
+// Spend is what the chart of costs says, and its last day.
+func Spend(list []journal.Total, days int, today int64) (said, last string) {
+	c := drawn(list, days, today).Charts[0]
+	return c.Said, c.Bars[len(c.Bars)-1].Title
+}
+
+// Money is a cost in words.
+func Money(u agents.Usage) string { return money(u) }

@@ -111,15 +111,22 @@ func took(d time.Duration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// money is what a usage has cost, as far as that is known.
+// money is what a usage has cost, as far as that is known. ">" stands before a cost of which a part is not known, "~" before what
+// is an estimate in part.
 func money(u agents.Usage) string {
+	about := ""
+	if u.Estimated > 0 {
+		about = "~"
+	}
 	switch {
+	case u.CostUSD > 0 && u.Unpriced > 0:
+		return fmt.Sprintf(">$%.2f", u.CostUSD)
 	case u.CostUSD > 0 && u.CostUSD < 0.01:
 		return "< $0.01"
 	case u.CostUSD > 0:
-		return fmt.Sprintf("$%.2f", u.CostUSD)
+		return about + fmt.Sprintf("$%.2f", u.CostUSD)
 	case u.Tokens() > 0:
-		return count(u.Tokens()) + " tokens"
+		return about + count(u.Tokens()) + " tokens"
 	}
 	return "–"
 }

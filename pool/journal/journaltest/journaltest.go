@@ -344,6 +344,9 @@ func totals(t *testing.T, s journal.Store) {
 		if r.Facts.Usage = (agents.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, CostUSD: 0.25, Estimated: 1}); i%4 == 0 {
 			r.Facts.Usage = agents.Usage{}
 		}
+		if r.Facts.Usage.Unpriced = int64(i % 7 / 5); i%3 == 0 {
+			r.Facts.Iterations = []loop.Iteration{{Number: 1}}
+		}
 		if !r.Ended.IsZero() {
 			r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2]
 		}

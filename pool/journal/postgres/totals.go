@@ -19,12 +19,14 @@ const totals = `WITH r AS MATERIALIZED (
 	WHERE project = $1 AND pool = $2 AND started >= $3
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
-		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used FROM r
+		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used,
+		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0 AS worked FROM r
 )
 SELECT day, agent, model, outcome, count(*), coalesce(sum(seconds), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
-	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint
+	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint, coalesce(sum((used ->> 'unpriced')::bigint), 0)::bigint,
+	count(*) FILTER (WHERE (used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0)
 FROM part GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then, on all machines.
@@ -35,7 +37,8 @@ func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]jou
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t journal.Total, err error) {
 		u := &t.Usage
-		err = row.Scan(&t.Day, &t.Agent, &t.Model, &t.Outcome, &t.Runs, &t.Seconds, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated)
+		err = row.Scan(&t.Day, &t.Agent, &t.Model, &t.Outcome, &t.Runs, &t.Seconds, &u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated,
+			&u.Unpriced, &t.Unknown)
 		return t, err
 	})
 	if err != nil {

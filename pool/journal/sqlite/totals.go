@@ -14,12 +14,14 @@ var _ journal.Totals = (*Store)(nil)
 // totals parses each record once; what it takes out of it is short.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT started, ended, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
-		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated') END AS part
+		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated',
+		'$.facts.usage.unpriced') END AS part, json_valid(record) AND json_array_length(record, '$.facts.iterations') > 0 AS worked
 	FROM runs WHERE pool = ? AND started >= ?
 )
 SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), coalesce(part ->> 2, ''),
 	count(*), coalesce(sum((ended - started) / 1e9), 0.0), coalesce(sum(part ->> 3), 0), coalesce(sum(part ->> 4), 0),
-	coalesce(sum(part ->> 5), 0), coalesce(sum(part ->> 6), 0), coalesce(sum(part ->> 7), 0.0), coalesce(sum(part ->> 8), 0)
+	coalesce(sum(part ->> 5), 0), coalesce(sum(part ->> 6), 0), coalesce(sum(part ->> 7), 0.0), coalesce(sum(part ->> 8), 0),
+	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE part ->> 9 > 0 OR worked AND coalesce(part ->> 7, 0) = 0)
 FROM r WHERE part IS NOT NULL GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then. Records that are damaged are left out.
@@ -34,7 +36,7 @@ func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]jou
 		var t journal.Total
 		u := &t.Usage
 		if err := rows.Scan(&t.Day, &t.Agent, &t.Model, &t.Outcome, &t.Runs, &t.Seconds,
-			&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated); err != nil {
+			&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated, &u.Unpriced, &t.Unknown); err != nil {
 			return nil, fmt.Errorf("read journal: %w", err)
 		}
 		out = append(out, t)
