@@ -125,12 +125,12 @@ bench: build ## Measure ralph against the bare floor, side by side
 .PHONY: soak
 soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to sweeps, then test every case, with the race detector
 	RALPH_TEST_PROGRAM=$(CURDIR)/bin/ralph SOAK_FAULTS=$(SOAK_FAULTS) SOAK_SEED=$(SOAK_SEED) SOAK_ONLY=$(SOAK_ONLY) \
-	  go test -count=1 -timeout 6h -run '^TestSoak$$' ./e2e
+	  go test -count=1 -timeout 6h -run '^TestSoak(Rules)?$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_POSTGRES=1 FLEET_ISSUES=$(FLEET_ISSUES) CGO_ENABLED=0 \
 	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_KUBERNETES=$(KUBERNETES) go test -count=1 ./deploy
 	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 RALPH_ENGINES=all e2e/engines/with.sh $(TOOLS)/engines \
-	  go test -race -count=1 -timeout 6h -skip '^TestSoak$$' ./e2e ./pool ./sandboxes/... ./internal/ecosystem
+	  go test -race -count=1 -timeout 6h -skip '^TestSoak(Rules)?$$' ./e2e ./pool ./sandboxes/... ./internal/ecosystem
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

@@ -150,11 +150,17 @@ func (k *soak) fill(t *testing.T) {
 // sweepIn starts a sweep of a clone.
 func (k *soak) sweepIn(t *testing.T, r repository) *ralph {
 	t.Helper()
-	return k.start(t, r, []string{
+	return k.ralphIn(t, r, nil, "work", "--parallel", "2")
+}
+
+// ralphIn starts a ralph in a clone.
+func (k *soak) ralphIn(t *testing.T, r repository, env []string, args ...string) *ralph {
+	t.Helper()
+	return k.start(t, r, append([]string{
 		"PATH=" + k.path("bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"XDG_STATE_HOME=" + filepath.Join(k.dir, "state"), "TMPDIR=" + filepath.Join(k.dir, "tmp"),
 		"RALPH_RETRY_BACKOFF=1ms", "RALPH_RETRY_BACKOFF_MAX=1ms", "RALPH_MIN_FREE_MB=0", "RALPH_BASE=main",
-	}, "work", "--parallel", "2")
+	}, env...), args...)
 }
 
 // disturb sweeps both clones at the same time, lets the fault strike, and returns when the sweeps have ended and the fault
