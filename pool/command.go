@@ -269,7 +269,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, w.c.Require[:1]), func(l string) bool {
 		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
 	})
-	if why := w.unfit(free, w.c.Require); why != "" {
+	if why := free.Unfit(w.c.Require, w.c.Exclude); why != "" {
 		return refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why, 300))
 	}
 	return nil
@@ -328,7 +328,7 @@ func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) string {
 		case i.Open && i.HasLabel(label) && !r.HandedOver:
 			return handedOver(label)
 		case r.FollowUp == "" && !r.Settings.Attended:
-			return w.unfit(i, require)
+			return i.Unfit(require, w.c.Exclude)
 		case !i.Open:
 			return "closed"
 		}

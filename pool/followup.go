@@ -26,22 +26,20 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	if list, err = w.askedRounds(ctx, v, list); err != nil {
 		return nil, nil, err
 	}
-	var keys []string
-	for _, f := range list {
-		keys = append(keys, f.Key)
+	keys := func() (all []string) {
+		for _, f := range list {
+			all = append(all, f.Key)
+		}
+		return all
 	}
-	if err := v.read(ctx, keys); err != nil {
+	if err := v.read(ctx, keys()); err != nil {
 		return nil, nil, err
 	}
 	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
 		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
-	keys = keys[:0]
-	for _, f := range list {
-		keys = append(keys, f.Key)
-	}
-	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys) // an issue that is not found is not open
+	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys()) // an issue that is not found is not open
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +51,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		case issue.HasLabel(w.cfg.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
 		case t.Asked != nil && t.Asked.Request:
 			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
-		case t.Rounds >= w.cfg.Requests.MaxRounds && w.unfit(issue, w.c.Require) == "": // a person has put it back
+		case t.Rounds >= w.cfg.Requests.MaxRounds && issue.Unfit(w.c.Require, w.c.Exclude) == "": // a person has put it back
 		case t.Rounds >= w.cfg.Requests.MaxRounds:
 			exhausted = append(exhausted, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
 		default:

@@ -204,7 +204,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
 	_, done := v.done[issue.Key]
 	labels := v.w.cfg.Labels
-	return v.w.unfit(issue, v.w.c.Require) == "" && !issue.HasLabel(labels.NeedsHuman) &&
+	return issue.Unfit(v.w.c.Require, v.w.c.Exclude) == "" && !issue.HasLabel(labels.NeedsHuman) &&
 		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
 }
 
@@ -219,7 +219,7 @@ func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contai
 // whyNot is nil for an issue that may be worked. For keys named by a person, retry times, a hand-over to a person and work done
 // elsewhere do not count.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
-	if reason := v.w.unfit(issue, v.w.c.Require); reason != "" {
+	if reason := issue.Unfit(v.w.c.Require, v.w.c.Exclude); reason != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}
 	}
 	if c, ok := v.claims[issue.Key]; ok {
@@ -253,30 +253,6 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	return v.capped
 }
 
-// unfit is the reason in the issue itself why a run with these labels may not work it, or empty.
-func (w *Worker) unfit(issue tracker.Issue, require []string) string {
-	if !issue.Open {
-		return "closed"
-	}
-	for _, l := range require {
-		if !issue.HasLabel(l) {
-			return "lacks label " + l
-		}
-	}
-	for _, l := range w.c.Exclude {
-		if issue.HasLabel(l) {
-			return "carries excluded label " + l
-		}
-	}
-	if issue.Taken != "" {
-		return issue.Taken
-	}
-	if by := issue.Blockers(); by != "" {
-		return "blocked by " + by
-	}
-	return ""
-}
-
 // unworked are labels of issues that are never worked: their blockers need not be read.
 func (w *Worker) unworked(keys []string) []string {
 	if len(keys) > 0 { // then a hand-over to a person does not count
@@ -300,7 +276,7 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 			return nil, fmt.Errorf("read issue %s: %w", key, err)
 		}
 		skip := journal.Skip{Code: journal.SkipUnlisted}
-		if reason := w.unfit(issue, w.c.Require); reason != "" {
+		if reason := issue.Unfit(w.c.Require, w.c.Exclude); reason != "" {
 			skip = journal.Skip{Code: journal.SkipUnfit, Detail: reason}
 		}
 		out = append(out, Skipped{issue, skip})

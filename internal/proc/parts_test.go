@@ -59,7 +59,7 @@ func TestPartsAreNotStopped(t *testing.T) {
 		}
 	case <-time.After(limit):
 		_ = cmd.Process.Kill()
-		<-ended
+		_ = <-ended
 		t.Error("the process was stopped")
 	}
 }
