@@ -330,6 +330,8 @@ func (f *fleetScene) finish(t *testing.T, issues, cut int) {
 	}
 	const open = "FROM river_job r WHERE state NOT IN ('completed', 'discarded', 'cancelled')"
 	await(t, "all rows to be over", func() bool { return ask[int](t, f, "SELECT count(*) "+open) == 0 })
+	const history = "SELECT count(%s) FROM ralph_run WHERE record::json -> 'verdict' ->> 'outcome' = 'succeeded'"
+	await(t, "all records to be written", func() bool { return ask[int](t, f, fmt.Sprintf(history, "DISTINCT (project, key)")) == 2*issues })
 	f.totals(t, issues)
 	for _, m := range f.machines {
 		f.signal(t, m, syscall.SIGTERM)
@@ -340,7 +342,6 @@ func (f *fleetScene) finish(t *testing.T, issues, cut int) {
 		}
 	}
 	f.check(t, issues, cut)
-	const history = "SELECT count(%s) FROM ralph_run WHERE record::json -> 'verdict' ->> 'outcome' = 'succeeded'"
 	if all, distinct := ask[int](t, f, fmt.Sprintf(history, "*")), ask[int](t, f, fmt.Sprintf(history, "DISTINCT (project, key)")); all != 2*issues || distinct != all {
 		t.Errorf("the history has %d runs that succeeded, of %d issues; want %d", all, distinct, 2*issues)
 	}

@@ -17,7 +17,7 @@ const (
 	soakSeed   = 1  // of the short version
 	soakShort  = 13 // faults of the short version
 	soakIssues = 4
-	soakCalls  = 80 // calls of git that two sweeps over soakIssues make at least
+	soakCalls  = 40 // calls of git that two sweeps over soakIssues make at least
 	soakRounds = 8  // sweeps of each clone until nothing is left to do
 )
 

@@ -266,7 +266,7 @@ func (f *fixture) judge(c trick) {
 	if merged != (c.want == "" && !c.fails) {
 		f.t.Errorf("merged: %v", merged)
 	}
-	if text := f.text("a"); c.want == journal.ReasonChecks && (!strings.Contains(text, "that the checks depend on") || !strings.Contains(text, "then `ralph merge a`") || !strings.Contains(text, "in-review")) {
+	if text := f.text("a"); c.want == journal.ReasonChecks && (!strings.Contains(text, "that the checks depend on") || !strings.Contains(text, "then `merge a`") || !strings.Contains(text, "in-review")) {
 		f.t.Errorf("report:\n%s", text)
 	}
 	if text := f.text("a"); strings.Contains(text, "does not notice a failing test") != c.blind {
