@@ -15,7 +15,8 @@ var _ journal.Totals = (*Store)(nil)
 const totals = `WITH r AS MATERIALIZED (
 	SELECT started, ended, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
 		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated',
-		'$.facts.usage.unpriced') END AS part, json_valid(record) AND json_array_length(record, '$.facts.iterations') > 0 AS worked
+		'$.facts.usage.unpriced') END AS part,
+		CASE WHEN json_valid(record) THEN json_array_length(record, '$.facts.iterations') > 0 END AS worked
 	FROM runs WHERE pool = ? AND started >= ?
 )
 SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), coalesce(part ->> 2, ''),
