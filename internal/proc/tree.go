@@ -25,16 +25,16 @@ type tree struct {
 	spare bool // members are listed only, and not stopped
 
 	known map[int]uint64 // members seen so far: PID and started
-	grew  bool           // a living member has become known since this was last unset
+	grew  bool           // the last listing has shown a new living member
 	began uint64         // started of root; what is older need not be looked at
 }
 
-// mostLooks bounds the looks of one scan at processes that are started faster than they are stopped.
+// mostLooks bounds one scan, for processes that start others faster than they can be stopped.
 const mostLooks = 10
 
 // scan returns the living members of the tree, this process never among them, and the processes (PID and started) whose
-// membership cannot be seen yet. It looks again as long as it finds members: until one is stopped it may start a child that only
-// this parent, while it lives, shows to be a member.
+// membership is not known yet. It lists the processes again until it finds no new member: before it was stopped, a member may have
+// started a child that only its living parent identifies.
 func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
 	if t.known == nil {
 		t.known = make(map[int]uint64)

@@ -17,15 +17,15 @@ import (
 // tries is how often git begins before its error counts; all pauses together are half a second.
 const tries = 9
 
-// Link is a linked worktree.
+// Link describes a linked worktree.
 type Link struct {
 	Dir    string // of its files
-	GitDir string // of its own, below the repository's worktrees folder; git may choose another
+	GitDir string // its git directory, below the repository's worktrees folder; git may choose another
 	Head   string // full name of its branch, or a commit
 	Reason string // why it is locked
 }
 
-// Make makes it. main: the runner is pinned to the main checkout. After an error some of it may be there.
+// Make makes the worktree. main means that the runner is pinned to the main checkout. After an error parts of it may exist.
 func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 	if main {
 		config, err := g.Config(ctx)
@@ -33,7 +33,7 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 			return err
 		}
 		done, err := l.write(g, config)
-		if errors.Is(err, fs.ErrNotExist) { // a prune of the user's has removed what was half written
+		if errors.Is(err, fs.ErrNotExist) { // the user has pruned the half-written record
 			err = errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir))
 		}
 		if done || err != nil {
@@ -82,7 +82,7 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	if err := os.Mkdir(l.GitDir, 0o777); err != nil { //nolint:gosec // as git makes them
 		return false, ignoreExist(err)
 	}
-	// First: so no prune takes the rest for lost.
+	// First, so that no prune removes the rest.
 	if err := git.WriteNew(filepath.Join(l.GitDir, "locked"), []byte(l.Reason+"\n"), 0o666, false); err != nil {
 		return false, err
 	}
@@ -107,7 +107,7 @@ func (l Link) write(g git.Runner, config git.Config) (done bool, err error) {
 	return true, nil
 }
 
-// busy reports that somebody rebases or bisects in a checkout, perhaps the branch: git looks at that.
+// busy reports a rebase or a bisection in a checkout, perhaps of the branch: git checks that.
 func busy(common string) bool {
 	dirs := []string{common}
 	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // most have none

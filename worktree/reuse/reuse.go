@@ -1,4 +1,5 @@
-// Package reuse keeps a process for the next transaction, where its start costs more than the work. Its caller is package git.
+// Package reuse keeps a process running for the next transaction, because its start costs more than the work. Its caller is
+// package git.
 package reuse
 
 import (
@@ -26,13 +27,13 @@ var ErrEnded = errors.New("it has ended too early")
 // "start: ok" and "commit: ok".
 type Run func(ctx context.Context, in io.Reader, out io.Writer) error
 
-// Processes keep one. The zero value is ready, and safe for concurrent use.
+// Processes keep at most one idle process. The zero value is ready for use, and safe for concurrent use.
 type Processes struct {
 	mu   sync.Mutex
 	idle *process // guarded by mu
 }
 
-// process belongs to whoever has taken it.
+// process is owned by the caller that has taken it.
 type process struct {
 	kind    []string // what Run was given
 	born    time.Time
@@ -116,8 +117,8 @@ func start(kind []string, run Run) *process {
 	return p
 }
 
-// transact makes the changes or none. After an error the process is not to be used again. begun: it has taken them up, so that it
-// is not known whether an error came before or after the end.
+// transact makes all changes or none. After an error the process must not be used again. If begun is true, an error does not tell
+// whether the changes were made.
 func (p *process) transact(ctx context.Context, commands string) (begun bool, err error) {
 	written := make(chan struct{})
 	go func() {
