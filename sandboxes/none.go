@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -92,6 +93,8 @@ type noneSandbox struct {
 	run, dir string
 	env      []string
 	commands Commands
+	// cut is set when a command did not end by itself. Of one that did, nothing is left.
+	cut atomic.Bool
 }
 
 func (s *noneSandbox) Workdir() string { return s.dir }
@@ -118,6 +121,7 @@ func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 		return Exit{}, &StartError{Argv0: start.Name, Err: start.Err}
 	}
 	if err != nil {
+		s.cut.Store(true)
 		return Exit{}, err
 	}
 	return exitOf(exit), nil
@@ -134,12 +138,15 @@ func exitOf(e proc.Exit) Exit {
 	return exit
 }
 
-// Close kills the running commands, waits for their Execs, and then for every other process with the run's mark. When ctx ends
-// first it can be called again.
+// Close kills the running commands and waits for their Execs. If it had to, or if a command was cut short before, it looks for
+// every other process with the run's mark, too. When ctx ends first it can be called again.
 func (s *noneSandbox) Close(ctx context.Context) error {
 	_, err := s.commands.Close(ctx, func(ctx context.Context) error {
 		if err := s.commands.Stop(ctx); err != nil {
 			return err
+		}
+		if !s.cut.Load() {
+			return nil
 		}
 		return proc.KillMarked(ctx, s.run)
 	})
