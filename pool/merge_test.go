@@ -371,6 +371,9 @@ func TestMergeThatDied(t *testing.T) {
 			if stored && i == len(m.saved)-1 {
 				continue // it had ended
 			}
+			if stored != (i%2 == 0) && i < len(m.saved)-1 && !everything() {
+				continue
+			}
 			t.Run(fmt.Sprintf("save %d of %s stored %v", i+1, stage, stored), func(t *testing.T) {
 				t.Parallel()
 				f, m := dieAt(t, i+1, stored)

@@ -75,11 +75,18 @@ func TestTableOfTricks(t *testing.T) {
 	rows := map[string]string{} // guarded by mu
 	all := languages()
 	written := strings.Count(table+"\n", "\n| ") + 1
-	tricks := 0
+	tricks, seen := 0, map[string]bool{}
+	// like says that a trick with the same cells has been seen.
+	like := func(trick string) bool {
+		_, rest, _ := strings.Cut(table, "| go | "+trick+" |")
+		cells, _, _ := strings.Cut(rest, "\n")
+		defer func() { seen[cells] = true }()
+		return seen[cells]
+	}
 	t.Run("all", func(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			for _, trick := range slices.Sorted(maps.Keys(all[name].tricks)) {
-				if tricks++; name != "go" && !everything() && !*updateTricks {
+				if tricks++; (name != "go" || like(trick)) && !everything() && !*updateTricks {
 					continue
 				}
 				t.Run(name+"/"+trick, func(t *testing.T) {
