@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
 )
 
 // quota is an agent that may do so many iterations, and then says that its limit ends at a time. Each adds a line with the
@@ -178,5 +180,9 @@ func TestFewerRunsAfterARefusal(t *testing.T) {
 	s := f.sweep(t.Context())
 	if s.Count(journal.Succeeded) != 1 || s.Parallel >= s.Most || s.Most != 4 {
 		t.Errorf("%d of %d at once: %+v", s.Parallel, s.Most, s.Runs)
+	}
+	list, err := parking.ReadSlow(filepath.Join(f.state, "slow"), time.Now())
+	if err != nil || len(list) != 1 || list[0].Agent != "x" || list[0].Limit != 2 || list[0].Most != 4 {
+		t.Errorf("other processes see %+v, %v", list, err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // Lot is the agents that are unavailable, and the runs that are on. The zero Lot is ready for Turns; runs are counted once
 // SetMost has been called. It is safe for concurrent use.
 type Lot struct {
+	// Slowed is told when fewer runs may begin, without PID and Process; nil: nobody is.
+	Slowed func(Slow)
+
 	mu     sync.Mutex
 	parked map[agents.Choice]journal.Parked // guarded by mu
 	paces  map[string]Pace                  // guarded by mu; by the agent's name

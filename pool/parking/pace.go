@@ -48,11 +48,16 @@ func (l *Lot) SetMost(n int) (busy int) {
 // Limited notes that the model service of the agent has refused a request, as one too many or for overload.
 func (l *Lot) Limited(agent string, now time.Time) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.paces == nil {
 		l.paces = map[string]Pace{}
 	}
-	l.paces[agent] = l.paces[agent].Limited(now, max(1, l.most, l.busy))
+	old, most := l.paces[agent], max(1, l.most, l.busy)
+	pace := old.Limited(now, most)
+	l.paces[agent] = pace
+	l.mu.Unlock()
+	if pace != old && l.Slowed != nil {
+		l.Slowed(Slow{Agent: agent, Limit: pace.limit, Since: pace.since, Most: most})
+	}
 }
 
 // Allowed is how many runs may be on now, when the first available agent of the list does the next one, and how many there

@@ -73,7 +73,12 @@ func New(c Config) (*Runner, error) {
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
 	}
 	spaces.Homes = homes(&c)
-	lot := &parking.Lot{}
+	lot := &parking.Lot{Slowed: func(s parking.Slow) {
+		s.PID, s.Process = os.Getpid(), process
+		if err := s.Write(filepath.Join(c.StateDir, "slow")); err != nil {
+			c.Log.Warn("not shown in status that fewer runs begin", "error", err)
+		}
+	}}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
 		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),

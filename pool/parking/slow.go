@@ -1,0 +1,72 @@
+package parking
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// Slow says that a process starts fewer runs of an agent at once, because its model service has refused requests.
+type Slow struct {
+	Agent   string    `json:"agent"`
+	Limit   int       `json:"limit"` // runs at once, at first
+	Since   time.Time `json:"since"`
+	Most    int       `json:"most"` // runs at once without a refusal
+	PID     int       `json:"pid"`
+	Process string    `json:"process"` // distinguishes it from a later one with the same PID
+}
+
+// Allowed is how many runs may be on now.
+func (s Slow) Allowed(now time.Time) int { return Pace{s.Limit, s.Since}.Allowed(now, s.Most) }
+
+// Write lets other processes see it, in the folder.
+func (s Slow) Write(dir string) error {
+	if _, err := ReadSlow(dir, s.Since); err != nil { // it removes what processes have left that are gone
+		return err
+	}
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.json", s.PID, url.PathEscape(s.Agent))), text, 0o600)
+	}
+	return err
+}
+
+// ReadSlow lists what processes that are on have written to the folder and that still holds. It removes the rest.
+func ReadSlow(dir string, now time.Time) (list []Slow, err error) {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		text, rerr := os.ReadFile(path)
+		if errors.Is(rerr, fs.ErrNotExist) {
+			continue
+		}
+		if rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		var s Slow
+		switch jerr := json.Unmarshal(text, &s); {
+		case jerr != nil: // it is just being written
+		case s.Allowed(now) < s.Most && proc.Alive(s.PID, s.Process):
+			list = append(list, s)
+		default:
+			if rerr := os.Remove(path); !errors.Is(rerr, fs.ErrNotExist) { // another has removed it
+				err = errors.Join(err, rerr)
+			}
+		}
+	}
+	return list, err
+}
