@@ -43,6 +43,8 @@ type Description struct {
 	Looking string
 	// NoUsage means that its output never states what it used.
 	NoUsage bool
+	// NoCost means that its output states tokens and never what they cost.
+	NoCost bool
 	// Models reports that Options.Model can be chosen.
 	Models bool
 	// Session reports whether an id names a session that Invocation can resume. Ids come out of an agent's stream and go into

@@ -14,6 +14,7 @@ import (
 type claudeDecoder struct {
 	Stream
 	message    string // the one that the main agent writes
+	model      string // of the main agent
 	usage      Tally  // of the messages, for a process that ends without a result
 	context    int64  // tokens of the main agent's latest request and its answer
 	apiError   string // of the latest message that claude made up to report an error
@@ -157,7 +158,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	usage, uerr := m.Usage.sum()
 	d.usage.Note(id, usage)
 	if main {
-		d.context = usage.Tokens() + usage.CacheRead
+		d.model, d.context = Clip(m.Model, 128), usage.Tokens()+usage.CacheRead
 	}
 	err = errors.Join(err, uerr)
 
@@ -357,7 +358,7 @@ func claudeErrorClass(name string) Class {
 // Finish sums the process up.
 func (d *claudeDecoder) Finish(e Ending) Report {
 	r := d.Report(e)
-	r.Usage, r.Context, r.Denied, r.Structured = d.spent, d.context, d.denied, d.structured
+	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.spent, d.model, d.context, d.denied, d.structured
 	if !d.Finished {
 		r.Usage = d.usage.Sum()
 	}

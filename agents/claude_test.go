@@ -281,10 +281,10 @@ func TestClaudeContext(t *testing.T) {
 	t.Parallel()
 	_, report := decode(agents.Claude{}, agents.Ending{},
 		`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":9000,"output_tokens":1}}}`,
-		`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":700,"cache_creation_input_tokens":85}}}`,
-		`{"type":"assistant","parent_tool_use_id":"x","message":{"id":"m3","usage":{"input_tokens":50000}}}`,
+		`{"type":"assistant","message":{"id":"m2","model":"claude-opus-4-5","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":700,"cache_creation_input_tokens":85}}}`,
+		`{"type":"assistant","parent_tool_use_id":"x","message":{"id":"m3","model":"claude-haiku-4-5","usage":{"input_tokens":50000}}}`,
 		claudeDone)
-	if report.Context != 800 {
-		t.Errorf("context of %d tokens, want 800", report.Context)
+	if report.Context != 800 || report.Model != "claude-opus-4-5" {
+		t.Errorf("context of %d tokens with %s, want 800 with the main agent's model", report.Context, report.Model)
 	}
 }

@@ -40,6 +40,7 @@ func (Codex) Describe() Description {
 		},
 		Sbx:     Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
 		Mail:    "noreply@openai.com",
+		NoCost:  true,
 		Session: UUID, // resume takes a name, too
 		Models:  true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",

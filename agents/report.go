@@ -44,7 +44,7 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write"`
 	// CostUSD is the cost as the CLI reported it, or at the known prices; 0 when neither says it. It lacks what is Unpriced.
 	CostUSD float64 `json:"cost_usd,omitzero"`
-	// Estimated is how many of the tokens nobody has stated.
+	// Estimated is how many of the tokens are an estimate: themselves or their cost.
 	Estimated int64 `json:"estimated,omitempty"`
 	// Unpriced is how many of the tokens are of models whose price is not known. Where the CLI reports the cost it is 0.
 	Unpriced int64 `json:"unpriced,omitempty"`
@@ -91,6 +91,7 @@ type Denial struct {
 type Report struct {
 	Session string // what a later Request may resume; empty when there is nothing to resume
 	Usage   Usage
+	Model   string // that answered last; empty: the program does not say
 	// SessionTotal means that Usage counts the whole session, including the processes that this one resumed. Spent
 	// subtracts them.
 	SessionTotal bool

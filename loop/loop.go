@@ -124,7 +124,9 @@ type Config struct {
 	// Estimate is what counts for an iteration of an agent where neither it nor the Meter says what was used; zero: nothing
 	// does. Nil: nothing ever does.
 	Estimate func(agents.Agent) Budget
-	Meter    Meter // nil: only what the agent reports is counted
+	// Price adds the cost to tokens that an agent states without one, where the Meter saw no answer; nil: nobody does.
+	Price func(a agents.Agent, model string, u agents.Usage) agents.Usage
+	Meter Meter // nil: only what the agent reports is counted
 	// Shares limit what one agent may spend in the run. When it has, and is not done, Next says who goes on.
 	Shares map[agents.Choice]Budget
 	// Next returns the agent that goes on after one that is unavailable, or that has spent its share (it has no Failure then);

@@ -74,6 +74,9 @@ func (d *spoken) Line(line []byte) []agents.Event {
 		usd, _ := strconv.ParseFloat(rest, 64)
 		d.report.Usage.CostUSD += usd
 		return nil
+	case "model":
+		d.report.Model = rest
+		return nil
 	case "session":
 		d.report.Session = rest
 		return nil

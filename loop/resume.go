@@ -63,13 +63,17 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 		before = r.total
 	}
 	spent := report.Spent(before)
-	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, spent.Larger(metered)
-	if spent.CostUSD > 0 { // the agent knows what all of it has cost
-		t.Usage.Unpriced = 0
-	}
 	var passed Passed
 	if r.c.Meter != nil {
 		passed = r.c.Meter.Passed()
+	}
+	if !passed.Answers && spent.CostUSD == 0 && spent.Tokens() > 0 && r.c.Price != nil {
+		spent = r.c.Price(r.c.Agent, cmp.Or(report.Model, t.Model), spent)
+		t.estimated = spent.Estimated > 0
+	}
+	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, spent.Larger(metered)
+	if spent.CostUSD > 0 { // what all of it has cost is known
+		t.Usage.Unpriced = 0
 	}
 	if passed.Answers {
 		t.Unseen = t.Usage.Less(metered)

@@ -39,6 +39,7 @@ type Work struct {
 	Env       []string                       // what every command finds in its environment
 	Budget    loop.Budget                    // of the whole run
 	Estimate  func(agents.Agent) loop.Budget // see loop.Config
+	Price     func(agents.Agent, string, agents.Usage) agents.Usage
 	Interrupt <-chan struct{}
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
@@ -143,7 +144,8 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
-		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Estimate: w.Estimate, Meter: space.Meter, Interrupt: w.Interrupt,
+		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Estimate: w.Estimate, Price: w.Price,
+		Meter: space.Meter, Interrupt: w.Interrupt,
 		Stream: func(name string) (io.WriteCloser, error) { return w.Stream(fmt.Sprintf("review-%d-%s", round, name)) },
 		Observe: func(e loop.Event) {
 			if e.Kind == loop.EventSpent || e.Kind == loop.EventEnded {

@@ -104,7 +104,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
@@ -149,7 +149,8 @@ func (x *execution) review(ctx context.Context, s *journal.State) (told, err err
 	counted := x.space.Meter.Used()
 	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // the facts include it
 	return x.r.judge.Review(ctx, judge.Work{
-		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Interrupt: x.stop.Done, Stream: x.stream,
+		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
+		Interrupt: x.stop.Done, Stream: x.stream,
 		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
 	}, s)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
@@ -9,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// Estimated is what counts for an iteration where nobody says what it used: nothing where nothing is limited, and no cost where
+// Estimated is what counts for an iteration where nobody says what it used, or its cost: nothing where nothing is limited, and no cost where
 // only tokens are.
 func (c Config) Estimated() loop.Budget {
 	limits := []loop.Budget{c.Budget, c.Iteration, c.Caps.Day, c.Caps.Month}
@@ -39,18 +40,57 @@ func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	return c.Estimated()
 }
 
-// Uncounted are the agents, the reviewer among them, of which nobody can say what they use: neither their output nor ralph.
-func (c Config) Uncounted() (list []agents.Agent) {
-	all := c.Agents()
-	if c.Review.Agent != nil {
-		all = append(all, agents.Link{Agent: c.Review.Agent})
+// Priced adds their cost to the tokens of an agent: at the price of its model, else by the estimate; else it is unknown.
+func (c Config) Priced(a agents.Agent, model string, u agents.Usage) agents.Usage {
+	usd, known := c.price(model, u)
+	switch e := c.EstimateOf(a); {
+	case known:
+		u.CostUSD = usd
+	case e.CostUSD > 0:
+		u.CostUSD, u.Estimated = e.CostUSD, u.Tokens()
+	default:
+		u.Unpriced = u.Tokens()
 	}
+	return u
+}
+
+// price is what so many tokens of a model cost. They are of many requests, and none is taken to be a long one.
+func (c Config) price(model string, u agents.Usage) (usd float64, known bool) {
+	price, known := ledger.Builtin().With(c.Network.Prices).Of(model)
+	if !known {
+		return 0, false
+	}
+	price.Long = nil
+	return price.Cost(u, ledger.Terms{})
+}
+
+// Uncounted are the agents of which nobody can say what they use: neither their output nor ralph.
+func (c Config) Uncounted() (list []agents.Agent) {
 	seen := map[string]bool{}
-	for _, l := range all {
-		name := l.Agent.Name()
-		if l.Agent.Describe().NoUsage && !gateway.Counts(l.Agent, c.Sandboxes.Capabilities()) && !seen[name] {
+	for _, l := range c.trusted() {
+		if name := l.Agent.Name(); l.Agent.Describe().NoUsage && !seen[name] {
 			list, seen[name] = append(list, l.Agent), true
 		}
 	}
 	return list
+}
+
+// Unpriced are the agents that state tokens and no cost, with models of which no price is known.
+func (c Config) Unpriced() (list []agents.Choice) {
+	for _, l := range c.trusted() {
+		_, known := c.price(l.Options.Model, agents.Usage{})
+		if who := l.Choice(); l.Agent.Describe().NoCost && !known && !slices.Contains(list, who) {
+			list = append(list, who)
+		}
+	}
+	return list
+}
+
+// trusted are the agents, the reviewer among them, whose own word counts for what they use: ralph does not read it.
+func (c Config) trusted() agents.Chain {
+	all := slices.Clone(c.Agents())
+	if c.Review.Agent != nil {
+		all = append(all, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options})
+	}
+	return slices.DeleteFunc(all, func(l agents.Link) bool { return gateway.Counts(l.Agent, c.Sandboxes.Capabilities()) })
 }
