@@ -196,7 +196,7 @@ func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error
 		if of.limit == (loop.Budget{}) {
 			continue
 		}
-		spent, err := p.journal.Spent(ctx, "", of.since)
+		spent, _, err := p.journal.Spent(ctx, "", of.since, of.since)
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (a *app) totals(ctx context.Context, p *parts, o memberOptions, states []ru
 		t.Running++
 		t.RunningSeconds += now.Sub(r.Started).Seconds()
 	}
-	t.Usage, err = all.Spent(ctx, "", time.Time{})
+	t.Usage, _, err = all.Spent(ctx, "", time.Time{}, time.Time{})
 	return t, err
 }
 

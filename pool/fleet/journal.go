@@ -156,16 +156,16 @@ func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage
 	return j.insist(ctx, func(ctx context.Context) error { return j.shared.Spend(ctx, pool, run, used, at) })
 }
 
-// Spent is what the runs of all machines have used since a day began, once the database answers.
-func (j *Journal) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
+// Spent is what the runs of all machines have used since each of two days began, once the database answers.
+func (j *Journal) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	err = j.insist(ctx, func(ctx context.Context) (err error) {
 		if err := j.flush(ctx); err != nil { // records have what their runs have used
 			return err
 		}
-		u, err = j.shared.Spent(ctx, pool, since)
+		all, lately, err = j.shared.Spent(ctx, pool, since, later)
 		return err
 	})
-	return u, err
+	return all, lately, err
 }
 
 // insist repeats a call while the database does not answer.

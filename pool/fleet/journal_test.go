@@ -156,7 +156,7 @@ func TestRunsOfAllMachines(t *testing.T) {
 	if err != nil || len(sums) != 1 || sums[0].Runs != 3 || sums[0].Usage.Input != 3 {
 		t.Errorf("totals %+v, %v", sums, err)
 	}
-	if u, err := d.Runs(first.shared.Project).Spent(t.Context(), "", time.Time{}); err != nil || u.Input != 3 {
+	if u, _, err := d.Runs(first.shared.Project).Spent(t.Context(), "", time.Time{}, time.Time{}); err != nil || u.Input != 3 {
 		t.Errorf("spent %+v, %v", u, err)
 	}
 	two.Stop()
@@ -351,7 +351,7 @@ func TestJournalCatchesUp(t *testing.T) {
 		t.Error(err)
 	}
 	failed()
-	if u, err := j.Spent(t.Context(), "", time.Time{}); err == nil {
+	if u, _, err := j.Spent(t.Context(), "", time.Time{}, time.Time{}); err == nil {
 		t.Errorf("with pending records %+v was spent", u)
 	}
 	rename("ralph_away", "ralph_run")

@@ -26,8 +26,8 @@ type Store interface {
 	// Spend notes at a time what a run of the pool has used until then: what it has more than is known was used on that
 	// day. Save does the same with the record's usage. It is durable when it returns.
 	Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error
-	// Spent is what the runs of the pool have used since a day began, in UTC. It is cheap: no record is read.
-	Spent(ctx context.Context, pool string, since time.Time) (agents.Usage, error)
+	// Spent is what the runs of the pool have used since a day began, in UTC, and since a later one. It is cheap: no record is read.
+	Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error)
 }
 
 // Day numbers the days of UTC. A store keeps what was used by day.

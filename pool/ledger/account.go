@@ -13,7 +13,7 @@ import (
 // Store keeps what the runs of a pool have used, by day, for all processes. Package journal describes the methods.
 type Store interface {
 	Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error
-	Spent(ctx context.Context, pool string, since time.Time) (agents.Usage, error)
+	Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error)
 }
 
 // Account keeps the runs of a process, and their requests to models, within the caps of their project. What other
@@ -82,17 +82,12 @@ func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err 
 	if err = a.flush(ctx); err != nil {
 		return spent, err
 	}
-	for _, of := range []struct {
-		limit loop.Budget
-		since time.Time
-		spent *agents.Usage
-	}{{a.caps.Day, DayOf(now), &spent.Day}, {a.caps.Month, MonthOf(now), &spent.Month}} {
-		if of.limit == (loop.Budget{}) {
-			continue
-		}
-		if *of.spent, err = a.store.Spent(ctx, a.pool, of.since); err != nil {
-			return spent, err
-		}
+	since := DayOf(now)
+	if a.caps.Month != (loop.Budget{}) {
+		since = MonthOf(now)
+	}
+	if spent.Month, spent.Day, err = a.store.Spent(ctx, a.pool, since, DayOf(now)); err != nil {
+		return spent, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

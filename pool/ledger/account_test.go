@@ -26,13 +26,13 @@ func (s *sums) Spend(_ context.Context, _, run string, used agents.Usage, _ time
 	return s.err
 }
 
-func (s *sums) Spent(context.Context, string, time.Time) (u agents.Usage, err error) {
+func (s *sums) Spent(context.Context, string, time.Time, time.Time) (all, lately agents.Usage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, used := range s.runs {
-		u = u.Add(used)
+		all = all.Add(used)
 	}
-	return u, s.err
+	return all, all, s.err
 }
 
 // However many workers ask at the same time, what the last answer brings is all that a cap is exceeded by.
@@ -57,7 +57,7 @@ func TestAdmitExceedsByOneAnswer(t *testing.T) {
 				})
 			}
 			g.Wait()
-			spent, _ := s.Spent(t.Context(), "", time.Time{})
+			spent, _, _ := s.Spent(t.Context(), "", time.Time{}, time.Time{})
 			if spent.Tokens() < limit || spent.Tokens() >= limit+one.Tokens() {
 				t.Errorf("%d tokens are spent of %d", spent.Tokens(), limit)
 			}

@@ -291,8 +291,11 @@ func spend(t *testing.T, s journal.Store) {
 	}
 	check := func(pool string, since time.Time, want agents.Usage) {
 		t.Helper()
-		if got, err := s.Spent(t.Context(), pool, since); err != nil || got != want {
+		if got, _, err := s.Spent(t.Context(), pool, since, time.Now()); err != nil || got != want {
 			t.Errorf("pool %q since %s: %+v, %v; want %+v", pool, since, got, err, want)
+		}
+		if _, got, err := s.Spent(t.Context(), pool, since.AddDate(-1, 0, 0), since); err != nil || got != want {
+			t.Errorf("pool %q, lately since %s: %+v, %v; want %+v", pool, since, got, err, want)
 		}
 	}
 	all := agents.Usage{Input: 110, Output: 4, CacheRead: 5, CacheWrite: 2, CostUSD: 0.75}

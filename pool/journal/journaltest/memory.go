@@ -72,18 +72,21 @@ func (m *Memory) Spend(ctx context.Context, pool, run string, used agents.Usage,
 	return ctx.Err()
 }
 
-// Spent is what the runs of the pool have used since a day began.
-func (m *Memory) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
+// Spent is what the runs of the pool have used since each of two days began.
+func (m *Memory) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for by, days := range m.spend {
 		for day, used := range days {
 			if by.pool == pool && day >= journal.Day(since) {
-				u = u.Add(used)
+				all = all.Add(used)
+			}
+			if by.pool == pool && day >= journal.Day(later) {
+				lately = lately.Add(used)
 			}
 		}
 	}
-	return u, ctx.Err()
+	return all, lately, ctx.Err()
 }
 
 // Forget deletes the record of a run.

@@ -112,15 +112,22 @@ func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, 
 	return s.write(ctx, run, func(b *pgx.Batch) { s.spend(b, pool, run, used, at) })
 }
 
-// Spent is what the runs of the pool have used since a day began.
-func (s *Store) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
-	row := s.DB.QueryRow(ctx, `SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coalesce(sum(cache_read), 0)::bigint,
-		coalesce(sum(cache_write), 0)::bigint, coalesce(sum(cost_usd), 0) FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3`,
-		s.Project, pool, journal.Day(since))
-	if err := row.Scan(&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD); err != nil {
-		return agents.Usage{}, fmt.Errorf("read journal: %w", err)
+// spendSums adds up what was used since each of two days.
+const spendSums = `
+SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coalesce(sum(cache_read), 0)::bigint, coalesce(sum(cache_write), 0)::bigint,
+	coalesce(sum(cost_usd), 0), coalesce(sum(input) FILTER (WHERE day >= $4), 0)::bigint, coalesce(sum(output) FILTER (WHERE day >= $4), 0)::bigint,
+	coalesce(sum(cache_read) FILTER (WHERE day >= $4), 0)::bigint, coalesce(sum(cache_write) FILTER (WHERE day >= $4), 0)::bigint,
+	coalesce(sum(cost_usd) FILTER (WHERE day >= $4), 0)
+FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3`
+
+// Spent is what the runs of the pool have used since each of two days began.
+func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
+	row := s.DB.QueryRow(ctx, spendSums, s.Project, pool, journal.Day(since), journal.Day(later))
+	a, l := &all, &lately
+	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD); err != nil {
+		return agents.Usage{}, agents.Usage{}, fmt.Errorf("read journal: %w", err)
 	}
-	return u, nil
+	return all, lately, nil
 }
 
 // Forget deletes the record of a run.

@@ -28,6 +28,7 @@ type Store struct {
 	log  *slog.Logger
 	save *sql.Stmt // used at every stage of every run
 	more *sql.Stmt // used at every answer of a model
+	sums *sql.Stmt // used at every request to one, where there are caps
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -54,6 +55,15 @@ SELECT @run, @day, @pool, max(0, @input - coalesce(sum(input), 0)), max(0, @outp
 FROM spend WHERE run = @run
 ON CONFLICT (run, day) DO UPDATE SET input = input + excluded.input, output = output + excluded.output,
 	cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cost_usd = cost_usd + excluded.cost_usd
+`
+
+// spendSums adds up what was used since each of two days.
+const spendSums = `
+SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0), coalesce(sum(cache_write), 0), coalesce(sum(cost_usd), 0.0),
+	coalesce(sum(input) FILTER (WHERE day >= @later), 0), coalesce(sum(output) FILTER (WHERE day >= @later), 0),
+	coalesce(sum(cache_read) FILTER (WHERE day >= @later), 0), coalesce(sum(cache_write) FILTER (WHERE day >= @later), 0),
+	coalesce(sum(cost_usd) FILTER (WHERE day >= @later), 0.0)
+FROM spend WHERE pool = @pool AND day >= @since
 `
 
 // schemaVersion is raised with every change of schema; an older ralph refuses a newer file.
@@ -91,6 +101,9 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 		ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record`)
 	if err == nil {
 		s.more, err = db.PrepareContext(ctx, spendMore)
+	}
+	if err == nil {
+		s.sums, err = db.PrepareContext(ctx, spendSums)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
@@ -207,14 +220,14 @@ func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, 
 	return nil
 }
 
-// Spent is what the runs of the pool have used since a day began.
-func (s *Store) Spent(ctx context.Context, pool string, since time.Time) (u agents.Usage, err error) {
-	row := s.db.QueryRowContext(ctx, `SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
-		coalesce(sum(cache_write), 0), coalesce(sum(cost_usd), 0.0) FROM spend WHERE pool = ? AND day >= ?`, pool, journal.Day(since))
-	if err := row.Scan(&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD); err != nil {
-		return agents.Usage{}, fmt.Errorf("read journal: %w", err)
+// Spent is what the runs of the pool have used since each of two days began.
+func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
+	row := s.sums.QueryRowContext(ctx, sql.Named("pool", pool), sql.Named("since", journal.Day(since)), sql.Named("later", journal.Day(later)))
+	a, l := &all, &lately
+	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD); err != nil {
+		return agents.Usage{}, agents.Usage{}, fmt.Errorf("read journal: %w", err)
 	}
-	return u, nil
+	return all, lately, nil
 }
 
 // Forget deletes the record of a run.
