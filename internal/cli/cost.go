@@ -23,6 +23,7 @@ import (
 
 const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
 tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known, or not all of it.
+">" stands before a cost that lacks theirs, "~" before one that is an estimate in part.
 
 With the database of a fleet it is what the runs on all its machines have used.`
 
@@ -46,10 +47,9 @@ type costGroup struct {
 	Unseen agents.Usage `json:"unseen,omitzero"`
 }
 
-func (g *costGroup) add(r journal.Record, own ledger.Prices) {
+func (g *costGroup) add(r journal.Record) {
 	g.Runs++
-	_, free := own.Cost(r.Model, r.Facts.Usage, ledger.Terms{})
-	if r.Facts.Usage.Unpriced > 0 || r.Facts.Usage.CostUSD == 0 && agentWorked(r) && !free {
+	if agentWorked(r) && journal.Costless(r.Facts.Usage) {
 		g.Unknown++
 	}
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
@@ -64,15 +64,19 @@ func agentWorked(r journal.Record) bool {
 	return f.Usage != (agents.Usage{}) || len(f.Iterations) > 0 || f.End == "" && len(journal.History{r}.Begun()) > 0
 }
 
+// spend is what the runs have used, to be written.
+func (g costGroup) spend() ledger.Spend { return ledger.Spend{Usage: g.Usage, Unknown: g.Unknown} }
+
 // sentence is the cost after the rest of a sentence; empty where nothing is known.
 func (g costGroup) sentence() string {
+	text := g.spend().String()
 	switch {
-	case g.Usage == (agents.Usage{}):
+	case text == "":
 		return ""
 	case g.CostUSD > 0 && g.Unknown > 0:
-		return fmt.Sprintf("; %s, and %s whose cost is not all known", usd(g.CostUSD), plural(g.Unknown, "run"))
+		return fmt.Sprintf("; %s: the cost of %s is not known, or not all of it", text, plural(g.Unknown, "run"))
 	}
-	return "; " + cost(g.Usage)
+	return "; " + text
 }
 
 func costGroupings() []string { return []string{"day", "issue", "agent", "model", "outcome"} }
@@ -196,11 +200,7 @@ func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.
 	if err != nil {
 		return err
 	}
-	own, err := ledger.ParseOwn(p.Prices)
-	if err != nil {
-		return err
-	}
-	sums := addUp(runs, by, own)
+	sums := addUp(runs, by)
 	sums.Since = since
 	switch {
 	case a.json:
@@ -221,9 +221,8 @@ func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.
 	return nil
 }
 
-// addUp sums runs by group: days in their order, others with the most expensive first. A model may cost nothing by the
-// user's own prices.
-func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
+// addUp sums runs by group: days in their order, others with the most expensive first.
+func addUp(runs []journal.Record, by string) costData {
 	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
 	at := map[string]int{}
 	for _, r := range runs {
@@ -235,33 +234,33 @@ func addUp(runs []journal.Record, by string, own ledger.Prices) costData {
 				at[group] = i
 				sums.Groups = append(sums.Groups, costGroup{Group: group})
 			}
-			sums.Groups[i].add(part, own)
+			sums.Groups[i].add(part)
 		}
-		sums.Total.add(r, own)
+		sums.Total.add(r)
 		sums.Sessions = sums.Sessions.Add(ledger.Compare(r.Facts.Iterations))
 	}
 	slices.SortFunc(sums.Groups, func(x, y costGroup) int {
 		if by == "day" {
 			return cmp.Compare(x.Group, y.Group)
 		}
-		return cmp.Or(cmp.Compare(y.CostUSD, x.CostUSD), cmp.Compare(tokens(y.Usage), tokens(x.Usage)), cmp.Compare(x.Group, y.Group))
+		return cmp.Or(cmp.Compare(y.CostUSD, x.CostUSD), cmp.Compare(y.Tokens(), x.Tokens()), cmp.Compare(x.Group, y.Group))
 	})
 	return sums
 }
 
 func (p *printer) costCSV(groups []costGroup) error {
 	w := csv.NewWriter(p.out)
-	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated"}}
+	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated", "unpriced"}}
 	for _, g := range groups {
 		row := []string{g.Group}
 		for _, n := range []int64{int64(g.Runs), int64(g.Unknown), g.Input, g.Output, g.CacheRead, g.CacheWrite} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		usd := "" // not known
-		if g.CostUSD > 0 || g.Unknown == 0 && tokens(g.Usage) > 0 {
+		if g.CostUSD > 0 || g.Unknown == 0 && g.Tokens() > 0 {
 			usd = strconv.FormatFloat(g.CostUSD, 'f', 6, 64)
 		}
-		rows = append(rows, append(row, usd, strconv.FormatInt(g.Estimated, 10)))
+		rows = append(rows, append(row, usd, strconv.FormatInt(g.Estimated, 10), strconv.FormatInt(g.Unpriced, 10)))
 	}
 	return w.WriteAll(rows)
 }
@@ -271,11 +270,11 @@ func (p *printer) costTable(sums costData) {
 	for _, g := range append(slices.Clone(sums.Groups), sums.Total) {
 		row := []string{g.Group, strconv.Itoa(g.Runs)}
 		for _, n := range []int64{g.Input + g.CacheWrite, g.Output, g.CacheRead} {
-			row = append(row, orDash(n, short))
+			row = append(row, orDash(n, ledger.Count))
 		}
-		cost := orDash(g.CostUSD, usd)
+		cost := "-"
 		if g.CostUSD > 0 {
-			cost = about(g.Usage) + cost
+			cost = g.spend().String()
 		}
 		rows = append(rows, append(row, cost, orDash(g.Unknown, strconv.Itoa)))
 	}
@@ -289,11 +288,11 @@ func (p *printer) costTable(sums costData) {
 		p.printf("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.\n", plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
-		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", used(u))
+		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", ledger.Spend{Usage: u}.Text())
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		p.printf("%s tokens of these are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations that nobody counted (estimate-tokens, estimate-usd).\n",
-			short(n), meter.BytesPerToken)
+		p.printf("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).\n",
+			ledger.Count(n), meter.BytesPerToken)
 	}
 }
 
@@ -312,7 +311,7 @@ func chart(rows [][]string, sums costData, width int) {
 		if sums.Total.CostUSD > 0 {
 			return g.CostUSD
 		}
-		return float64(tokens(g.Usage))
+		return float64(g.Tokens())
 	}
 	most := 0.0
 	for _, g := range sums.Groups {
@@ -332,48 +331,10 @@ func chart(rows [][]string, sums costData, width int) {
 	rows[len(rows)-1] = append(rows[len(rows)-1], "")
 }
 
-// tokens counts what a budget counts: tokens read from the cache are left out.
-func tokens(u agents.Usage) int64 { return u.Input + u.CacheWrite + u.Output }
+// cost is what was used, in few characters.
+func cost(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
 
-// about marks what is an estimate in part.
-func about(u agents.Usage) string {
-	if u.Estimated > 0 {
-		return "~"
-	}
-	return ""
-}
-
-// cost is what was used, as short as it can be said: USD, with ">" where the cost of a part is not known, else tokens, else "-".
-// "~" stands before what is an estimate in part.
-func cost(u agents.Usage) string {
-	switch {
-	case u.CostUSD == 0 && tokens(u) > 0:
-		return about(u) + short(tokens(u)) + " tok"
-	case u.CostUSD > 0 && u.Unpriced > 0:
-		return fmt.Sprintf(">$%.2f", u.CostUSD)
-	case u.CostUSD > 0:
-		return about(u) + usd(u.CostUSD)
-	}
-	return orDash(u.CostUSD, usd)
-}
-
-// used is all that is known to be used.
-func used(u agents.Usage) string {
-	known := "cost unknown"
-	if u.CostUSD > 0 {
-		known = cost(u)
-	}
-	if u.CostUSD > 0 && u.Unpriced > 0 {
-		known += fmt.Sprintf(" (the cost of %d tokens is unknown)", u.Unpriced)
-	}
-	text := fmt.Sprintf("%s; %d tokens in, %d from cache, %d out", known, u.Input+u.CacheWrite, u.CacheRead, u.Output)
-	if u.Estimated > 0 {
-		text += fmt.Sprintf("; %d of the tokens are an estimate", u.Estimated)
-	}
-	return text
-}
-
-func orDash[T int | int64 | float64](n T, text func(T) string) string {
+func orDash[T int | int64](n T, text func(T) string) string {
 	if n == 0 {
 		return "-"
 	}

@@ -171,13 +171,22 @@ func (d *doctor) metering(ctx context.Context, p *parts) {
 		return // its own line says what is wrong
 	}
 	c := run.Config{Sandboxes: provider}
+	if c.Network, err = d.app.network(p.Config); err != nil {
+		return
+	}
 	if err := d.app.withAgent(p, &c); err != nil {
 		return
 	}
 	c.Review, _ = d.app.reviewer(p.Config, provider) // its own line says what is wrong
-	switch uncounted := uncounted(c); {
-	case uncounted != "":
+	uncounted, unpriced := uncounted(c), unpriced(c)
+	if uncounted != "" {
 		d.warn("metering", uncounted, "an agent that ralph knows, in a sandbox with ralph's proxy, such as native")
+	}
+	if unpriced != "" {
+		d.warn("metering", unpriced, "a model with a known price (model), its price (prices), or a limit in tokens (budget-tokens); ralph's proxy counts with --sandbox native, docker or podman")
+	}
+	switch {
+	case uncounted+unpriced != "":
 	case gateway.Counts(c.Agent, provider.Capabilities()):
 		d.ok("metering", "ralph reads what the agent uses in the answers of its model's service")
 	default:

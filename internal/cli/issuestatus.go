@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -25,6 +26,7 @@ type issueStatus struct {
 	Reason   string       `json:"reason,omitempty"`
 	Attempts int          `json:"attempts"` // used up
 	Spent    agents.Usage `json:"spent"`
+	Unknown  int          `json:"runs_without_cost"` // of those on record here
 	RetryAt  time.Time    `json:"retry_at,omitzero"` // while it waits
 	Waits    string       `json:"waits,omitempty"`   // for another issue, or for requests to be merged
 	Branch   string       `json:"branch,omitempty"`
@@ -50,7 +52,8 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 		last := s.Runs[n-1]
 		t := last.Tally()
 		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row()[1], report.Reason(last.Verdict.Reason)
-		s.Attempts, s.Spent, s.Branch, s.Request = t.Attempts, spent(runs), last.Branch, last.Request.URL
+		all := sumOf(runs)
+		s.Attempts, s.Spent, s.Unknown, s.Branch, s.Request = t.Attempts, all.Usage, all.Unknown, last.Branch, last.Request.URL
 		if t.Waits(time.Now(), choices(p.Config, t.Attempts+1)) {
 			s.RetryAt = t.RetryAt
 		}
@@ -100,7 +103,7 @@ func (a *app) printIssue(s issueStatus, name string) {
 	line("attempts", "%d used", s.Attempts)
 	total := "not reported by the agent"
 	if s.Spent != (agents.Usage{}) {
-		total = used(s.Spent)
+		total = ledger.Spend{Usage: s.Spent, Unknown: s.Unknown}.Text()
 	}
 	line("spent", "%s", total)
 	if s.RetryAt.After(time.Now()) {
@@ -120,13 +123,13 @@ func (a *app) printIssue(s issueStatus, name string) {
 	a.printLeft(s.Runs)
 }
 
-// spent is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.
-func spent(runs []journal.Record) (sum agents.Usage) {
+// sumOf is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.
+func sumOf(runs []journal.Record) (sum costGroup) {
 	for _, r := range runs {
-		sum = sum.Add(r.Facts.Usage)
+		sum.add(r)
 	}
-	if t := runs[len(runs)-1].Tally(); tokens(t.Spent) > tokens(sum) {
-		return t.Spent
+	if t := runs[len(runs)-1].Tally(); t.Spent.Tokens() > sum.Tokens() {
+		sum.Usage = t.Spent
 	}
 	return sum
 }

@@ -16,11 +16,11 @@ func TestSpentByAllRuns(t *testing.T) {
 	var agent, merge journal.Record
 	agent.Facts.Usage = agents.Usage{Input: 20, Output: 10, CostUSD: 0.25}
 	merge.Earlier = journal.Tally{Final: true, Spent: agent.Facts.Usage}
-	if got := spent([]journal.Record{agent, merge}); got != agent.Facts.Usage {
+	if got := sumOf([]journal.Record{agent, merge}); got.Usage != agent.Facts.Usage || got.Unknown != 0 {
 		t.Errorf("after a merge: %+v", got)
 	}
 	merge.Earlier = journal.Tally{Spent: agents.Usage{Input: 90}}
-	if got := spent([]journal.Record{agent, merge}); got.Input != 90 {
+	if got := sumOf([]journal.Record{agent, merge}); got.Input != 90 {
 		t.Errorf("with another machine's: %+v", got)
 	}
 }

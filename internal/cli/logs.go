@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
@@ -165,7 +166,7 @@ func logText(e journal.Event) (line string, ended bool) {
 	case journal.EventUsage:
 		kind, text = string(journal.EventIteration), fmt.Sprintf("%d ended after %s", e.Iteration, age(time.Duration(e.Elapsed*float64(time.Second))))
 		if e.Usage != nil {
-			text += "; " + used(*e.Usage)
+			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
 		if e.Check != nil {

@@ -133,7 +133,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
-	if text := estimated(c); text != "" {
+	for _, text := range estimated(c) {
 		log.print("%s", text)
 	}
 	defer a.noteStopping(cmd.Context(), p.StopGrace)()

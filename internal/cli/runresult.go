@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -99,7 +100,7 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 		row("Tokens", "not reported")
 	}
 	if u.CostUSD > 0 {
-		row("Cost", "%s", usd(u.CostUSD))
+		row("Cost", "%s", ledger.Spend{Usage: u})
 	}
 	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {

@@ -41,7 +41,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	if text := estimated(c.Run); text != "" {
+	for _, text := range estimated(c.Run) {
 		p.log.Warn(text)
 	}
 	people, err := a.notifier(p, name, p.outbox())

@@ -138,13 +138,13 @@ func (a *app) showRun(s runState, name string) {
 			line("", "%s", report.Finding(finding))
 		}
 		if v.Usage != (agents.Usage{}) {
-			line("", "%s of the usage below", used(v.Usage))
+			line("", "%s of the usage below", ledger.Spend{Usage: v.Usage}.Text())
 		}
 	}
 	if f.Usage != (agents.Usage{}) {
-		line("usage", "%s", used(f.Usage))
+		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())
 		if u := f.Unseen(); u != (agents.Usage{}) {
-			line("", "%s of it only reported by the agent", used(u))
+			line("", "%s of it only reported by the agent", ledger.Spend{Usage: u}.Text())
 		}
 		if text := ledger.Compare(f.Iterations).String(); text != "" {
 			line("sessions", "%s", text)

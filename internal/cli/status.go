@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/parking"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -121,6 +123,10 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 	if err != nil {
 		return err
 	}
+	slow, err := parking.ReadSlow(filepath.Join(p.state, "slow"), time.Now())
+	if err != nil {
+		return err
+	}
 	limits, err := p.capStates(ctx, time.Now())
 	if err != nil {
 		return err
@@ -136,7 +142,7 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 			return err
 		}
 		return a.ui.json(statusData{
-			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Waits: skips(waits),
+			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: skips(waits),
 			Retries: retryQueue(states, time.Now()), Totals: all,
 		})
 	}
@@ -154,6 +160,9 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.printLeft(states)
 	a.printParked(parked)
+	for _, s := range slow {
+		a.ui.printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", cleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
+	}
 	a.printWaits(waits, name)
 	a.printCaps(limits)
 	return nil
@@ -164,6 +173,7 @@ type statusData struct {
 	Runs   []runState       `json:"runs"`
 	Caps   []capState       `json:"caps"`
 	Parked []journal.Parked `json:"parked"`
+	Slow   []slowAgent      `json:"slow"`
 	Waits  []skipData       `json:"waits"` // for other issues, or for requests to be merged
 	// Retries are issues that are tried again, the next first.
 	Retries []issueRetry `json:"retries"`
@@ -176,6 +186,8 @@ type capState struct {
 	Agent string        `json:"agent,omitempty"` // of "agent": which, with its model
 	Cap   loop.Budget   `json:"cap"`
 	Spent *agents.Usage `json:"spent,omitempty"`
+	// Unknown is how many runs have a cost that is not known, or not all of it.
+	Unknown int `json:"runs_without_cost,omitempty"`
 	// What is left; nil: not limited.
 	LeftTokens *int64    `json:"left_tokens,omitempty"`
 	LeftUSD    *float64  `json:"left_usd,omitempty"`
@@ -196,12 +208,13 @@ func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error
 		if of.limit == (loop.Budget{}) {
 			continue
 		}
-		spent, _, err := p.journal.Spent(ctx, "", of.since, of.since)
+		spent, err := spentSince(ctx, p.journal, of.since)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, newCapState(of.period, of.limit, spent))
-		list[len(list)-1].Spent, list[len(list)-1].Until = &spent, of.until
+		c := newCapState(of.period, of.limit, spent.Usage)
+		c.Spent, c.Unknown, c.Until = &spent.Usage, spent.Unknown, of.until
+		list = append(list, c)
 	}
 	for _, of := range []struct {
 		name  string
@@ -245,10 +258,10 @@ func (a *app) printCaps(list []capState) {
 		}
 		var parts []string
 		if c.Cap.CostUSD > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", usd(c.Spent.CostUSD), usd(c.Cap.CostUSD)))
+			parts = append(parts, fmt.Sprintf("%s of %s", ledger.Spend{Usage: *c.Spent, Unknown: c.Unknown}.Amount(), ledger.USD(c.Cap.CostUSD)))
 		}
 		if c.Cap.Tokens > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s tokens", short(c.Spent.Tokens()), short(c.Cap.Tokens)))
+			parts = append(parts, fmt.Sprintf("%s of %s tokens", ledger.Count(c.Spent.Tokens()), ledger.Count(c.Cap.Tokens)))
 		}
 		full := ""
 		if c.Cap.Spent(*c.Spent) {

@@ -12,9 +12,27 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 )
+
+// slowAgent is an agent whose model service refuses requests, so that a process starts fewer runs at once.
+type slowAgent struct {
+	Agent    string    `json:"agent"`
+	PID      int       `json:"pid"`
+	Parallel int       `json:"parallel"`
+	Most     int       `json:"most"`
+	Since    time.Time `json:"since"`
+}
+
+func slowData(list []parking.Slow, now time.Time) []slowAgent {
+	out := []slowAgent{}
+	for _, s := range list {
+		out = append(out, slowAgent{s.Agent, s.PID, s.Allowed(now), s.Most, s.Since})
+	}
+	return out
+}
 
 // issueRetry is an issue that is tried again.
 type issueRetry struct {
@@ -44,6 +62,7 @@ func retryQueue(states []runState, now time.Time) []issueRetry {
 // totals are of all runs of the repository on this host, or in its fleet.
 type totals struct {
 	Usage          agents.Usage `json:"usage"`
+	Unknown        int          `json:"runs_without_cost"`
 	Running        int          `json:"running"`
 	RunningSeconds float64      `json:"running_seconds"`
 }
@@ -71,8 +90,26 @@ func (a *app) totals(ctx context.Context, p *parts, o memberOptions, states []ru
 		t.Running++
 		t.RunningSeconds += now.Sub(r.Started).Seconds()
 	}
-	t.Usage, _, err = all.Spent(ctx, "", time.Time{}, time.Time{})
+	spent, err := spentSince(ctx, all, time.Time{})
+	t.Usage, t.Unknown = spent.Usage, spent.Unknown
 	return t, err
+}
+
+// spentSince is what runs have spent since a day began, for the caps. What of it is an estimate or has no price is that of the runs
+// which have begun since.
+func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledger.Spend, err error) {
+	if s.Usage, _, err = all.Spent(ctx, "", since, since); err != nil {
+		return s, err
+	}
+	adds, ok := all.(journal.Totals)
+	if !ok {
+		return s, nil
+	}
+	list, err := adds.Totals(ctx, "", since)
+	for _, t := range list {
+		s.Estimated, s.Unpriced, s.Unknown = s.Estimated+t.Usage.Estimated, s.Unpriced+t.Usage.Unpriced, s.Unknown+t.Unknown
+	}
+	return s, err
 }
 
 // waitsTime bounds the look at a backlog that a status takes.

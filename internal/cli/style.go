@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -74,31 +73,6 @@ func ago(t, now time.Time) string {
 		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 	}
 	return t.Local().Format(time.DateOnly)
-}
-
-// usd is an amount that is known; what is less than a cent is not nothing.
-func usd(amount float64) string {
-	if amount < 0.005 {
-		return "<$0.01"
-	}
-	return fmt.Sprintf("$%.2f", amount)
-}
-
-// short is a count with two or three digits and a unit.
-func short(n int64) string {
-	if n < 1000 {
-		return strconv.FormatInt(n, 10)
-	}
-	v, unit := float64(n), ""
-	for _, unit = range []string{"k", "M", "G", "T"} {
-		if v /= 1000; v < 999.5 {
-			break
-		}
-	}
-	if v < 9.95 {
-		return fmt.Sprintf("%.1f%s", v, unit)
-	}
-	return fmt.Sprintf("%.0f%s", v, unit)
 }
 
 // indent puts the lines after the first below the text of a log line.

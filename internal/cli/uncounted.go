@@ -28,10 +28,34 @@ func uncounted(c run.Config) string {
 	return text + fmt.Sprintf("each of its iterations counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)", e.Tokens, e.CostUSD)
 }
 
-// estimated says it where a budget or a cap makes it count; else it is empty.
-func estimated(c run.Config) string {
-	if c.Estimated() == (loop.Budget{}) {
+// unpriced says of which agents only tokens are known, and what counts as their cost; empty: of none.
+func unpriced(c run.Config) string {
+	var names []string
+	for _, who := range c.Unpriced() {
+		lacks := "a model (model)"
+		if who.Model != "" {
+			lacks = "a price of its model (prices)"
+		}
+		names = append(names, fmt.Sprintf("%s without %s", who, lacks))
+	}
+	if len(names) == 0 {
 		return ""
 	}
-	return uncounted(c)
+	text := "the cost is unknown of agent " + strings.Join(names, ", ")
+	if e := c.Estimated(); e.CostUSD > 0 {
+		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact", e.CostUSD)
+	}
+	return text + "; under a limit in US dollars each of its iterations counts as estimate-usd says"
+}
+
+// estimated says what counts by an estimate, a line for each reason, where a budget or a cap makes it count.
+func estimated(c run.Config) (lines []string) {
+	e := c.Estimated()
+	if text := uncounted(c); text != "" && e != (loop.Budget{}) {
+		lines = append(lines, text)
+	}
+	if text := unpriced(c); text != "" && e.CostUSD > 0 {
+		lines = append(lines, text)
+	}
+	return lines
 }

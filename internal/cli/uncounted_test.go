@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,9 +36,9 @@ func TestEstimateEndsARun(t *testing.T) {
 	has(got.stderr, said)
 	has(got.stdout, "over-budget", "~300 tok")
 	has(do(exitOK, "show", "one").stdout, "over-budget", "300 tokens spent of 250 (an estimate for 300 tokens)",
-		"cost unknown; 300 tokens in, 0 from cache, 0 out; 300 of the tokens are an estimate")
-	has(do(exitOK, "cost").stdout, "300 tokens of these are an estimate", "estimate-tokens")
-	has(do(exitOK, "cost", "--csv").stdout, "cost_usd,estimated\n", ",1,300,0,0,0,,300\n")
+		"cost unknown; 300 tokens in, 0 from cache, 0 out; 300 of the tokens, or their cost, are an estimate")
+	has(do(exitOK, "cost").stdout, "300 tokens of these, or their cost, are an estimate", "estimate-tokens")
+	has(do(exitOK, "cost", "--csv").stdout, "cost_usd,estimated,unpriced\n", ",1,300,0,0,0,,300,300\n")
 	has(do(exitOK, "show", "--json", "one").stdout, `"estimated": 300`, `"unpriced": 300`)
 
 	got = m.run(t, nil, "run", "--sandbox=none", "--agent-command=true", "--prompt=hi", "--budget-usd=3", "--max-iterations=5", "--skip-permissions")
@@ -45,5 +47,63 @@ func TestEstimateEndsARun(t *testing.T) {
 	has(got.stderr, "estimate-usd is 0")
 	if got = m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); strings.Contains(got.stderr, "nobody counts") {
 		t.Errorf("without a budget: %s", got.stderr)
+	}
+}
+
+// Codex states tokens and no cost. The price of its model ends a run whose budget is in US dollars; without one the estimate does,
+// which is said before the start.
+func TestTokensWithoutCost(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, key := range []string{"priced", "nameless"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+	}
+	m.commit(t)
+	bin := t.TempDir()
+	program := `#!/bin/sh
+cat >/dev/null
+echo '{"type":"thread.started","thread_id":"0f3c2a10-0000-4000-8000-0000000000b1"}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":0}}'
+`
+	if err := os.WriteFile(filepath.Join(bin, "codex"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	do := func(args ...string) ran {
+		t.Helper()
+		return m.run(t, func(h *Host) {
+			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "OPENAI_API_KEY=x"}
+		}, args...)
+	}
+	work := func(args ...string) ran {
+		t.Helper()
+		return do(append([]string{
+			"work", "--sandbox=none", "--agent=codex", "--skip-permissions", "--resume=never", "--commit-author=Ada <a@example.invalid>",
+		}, args...)...)
+	}
+	const nameless = "the cost is unknown of agent codex without a model (model)"
+	for _, c := range []struct {
+		got  ran
+		want []string
+		not  string
+	}{
+		{work("--model=gpt-5.5", "--budget-usd=8", "priced"), []string{"over-budget", " $10.00\n"}, "is unknown"},
+		{do("show", "priced"), []string{"$10.00 spent of $8.00; raise", "$10.00; 2000000 tokens in"}, "~"},
+		{work("--budget-usd=3", "nameless"), []string{nameless + ": each of its iterations counts as $2.00 (estimate-usd)", "over-budget", "~$4.00"}, ""},
+		{do("show", "nameless"), []string{"$4.00 spent of $3.00 (an estimate for 2000000 tokens)", "~$4.00; 2000000 tokens in"}, ""},
+		{work("--dry-run", "--model=unheard-of", "--budget-usd=3"), []string{"of agent codex:unheard-of without a price of its model (prices)"}, ""},
+		{work("--dry-run", "--model=unheard-of", "--prices=unheard-of=1/1", "--budget-usd=3"), nil, "is unknown"},
+		{work("--dry-run", "--budget-tokens=3"), nil, "is unknown"},
+		{do("doctor", "--sandbox=none", "--agent=codex"), []string{"warn  metering      " + nameless + "; under a limit in US dollars"}, ""},
+		{do("cost"), []string{"~$14.00"}, ">"},
+	} {
+		text := c.got.stderr + c.got.stdout
+		for _, w := range c.want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%q is missing in\n%s", w, text)
+			}
+		}
+		if c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%q stands in\n%s", c.not, text)
+		}
 	}
 }

@@ -88,7 +88,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	for i, key := range args {
 		args[i] = p.key(ctx, key)
 	}
-	if text := estimated(c.Run); text != "" {
+	for _, text := range estimated(c.Run) {
 		a.ui.note("%s", text)
 	}
 	missing := a.noAgent(c.Run)
@@ -265,8 +265,14 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	if err != nil {
 		return err
 	}
+	expected, err := a.forecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.ui.json(planJSON(plan, parked))
+		d := planJSON(plan, parked)
+		d.Forecast = expected
+		return a.ui.json(d)
 	}
 	if len(plan.Work) == 0 {
 		a.ui.printf("Nothing to work.\n")
@@ -287,7 +293,10 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	}
 	a.warnCycles(plan.Cycles, view)
 	a.printParked(parked)
-	return a.sayForecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	if expected != nil {
+		a.ui.printf("\n%s\n", expected)
+	}
+	return nil
 }
 
 // issueTable prints issues with their titles, numbered on request.

@@ -27,6 +27,7 @@ type planData struct {
 	Problems []string         `json:"problems"`
 	Parked   []journal.Parked `json:"parked,omitempty"` // agents that are unavailable, until when and why
 	Cycles   []tracker.Cycle  `json:"cycles,omitempty"` // each issue waits for the next, the last for the first
+	Forecast *forecastData    `json:"forecast,omitempty"`
 }
 
 type issueData struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 // workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
@@ -229,7 +228,7 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 			took = age(r.Ended.Sub(r.Started))
 		}
 		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
-		sum.add(r, ledger.Prices{})
+		sum.add(r)
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())

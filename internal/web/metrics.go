@@ -55,7 +55,7 @@ func NewMetrics() *Metrics {
 			Name: "ralph_tokens_total", Help: "Tokens of models.",
 		}, []string{"project", "kind"}),
 		estimated: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_tokens_estimated_total", Help: "Of these tokens, those that nobody has stated.",
+			Name: "ralph_tokens_estimated_total", Help: "Of these tokens, those that are an estimate: themselves or their cost.",
 		}, []string{"project"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ralph_run_seconds", Help: "Time from the beginning of a run to its end.", Buckets: buckets,
@@ -86,7 +86,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			if u.CostUSD > 0 {
 				m.spend.WithLabelValues(project).Add(u.CostUSD)
 			}
-			if u.CostUSD == 0 || u.Unpriced > 0 {
+			if journal.Costless(*u) {
 				m.mu.Lock()
 				m.costless[project+"/"+e.Run] = true
 				m.mu.Unlock()

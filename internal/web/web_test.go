@@ -368,7 +368,7 @@ func TestMetrics(t *testing.T) {
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
 	for run, u := range map[string]agents.Usage{
-		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1},
+		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1, Unpriced: 1},
 	} {
 		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})

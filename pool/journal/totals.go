@@ -25,6 +25,10 @@ type Total struct {
 	Unknown int // of the runs, those whose cost is not known, or not all of it
 }
 
+// Costless reports that the cost of what agents have used is not known, or not all of it: of models without a price, or of agents
+// that say nothing. A model whose price is 0 has a cost.
+func Costless(u agents.Usage) bool { return u.Unpriced > 0 || u.CostUSD == 0 && u.Tokens() == 0 }
+
 // Sum adds up records.
 func Sum(records []Record) []Total {
 	type kind struct {
@@ -42,7 +46,7 @@ func Sum(records []Record) []Total {
 		}
 		t.Runs++
 		t.Usage = t.Usage.Add(r.Facts.Usage)
-		if u := r.Facts.Usage; u.Unpriced > 0 || u.CostUSD == 0 && len(r.Facts.Iterations) > 0 {
+		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) {
 			t.Unknown++
 		}
 		if !r.Ended.IsZero() {

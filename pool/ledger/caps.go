@@ -43,7 +43,7 @@ type SpentError struct {
 }
 
 func (e *SpentError) Error() string {
-	spent := fmt.Sprintf("$%.2f of $%.2f", e.Spent.CostUSD, e.Cap.CostUSD)
+	spent := fmt.Sprintf("%s of %s", Spend{Usage: e.Spent}.Amount(), USD(e.Cap.CostUSD))
 	if tokens := (loop.Budget{Tokens: e.Cap.Tokens}); e.Cap.CostUSD == 0 || tokens.Spent(e.Spent) {
 		spent = fmt.Sprintf("%d of %d tokens", e.Spent.Tokens(), e.Cap.Tokens)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 // Found is a statement about a commit that a trusted key has signed.
@@ -163,7 +165,7 @@ func (s Statement) Says() []string {
 		says = append(says, strings.TrimSpace(a.Name+" "+a.Model)+fmt.Sprintf(" worked on issue %s, in %d iteration(s)", p.Issue.Key, a.Iterations))
 	}
 	if p.Usage.CostUSD > 0 {
-		says = append(says, fmt.Sprintf("the run cost $%.2f", p.Usage.CostUSD))
+		says = append(says, "the run cost "+ledger.Spend{Usage: p.Usage}.String())
 	}
 	if n := p.Usage.Unpriced; n > 0 {
 		says = append(says, fmt.Sprintf("what %d tokens of the run cost is unknown", n))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -59,13 +60,13 @@ func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
 		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
 	case whole.Spent(used):
-		return fmt.Sprintf("$%.2f spent of $%.2f%s%s; raise the cost budget to go on", used.CostUSD, whole.CostUSD, ofEarlier(earlier.CostUSD > 0, "$%.2f", earlier.CostUSD), byEstimate(used))
+		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to go on", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD), ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
 	case r.Full != nil:
 		return r.Full.Error()
 	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):
 		return fmt.Sprintf("%d tokens are spent, which is all that the cap for all runs had left for this one", r.Usage.Tokens())
 	}
-	return fmt.Sprintf("$%.2f are spent, which is all that the cap for all runs had left for this one", r.Usage.CostUSD)
+	return ledger.USD(r.Usage.CostUSD) + " are spent, which is all that the cap for all runs had left for this one"
 }
 
 // ofEarlier says how much of what is spent earlier runs have used.

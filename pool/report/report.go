@@ -188,10 +188,12 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	}
 	fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"),
 		in.Now.Sub(r.Started).Round(time.Second))
-	b.WriteString(spent(r.Facts.Usage))
+	if u := r.Facts.Usage; u != (agents.Usage{}) {
+		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())
+	}
 	b.WriteString(reviewSpent(r.Facts.Review))
-	if text := spent(r.Facts.Unseen()); text != "" {
-		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", strings.TrimPrefix(text, ", "))
+	if u := r.Facts.Unseen(); u != (agents.Usage{}) {
+		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", ledger.Spend{Usage: u}.Text())
 	}
 	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
 	if r.Settings.Weaker != "" {
@@ -215,31 +217,10 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 
 // reviewSpent is what the reviews have used, as a line of its own.
 func reviewSpent(r *journal.Review) string {
-	if r == nil || spent(r.Usage) == "" {
+	if r == nil || r.Usage == (agents.Usage{}) {
 		return ""
 	}
-	return fmt.Sprintf("\n- Of this for the review: %s", strings.TrimPrefix(spent(r.Usage), ", "))
-}
-
-// spent is what was used, after a comma; empty where nothing is known.
-func spent(u agents.Usage) string {
-	text := ""
-	if u.Input+u.Output > 0 {
-		text = fmt.Sprintf(", %d tokens in, %d from cache, %d out", u.Input+u.CacheWrite, u.CacheRead, u.Output)
-	}
-	if u.CostUSD > 0 {
-		text += fmt.Sprintf(", %.4f USD", u.CostUSD)
-	}
-	switch {
-	case u.Estimated > 0 && u.CostUSD > 0:
-		text += fmt.Sprintf(", of which %d tokens and their cost are an estimate", u.Estimated)
-	case u.Estimated > 0:
-		text += fmt.Sprintf(", of which %d tokens are an estimate", u.Estimated)
-	}
-	if u.Unpriced > 0 {
-		text += fmt.Sprintf(", and the cost of %d tokens is unknown: their model has no known price", u.Unpriced)
-	}
-	return text
+	return "\n- Of this for the review: " + ledger.Spend{Usage: r.Usage}.Text()
 }
 
 // gate shows what the checks said: on a clean checkout of the tip where they ran there, else in the worktree.

@@ -170,7 +170,7 @@ func TestFinalSays(t *testing.T) {
 		"usage": {
 			func(in *report.Input) {
 				in.Record.Facts.Usage = agents.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, CostUSD: 0.5}
-			}, ", 4 tokens in, 2 from cache, 4 out, 0.5000 USD",
+			}, "\n- Spent: $0.50; 4 tokens in, 2 from cache, 4 out\n",
 		},
 		"model":     {func(in *report.Input) { in.Record.Model = "big" }, "Agent: claude (`big`)"},
 		"restarted": {func(in *report.Input) { in.Record.After, in.Record.AfterOutcome = "r0", journal.Failed }, "started again: run `r0` had ended as failed"},

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -54,7 +56,11 @@ func change(in Request) string {
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
-	fmt.Fprintf(&b, ": %s, %s%s; run `%s`.\n\n", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second), spent(f.Usage), r.ID)
+	fmt.Fprintf(&b, ": %s, %s", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second))
+	if f.Usage != (agents.Usage{}) {
+		fmt.Fprintf(&b, "; %s", ledger.Spend{Usage: f.Usage}.Text())
+	}
+	fmt.Fprintf(&b, "; run `%s`.\n\n", r.ID)
 	if text := reviewSpent(f.Review); text != "" {
 		fmt.Fprintf(&b, "%s.\n\n", strings.TrimPrefix(text, "\n- "))
 	}

@@ -27,7 +27,7 @@ func TestHostileReview(t *testing.T) {
 			if !strings.Contains(text, "- "+major+"\n- `minor: small`\n") || strings.Contains(text, secret) {
 				t.Errorf("no %q:\n%s", major, text)
 			}
-			if !strings.Contains(text, "\n- Of this for the review: 5 tokens in, 0 from cache, 1 out\n") {
+			if !strings.Contains(text, "\n- Of this for the review: cost unknown; 5 tokens in, 0 from cache, 1 out\n") {
 				t.Errorf("no cost of its own:\n%s", text)
 			}
 			in.Record.Facts.Review = &journal.Review{Failed: h.text}

@@ -214,7 +214,7 @@ func (l *Loaded) conflicts() []Problem {
 		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")
 	}
 	if c.EstimateUSD == 0 {
-		add("estimate-usd", "estimate-usd is 0, so budget-usd would never end an agent that does not say what it used; give it an amount, such as 2")
+		add("estimate-usd", "estimate-usd is 0, so budget-usd would never end an agent that does not say what it costs; give it an amount, such as 2")
 	}
 	if c.CompletionCap < c.CompletionTimeout {
 		add("completion-cap", "completion-cap %s is less than completion-timeout %s", c.CompletionCap, c.CompletionTimeout)

@@ -225,7 +225,7 @@ func groups() []group {
 			{Name: "estimate-tokens", Kind: Int, Default: ledger.DefaultEstimate().Tokens, Min: 1, Guard: Below, Use: toWork | toRun,
 				Help: "tokens that an iteration counts for all these limits where nobody says what it used"},
 			{Name: "estimate-usd", Kind: Float, Default: ledger.DefaultEstimate().CostUSD, Guard: Below, Use: toWork | toRun,
-				Help: "US dollars that it counts, where a limit in US dollars is set"},
+				Help: "US dollars that it counts there or where only its tokens are known, where a limit in US dollars is set"},
 			{Name: "prices", Kind: Names, Check: checkPrice, Guard: Listed, Use: toWork | toRun,
 				Help: "MODEL=INPUT/OUTPUT[/CACHE-READ/CACHE-WRITE] in US dollars for a million tokens, in place of ralph's own"},
 		}},

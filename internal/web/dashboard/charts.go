@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
 // chartDays is how far back charts go at most.
@@ -69,6 +70,9 @@ func (s *sum) add(t journal.Total) {
 func (s sum) Share() int {
 	return int(math.Round(100 * float64(s.Succeeded) / float64(max(1, s.Runs))))
 }
+
+// Spent is what they have cost, as far as that is known.
+func (s sum) Spent() string { return spent(ledger.Spend{Usage: s.Usage, Unknown: s.Unknown}) }
 
 // Mean is how long one took.
 func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Runs))) }
@@ -165,21 +169,23 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 			return []float64{float64(s.Succeeded), float64(s.Runs - s.Succeeded)}
 		}),
 	}
-	spend := &m.Charts[0]
-	if m.All.Unknown > 0 {
-		spend.Said += " " + costless(m.All.Unknown) + "."
-	}
+	spend, most := &m.Charts[0], m.Daily[0]
 	for i, d := range m.Daily {
-		if d.Unknown > 0 {
-			spend.Bars[i].Title += "; " + costless(d.Unknown)
+		spend.Bars[i].Title = d.Name + ": " + d.Spent() + costless(d.Unknown)
+		if d.Usage.CostUSD > most.Usage.CostUSD {
+			most = d
 		}
 	}
+	spend.Said = fmt.Sprintf("Dollars a day over %d days: %s in all, %s at most%s.", days, m.All.Spent(), most.Spent(), costless(m.All.Unknown))
 	return m
 }
 
 // costless says how many runs a sum of dollars lacks.
 func costless(runs int) string {
-	return fmt.Sprintf("the cost of %d runs is not known, or not all of it", runs)
+	if runs == 0 {
+		return ""
+	}
+	return "; the cost of " + plural(runs, "run") + " is not known, or not all of it"
 }
 
 // groupRows bounds a group: what is less is added up.

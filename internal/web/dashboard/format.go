@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -111,25 +113,10 @@ func took(d time.Duration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// money is what a usage has cost, as far as that is known. ">" stands before a cost of which a part is not known, "~" before what
-// is an estimate in part.
-func money(u agents.Usage) string {
-	about := ""
-	if u.Estimated > 0 {
-		about = "~"
-	}
-	switch {
-	case u.CostUSD > 0 && u.Unpriced > 0:
-		return fmt.Sprintf(">$%.2f", u.CostUSD)
-	case u.CostUSD > 0 && u.CostUSD < 0.01:
-		return "< $0.01"
-	case u.CostUSD > 0:
-		return about + fmt.Sprintf("$%.2f", u.CostUSD)
-	case u.Tokens() > 0:
-		return about + count(u.Tokens()) + " tokens"
-	}
-	return "–"
-}
+// money is what a run has cost, as far as that is known.
+func money(u agents.Usage) string { return spent(ledger.Spend{Usage: u}) }
+
+func spent(s ledger.Spend) string { return cmp.Or(s.String(), "–") }
 
 // count is a number with a unit.
 func count(n int64) string {

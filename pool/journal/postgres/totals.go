@@ -26,7 +26,8 @@ SELECT day, agent, model, outcome, count(*), coalesce(sum(seconds), 0)::double p
 	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
 	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint, coalesce(sum((used ->> 'unpriced')::bigint), 0)::bigint,
-	count(*) FILTER (WHERE (used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0)
+	count(*) FILTER (WHERE (used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0 AND
+		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0)
 FROM part GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then, on all machines.

@@ -22,7 +22,8 @@ const totals = `WITH r AS MATERIALIZED (
 SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), coalesce(part ->> 2, ''),
 	count(*), coalesce(sum((ended - started) / 1e9), 0.0), coalesce(sum(part ->> 3), 0), coalesce(sum(part ->> 4), 0),
 	coalesce(sum(part ->> 5), 0), coalesce(sum(part ->> 6), 0), coalesce(sum(part ->> 7), 0.0), coalesce(sum(part ->> 8), 0),
-	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE part ->> 9 > 0 OR worked AND coalesce(part ->> 7, 0) = 0)
+	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE part ->> 9 > 0 OR worked AND
+		coalesce(part ->> 7, 0) = 0 AND coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coalesce(part ->> 6, 0) = 0)
 FROM r WHERE part IS NOT NULL GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then. Records that are damaged are left out.
