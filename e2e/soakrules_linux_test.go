@@ -9,24 +9,40 @@ import (
 	"testing"
 )
 
-// soakCommits is an agent that adds its issue to a file which only one agent may have, and commits.
+const (
+	soakLate  = 10 // calls of git that a sweep makes after its agents, about
+	soakUsage = 100
+)
+
+// soakCommits is an agent that waits for the test, adds its issue to a file which only one agent may have, and commits.
 const soakCommits = `
 issues:
   "*":
     - - alone: DIR/alone-LOCK
       - run: echo "start $RALPH_ISSUE_KEY" >>DIR/log
+      - wait: DIR/go
       - run: >
           grep -qs "^$RALPH_ISSUE_KEY$" FILE || {
           echo "$RALPH_ISSUE_KEY" >>FILE && git add --all && git commit --quiet --message "Do $RALPH_ISSUE_KEY"; }
       - say: <promise>COMPLETE</promise>
 `
 
-// Ralph is killed at a random moment while rules of scheduling and merging hold. They hold until nothing is left to do.
+// soakSpends is an agent that is never done. It logs in which clone it works.
+const soakSpends = `
+issues:
+  "*":
+    - - alone: DIR/alone-{{key}}
+      - run: echo "start $RALPH_ISSUE_KEY $(git rev-parse --git-common-dir)" >>DIR/log
+      - say: not yet
+`
+
+// Ralph is killed at a random moment while rules of scheduling, merging and spending hold, for the clones together where they
+// are rules for all clones. They hold until nothing is left to do.
 func TestSoakRules(t *testing.T) {
 	t.Parallel()
 	seed, only := soakNumber(t, "SOAK_SEED", soakSeed), soakNumber(t, "SOAK_ONLY", 0)
 	for name, rule := range map[string]func(*testing.T, *soak){
-		"touches": soakTouches, "max-open-requests": soakMaxOpen, "red batch": soakRedBatch,
+		"touches": soakTouches, "max-open-requests": soakMaxOpen, "red batch": soakRedBatch, "caps": soakCaps,
 	} {
 		for n := 1; n <= max(1, soakNumber(t, "SOAK_FAULTS", soakShort)/30, only); n++ {
 			if only != 0 && n != only {
@@ -41,28 +57,94 @@ func TestSoakRules(t *testing.T) {
 }
 
 // agents sets what agents do: the file that an issue changes, and what the agents have in common of which only one may work.
-func (k *soak) agents(t *testing.T, file, lock string) {
+func (k *soak) agents(t *testing.T, script, file, lock string) {
 	t.Helper()
-	text := strings.NewReplacer("DIR", k.scene.dir, "FILE", file, "LOCK", lock).Replace(soakCommits)
+	text := strings.NewReplacer("DIR", k.scene.dir, "FILE", file, "LOCK", lock).Replace(script)
 	if err := os.WriteFile(k.path("agent.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// killed runs ralph in the first clone, and kills it at one of its next calls of git.
-func (k *soak) killed(t *testing.T, calls int, env []string, args ...string) {
+// let lets the agents go on that wait for it.
+func (k *soak) let(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(k.path("go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strike kills ralph at one of its next calls of git, unless it ends before.
+func (k *soak) strike(t *testing.T, p *ralph, calls int) {
 	t.Helper()
 	at := k.calls() + 1 + k.random.IntN(calls)
-	p := k.ralphIn(t, k.clones[0], env, args...)
 	k.ended = make(chan struct{})
 	go func() { defer close(k.ended); p.end(t) }()
+	k.let(t)
 	if _, ok := k.awaitCall(at); ok {
 		k.kill(t, p.Process.Pid)
-	} else {
-		t.Errorf("ralph ended before call %d of git", at)
+		t.Logf("killed at call %d of git", at)
 	}
 	<-k.ended
-	t.Logf("killed at call %d of git", at)
+}
+
+// beside works in the first clone until so many agents are on, sweeps the second one beside them, which may begin nothing then, and
+// kills the first.
+func (k *soak) beside(t *testing.T, on int, env []string, args ...string) {
+	t.Helper()
+	first := k.ralphIn(t, k.clones[0], env, args...)
+	await(t, "the agents of the first clone", func() bool { return len(k.begun()) == on })
+	k.ralphIn(t, k.clones[1], env, args...).end(t)
+	if got := k.begun(); len(got) != on {
+		t.Errorf("%q are begun by two clones at the same time, want %d issues", got, on)
+	}
+	k.strike(t, first, soakLate)
+}
+
+// begun lists the issues that an agent was started for.
+func (k *soak) begun() (keys []string) {
+	for line := range strings.Lines(k.read("log")) {
+		keys = append(keys, strings.Fields(line)[1])
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// inTurn sweeps one clone after the other, and has the user merge a branch after each round, until all issues are merged. No more
+// than so many are begun and not merged at any time.
+func (k *soak) inTurn(t *testing.T, most int, env []string, args ...string) {
+	t.Helper()
+	for range 2 * soakRounds {
+		for _, r := range k.clones {
+			k.age(t)
+			k.ralphIn(t, r, env, args...).end(t)
+			if n := len(k.begun()) - len(k.on(t, "main")); n > most {
+				t.Fatalf("%d issues are begun and not merged, want at most %d", n, most)
+			}
+		}
+		k.merge(t)
+		if len(k.on(t, "main")) == len(k.keys) {
+			break
+		}
+	}
+	if got := k.on(t, "main"); !slices.Equal(got, k.keys) {
+		t.Errorf("the user could merge %q, want each of %q once", got, k.keys)
+	}
+}
+
+// merge merges a branch that ralph has pushed, as a user does in the first clone, and brings main to the second.
+func (k *soak) merge(t *testing.T) {
+	t.Helper()
+	r := k.clones[0]
+	r.git(t, "fetch", "--quiet", "origin")
+	for _, key := range k.keys {
+		branch := "origin/ralph/" + key
+		if _, err := r.try("rev-parse", "--verify", "--quiet", branch); err == nil && !slices.Contains(k.on(t, "main"), key) {
+			r.git(t, "merge", "--quiet", "--no-edit", branch)
+			r.git(t, "push", "--quiet", "origin", "main")
+			k.clones[1].git(t, "pull", "--quiet", "--ff-only")
+			return
+		}
+	}
 }
 
 // on lists the issues whose commits a branch of the first clone has.
@@ -87,70 +169,81 @@ func (k *soak) issue(t *testing.T, key string) string {
 	return string(b)
 }
 
-// Issues that change the same file are worked one after the other, and all of them land.
+// Issues that change the same file are worked one after the other, whichever clone works them, and all of them land.
 func soakTouches(t *testing.T, k *soak) {
-	k.agents(t, "shared.txt", "shared")
+	k.agents(t, soakCommits, "shared.txt", "shared")
 	for _, key := range k.keys {
-		k.clones[0].write(t, ".ralph/backlog/"+key+".md", "---\ntitle: Do "+key+"\nlabels: [no-human]\nstate: open\ntouches: [shared.txt]\n---\n")
-	}
-	env, args := []string{"RALPH_REMOTE=none", "RALPH_PUBLISH=merge"}, []string{"work", "--parallel", "4"}
-	k.killed(t, soakCalls, env, args...)
-	for range soakRounds {
-		k.age(t)
-		if k.ralphIn(t, k.clones[0], env, args...).end(t) == 0 && len(k.on(t, "main")) == len(k.keys) {
-			break
+		for _, r := range k.clones {
+			r.write(t, ".ralph/backlog/"+key+".md", "---\ntitle: Do "+key+"\nlabels: [no-human]\nstate: open\ntouches: [shared.txt]\n---\n")
 		}
 	}
-	if got := k.on(t, "main"); !slices.Equal(got, k.keys) {
-		t.Errorf("main has %q, want each of %q once", got, k.keys)
-	}
+	env, args := []string{"RALPH_PUBLISH=branch"}, []string{"work", "--parallel", "4"}
+	k.beside(t, 1, env, args...)
+	k.inTurn(t, 1, env, args...)
 	if text := k.read("alone-shared"); text != "" {
 		t.Errorf("two agents at the same time: %s", text)
 	}
 }
 
-// No more branches are open than are allowed, and no more issues are begun.
+// No more branches are open in all clones than are allowed, and no more issues are begun.
 func soakMaxOpen(t *testing.T, k *soak) {
 	const most = 2
-	k.agents(t, "$RALPH_ISSUE_KEY.txt", "{{key}}")
-	env := []string{"RALPH_REMOTE=none", "RALPH_PUBLISH=branch", fmt.Sprint("RALPH_MAX_OPEN_REQUESTS=", most)}
+	k.agents(t, soakCommits, "$RALPH_ISSUE_KEY.txt", "{{key}}")
+	env := []string{"RALPH_PUBLISH=branch", fmt.Sprint("RALPH_MAX_OPEN_REQUESTS=", most)}
 	args := []string{"work", "--parallel", "4"}
-	merged := 0
-	begun := func() int {
-		var keys []string
-		for line := range strings.Lines(k.read("log")) {
-			keys = append(keys, strings.TrimSpace(strings.TrimPrefix(line, "start ")))
-		}
-		slices.Sort(keys)
-		return len(slices.Compact(keys))
+	k.beside(t, most, env, args...)
+	k.inTurn(t, most, env, args...)
+}
+
+// The clones together keep to the budget of an issue, and each of them to its own cap of the day.
+func soakCaps(t *testing.T, k *soak) {
+	const parallel, issue, day = 2, 250, 500
+	k.agents(t, soakSpends, "", "")
+	env := []string{
+		fmt.Sprint("RALPH_ESTIMATE_TOKENS=", soakUsage), fmt.Sprint("RALPH_BUDGET_TOKENS=", issue), fmt.Sprint("RALPH_BUDGET_TOKENS_DAY=", day),
+		"RALPH_NO_PROGRESS=-1", "RALPH_MAX_ATTEMPTS=9",
 	}
-	k.killed(t, soakCalls/2, env, args...)
-	for range 2 * soakRounds {
-		k.age(t)
-		k.ralphIn(t, k.clones[0], env, args...).end(t)
-		if n := begun() - merged; n > most {
-			t.Fatalf("%d issues are begun and not merged, want at most %d", n, most)
+	args := []string{"work", "--parallel", fmt.Sprint(parallel)}
+	first, second := k.ralphIn(t, k.clones[0], env, args...), k.ralphIn(t, k.clones[1], env, args...)
+	k.strike(t, first, soakCalls)
+	second.end(t)
+	for range soakRounds {
+		before := k.read("log")
+		for _, r := range k.clones {
+			k.age(t)
+			k.ralphIn(t, r, env, args...).end(t)
 		}
-		for _, key := range k.keys { // the user merges one
-			if _, err := k.clones[0].try("rev-parse", "--verify", "--quiet", "ralph/"+key); err == nil &&
-				strings.Contains(k.issue(t, key), "in-review") && !slices.Contains(k.on(t, "main"), key) {
-				k.clones[0].git(t, "merge", "--quiet", "--no-edit", "ralph/"+key)
-				merged++
-				break
-			}
-		}
-		if merged == len(k.keys) {
+		if k.read("log") == before {
 			break
 		}
 	}
-	if got := k.on(t, "main"); !slices.Equal(got, k.keys) {
-		t.Errorf("the user could merge %q, want each of %q once", got, k.keys)
+	ofIssue, ofClone := map[string]int{}, map[string]int{}
+	for line := range strings.Lines(k.read("log")) {
+		words := strings.Fields(line)
+		ofIssue[words[1]] += soakUsage
+		ofClone[words[2]] += soakUsage
+	}
+	t.Logf("used by issues %v, by clones %v", ofIssue, ofClone)
+	for key, used := range ofIssue {
+		if used >= issue+soakUsage {
+			t.Errorf("%s has used %d tokens, want at most %d and one iteration", key, used, issue)
+		}
+	}
+	for clone, used := range ofClone {
+		if used >= day+parallel*soakUsage {
+			t.Errorf("%s has used %d tokens in a day, want at most %d and an iteration of each run", clone, used, day)
+		}
+	}
+	if len(ofIssue) == 0 || len(ofClone) == 0 {
+		t.Error("no agent has worked")
 	}
 }
 
-// Of branches that are merged together, those that pass land, and the one that does not is left to a person.
+// Of branches that are merged together, those that pass land, and the one that does not is left to a person. A clone merges what it
+// has worked itself.
 func soakRedBatch(t *testing.T, k *soak) {
-	k.agents(t, "$RALPH_ISSUE_KEY.txt", "{{key}}")
+	k.agents(t, soakCommits, "$RALPH_ISSUE_KEY.txt", "{{key}}")
+	k.let(t)
 	red := k.keys[k.random.IntN(len(k.keys))]
 	green := slices.DeleteFunc(slices.Clone(k.keys), func(key string) bool { return key == red })
 	env := []string{"RALPH_REMOTE=none", "RALPH_PUBLISH=branch"}
@@ -158,7 +251,7 @@ func soakRedBatch(t *testing.T, k *soak) {
 		t.Fatalf("the sweep before: status %d", got)
 	}
 	args := []string{"merge", "--all", "--gate", "test ! -e " + red + ".txt"}
-	k.killed(t, soakCalls, env, args...)
+	k.strike(t, k.ralphIn(t, k.clones[0], env, args...), soakCalls)
 	open := func() []string {
 		return slices.DeleteFunc(slices.Clone(k.keys), func(key string) bool { return strings.Contains(k.issue(t, key), "state: closed") })
 	}
