@@ -47,6 +47,7 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boardTime)
 	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
 	plan, err := parts.Pool.Plan(ctx)
 	var review []Reviewed
 	if err == nil {
@@ -117,11 +118,13 @@ func (s *Service) Queue(name string) *Queue {
 		return nil
 	}
 	q := p.queue.Load()
-	if (q == nil || time.Since(q.at) > queueAge) && p.counting.CompareAndSwap(false, true) {
-		go func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if (q == nil || time.Since(q.at) > queueAge) && s.life.Err() == nil && p.counting.CompareAndSwap(false, true) {
+		s.looks.Go(func() {
 			defer p.counting.Store(false)
-			_, _ = s.Board(context.Background(), name) // the board has the error
-		}()
+			_, _ = s.Board(s.life, name) // the board has the error
+		})
 	}
 	return q
 }

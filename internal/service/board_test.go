@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // only is the one issue of a project's board.
@@ -101,6 +103,50 @@ func TestProblemIsLoggedOnce(t *testing.T) {
 	save(30)
 	if swept(3); count() != 2 {
 		t.Errorf("%d times\n%s", count(), log.text())
+	}
+}
+
+// hanging is a tracker that never answers. asked is closed when it is asked first, and ended when that question has ended.
+type hanging struct {
+	tracker.Tracker
+	asked, ended chan struct{}
+}
+
+func (h hanging) List(ctx context.Context, _ tracker.Query) (tracker.Listing, error) {
+	close(h.asked)
+	defer close(h.ended)
+	<-ctx.Done()
+	return tracker.Listing{}, context.Cause(ctx)
+}
+
+// A look at a backlog does not outlive the service.
+func TestQueueEndsWithTheService(t *testing.T) {
+	t.Parallel()
+	p, h := servicetest.New(t, "p", 0).Project(), hanging{asked: make(chan struct{}), ended: make(chan struct{})}
+	load := p.Load
+	p.Load = func(ctx context.Context) (service.Setup, error) {
+		setup, err := load(ctx)
+		open := setup.Open
+		setup.Open = func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
+			parts, err := open(ctx, observe)
+			if err == nil {
+				h.Tracker, parts.Tracker = parts.Tracker, h
+			}
+			return parts, err
+		}
+		return setup, err
+	}
+	s := service.New(service.Config{})
+	s.Apply(t.Context(), []service.Project{p}, 0)
+	until(t, s, "p", in(service.Waiting))
+	s.Queue("p")
+	<-h.asked
+	s.Kill()
+	s.Wait()
+	select {
+	case <-h.ended:
+	default:
+		t.Error("the look at the backlog goes on")
 	}
 }
 

@@ -81,6 +81,10 @@ type Service struct {
 	once  sync.Once
 	beat  atomic.Int64 // when balance ran last, in Unix seconds
 
+	life  context.Context // ends with Wait; looks at backlogs end with it
+	end   context.CancelCauseFunc
+	looks sync.WaitGroup // that Queue has begun; grows under mu before the end of life
+
 	mu       sync.Mutex
 	projects []*project // guarded by mu; in the configuration's order
 	total    int        // guarded by mu; slots of all projects; 0: no limit
@@ -94,7 +98,9 @@ func New(c Config) *Service {
 	if c.Observe == nil {
 		c.Observe = func(string, journal.Event) {}
 	}
-	return &Service{c: c, done: make(chan struct{})}
+	s := &Service{c: c, done: make(chan struct{})}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	return s
 }
 
 // Apply makes these the service's projects, which are worked until ctx ends or Drain. total is how many issues are worked
@@ -195,9 +201,16 @@ func (s *Service) Kill() {
 	}
 }
 
-// Wait returns when every project has come to its end, after Drain, Kill or the end of Apply's context.
+// errOver ends looks at backlogs.
+var errOver = errors.New("the service has ended")
+
+// Wait returns when every project has come to its end, after Drain, Kill or the end of Apply's context. Looks at backlogs end, too.
 func (s *Service) Wait() {
 	s.loops.Wait()
+	s.mu.Lock()
+	s.end(errOver)
+	s.mu.Unlock()
+	s.looks.Wait()
 	s.once.Do(func() { close(s.done) })
 	s.tick.Wait()
 }
