@@ -1,8 +1,8 @@
 // Package notify tells people what became of issues: by a program of theirs, a signed webhook, Slack or e-mail.
 //
-// Telling never holds up what it is about. Each channel has a queue with a bound and tries again when a message is not taken;
-// what does not fit, or is not taken in the end, is left out and logged. Messages that wait are on disk, so that the next process
-// sends them when this one dies: at least once, with the same id.
+// Telling never holds up what it is about. What waits for a channel is on disk, up to a bound, and is tried again until it is taken:
+// by this process, or by the next one when this one dies. So each message is sent at least once, always with the same id. What does
+// not fit, is refused for good, or is too old is left out and logged.
 package notify
 
 import (
@@ -11,12 +11,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -67,10 +67,9 @@ var errFinal = errors.New("not tried again")
 
 // The bounds of a channel.
 const (
-	queued   = 64
-	attempts = 6
 	sendTime = 30 * time.Second
-	first    = 2 * time.Second // before the second attempt; doubles
+	first    = 2 * time.Second  // before the second attempt; doubles
+	longest  = 15 * time.Minute // between attempts
 	endTime  = 10 * time.Second
 	lookTime = time.Minute // between looks for messages that others have left
 )
@@ -80,7 +79,7 @@ type Config struct {
 	Channels []Channel
 	On       []string            // outcomes, OnHuman, OnProblem
 	Project  string              // what people call the backlog
-	Outbox   string              // folder for messages that wait; others may share it. Empty: they wait in memory
+	Outbox   string              // folder for messages that wait; others may share it. Empty: nothing is sent
 	Clean    func(string) string // redacts and cleans text; default: none
 	Log      *slog.Logger        // default: none
 }
@@ -88,7 +87,7 @@ type Config struct {
 // Notifier sends messages. Its methods are safe for concurrent use. Close ends it.
 type Notifier struct {
 	c      Config
-	lanes  []lane // of the channels
+	lanes  []*lane // of the channels
 	loops  sync.WaitGroup
 	cancel context.CancelCauseFunc
 
@@ -97,11 +96,19 @@ type Notifier struct {
 	last   string // guarded by mu; the problem that was told last
 }
 
-// lane is one channel with what waits for it.
+// lane is one channel with what waits for it. All but poke and box is of one goroutine.
 type lane struct {
 	Channel
 	box   outbox
-	queue chan entry
+	poke  chan struct{}   // look now
+	tries map[string]*try // of what waits, by file
+}
+
+// try is how far the sending of a message has come.
+type try struct {
+	n    int
+	due  time.Time // of the next attempt
+	sent bool      // but its file could not be removed
 }
 
 // New starts a notifier. Without channels it does nothing.
@@ -113,38 +120,47 @@ func New(c Config) *Notifier {
 	n := &Notifier{c: c}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancelCause(context.Background())
+	if c.Outbox == "" {
+		return n
+	}
 	for _, channel := range c.Channels {
-		l := lane{channel, newOutbox(c.Outbox, channel), make(chan entry, queued)}
+		l := &lane{channel, newOutbox(c.Outbox, channel), make(chan struct{}, 1), map[string]*try{}}
 		n.lanes = append(n.lanes, l)
 		n.loops.Go(func() { n.send(ctx, l) })
 	}
 	return n
 }
 
-// send sends what is queued, and at times what others have left, until the queue is closed and empty.
-func (n *Notifier) send(ctx context.Context, l lane) {
-	look := time.NewTicker(lookTime)
-	defer look.Stop()
-	n.sendLeft(ctx, l)
+// send sends what waits, and at times what others have left, until the notifier is closed; then it tries everything once more.
+func (n *Notifier) send(ctx context.Context, l *lane) {
 	for {
-		select {
-		case e, open := <-l.queue:
-			if !open {
-				return
-			}
-			n.sendOne(ctx, l, e, attempts)
-		case <-look.C:
-			n.sendLeft(ctx, l)
+		closed := n.isClosed() // nothing comes after that
+		n.look(ctx, l, closed)
+		if closed || ctx.Err() != nil {
+			return
 		}
+		next := lookTime
+		for _, t := range l.tries {
+			next = min(next, time.Until(t.due))
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-l.poke:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
 	}
 }
 
-// sendLeft sends what processes that have died, or had no time for it, have left. Each is tried once at a look, so that one that
-// nobody takes does not hold up those of this process.
-func (n *Notifier) sendLeft(ctx context.Context, l lane) {
-	if l.box.dir == "" {
-		return
-	}
+func (n *Notifier) isClosed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// look tries each message that is due, or each that waits.
+func (n *Notifier) look(ctx context.Context, l *lane, all bool) {
 	old, err := sweep(l.box.dir)
 	if old > 0 {
 		n.c.Log.Warn("notifications left out: older than a week", "number", old)
@@ -153,45 +169,57 @@ func (n *Notifier) sendLeft(ctx context.Context, l lane) {
 	if err = errors.Join(err, nerr); err != nil {
 		n.c.Log.Warn("notifications not looked for", "error", err)
 	}
+	maps.DeleteFunc(l.tries, func(name string, _ *try) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
-		if ctx.Err() != nil {
-			return
+		t := l.tries[name]
+		if t == nil {
+			t = &try{}
+			l.tries[name] = t
 		}
-		switch e, ok, err := l.box.take(name); {
-		case err != nil:
-			n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
-		case ok:
-			n.sendOne(ctx, l, e, 1)
+		if ctx.Err() == nil && (all || !t.due.After(time.Now())) && n.sendOne(ctx, l, name, t) {
+			delete(l.tries, name)
 		}
 	}
 }
 
-func (n *Notifier) sendOne(ctx context.Context, l lane, e entry, most int) {
-	err := deliver(ctx, l, e.Message, most)
-	if again := ctx.Err() != nil || most == 1 && !errors.Is(err, errFinal); err != nil && again && e.leave() {
-		return // the next process sends it, or the next look
+// sendOne tries a message once, and reports whether it waits no more.
+func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (over bool) {
+	e, ok, err := l.box.take(name)
+	if err != nil {
+		n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
+	}
+	if !ok { // another process sends it
+		t.due = time.Now().Add(lookTime)
+		return err != nil
+	}
+	if !t.sent {
+		within, cancel := context.WithTimeout(ctx, sendTime)
+		err = l.Send(within, e.Message)
+		cancel()
+	}
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, errFinal)) {
+		if t.again(); t.n == 1 && ctx.Err() == nil {
+			n.c.Log.Warn("notification not sent yet", "channel", l.Name(), "issue", e.Issue, "error", err)
+		}
+		e.leave()
+		return false
 	}
 	if err != nil {
-		n.c.Log.Warn("notification not sent", "channel", l.Name(), "issue", e.Issue, "error", err)
+		n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", e.Issue, "error", err)
 	}
 	if err := e.done(); err != nil {
+		t.again()
+		t.sent = true
 		n.c.Log.Warn("notification not removed", "channel", l.Name(), "file", e.path, "error", err)
+		return false
 	}
+	return true
 }
 
-// deliver tries until the message is taken, the failure is final, or it was tried that often.
-func deliver(ctx context.Context, channel Channel, m Message, most int) error {
-	for n, pause := 1, first; ; n, pause = n+1, 2*pause {
-		within, cancel := context.WithTimeout(ctx, sendTime)
-		err := channel.Send(within, m)
-		cancel()
-		if err == nil || errors.Is(err, errFinal) || n == most {
-			return err
-		}
-		if serr := retry.Sleep(ctx, pause); serr != nil {
-			return errors.Join(err, serr)
-		}
-	}
+// again notes a failure.
+func (t *try) again() {
+	t.due = time.Now().Add(min(longest, first<<min(t.n, 20)))
+	t.n++
 }
 
 // Observe tells of the end of a run. It waits for the disk, and for nothing else.
@@ -257,7 +285,7 @@ func (n *Notifier) Problem(line string) {
 	n.tell(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }
 
-// tell queues a message that somebody wants.
+// tell has a message sent that somebody wants.
 func (n *Notifier) tell(m Message) {
 	if !slices.ContainsFunc(m.On, func(on string) bool { return slices.Contains(n.c.On, on) }) {
 		return
@@ -269,32 +297,27 @@ func (n *Notifier) tell(m Message) {
 		return
 	}
 	for _, l := range n.lanes {
-		e, err := l.box.add(m)
-		if err != nil && !errors.Is(err, errFull) {
-			n.c.Log.Warn("notification not kept on disk", "channel", l.Name(), "issue", m.Issue, "error", err)
-			err = nil
-		}
-		if err == nil {
-			select {
-			case l.queue <- e:
-			default:
-				err = errors.Join(errFull, e.done())
-			}
-		}
-		if err != nil {
+		if err := l.box.add(m); err != nil {
 			n.c.Log.Warn("notification left out", "channel", l.Name(), "issue", m.Issue, "error", err)
+			continue
 		}
+		l.wake()
 	}
 }
 
-// Close sends what waits, for ten seconds at most, and ends. What waits then is left in the outbox.
+func (l *lane) wake() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Close tries once more what waits, for ten seconds at most, and ends. What waits then is for the next notifier.
 func (n *Notifier) Close() {
 	n.mu.Lock()
-	if !n.closed {
-		n.closed = true
-		for _, l := range n.lanes {
-			close(l.queue)
-		}
+	n.closed = true
+	for _, l := range n.lanes {
+		l.wake()
 	}
 	n.mu.Unlock()
 	late := time.AfterFunc(endTime, func() { n.cancel(errors.New("ralph ends")) })

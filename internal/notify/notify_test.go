@@ -81,7 +81,7 @@ func TestWhatIsTold(t *testing.T) {
 		{"nothing", nil, nil},
 	} {
 		f := &fake{}
-		n := New(Config{Channels: []Channel{f}, On: c.on, Project: "shop"})
+		n := New(Config{Channels: []Channel{f}, On: c.on, Project: "shop", Outbox: t.TempDir()})
 		n.Observe(ended("a", journal.Succeeded, true))
 		n.Observe(journal.Event{Kind: journal.EventWarning, Key: "a"})
 		n.Observe(ended("b", journal.Failed, true))
@@ -102,7 +102,7 @@ func TestWhatIsTold(t *testing.T) {
 func TestTextIsCleaned(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	n := New(Config{Channels: []Channel{f}, On: []string{"failed", OnProblem}, Clean: func(s string) string { return strings.ReplaceAll(s, "hunter2", "-") }})
+	n := New(Config{Channels: []Channel{f}, On: []string{"failed", OnProblem}, Outbox: t.TempDir(), Clean: func(s string) string { return strings.ReplaceAll(s, "hunter2", "-") }})
 	e := ended("a", journal.Failed, false)
 	e.Title, e.Reason = "Use hunter2", &journal.Reason{Code: journal.ReasonPublish, Detail: "hunter2 is refused"}
 	n.Observe(e)
@@ -113,7 +113,7 @@ func TestTextIsCleaned(t *testing.T) {
 	}
 }
 
-// A message is tried again with growing pauses, unless that is of no use, and a bounded number of times.
+// A message is tried again with growing pauses until it is taken, unless that is of no use, and once more at the end.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
@@ -121,25 +121,30 @@ func TestRetries(t *testing.T) {
 		fail  []error
 		tried int
 		got   int
+		waits int
 		after time.Duration
 	}{
-		"at once":    {nil, 1, 1, 0},
-		"passes":     {[]error{away, away}, 3, 1, 6 * time.Second},
-		"final":      {[]error{errFinal}, 1, 0, 0},
-		"never":      {slices.Repeat([]error{away}, 100), attempts, 0, 62 * time.Second},
-		"final then": {[]error{away, fmt.Errorf("%w: 404", errFinal)}, 2, 0, 2 * time.Second},
+		"at once":    {nil, 1, 1, 0, 0},
+		"passes":     {[]error{away, away}, 3, 1, 0, 6 * time.Second},
+		"final":      {[]error{errFinal}, 1, 0, 0, 0},
+		"never":      {slices.Repeat([]error{away}, 1000), 6, 0, 1, 62 * time.Second},
+		"a day":      {slices.Repeat([]error{away}, 1000), 10 + 94, 0, 1, 24 * time.Hour},
+		"final then": {[]error{away, fmt.Errorf("%w: 404", errFinal)}, 2, 0, 0, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f, begun := &fake{fail: c.fail}, time.Now()
-				n := New(Config{Channels: []Channel{f}, On: []string{"failed"}})
+				f, begun, dir := &fake{fail: c.fail}, time.Now(), t.TempDir()
+				n := New(Config{Channels: []Channel{f}, On: []string{"failed"}, Outbox: dir})
 				n.Observe(ended("a", journal.Failed, false))
 				<-time.After(c.after)
 				synctest.Wait()
+				if f.tried != c.tried || len(f.got) != c.got {
+					t.Errorf("tried %d times, %d taken", f.tried, len(f.got))
+				}
 				n.Close()
-				if f.tried != c.tried || len(f.got) != c.got || time.Since(begun) != c.after {
-					t.Errorf("tried %d times, %d taken, after %s", f.tried, len(f.got), time.Since(begun))
+				if left := len(waits(t, dir)); f.tried != c.tried+c.waits || left != c.waits || time.Since(begun) != c.after {
+					t.Errorf("at the end tried %d times, %d wait, after %s", f.tried, left, time.Since(begun))
 				}
 			})
 		})
@@ -150,17 +155,17 @@ func TestRetries(t *testing.T) {
 func TestHangingChannel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		hangs, works := &fake{block: true}, &fake{}
-		n := New(Config{Channels: []Channel{hangs, works}, On: []string{"failed"}})
+		hangs, works := &fake{block: true, place: "a"}, &fake{place: "b"}
+		n := New(Config{Channels: []Channel{hangs, works}, On: []string{"failed"}, Outbox: t.TempDir()})
 		begun := time.Now()
-		for i := range 10 * queued {
+		for i := range 2 * queued {
 			n.Observe(ended(fmt.Sprint(i), journal.Failed, false))
 			synctest.Wait()
 		}
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("runs were held up for %s", took)
 		}
-		if got := len(works.texts()); got != 10*queued {
+		if got := len(works.texts()); got != 2*queued {
 			t.Errorf("%d messages of the other channel", got)
 		}
 		begun = time.Now()

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outbox keeps the messages that wait for one channel, a file each, in a folder that processes share. Whoever is to send a message
-// holds a lock on its file; the kernel releases the locks of a process that dies. Without a folder nothing is kept. Its methods
-// are safe for concurrent use, also by several processes.
+// outbox keeps the messages that wait for one channel, a file each, in a folder that processes share. Whoever sends a message
+// holds a lock on its file; the kernel releases the locks of a process that dies. Its methods are safe for concurrent use, also by
+// several processes.
 type outbox struct {
 	dir     string
 	channel string // begins the names of the channel's files
@@ -26,6 +26,7 @@ type outbox struct {
 
 // The bounds of an outbox.
 const (
+	queued     = 64                 // messages of a channel
 	outboxAge  = 7 * 24 * time.Hour // older messages are not news
 	outboxSize = 64 << 10           // of a file
 )
@@ -46,54 +47,46 @@ func newOutbox(dir string, c Channel) outbox {
 	return outbox{dir: dir, channel: c.Name() + "-" + hex.EncodeToString(sum[:8]) + "-"}
 }
 
-// entry is a message that waits. Its file is locked; without a file it is in memory only.
+// entry is a message whose file this process has locked.
 type entry struct {
 	Message
 	path string
 	file *os.File
 }
 
-// add keeps a message until done or leave is called. It returns errFull where too many wait. With another error the message may be
-// in memory only.
-func (o outbox) add(m Message) (entry, error) {
-	e := entry{Message: m}
-	if o.dir == "" {
-		return e, nil
-	}
+// add keeps a message until it is sent. It returns errFull where too many wait.
+func (o outbox) add(m Message) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
-		return e, err
+		return err
 	}
 	names, err := o.names()
 	if err == nil && len(names) >= queued {
 		err = errFull
 	}
 	if err != nil {
-		return e, err
+		return err
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		return e, err
+		return err
 	}
 	f, err := os.CreateTemp(o.dir, temporary)
 	if err != nil {
-		return e, err
+		return err
 	}
 	unique := strings.TrimPrefix(filepath.Base(f.Name()), temporary)
 	path := filepath.Join(o.dir, fmt.Sprintf("%s%020d-%s%s", o.channel, time.Now().UnixNano(), unique, waiting))
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		_, err = f.Write(text)
-	}
+	_, err = f.Write(text)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return e, errors.Join(err, os.Remove(f.Name()), f.Close())
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	e.path, e.file = path, f
-	return e, o.sync()
+	return o.sync()
 }
 
 // sync makes the folder's names durable.
@@ -160,17 +153,10 @@ func (o outbox) take(name string) (e entry, ok bool, err error) {
 }
 
 // done removes a message that needs no sending any more.
-func (e entry) done() error {
-	if e.file == nil {
-		return nil
-	}
-	return errors.Join(os.Remove(e.path), e.file.Close())
-}
+func (e entry) done() error { return errors.Join(os.Remove(e.path), e.file.Close()) }
 
-// leave leaves a message to whoever comes next, and reports whether that is possible.
-func (e entry) leave() bool {
-	return e.file != nil && e.file.Close() == nil
-}
+// leave leaves a message to whoever comes next.
+func (e entry) leave() { _ = e.file.Close() }
 
 // sweep removes what is too old to be sent, of any channel, and returns how many messages that were. It leaves alone what is
 // locked.
