@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"strings"
+	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -83,20 +87,48 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		},
 	}
 	if s.joined != nil {
-		s.joined.take(parts, name, repositoryOf(ctx, p), p.Config)
+		s.joined.take(parts, name, a.repositoryOf(ctx, p), p.Config)
 	}
 	return parts, nil
 }
 
-// repositoryOf is the address of the project's remote, the same by each protocol; empty: it is a folder.
-func repositoryOf(ctx context.Context, p *parts) string {
+// repositoryOf names the project's remote for all machines; see nameOf.
+func (a *app) repositoryOf(ctx context.Context, p *parts) string {
 	address, err := worktree.RemoteURL(ctx, p.top, p.repo.Remote())
 	if err != nil {
 		return ""
 	}
+	return a.nameOf(ctx, address)
+}
+
+// nameOf names a remote the same by each protocol, and by each name that SSH's configuration has for its host; empty: it is a folder.
+func (a *app) nameOf(ctx context.Context, address string) string {
 	r, err := tracker.ParseRemote(address)
 	if err != nil {
 		return ""
 	}
+	if scheme, _, is := strings.Cut(address, "://"); !is || strings.Contains(scheme, "ssh") {
+		r.Host = a.sshHost(ctx, r.Host)
+	}
 	return r.Host + "/" + r.Path
+}
+
+// sshTime bounds the reading of SSH's configuration, which may ask for addresses of hosts.
+const sshTime = 5 * time.Second
+
+// sshHost is the host that SSH connects to by a name. Without an answer it is the name.
+func (a *app) sshHost(ctx context.Context, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, sshTime)
+	defer cancel()
+	var out bytes.Buffer
+	exit, err := proc.Run(ctx, proc.Spec{Argv: []string{"ssh", "-G", "--", name}, Dir: a.host.Dir, Env: a.host.Env, Stdout: &out})
+	if err != nil || exit.Code != 0 {
+		return name
+	}
+	for line := range strings.Lines(out.String()) {
+		if host, ok := strings.CutPrefix(line, "hostname "); ok {
+			return strings.ToLower(strings.TrimSpace(host))
+		}
+	}
+	return name
 }
