@@ -201,9 +201,13 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	var sessions web.Sessions
+	if s.joined != nil {
+		sessions = s.joined.database.Sessions()
+	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(), Queue: queue,
+			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(), Queue: queue,
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)

@@ -146,8 +146,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A machine of a fleet serves the pages of its queue where it is asked to.
-func TestServeQueue(t *testing.T) {
+// Machines of a fleet serve the pages of their queue where they are asked to, and have the same people logged in.
+func TestServeInFleet(t *testing.T) {
 	t.Parallel()
 	server, end, err := fleettest.New()
 	if err != nil {
@@ -159,37 +159,84 @@ func TestServeQueue(t *testing.T) {
 	if got := m.run(t, nil, "fleet", "migrate", database); got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.stderr)
 	}
-	file, socket := filepath.Join(m.root, "serve.yaml"), filepath.Join(m.root, "api.sock")
+	file := filepath.Join(m.root, "serve.yaml")
 	if err := os.WriteFile(file, []byte("projects: [{repo: nowhere}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	errs, interrupt := newTranscript(), make(chan struct{})
+	one, other := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file)
+	const token = "0123456789abcdef"
+	for path, want := range map[string]string{"/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
+		if res, body := one(t, "GET", path, "Authorization: Bearer "+token); res.StatusCode != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %s: %s", path, res.Status, body)
+		}
+	}
+	res, body := one(t, "POST", "/login?token="+token)
+	if res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a token in the address: %s: %s", res.Status, body)
+	}
+	res, body = one(t, "POST", "/login", "Content-Type: application/x-www-form-urlencoded", "token="+token)
+	if len(res.Cookies()) != 1 {
+		t.Fatalf("login: %s: %s", res.Status, body)
+	}
+	cookie := "Cookie: " + res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+	if res, body := other(t, "GET", "/v1/projects", cookie); res.StatusCode != http.StatusOK {
+		t.Errorf("at the other machine: %s: %s", res.Status, body)
+	}
+	if res, body := other(t, "POST", "/logout", cookie); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("log-out: %s: %s", res.Status, body)
+	}
+	if res, body := one(t, "GET", "/v1/projects", cookie); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after the log-out at the other machine: %s: %s", res.Status, body)
+	}
+}
+
+// serveInFleet runs a machine until the test ends, and returns how to ask it: with headers, and what has none of their form is the body.
+func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, method, path string, with ...string) (*http.Response, string) {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	errs, interrupt, status := newTranscript(), make(chan struct{}), make(chan int, 1)
 	var out bytes.Buffer
 	h := m.host(&out, &out)
-	h.Stderr, h.Interrupt = errs, interrupt
-	status := make(chan int, 1)
+	h.Stderr, h.Interrupt, h.Env = errs, interrupt, append(h.Env, "RALPH_LISTEN_TOKEN=0123456789abcdef")
 	go func() {
-		status <- Run(t.Context(), []string{"serve", database, "--queue-ui", "--listen", "unix:" + socket, file}, h)
+		status <- Run(context.WithoutCancel(t.Context()), append([]string{"serve", "--queue-ui", "--listen", "unix:" + socket}, args...), h)
 	}()
+	t.Cleanup(func() {
+		close(interrupt)
+		if got := <-status; got != 0 {
+			t.Errorf("status %d\n%s", got, errs.until(t, ""))
+		}
+	})
 	errs.until(t, "listening on")
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
-	}}}
-	for path, want := range map[string]string{"/queue": "<title>River</title>", "/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
-		res, err := client.Get("http://localhost" + path)
+	}}
+	return func(t *testing.T, method, path string, with ...string) (*http.Response, string) {
+		t.Helper()
+		header, content := http.Header{}, ""
+		for _, line := range with {
+			if name, value, ok := strings.Cut(line, ": "); ok {
+				header.Set(name, value)
+			} else {
+				content = line
+			}
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %s: %s, %v", path, res.Status, body, err)
+		r.Header = header
+		res, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	close(interrupt)
-	if got := <-status; got != 0 {
-		t.Errorf("status %d\n%s", got, errs.until(t, ""))
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(body)
 	}
 }
 

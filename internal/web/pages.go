@@ -21,26 +21,33 @@ func wantsPage(r *http.Request) bool {
 }
 
 // register adds the pages, what they hear, and the login.
-func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, s *sessions) {
+func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 	pages.Register(mux)
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) { a.changes(w, r, pages, "") })
 	mux.HandleFunc("GET /p/{project}/live", func(w http.ResponseWriter, r *http.Request) { a.changes(w, r, pages, r.PathValue("project")) })
-	if s.key == nil {
+	if l.key == nil {
 		return
 	}
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { pages.LoginPage(w, r.FormValue("next"), false) })
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		next := dashboard.Local(r.PostFormValue("next"))
-		if !s.right(r.PostFormValue("token")) {
+		if !l.right(r.PostFormValue("token")) {
 			pages.LoginPage(w, next, true)
 			return
 		}
-		s.end(r) // the browser forgets it now
-		http.SetCookie(w, sessionOf(r, s.begin()))
+		value, err := l.begin(r)
+		if err != nil {
+			http.Error(w, "nobody can log in now; try again soon", http.StatusServiceUnavailable)
+			return
+		}
+		http.SetCookie(w, sessionOf(r, value))
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
-		s.end(r)
+		if l.end(r) != nil {
+			http.Error(w, "you are still logged in; try again soon", http.StatusServiceUnavailable)
+			return
+		}
 		http.SetCookie(w, sessionOf(r, ""))
 		http.Redirect(w, r, "/login", http.StatusSeeOther)
 	})

@@ -39,15 +39,16 @@ const (
 
 // Config is a server's set-up. Service is required.
 type Config struct {
-	Service *service.Service
-	Token   string          // what clients have to send; empty: nothing. See ErrNeedsToken
-	Hosts   []string        // names besides this machine's own by which clients may call the server
-	Streams int             // streams of events at the same time; default 200
-	Metrics *Metrics        // default: none are served
-	Live    *dashboard.Live // what runs are doing; default: pages do not say
-	Version string          // of the program
-	Hooks   http.Handler    // deliveries of forges, which prove themselves; default: none are taken
-	Queue   http.Handler    // what is below QueuePath, with the same checks as pages; default: nothing is
+	Service  *service.Service
+	Token    string          // what clients have to send; empty: nothing. See ErrNeedsToken
+	Sessions Sessions        // of browsers that have logged in; default: in memory
+	Hosts    []string        // names besides this machine's own by which clients may call the server
+	Streams  int             // streams of events at the same time; default 200
+	Metrics  *Metrics        // default: none are served
+	Live     *dashboard.Live // what runs are doing; default: pages do not say
+	Version  string          // of the program
+	Hooks    http.Handler    // deliveries of forges, which prove themselves; default: none are taken
+	Queue    http.Handler    // what is below QueuePath, with the same checks as pages; default: nothing is
 	// WriteTime is how long a client may take for one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
@@ -143,14 +144,14 @@ func New(c Config) http.Handler {
 	if c.Queue != nil {
 		mux.Handle(QueuePath, c.Queue)
 	}
-	sessions := newSessions(c.Token)
-	pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != ""})
+	browsers := newLogin(c.Token, c.Sessions)
+	pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != "", Form: browsers.form()})
 	if err != nil {
 		panic(err) // an embedded file of the program is wrong
 	}
-	newAPI(mux, c).register(mux, pages, sessions)
+	newAPI(mux, c).register(mux, pages, browsers)
 	return guard{
-		next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), sessions: sessions,
+		next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), login: browsers,
 	}
 }
 
@@ -165,10 +166,10 @@ func answer(w http.ResponseWriter, ok bool) {
 
 // guard is in front of everything.
 type guard struct {
-	next     http.Handler
-	hooks    http.Handler // nil: there are none
-	hosts    []string
-	sessions *sessions
+	next  http.Handler
+	hooks http.Handler // nil: there are none
+	hosts []string
+	login login
 }
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -179,7 +180,6 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	session, in := g.sessions.of(r)
 	switch {
 	case !slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, hostOf(r.Host)) }):
 		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
@@ -187,17 +187,26 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
 		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
-	case g.sessions.key != nil && !open(r.URL.Path) && !in && !g.authorized(r) && wantsPage(r):
-		toLogin(w, r)
-	case g.sessions.key != nil && !open(r.URL.Path) && !in && !g.authorized(r):
-		h.Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
-		http.Error(w, "a token is needed", http.StatusUnauthorized)
-	case in:
-		r, done := session.within(r)
-		defer done()
+	case g.login.key == nil || open(r.URL.Path) || g.authorized(r):
 		g.next.ServeHTTP(w, r)
 	default:
+		g.ifLoggedIn(w, r)
+	}
+}
+
+func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
+	switch on, err := g.login.on(r); {
+	case err != nil:
+		http.Error(w, "it cannot be looked up now who is logged in; a request with the token needs no login", http.StatusServiceUnavailable)
+	case on:
+		r, done := g.login.within(r)
+		defer done()
 		g.next.ServeHTTP(w, r)
+	case wantsPage(r):
+		toLogin(w, r)
+	default:
+		w.Header().Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
+		http.Error(w, "a token is needed", http.StatusUnauthorized)
 	}
 }
 
@@ -228,5 +237,5 @@ func (g guard) authorized(r *http.Request) bool {
 	if !bearer {
 		_, sent, _ = r.BasicAuth()
 	}
-	return g.sessions.right(sent)
+	return g.login.right(sent)
 }

@@ -1,20 +1,26 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
 // The bounds of sessions.
 const (
-	sessionTime = 24 * time.Hour // how long a browser stays logged in
-	maxSessions = 1000           // one more ends the oldest
+	sessionTime  = 24 * time.Hour  // how long a browser stays logged in
+	sessionCheck = 2 * time.Second // between looks while something is being sent
+	sessionWait  = 3 * time.Second // for an answer to each
+	maxSessions  = 1000            // of a process; one more ends the oldest
 )
 
 // sessionCookie is the name of the cookie of a browser that has logged in.
@@ -22,93 +28,145 @@ const sessionCookie = "ralph-session"
 
 var errSession = errors.New("the session has ended")
 
-// sessions knows the browsers that have logged in, by a random name. They are in memory only: all end with the process. Its
-// methods are safe for concurrent use.
-type sessions struct {
-	key []byte // hash of the token; nil: no token is needed
+// Sessions are the browsers that have logged in, by a digest of their cookie. Its methods are safe for concurrent use.
+type Sessions interface {
+	// Begin adds one that ends by itself after a while. Where there are too many, the oldest end.
+	Begin(ctx context.Context, id []byte, life time.Duration) error
+	On(ctx context.Context, id []byte) (bool, error)
+	End(ctx context.Context, id []byte) error
+}
 
+// memory are the sessions of this process, the oldest first. All have the same life.
+type memory struct {
 	mu   sync.Mutex
-	on   map[[sha256.Size]byte]session // guarded by mu; by the hash of the name
-	last int                           // guarded by mu; number of the youngest
+	list []begun // guarded by mu
 }
 
-// session is one browser's.
-type session struct {
-	number int
-	ctx    context.Context // ends with the session
-	end    context.CancelFunc
+type begun struct {
+	id    []byte
+	until time.Time
 }
 
-func newSessions(token string) *sessions {
+// Begin is part of Sessions.
+func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = slices.DeleteFunc(m.list, func(b begun) bool { return !time.Now().Before(b.until) })
+	m.list = append(m.list, begun{id, time.Now().Add(life)})
+	m.list = m.list[max(0, len(m.list)-maxSessions):]
+	return nil
+}
+
+// On is part of Sessions.
+func (m *memory) On(_ context.Context, id []byte) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.list, func(b begun) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
+}
+
+// End is part of Sessions.
+func (m *memory) End(_ context.Context, id []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = slices.DeleteFunc(m.list, func(b begun) bool { return bytes.Equal(b.id, id) })
+	return nil
+}
+
+// login is how browsers log in. Its methods are safe for concurrent use.
+type login struct {
+	key      []byte // hash of the token; nil: no token is needed
+	sessions Sessions
+}
+
+func newLogin(token string, s Sessions) login {
 	if token == "" {
-		return &sessions{}
+		return login{}
+	}
+	if s == nil {
+		s = &memory{}
 	}
 	hash := sha256.Sum256([]byte(token))
-	return &sessions{key: hash[:], on: map[[sha256.Size]byte]session{}}
+	return login{hash[:], s}
 }
 
 // right compares a token in constant time.
-func (s *sessions) right(token string) bool {
+func (l login) right(token string) bool {
 	hash := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(hash[:], s.key) == 1
+	return subtle.ConstantTimeCompare(hash[:], l.key) == 1
 }
 
-// begin makes a session and returns its name.
-func (s *sessions) begin() string {
-	name := rand.Text()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var oldest [sha256.Size]byte
-	for id, other := range s.on {
-		if other.ctx.Err() != nil {
-			delete(s.on, id)
-		} else if first, found := s.on[oldest]; !found || other.number < first.number {
-			oldest = id
-		}
-	}
-	if len(s.on) >= maxSessions {
-		s.on[oldest].end()
-		delete(s.on, oldest)
-	}
-	s.last++
-	ctx, end := context.WithTimeout(context.Background(), sessionTime)
-	s.on[sha256.Sum256([]byte(name))] = session{s.last, ctx, end}
-	return name
+// id is the session of a cookie's value. With another token it is another, so that a new token ends all.
+func (l login) id(value string) []byte {
+	mac := hmac.New(sha256.New, l.key)
+	mac.Write([]byte(value))
+	return mac.Sum(nil)
 }
 
-// of returns the session of a request's browser.
-func (s *sessions) of(r *http.Request) (session, bool) {
+// form is what forms of pages have to send, the same on all machines with the token; empty: there is none.
+func (l login) form() string {
+	if l.key == nil {
+		return ""
+	}
+	return hex.EncodeToString(l.id("form"))
+}
+
+// begin ends the session of a request's browser and makes a new one; it returns the value of its cookie.
+func (l login) begin(r *http.Request) (string, error) {
+	if err := l.end(r); err != nil {
+		return "", err
+	}
+	value := rand.Text()
+	return value, l.sessions.Begin(r.Context(), l.id(value), sessionTime)
+}
+
+// on reports whether a request's browser is logged in.
+func (l login) on(r *http.Request) (bool, error) {
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil || l.key == nil {
+		return false, nil //nolint:nilerr // there is no cookie
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), sessionWait)
+	defer cancel()
+	return l.sessions.On(ctx, l.id(cookie.Value))
+}
+
+// end ends the session of a request's browser, and soon everything that is being sent there.
+func (l login) end(r *http.Request) error {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
-		return session{}, false
+		return nil //nolint:nilerr // there is no cookie
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.on[sha256.Sum256([]byte(cookie.Value))]
-	return found, ok && found.ctx.Err() == nil
+	return l.sessions.End(r.Context(), l.id(cookie.Value))
 }
 
-// end ends the session of a request's browser, and with it everything that is being sent there.
-func (s *sessions) end(r *http.Request) {
-	if found, ok := s.of(r); ok {
-		found.end()
-	}
-}
-
-// within is the request, which ends when its session does.
-func (s session) within(r *http.Request) (*http.Request, func()) {
+// within is the request, which ends when its session does. What has begun goes on while sessions cannot be looked up.
+func (l login) within(r *http.Request) (_ *http.Request, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	stop := context.AfterFunc(s.ctx, func() { cancel(errSession) })
-	return r.WithContext(ctx), func() { stop(); cancel(nil) }
+	r = r.WithContext(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		ticker := time.NewTicker(sessionCheck)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if on, err := l.on(r); err == nil && !on {
+					cancel(errSession)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return r, func() { cancel(nil); watch.Wait() }
 }
 
-// sessionOf is the cookie of the session of that name; it ends at once when that is empty. Where a browser came by TLS, it never
-// goes without.
-func sessionOf(r *http.Request, name string) *http.Cookie {
+// sessionOf is the cookie of a session; it ends at once when value is empty. Where a browser came by TLS, it never goes without.
+func sessionOf(r *http.Request, value string) *http.Cookie {
 	c := &http.Cookie{
-		Name: sessionCookie, Value: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: -1,
+		Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: -1,
 	}
-	if name != "" {
+	if value != "" {
 		c.MaxAge = int(sessionTime.Seconds())
 	}
 	return c

@@ -20,7 +20,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 3
+const schemaVersion = 4
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
@@ -36,6 +36,7 @@ ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS repositories jsonb NOT NULL D
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_wake (project text PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS ralph_session (id bytea PRIMARY KEY, expires_at timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS ralph_parked (
 	account text NOT NULL, agent text NOT NULL, model text NOT NULL, class text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (account, agent, model)

@@ -7,6 +7,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -52,6 +53,7 @@ type Config struct {
 	Live    *Live  // default: one that hears nothing
 	Version string // of the program
 	Login   bool   // people log in, so that they may log out
+	Form    string // what each form has to send; default: random
 }
 
 // Pages are the pages. Their methods are safe for concurrent use.
@@ -80,7 +82,7 @@ func New(c Config) (*Pages, error) {
 	if c.Live == nil {
 		c.Live = NewLive()
 	}
-	p := &Pages{Config: c, form: rand.Text(), assets: map[string]asset{}, searches: make(chan struct{}, 4)}
+	p := &Pages{Config: c, form: cmp.Or(c.Form, rand.Text()), assets: map[string]asset{}, searches: make(chan struct{}, 4)}
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		data, err := fs.ReadFile(files, path.Join("assets", name))
 		if err != nil {
