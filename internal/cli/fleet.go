@@ -250,7 +250,7 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 
 // queue is the handler of the queue's pages, which work until ctx ends; nil: they are not wanted.
 func (s *serving) queue(ctx context.Context) (http.Handler, error) {
-	if !s.fleet.queueUI {
+	if !s.fleet.queueUI || s.metricsOnly {
 		return nil, nil //nolint:nilnil // nil is no handler
 	}
 	return queueui.New(ctx, s.joined.database, web.QueuePath, s.log)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,8 @@ type serving struct {
 	live    *dashboard.Live
 	joined  *joined // nil: this machine works alone
 
+	metricsOnly bool // this machine shows nothing to people
+
 	closing       sync.WaitGroup
 	systemd       Host   // with the variables that are for this process alone
 	webhookSecret string // of projects without a file; empty: none
@@ -122,7 +125,7 @@ func (s *serving) run() error {
 		return err
 	}
 	defer s.joined.leave()
-	if s.joined != nil && !s.joined.roles["web"] {
+	if s.metricsOnly = s.joined != nil && !s.joined.roles["web"]; s.metricsOnly && !s.cmd.Flags().Changed("listen") {
 		s.listen = "none"
 	}
 	s.metrics, s.live = web.NewMetrics(), dashboard.NewLive()
@@ -201,13 +204,17 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	var hooks http.Handler
+	if !s.metricsOnly {
+		hooks = s.hooks()
+	}
 	var sessions web.Sessions
 	if s.joined != nil {
 		sessions = s.joined.database.Sessions()
 	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: s.hooks(), Queue: queue,
+			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: hooks, Queue: queue, MetricsOnly: s.metricsOnly,
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)

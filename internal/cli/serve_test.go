@@ -163,11 +163,16 @@ func TestServeInFleet(t *testing.T) {
 	if err := os.WriteFile(file, []byte("projects: [{repo: nowhere}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one, other := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file)
+	one, other, worker := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file), serveInFleet(t, m, database, "--roles=worker", file)
 	const token = "0123456789abcdef"
 	for path, want := range map[string]string{"/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
 		if res, body := one(t, "GET", path, "Authorization: Bearer "+token); res.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %s: %s", path, res.Status, body)
+		}
+	}
+	for path, want := range map[string]int{"/metrics": 200, "/healthz": 200, "/": 404, "/login": 404, "/v1/projects": 404, "/queue/": 404, "/hooks/nowhere": 404} {
+		if res, body := worker(t, "GET", path, "Authorization: Bearer "+token); res.StatusCode != want {
+			t.Errorf("%s of a worker: %s: %s", path, res.Status, body)
 		}
 	}
 	res, body := one(t, "POST", "/login?token="+token)

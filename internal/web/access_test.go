@@ -22,6 +22,7 @@ func TestForgedRequests(t *testing.T) {
 		{"GET", nil, 200},
 		{"GET", []string{"Host: localhost"}, 200},
 		{"GET", []string{"Host: [::1]:80"}, 200},
+		{"GET", []string{"Host: 10.0.0.1"}, 421},
 		{"GET", []string{"Host: RALPH.example:443"}, 200},
 		{"GET", []string{"Host: evil.example"}, 421},
 		{"GET", []string{"Host: 127.0.0.1.evil.example"}, 421},

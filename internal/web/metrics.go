@@ -134,15 +134,18 @@ func (m *Metrics) enter(project, run string, next staged) {
 	m.on[id] = next
 }
 
-// handler serves the metrics of a service.
-func (m *Metrics) handler(s *service.Service) http.Handler {
+// handler serves the metrics of a service; backlogs: also those for which it has to look at them.
+func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	now := prometheus.NewRegistry()
-	now.MustRegister(present{s})
+	now.MustRegister(present{s, backlogs})
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: requestTime / 2})
 }
 
 // present are the metrics of what the projects do now.
-type present struct{ service *service.Service }
+type present struct {
+	service  *service.Service
+	backlogs bool
+}
 
 // Describe implements prometheus.Collector; what is not described is not checked.
 func (present) Describe(chan<- *prometheus.Desc) {}
@@ -167,17 +170,20 @@ func (c present) Collect(out chan<- prometheus.Metric) {
 		}
 		up(good, p.Name)
 		running(float64(len(p.Running)), p.Name)
-		if q := c.service.Queue(p.Name); q != nil {
-			ready(float64(q.Ready), p.Name)
-			if !q.Oldest.IsZero() {
-				age(time.Since(q.Oldest).Seconds(), p.Name)
-			}
-		}
 		if parts, err := c.service.Parts(p.Name); err == nil {
 			if limited, ok := tracker.As[tracker.Limited](parts.Tracker); ok {
 				for limit, left := range limited.CallsLeft() {
 					requests(float64(left), p.Name, limit)
 				}
+			}
+		}
+		if !c.backlogs {
+			continue
+		}
+		if q := c.service.Queue(p.Name); q != nil {
+			ready(float64(q.Ready), p.Name)
+			if !q.Oldest.IsZero() {
+				age(time.Since(q.Oldest).Seconds(), p.Name)
 			}
 		}
 	}

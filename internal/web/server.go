@@ -49,6 +49,8 @@ type Config struct {
 	Version  string          // of the program
 	Hooks    http.Handler    // deliveries of forges, which prove themselves; default: none are taken
 	Queue    http.Handler    // what is below QueuePath, with the same checks as pages; default: nothing is
+	// MetricsOnly serves health and metrics, and neither pages nor the API.
+	MetricsOnly bool
 	// WriteTime is how long a client may take for one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
@@ -139,17 +141,19 @@ func New(c Config) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Alive()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Service.Ready()) })
 	if c.Metrics != nil {
-		mux.Handle("GET /metrics", c.Metrics.handler(c.Service))
+		mux.Handle("GET /metrics", c.Metrics.handler(c.Service, !c.MetricsOnly))
 	}
 	if c.Queue != nil {
 		mux.Handle(QueuePath, c.Queue)
 	}
 	browsers := newLogin(c.Token, c.Sessions)
-	pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != "", Form: browsers.form()})
-	if err != nil {
-		panic(err) // an embedded file of the program is wrong
+	if !c.MetricsOnly {
+		pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != "", Form: browsers.form()})
+		if err != nil {
+			panic(err) // an embedded file of the program is wrong
+		}
+		newAPI(mux, c).register(mux, pages, browsers)
 	}
-	newAPI(mux, c).register(mux, pages, browsers)
 	return guard{
 		next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), login: browsers,
 	}
@@ -181,7 +185,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	switch {
-	case !slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, hostOf(r.Host)) }):
+	case !g.isCalled(r):
 		http.Error(w, "this server is not called by that name", http.StatusMisdirectedRequest)
 	case !sameOrigin(r):
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
@@ -208,6 +212,14 @@ func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="ralph: the token is the password", charset="UTF-8"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)
 	}
+}
+
+// isCalled reports a request that calls the server by one of its names, or by the address that it has come to. A page can make a
+// browser come here by any other name.
+func (g guard) isCalled(r *http.Request) bool {
+	host := hostOf(r.Host)
+	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) }) || to != nil && hostOf(to.String()) == host && host != ""
 }
 
 // hostOf is the host of a Host header, without port.
