@@ -34,7 +34,7 @@ func newProjectsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: groupWork,
 		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop"}
 	cmd.PersistentFlags().StringVarP(&o.file, "config", "c", "", "`file` with the projects (default ~/.config/ralph/serve.yaml)")
-	cmd.PersistentFlags().StringVar(&o.listen, "listen", defaultListen, "`address` of the service's API: HOST:PORT or unix:PATH")
+	cmd.PersistentFlags().StringVar(&o.listen, "listen", "", "`address` of the service's API: HOST:PORT or unix:PATH (default "+usualListen+")")
 	cmd.PersistentFlags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with its token; else "+config.ListenTokenVariable)
 	list := &cobra.Command{
 		Use: "list", Short: "List the projects and what each is doing", Args: noArgs, Example: "  ralph projects list",
@@ -86,6 +86,12 @@ func (o *projectsOptions) onProject(verb, short string, do func(*cobra.Command, 
 	}
 }
 
+// there is a client of the service.
+func (o *projectsOptions) there() (*attach.Service, error) {
+	o.listen = cmp.Or(o.listen, serviceHere())
+	return o.service(o.listen, o.tokenFile)
+}
+
 // path is the file with the projects.
 func (o *projectsOptions) path() string {
 	if o.file != "" {
@@ -119,7 +125,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	there, err := o.service(o.listen, o.tokenFile)
+	there, err := o.there()
 	if err != nil {
 		return err
 	}
@@ -205,7 +211,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, p config.Project) error {
 
 // says tells what a change of the file leads to.
 func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
-	there, err := o.service(o.listen, o.tokenFile)
+	there, err := o.there()
 	if err != nil {
 		return err
 	}
@@ -224,7 +230,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused boo
 	if paused {
 		done = "Paused %s: nothing more is started; what is on goes on.\n"
 	}
-	there, err := o.service(o.listen, o.tokenFile)
+	there, err := o.there()
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,26 @@ package cli
 import (
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 )
+
+// unitSocket is the socket of the unit in deploy/systemd.
+const unitSocket = "/run/ralph/api.sock"
+
+// usualListen says where serviceHere looks.
+const usualListen = "unix:" + unitSocket + " where that is, else " + defaultListen
+
+// serviceHere is where the service of this machine listens, unless somebody says another place.
+func serviceHere() string {
+	if _, err := os.Stat(unitSocket); err == nil {
+		return "unix:" + unitSocket
+	}
+	return defaultListen
+}
 
 // service is a client of the service at an address, with the token that it asks for.
 func (a *app) service(address, tokenFile string) (*attach.Service, error) {

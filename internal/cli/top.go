@@ -15,7 +15,7 @@ import (
 )
 
 const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
-ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + defaultListen + `).
+ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + usualListen + `).
 
 It goes on until you leave it, which changes nothing: what runs goes on.`
 
@@ -35,7 +35,7 @@ func newTopCommand(a *app) *cobra.Command {
 			if outside == nil || a.repo != "" {
 				return t.run()
 			}
-			t.address = defaultListen
+			t.address = serviceHere()
 			err := t.run()
 			if errors.Is(err, attach.ErrNoService) {
 				return usagef("%w; and %w", outside, err)
