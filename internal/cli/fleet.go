@@ -21,6 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/pool/fleet"
 	"github.com/ralph-pool/ralph/pool/fleet/queueui"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 const fleetLong = `Machines that run "ralph serve --database URL" with the same PostgreSQL database work the same projects together: one plans a
@@ -263,8 +264,8 @@ func (j *joined) leave() {
 	}
 }
 
-// take has the fleet work an open project.
-func (j *joined) take(parts *service.Parts, name, repository string, c config.Config) {
+// take has the fleet work an open project; served: people look at it here.
+func (j *joined) take(parts *service.Parts, name, repository string, c config.Config, served bool) {
 	agents := []string{c.Agent}
 	for _, other := range c.Fallback {
 		agent, _, _ := strings.Cut(other, ":")
@@ -287,6 +288,9 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		return err
 	}
 	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
+	if served {
+		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.Elsewhere(ctx, name) }
+	}
 	parts.Stop = func(ctx context.Context, key string) (bool, error) {
 		stopped, err := j.database.Stop(ctx, name, key)
 		if err != nil {

@@ -87,7 +87,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		},
 	}
 	if s.joined != nil {
-		s.joined.take(parts, name, a.repositoryOf(ctx, p), p.Config)
+		s.joined.take(parts, name, a.repositoryOf(ctx, p), p.Config, s.listen != "none" && !s.metricsOnly)
 	}
 	return parts, nil
 }

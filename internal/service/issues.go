@@ -1,6 +1,7 @@
 package service
 
 import (
+	"os"
 	"slices"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -109,15 +110,34 @@ func stateOfSkip(code journal.SkipCode) IssueState {
 	return IssueLeftOut
 }
 
-// RunState is where a run stands: running, died, unfinished, or its outcome.
+// RunState is where a run stands: running, died, unfinished, or its outcome. The record is of Runs.
 func RunState(r journal.Record) string {
 	switch {
 	case !r.Ended.IsZero():
 		return string(r.Verdict.Outcome)
-	case proc.Alive(r.PID, r.Process):
-		return "running"
 	case r.PID == 0:
 		return "unfinished"
+	case isForeign(r) || proc.Alive(r.PID, r.Process):
+		return "running"
 	}
 	return "died"
+}
+
+// isForeign reports an open record of another host, whose processes cannot be looked at.
+func isForeign(r journal.Record) bool {
+	here, err := os.Hostname()
+	return err == nil && r.Ended.IsZero() && r.Host != "" && r.Host != here
+}
+
+// placed takes the process out of records of other hosts that do not work them any more.
+func (p *project) placed(list []journal.Record) []journal.Record {
+	p.mu.Lock()
+	elsewhere := p.elsewhere
+	p.mu.Unlock()
+	for i, r := range list {
+		if isForeign(r) && !slices.ContainsFunc(elsewhere, func(e journal.Record) bool { return e.ID == r.ID }) {
+			list[i].PID = 0
+		}
+	}
+	return list
 }

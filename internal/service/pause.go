@@ -1,11 +1,13 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // SharedPause is a pause that holds for a project wherever it is worked. Its methods are safe for concurrent use.
@@ -76,9 +78,34 @@ func (p *project) setPaused(paused bool) bool {
 	return was != paused
 }
 
-// follow takes over a pause that others have begun or ended.
+// follow takes over a pause that others have begun or ended, and learns what they work.
 func (p *project) follow() {
-	if parts := p.opened(); parts != nil && parts.Pause != nil && p.setPaused(parts.Pause.On()) {
+	parts := p.opened()
+	if parts == nil {
+		return
+	}
+	if parts.Pause != nil && p.setPaused(parts.Pause.On()) {
 		p.wake()
 	}
+	if parts.Elsewhere != nil && p.asking.CompareAndSwap(false, true) {
+		p.s.tick.Go(func() {
+			defer p.asking.Store(false)
+			p.lookElsewhere(parts)
+		})
+	}
+}
+
+// elsewhereTime bounds one look at what others work.
+const elsewhereTime = 5 * time.Second
+
+func (p *project) lookElsewhere(parts *Parts) {
+	ctx, cancel := context.WithTimeout(p.s.life, elsewhereTime)
+	defer cancel()
+	list, err := parts.Elsewhere(ctx)
+	if err != nil {
+		return // they go on with it, or the next look has another answer
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.elsewhere = list
 }

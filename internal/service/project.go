@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // State is what a project is doing.
@@ -34,9 +35,19 @@ type Status struct {
 	Problem    string // what is wrong, in one line; the last sweep's, or of the configuration; empty: nothing
 	Parallel   int
 	Poll       time.Duration
-	Running    []pool.Running
-	Swept      time.Time // when the last sweep ended; zero: none has
-	Next       time.Time // when the next begins; zero: one is on
+	Running    []pool.Running   // here
+	Elsewhere  []journal.Record // what other processes worked a moment ago
+	Swept      time.Time        // when the last sweep ended; zero: none has
+	Next       time.Time        // when the next begins; zero: one is on
+}
+
+// All is what is being worked, here and elsewhere.
+func (s Status) All() []pool.Running {
+	out := slices.Clone(s.Running)
+	for _, r := range s.Elsewhere {
+		out = append(out, pool.Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started})
+	}
+	return out
 }
 
 // project is one project of a service.
@@ -63,6 +74,9 @@ type project struct {
 	swept    time.Time                            // guarded by mu
 	next     time.Time                            // guarded by mu
 	enough   context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: it is not on
+
+	elsewhere []journal.Record // guarded by mu; see Parts.Elsewhere
+	asking    atomic.Bool      // for it
 
 	looking sync.Mutex  // held while the backlog is looked at; see Board
 	board   Board       // guarded by looking
@@ -363,7 +377,7 @@ func (p *project) status() Status {
 		s.State = Waiting
 	}
 	if p.parts != nil {
-		s.Running = p.parts.Pool.Running()
+		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.elsewhere
 		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
 	}
 	return s

@@ -56,6 +56,8 @@ type Parts struct {
 	Pause SharedPause // nil: a pause holds in this process
 	// Stop ends the run of an issue that another process works; nil: there are no others.
 	Stop func(ctx context.Context, key string) (bool, error)
+	// Elsewhere lists the records of runs that other processes work; nil: there are none, or nobody wants to know.
+	Elsewhere func(ctx context.Context) ([]journal.Record, error)
 }
 
 // Config is a service's set-up.
@@ -296,11 +298,12 @@ func (s *Service) opened(name string) (*project, *Parts, error) {
 
 // Runs lists records of a project, oldest first.
 func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]journal.Record, error) {
-	_, parts, err := s.opened(name)
+	p, parts, err := s.opened(name)
 	if err != nil {
 		return nil, err
 	}
-	return parts.Store.Find(ctx, q)
+	list, err := parts.Store.Find(ctx, q)
+	return p.placed(list), err
 }
 
 // Stop asks the run of an issue to end, and takes its pick-up label away so that no sweep continues it; see Retry.

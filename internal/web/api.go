@@ -174,7 +174,7 @@ func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
 		Name: s.Name, Repo: s.Repo, State: string(s.State), Problem: s.Problem, Parallel: s.Parallel, PollSeconds: s.Poll.Seconds(),
 		Running: []runBody{}, Swept: timeOf(s.Swept), Next: timeOf(s.Next),
 	}
-	for _, r := range s.Running {
+	for _, r := range s.All() {
 		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run})
 		if err == nil && len(records) > 0 {
 			p.Running = append(p.Running, newRunBody(records[0]))
@@ -210,7 +210,7 @@ func (a api) issues(ctx context.Context, in *ofProject) (*body[issuesBody], erro
 
 func newIssuesBody(board service.Board, status service.Status) issuesBody {
 	out := issuesBody{Issues: []issueBody{}, Problems: board.Wrong(), At: board.At}
-	for _, i := range board.Issues(status.Running) {
+	for _, i := range board.Issues(status.All()) {
 		out.Issues = append(out.Issues, issueBody{i.Key, i.Title, i.URL, append([]string{}, i.Labels...), string(i.State), i.Code, i.Reason, i.Run})
 	}
 	return out

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -63,12 +64,23 @@ func (d *Database) Runs(project string) journal.Store {
 	return &postgres.Store{DB: d.pool, Project: project}
 }
 
+// Elsewhere lists the open records of a project's runs on other machines that live.
+func (f *Fleet) Elsewhere(ctx context.Context, project string) ([]journal.Record, error) {
+	return f.db.running(ctx, project, f.id)
+}
+
 // Running lists the open records of a project's runs on machines that live.
 func (d *Database) Running(ctx context.Context, project string) ([]journal.Record, error) {
+	return d.running(ctx, project, "")
+}
+
+// running leaves out the machine besides.
+func (d *Database) running(ctx context.Context, project, besides string) ([]journal.Record, error) {
 	machines, err := d.living(ctx, time.Minute)
 	if err != nil {
 		return nil, err
 	}
+	machines = slices.DeleteFunc(machines, func(id string) bool { return id == besides })
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	list, err := (&postgres.Store{DB: d.pool, Project: project}).Elsewhere(ctx, "", machines)

@@ -38,6 +38,7 @@ type Project struct {
 	gate        string // a named pipe from which agents that wait read
 	Store       journaltest.Memory
 	Pause       service.SharedPause // of its parts; nil: none
+	Elsewhere   func(context.Context) ([]journal.Record, error)
 
 	mu       sync.Mutex
 	err      error             // guarded by mu; of the next Load
@@ -179,7 +180,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)

@@ -114,7 +114,7 @@ func (v view) with(model any) view {
 
 // fill puts the issues into their columns.
 func (m *boardModel) fill() {
-	for _, i := range m.Board.Issues(m.Status.Running) {
+	for _, i := range m.Board.Issues(m.Status.All()) {
 		state := i.State
 		if state == service.IssueNeedsInfo {
 			state = service.IssueNeedsHuman

@@ -118,6 +118,21 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
+// What another machine works is shown with what is running.
+func TestBoardElsewhere(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	far := journal.Record{Run: journal.Run{ID: "far-1", Key: "412-far", Title: "Far away", Host: "m2", Started: time.Now()}, State: journal.State{Stage: journal.StageVerify}}
+	f.status.Elsewhere = []journal.Record{far}
+	f.board.Skipped = append(f.board.Skipped, pool.Skipped{Issue: tracker.Issue{Key: "412-far", Title: "Far away"}, Skip: journal.Skip{Code: journal.SkipClaimed, Host: "m2"}})
+	for path, want := range map[string]string{"/p/shop": "verifying, on m2", "/": "1 on other machines"} {
+		_, body := get(t, site(t, f, live)+path)
+		if !strings.Contains(body, want) || strings.Count(body, ">Far away<") != 1 {
+			t.Errorf("%s: no %q, or not once, in\n%s", path, want, body)
+		}
+	}
+}
+
 // A form acts once it is one of these pages, and its answer leads nowhere else.
 func TestForms(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,8 @@ func attacked(t *testing.T) (*fake, *dashboard.Live) {
 	issue := tracker.Issue{Key: "k" + hostile, Title: hostile, URL: address, Labels: []string{hostile}, Open: true}
 	f.status = service.Status{
 		Name: "shop", Repo: hostile, State: service.Working, Problem: hostile, Parallel: 1,
-		Running: []pool.Running{{Key: "on" + hostile, Run: "on", Title: hostile, Started: time.Now()}},
+		Running:   []pool.Running{{Key: "on" + hostile, Run: "on", Title: hostile, Started: time.Now()}},
+		Elsewhere: []journal.Record{{Run: journal.Run{ID: "far", Key: "far" + hostile, Title: hostile, Host: hostile, Started: time.Now()}}},
 	}
 	f.board = service.Board{At: time.Now(), Problem: hostile, Plan: pool.Plan{
 		Work:    []tracker.Issue{issue},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,6 +103,9 @@ func (p *Pages) running(list ...service.Status) (out []now) {
 		for _, r := range s.Running {
 			out = append(out, now{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.of(s.Name, r.Run)})
 		}
+		for _, r := range s.Elsewhere {
+			out = append(out, now{s.Name, r.Key, line(r.Title), r.ID, r.Started, doing{Phase: phase(r.Stage) + ", on " + line(r.Host), Usage: r.Facts.Usage}})
+		}
 	}
 	return out
 }
@@ -152,9 +156,10 @@ func (p *Pages) digest(list ...service.Status) string {
 }
 
 func ids(s service.Status) (out []string) {
-	for _, r := range s.Running {
+	for _, r := range s.All() {
 		out = append(out, r.Run)
 	}
+	slices.Sort(out) // another machine has another order
 	return out
 }
 
