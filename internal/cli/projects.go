@@ -48,14 +48,14 @@ func newProjectsCommand(a *app) *cobra.Command {
 	}
 	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
 	cmd.AddCommand(list, add,
-		o.onProject("pause", "Start nothing more in a project", func(cmd *cobra.Command, p config.Project) error { return o.pause(cmd, p, true) }),
-		o.onProject("resume", "Take a pause back", func(cmd *cobra.Command, p config.Project) error { return o.pause(cmd, p, false) }),
+		o.onProject("pause", "Start nothing more in a project", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, true) }),
+		o.onProject("resume", "Take a pause back", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, false) }),
 		o.onProject("remove", "Remove a project from the file; its repository stays as it is", o.remove))
 	return cmd
 }
 
 // onProject is a subcommand about one project.
-func (o *projectsOptions) onProject(verb, short string, do func(*cobra.Command, config.Project) error) *cobra.Command {
+func (o *projectsOptions) onProject(verb, short string, do func(cmd *cobra.Command, name string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Example: "  ralph projects " + verb + " shop",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -73,17 +73,22 @@ func (o *projectsOptions) onProject(verb, short string, do func(*cobra.Command, 
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := o.read()
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == args[0] })
-			if i < 0 {
-				return usagef("%s has no project %q; `ralph projects list` lists them", o.path(), args[0])
-			}
-			return do(cmd, list[i])
+			return do(cmd, args[0])
 		},
 	}
+}
+
+// find reads a project from the file.
+func (o *projectsOptions) find(name string) (config.Project, error) {
+	list, err := o.read()
+	if err != nil {
+		return config.Project{}, err
+	}
+	i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == name })
+	if i < 0 {
+		return config.Project{}, usagef("%s has no project %q; `ralph projects list` lists them", o.path(), name)
+	}
+	return list[i], nil
 }
 
 // there is a client of the service.
@@ -120,11 +125,9 @@ type shownProject struct {
 	Running int    `json:"running"`
 }
 
+// list shows what the service does, also where the file has been broken since.
 func (o *projectsOptions) list(cmd *cobra.Command) error {
-	list, err := o.read()
-	if err != nil {
-		return err
-	}
+	list, unread := o.read()
 	there, err := o.there()
 	if err != nil {
 		return err
@@ -133,6 +136,15 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	known, away := there.Projects(cmd.Context())
 	if away != nil && !errors.Is(away, attach.ErrNoService) {
 		return o.refused(away)
+	}
+	if unread != nil {
+		if away != nil {
+			return unread
+		}
+		o.ui.warn(unread.Error())
+		for _, p := range known {
+			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
+		}
 	}
 	shown := []shownProject{}
 	for _, p := range list {
@@ -186,7 +198,11 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	return o.says(cmd, "ralph serve "+o.path())
 }
 
-func (o *projectsOptions) remove(cmd *cobra.Command, p config.Project) error {
+func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
+	p, err := o.find(name)
+	if err != nil {
+		return err
+	}
 	list, err := o.read()
 	if err != nil {
 		return err
@@ -225,7 +241,8 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	return nil
 }
 
-func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused bool) error {
+// pause asks the service, whose projects need not be those of the file. Without a service the next start finds it.
+func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) error {
 	done := "Resumed %s.\n"
 	if paused {
 		done = "Paused %s: nothing more is started; what is on goes on.\n"
@@ -235,10 +252,14 @@ func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused boo
 		return err
 	}
 	defer there.Close()
-	err = there.Pause(cmd.Context(), p.Name, paused)
-	if errors.Is(err, attach.ErrNoService) { // the next start finds it
+	err = there.Pause(cmd.Context(), name, paused)
+	if errors.Is(err, attach.ErrNoService) {
+		var p config.Project
 		var file string
-		if file, err = o.pauseFile(cmd, p); err == nil {
+		if p, err = o.find(name); err == nil {
+			file, err = o.pauseFile(cmd, p)
+		}
+		if err == nil {
 			err = service.WritePause(file, paused)
 		}
 		if err == nil {
@@ -248,7 +269,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, p config.Project, paused boo
 	if err != nil {
 		return o.refused(err)
 	}
-	o.ui.printf(done, cleanLine(p.Name))
+	o.ui.printf(done, cleanLine(name))
 	return nil
 }
 

@@ -161,6 +161,19 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "add", "--name=two", filepath.Join(m.root, "nowhere")); got.status != exitUsage {
 		t.Errorf("%+v", got)
 	}
+	// While the file is broken, a person still sees what the service does, and can pause it.
+	if err := os.WriteFile(file, []byte("projects: nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := do("projects", "pause", "repo"); got.status != 0 || state() != "repo paused\n" {
+		t.Errorf("with a broken file: %+v, %s", got, state())
+	}
+	if got := do("projects", "list"); !strings.Contains(got.stderr, "serve.yaml:1") {
+		t.Errorf("the broken file is not named: %+v", got)
+	}
+	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "there is no such project") {
+		t.Errorf("no project: %+v", got)
+	}
 	close(interrupt)
 	if got := <-status; got != 0 {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))
