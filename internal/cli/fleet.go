@@ -183,7 +183,11 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		names[m.ID] = m.Name
 		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
 	}
-	a.ui.table(machines)
+	if len(look.Machines) == 0 {
+		a.ui.printf("No machine is there.\n")
+	} else {
+		a.ui.table(machines)
+	}
 	if len(look.Paused) > 0 {
 		a.ui.printf("Paused: %s.\n", cleanLine(strings.Join(look.Paused, ", ")))
 	}

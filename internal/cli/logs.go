@@ -158,7 +158,9 @@ func logText(e journal.Event) (line string, ended bool) {
 	case journal.EventStage:
 		text = string(e.Stage)
 	case journal.EventStarted:
-		text = fmt.Sprintf("%s%s on %s", attempt(e.Attempt), e.Title, e.Branch)
+		if text = attempt(e.Attempt) + e.Title; e.Branch != "" {
+			text += " on " + e.Branch
+		}
 	case journal.EventCommits:
 		text = plural(e.Commits, "new commit")
 	case journal.EventIteration:

@@ -224,17 +224,6 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	return nil
 }
 
-// address is where clients find the API.
-func (s *serving) address(l net.Listener) string {
-	if strings.HasPrefix(s.listen, "unix:") {
-		return s.listen
-	}
-	if l.Addr().Network() == "unix" {
-		return "unix:" + l.Addr().String()
-	}
-	return "http://" + l.Addr().String() + "/"
-}
-
 // withoutService leaves out the variables that are for the service only, and not for what it starts.
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -22,6 +24,20 @@ func serviceHere() string {
 		return "unix:" + unitSocket
 	}
 	return defaultListen
+}
+
+// address is where clients find the API.
+func (s *serving) address(l net.Listener) string {
+	if strings.HasPrefix(s.listen, "unix:") {
+		return s.listen
+	}
+	if l.Addr().Network() == "unix" {
+		return "unix:" + l.Addr().String()
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d/, and all addresses of this machine", tcp.Port)
+	}
+	return "http://" + l.Addr().String() + "/"
 }
 
 // service is a client of the service at an address, with the token that it asks for.
