@@ -124,9 +124,14 @@ func RunState(r journal.Record) string {
 }
 
 // isForeign reports an open record of another host, whose processes cannot be looked at.
-func isForeign(r journal.Record) bool {
-	here, err := os.Hostname()
-	return err == nil && r.Ended.IsZero() && r.Host != "" && r.Host != here
+func isForeign(r journal.Record) bool { return r.Ended.IsZero() && Elsewhere(r) != "" }
+
+// Elsewhere is the host that has the logs of a run; empty: this one.
+func Elsewhere(r journal.Record) string {
+	if here, err := os.Hostname(); err != nil || r.Host == here {
+		return ""
+	}
+	return r.Host
 }
 
 // placed takes the process out of records of other hosts that do not work them any more.

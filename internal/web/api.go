@@ -174,7 +174,10 @@ func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
 		Name: s.Name, Repo: s.Repo, State: string(s.State), Problem: s.Problem, Parallel: s.Parallel, PollSeconds: s.Poll.Seconds(),
 		Running: []runBody{}, Swept: timeOf(s.Swept), Next: timeOf(s.Next),
 	}
-	for _, r := range s.All() {
+	for _, r := range s.Elsewhere {
+		p.Running = append(p.Running, newRunBody(r))
+	}
+	for _, r := range s.Running {
 		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run})
 		if err == nil && len(records) > 0 {
 			p.Running = append(p.Running, newRunBody(records[0]))

@@ -103,7 +103,11 @@ func TestBoardNames(t *testing.T) {
 	f.board.Work = []tracker.Issue{
 		{Key: "fix-the-form-2b9c", ID: "Fix the <form>.md", Title: "Fix the form", Open: true}, {Key: "task-1", ID: "task-1.md", Title: "Task", Open: true},
 	}
-	_, body := get(t, site(t, f, live)+"/p/shop")
+	board := site(t, f, live) + "/p/shop"
+	_, body := get(t, board)
+	for strings.Contains(body, "The backlog is being read.") {
+		_, body = get(t, board)
+	}
 	_, needs, _ := strings.Cut(body, `id="c-needs-human"`)
 	needs, _, _ = strings.Cut(needs, "</section>")
 	for _, want := range []string{">#396<", "waits to be merged: https://forge.example/shop/pulls/1204", `href="/p/shop/runs/r-396"`} {
@@ -130,6 +134,12 @@ func TestBoardElsewhere(t *testing.T) {
 		if !strings.Contains(body, want) || strings.Count(body, ">Far away<") != 1 {
 			t.Errorf("%s: no %q, or not once, in\n%s", path, want, body)
 		}
+	}
+	if err := f.Save(t.Context(), far); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := get(t, site(t, f, live)+"/p/shop/runs/far-1"); !strings.Contains(body, "There is no log here. The run was on m2.") {
+		t.Errorf("the run's page does not say where its log is:\n%s", body)
 	}
 }
 

@@ -25,7 +25,7 @@ func (p *Pages) functions() template.FuncMap {
 		"project": projectPath, "run": runPath, "issue": issuePath,
 		"line": line, "text": text, "link": link, "name": issueName,
 		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
-		"tone": tone, "label": label, "state": service.RunState,
+		"tone": tone, "label": label, "state": service.RunState, "elsewhere": service.Elsewhere,
 		"escape": url.QueryEscape, "plural": plural,
 		"args": args,
 	}
