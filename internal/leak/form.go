@@ -1,7 +1,6 @@
 package leak
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -9,58 +8,55 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Shortest is the least length of a value that is looked for, in bytes; shorter ones are in ordinary text by chance.
-const Shortest = 8
+const (
+	digits32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+)
 
-// forms are the ways in which a value may stand in text. The decoder finds most of them too, but only where the encoded
-// text is long enough for it.
+// forms are the ways in which a value may stand in text.
 func forms(v string) []string {
-	v, ok := value(v)
-	if !ok {
-		return nil
-	}
 	reversed := []byte(v)
 	slices.Reverse(reversed)
 	quoted, _ := json.Marshal(v) // a string always marshals
+	digits := hex.EncodeToString([]byte(v))
 	all := []string{
-		v, string(reversed), hex.EncodeToString([]byte(v)), strings.ToUpper(hex.EncodeToString([]byte(v))),
-		url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`),
+		v, string(reversed), url.QueryEscape(v), url.PathEscape(v), strings.Trim(string(quoted), `"`),
+		digits, strings.ToUpper(digits),
 	}
-	little, big := utf16Of(v, binary.LittleEndian), utf16Of(v, binary.BigEndian)
-	all = append(all, little, big)
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for shift := range 3 { // the value may stand anywhere in what was encoded
-			all = append(all, inner(enc, v, shift), inner(enc, little, shift))
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		var wide []byte
+		for _, unit := range utf16.Encode([]rune(v)) {
+			wide = order.AppendUint16(wide, unit)
 		}
+		all = append(all, string(wide))
+	}
+	for shift := range 3 { // the value may stand anywhere in what was encoded
+		form := encoded(v, digits64, 6, shift)
+		all = append(all, form, strings.NewReplacer("+", "-", "/", "_").Replace(form))
 	}
 	for shift := range 5 {
-		coded := make([]byte, 0, 2*len(v))
-		for _, digit := range digitsOf([]byte(v), 5, shift) {
-			coded = append(coded, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[digit])
+		all = append(all, encoded(v, digits32, 5, shift))
+	}
+	return all
+}
+
+// encoded are the digits, of so many bits each, that the value alone decides when it stands shift bytes into what was
+// encoded.
+func encoded(v, digits string, size, shift int) string {
+	var all []byte
+	for i := (8*shift + size - 1) / size; i < 8*(shift+len(v))/size; i++ {
+		var digit byte
+		for bit := i*size - 8*shift; bit < (i+1)*size-8*shift; bit++ {
+			digit = digit<<1 | v[bit/8]>>(7-bit%8)&1
 		}
-		all = append(all, string(coded), strings.ToLower(string(coded)))
+		all = append(all, digits[digit])
 	}
-	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
+	return string(all)
 }
 
-// inner is the part of an encoding that does not depend on what stands before and after the value.
-func inner(enc *base64.Encoding, v string, shift int) string {
-	coded := enc.EncodeToString([]byte(strings.Repeat("\x00", shift) + v))
-	head := []int{0, 2, 3}[shift]
-	tail := 0
-	if (shift+len(v))%3 != 0 {
-		tail = 1
-	}
-	return coded[head : len(coded)-tail]
-}
-
-// utf16Of is the text in UTF-16, as Windows writes it.
-func utf16Of(v string, order binary.AppendByteOrder) string {
-	out := make([]byte, 0, 2*len(v))
-	for _, unit := range utf16.Encode([]rune(v)) {
-		out = order.AppendUint16(out, unit)
-	}
-	return string(out)
-}
+// dumpLine is a line of od, xxd or hexdump -C: an offset, bytes, and these as characters.
+var dumpLine = pattern.Lazy(`^[0-9a-fA-F]{6,16}:? +((?:[0-9a-fA-F]{2} {0,2})+)(?: .*)?\s*$`)

@@ -26,17 +26,8 @@ func privateKey(text []byte, at int) bool {
 	for _, end := range []string{"-----END", "---- END", "-----BEGIN", "---- BEGIN"} {
 		body, _, _ = bytes.Cut(body, []byte(end))
 	}
-	for i := 0; i < len(body); {
-		if !base64s[body[i]] {
-			i++
-			continue
-		}
-		var run []byte
-		for next := i; next < len(body) && base64s[body[next]]; next = lineBreak(body, i) {
-			for i = next; i < len(body) && base64s[body[i]]; i++ {
-				run = append(run, body[i])
-			}
-		}
+	digit := func(r rune) bool { return r <= 0xff && base64s[r] }
+	for run := range bytes.FieldsFuncSeq(body, func(r rune) bool { return !digit(r) }) {
 		if len(run) >= leastKey && random64(run) {
 			return true
 		}

@@ -7,18 +7,18 @@ const (
 
 // Scan looks at lines of many files, one after the other. It belongs to one goroutine.
 type Scan struct {
-	decoder decoder
-	found   func(name string)
-	name    string
-	text    []byte
-	done    bool // the file is known to carry a secret
-	fresh   int  // bytes of text that were not looked at yet
+	finder *Finder
+	found  func(name string)
+	name   string
+	text   []byte
+	done   bool // the file is known to carry a secret
+	fresh  int  // bytes of text that were not looked at yet
 }
 
 // Scan returns a Scan that calls found for each file in which there is a secret, once while its lines come one after the
 // other.
 func (f *Finder) Scan(found func(name string)) *Scan {
-	return &Scan{decoder: decoder{finder: f}, found: found}
+	return &Scan{finder: f, found: found}
 }
 
 // Line takes a line, without its end, of the file of that name.
@@ -57,7 +57,7 @@ func (s *Scan) End() {
 
 func (s *Scan) look() {
 	s.fresh = 0
-	if !s.done && s.decoder.look(s.text) {
+	if !s.done && s.finder.in(s.text) {
 		s.done = true
 		s.found(s.name)
 	}

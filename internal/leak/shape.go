@@ -69,13 +69,13 @@ func (s *shape) isMixed(text []byte) bool {
 	return digit && upper
 }
 
-// longestColor bounds how long a terminal's color is, in bytes.
-const longestColor = 24
-
-// begins reports whether what stands at i is not the end of a longer word. After an escaped line end or tab, and after a
-// terminal's color, a word begins; after an underscore, one whose lead has an underscore or a dash as its last byte.
+// begins reports whether what stands at i is not the end of a longer word. After an escape a word begins; after an
+// underscore, one whose lead has an underscore or a dash as its last byte.
 func begins(text []byte, i int, last byte) bool {
 	if i == 0 || !words[text[i-1]] || !words[text[i]] {
+		return true
+	}
+	if i > 2 && text[i-3] == '%' {
 		return true
 	}
 	switch text[i-1] {
@@ -83,12 +83,6 @@ func begins(text []byte, i int, last byte) bool {
 		return last == '_' || last == '-'
 	case 'n', 't', 'r':
 		return i > 1 && text[i-2] == '\\'
-	case 'm':
-		at := i - 2
-		for at >= 0 && i-at < longestColor && (digits[text[at]] || text[at] == ';' || text[at] == ':') {
-			at--
-		}
-		return at >= 0 && text[at] == '['
 	}
 	return false
 }

@@ -31,7 +31,7 @@ func shapes() []shape {
 		{leads: []string{"sbp_"}, of: lowHex, least: 40, exact: true},                            // Supabase
 		{leads: []string{"PMAK-"}, whole: regexp.MustCompile(`^PMAK-[0-9a-f]{24}-[0-9a-f]{34}`)}, // Postman
 		{leads: []string{"discord.com/api/", "discordapp.com/api/"}, whole: regexp.MustCompile(`^discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/[A-Za-z0-9_-]{60,}`)},
-		{leads: []string{":AA"}, test: telegram},
+		{leads: []string{":AA"}, whole: regexp.MustCompile(`^\d{8}:AA[A-Za-z0-9_-]{33}(?:[^A-Za-z0-9_-]|$)`), back: 8, inside: true}, // Telegram
 		{leads: []string{"://"}, test: password},
 		{leads: []string{"xoxa-", "xoxb-", "xoxc-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-"}, of: dashed, least: 20},
 		{leads: []string{"hooks.slack.com/services/"}, whole: regexp.MustCompile(`^hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},

@@ -1,10 +1,6 @@
 package leak
 
-import (
-	"bytes"
-
-	"github.com/ralph-pool/ralph/internal/pattern"
-)
+import "github.com/ralph-pool/ralph/internal/pattern"
 
 var (
 	// userInfo is what stands between a URL's scheme and its host.
@@ -45,27 +41,4 @@ func kinds(text []byte) int {
 		}
 	}
 	return upper + lower + digit + other
-}
-
-// telegram reports whether ":AA" at a place of the text stands in the token of a Telegram bot: its number, a colon, and
-// 35 characters.
-func telegram(text []byte, at int) bool {
-	const least, most, key = 8, 10, 35
-	from := at
-	for from > 0 && at-from <= most && digits[text[from-1]] {
-		from--
-	}
-	if n := at - from; n < least || n > most || !begins(text, from, ':') && !bytes.HasSuffix(text[:from], []byte("bot")) {
-		return false
-	}
-	rest := text[at+1:]
-	if len(rest) < key || len(rest) > key && dashed[rest[key]] {
-		return false
-	}
-	for _, c := range rest[:key] {
-		if !dashed[c] {
-			return false
-		}
-	}
-	return !placeholder(rest[:key])
 }

@@ -207,11 +207,8 @@ ln -s deep/dir l; ln -s l/../guide.md CLAUDE.md; ln -s ../l/../rules .cursor/rul
 		"beside the links":        {links, `echo fine > docs/other.md; echo > top; echo > loop/x` + commit, ""},
 
 		// Credentials are found in the forms in which they travel.
-		"base64":         {"", "printf %s " + credential + " | base64 -w 20 > out" + commit, "out brings a secret"},
-		"gzip":           {"", "printf %s " + credential + " | gzip -n > out" + commit, "out brings a secret"},
-		"gzip in base64": {"", "printf %s " + credential + " | gzip -n | base64 > out" + commit, "out brings a secret"},
-		"UTF-16":         {"", "printf %s " + credential + " | iconv -t UTF-16 > out" + commit, "out brings a secret"},
-		"hex":            {"", "printf %s " + credential + " | od -An -v -tx1 | tr -d ' ' > out" + commit, "out brings a secret"},
+		"base64": {"", "printf %s " + credential + " | base64 -w 20 > out" + commit, "out brings a secret"},
+		"UTF-16": {"", "printf %s " + credential + " | iconv -t UTF-16 > out" + commit, "out brings a secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,10 +85,11 @@ func TestSplitValues(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	for _, text := range []string{head + "\n" + tail, "caf\u00e9 \u200d\x1b[31m"} {
-		if s.In(text) || s.Mask(text) != text {
-			t.Errorf("%q is redacted", text)
-		}
+	if text := head + "\n" + tail; s.Mask(text) != text {
+		t.Errorf("%q is redacted", text)
+	}
+	if text := "caf\u00e9 \u200d\x1b[31m"; s.In(text) || s.Mask(text) != text {
+		t.Errorf("%q is redacted", text)
 	}
 }
 

@@ -177,7 +177,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		case errors.As(err, &tooLarge):
 			err = deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
 		case !errors.As(err, &d):
-			err = &denial{NotConnected, "the service cannot be reached", errors.New(leak.MaskText(err.Error(), secret))}
+			err = &denial{NotConnected, "the service cannot be reached", errors.New(string(secret.Replace([]byte(err.Error()), "***")))}
 		}
 		p.httpRefuse(w, e.Name, 0, err)
 		return
@@ -193,7 +193,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	in.Header.Del("Set-Cookie") // a session of the credential's owner
 	in.Header.Del("Alt-Svc")
 	maskHeader(in.Header, secret)
-	answer(w, in, func(to io.Writer) io.WriteCloser { return leak.Mask(to, secret) })
+	answer(w, in, secret.Mask)
 }
 
 // copied is a body of which something else gets a copy.
@@ -202,23 +202,23 @@ type copied struct {
 	io.Closer
 }
 
-// outgoing is the request to the service, the secret to mask in its response, and what follows it, if anything does.
-func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, exchange Exchange, err error) {
+// outgoing is the request to the service, what finds its secret in the response, and what follows it, if anything does.
+func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
 	if !e.offers(r) {
-		return nil, "", nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
+		return nil, nil, nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
 	}
 	if coding := r.Header.Get("Content-Encoding"); e.Model && coding != "" && coding != "identity" {
-		return nil, "", nil, deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
+		return nil, nil, nil, deny(Malformed, "a request in %s cannot be looked at", clip(printable(coding)))
 	}
 	if e.Admit != nil {
 		if exchange, err = e.Admit(r.Context(), r.Method, r.URL.Path); err != nil {
-			return nil, "", nil, deny(Budget, "%s", clip(err.Error()))
+			return nil, nil, nil, deny(Budget, "%s", clip(err.Error()))
 		}
 	}
-	secret, err = e.Secret(r.Context())
+	secret, err := e.Secret(r.Context())
 	secret = strings.TrimSpace(secret)
 	if err != nil || secret == "" || strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return nil, "", exchange, deny(NoCredential, "ralph has no usable credential for %s", e.Name)
+		return nil, nil, exchange, deny(NoCredential, "ralph has no usable credential for %s", e.Name)
 	}
 	out = r.Clone(r.Context())
 	out.RequestURI, out.Close, out.Trailer = "", false, nil
@@ -238,7 +238,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, secret string, 
 	out.Header.Del("Range")
 	out.Header.Del("If-Range")
 	out.Header.Set(e.Header, strings.Replace(e.Format, "%s", secret, 1))
-	return out, secret, exchange, nil
+	return out, leak.Known([]string{secret}), exchange, nil
 }
 
 // overrides are headers that have some services take a request for one of another method or path.

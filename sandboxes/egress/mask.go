@@ -10,11 +10,9 @@ import (
 )
 
 // maskHeader drops every header that holds the secret: a service that echoes its request would give it to the sandbox.
-func maskHeader(h http.Header, secret string) {
-	has := func(text string) bool { return leak.MaskText(text, secret) != text }
+func maskHeader(h http.Header, secret *leak.Finder) {
 	maps.DeleteFunc(h, func(name string, values []string) bool {
-		// A name may be written in other letters than were sent.
-		return len(secret) >= leak.Shortest && strings.Contains(strings.ToLower(name), strings.ToLower(secret)) || slices.ContainsFunc(values, has)
+		return secret.In(name) || slices.ContainsFunc(values, secret.In)
 	})
 }
 

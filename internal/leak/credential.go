@@ -1,0 +1,113 @@
+package leak
+
+import (
+	"bytes"
+	"sync"
+)
+
+// lead is the beginning of a kind of credential.
+type lead struct {
+	text  string
+	shape *shape
+}
+
+// leads are the beginnings of credentials by their first two bytes.
+//
+//nolint:gochecknoglobals // a table, made at its first use: most commands do without
+var leads = sync.OnceValue(func() *[1 << 16][]lead {
+	var all [1 << 16][]lead
+	known := shapes()
+	for i := range known {
+		for _, text := range known[i].leads {
+			at := pair(text[0], text[1])
+			all[at] = append(all[at], lead{text, &known[i]})
+		}
+	}
+	return &all
+})
+
+func pair(a, b byte) int { return int(a)<<8 | int(b) }
+
+// credential reports whether the text carries a well-known credential as it is.
+func credential(text []byte) bool {
+	leads := leads()
+	for i := 0; i+1 < len(text); i++ {
+		for _, l := range leads[pair(text[i], text[i+1])] {
+			if bytes.HasPrefix(text[i:], []byte(l.text)) && l.shape.fits(text, i, len(l.text)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inWide reports whether there is a credential in UTF-16.
+func inWide(text []byte) bool {
+	return bytes.IndexByte(text, 0) >= 0 && credential(bytes.ReplaceAll(text, []byte{0}, nil))
+}
+
+// shortRun is how many digits of base64 the shortest credential has, of 20 bytes.
+const shortRun = 26
+
+// inBase64 reports whether there is a credential in base64, which may go over line ends.
+func inBase64(text []byte) bool {
+	var run []byte // its digits' values
+	for i := 0; i < len(text); i++ {
+		if digit := sextets[text[i]]; digit != none {
+			run = append(run, digit)
+			continue
+		}
+		if next := lineBreak(text, i); next > i {
+			i = next - 1
+			continue
+		}
+		if inRun(run) {
+			return true
+		}
+		run = run[:0]
+	}
+	return inRun(run)
+}
+
+// inRun looks into digits of base64 from each of the first four on: the run may have begun before, in other text.
+func inRun(run []byte) bool {
+	if len(run) < shortRun {
+		return false
+	}
+	out := make([]byte, 0, len(run))
+	run = append(run, 0, 0, 0) // for the last digits
+	for skip := range 4 {
+		out = out[:0]
+		for in := run[skip:]; len(in) >= 4; in = in[4:] {
+			out = append(out, in[0]<<2|in[1]>>4, in[1]<<4|in[2]>>2, in[2]<<6|in[3])
+		}
+		if credential(out) {
+			return true
+		}
+	}
+	return false
+}
+
+// lineBreak returns where the line that follows a line end at i begins, after its indentation; i when there is no line end.
+func lineBreak(text []byte, i int) int {
+	if rest := bytes.TrimPrefix(text[i:], []byte("\r")); bytes.HasPrefix(rest, []byte("\n")) {
+		return len(text) - len(bytes.TrimLeft(rest[1:], " \t"))
+	}
+	return i
+}
+
+const none = 0xff
+
+// sextets are the values of base64's digits, of both alphabets; none for all else.
+//
+//nolint:gochecknoglobals // a table, never written
+var sextets = func() (t [256]byte) {
+	for i := range t {
+		t[i] = none
+	}
+	for i, c := range []byte(digits64) {
+		t[c] = byte(i)
+	}
+	t['-'], t['_'] = t['+'], t['/']
+	return t
+}()
