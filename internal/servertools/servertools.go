@@ -11,8 +11,12 @@ package servertools
 import (
 	"bytes"
 	"encoding/json"
-	"io"
+	"iter"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 // Error refuses a request.
@@ -41,197 +45,183 @@ func Answer(text string) string {
 	return string(all)
 }
 
-// Filter returns the body of a request without the tools that the service itself would run; removed is told of each. The
-// length stays: what is taken out becomes spaces. Nothing is held back but one definition, so memory is bounded. What
-// comes before a refusal is passed on; the request is then incomplete, and Read returns an *Error. Closing closes the body.
-// The reader belongs to one goroutine.
-func Filter(body io.ReadCloser, removed func(tool string)) io.ReadCloser {
-	return &filter{ReadCloser: body, removed: removed, scan: scan{next: value}}
+// Filter takes the tools that the service itself would run out of a request's body, and returns them. What is taken out
+// becomes spaces. A request that it refuses, with an *Error, must not be sent.
+func Filter(body []byte) (removed []string, err error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, nil // no body at all
+	}
+	if !utf8.Valid(body) || !json.Valid(body) {
+		return nil, &Error{} // what is not understood here, a service might
+	}
+	f := filter{body: body}
+	err = f.request(gjson.ParseBytes(body), 0)
+	return f.removed, err
 }
 
 type filter struct {
-	io.ReadCloser
-	removed func(string)
-	scan
-	out   []byte // what may be passed on
-	done  error  // after out
-	piece []byte
+	body    []byte
+	removed []string
 }
 
-func (f *filter) Read(p []byte) (int, error) {
-	for len(f.out) == 0 && f.done == nil {
-		if f.piece == nil {
-			f.piece = make([]byte, 16<<10)
+// each has the members of an object, with their plain keys and with every key that is there twice, or the elements of an
+// array without keys; nothing for anything else.
+func each(v gjson.Result) iter.Seq2[string, gjson.Result] {
+	return func(yield func(string, gjson.Result) bool) {
+		if v.IsObject() || v.IsArray() {
+			v.ForEach(func(key, value gjson.Result) bool { return yield(plainWord(key.Str), value) })
 		}
-		n, err := f.ReadCloser.Read(f.piece)
-		for rest := f.piece[:n]; len(rest) > 0 && f.done == nil; rest = rest[1:] {
-			rest = f.skip(rest)
-			if len(rest) == 0 {
-				break
+	}
+}
+
+// deepest is how many levels are looked into. Each is read once more, so that the time is linear in the request's size.
+const deepest = 32
+
+// request looks at a request.
+func (f *filter) request(v gjson.Result, depth int) error {
+	if depth > deepest {
+		return &Error{"a request in too many others"}
+	}
+	var chosen, gone []string
+	for key, value := range each(v) {
+		var names []string
+		var err error
+		switch key {
+		case "tools":
+			names, err = f.tools(value)
+			gone = append(gone, names...)
+		case "toolchoice":
+			names, err = choice(value)
+			chosen = append(chosen, names...)
+		case "mcpservers":
+			if strings.Contains(value.Raw, "{") {
+				err = &Error{"mcp_servers"}
 			}
-			f.done = f.step(rest[0])
+		case "websearchoptions":
+			if value.IsObject() {
+				err = &Error{"web_search_options"}
+			}
+		case "messages", "input", "contents", "content", "system", "systeminstruction", "instructions":
+			err = f.blocks(value, 0)
+		case "requests":
+			err = f.batch(value, depth)
 		}
-		if f.done == nil && err == io.EOF {
-			f.done = f.end()
-		}
-		if f.done == nil {
-			f.done = err
-		}
-	}
-	n := copy(p, f.out)
-	f.out = f.out[n:]
-	if len(f.out) == 0 {
-		f.out = nil
-		return n, f.done
-	}
-	return n, nil
-}
-
-// end is the end of the body, whole or not.
-func (f *filter) end() error {
-	if f.mode == between && f.next == value && len(f.stack) == 0 {
-		return nil // no body at all
-	}
-	if f.mode == literal {
-		f.mode = between
-		if err := f.ended(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	if f.mode != between || f.next != nothing {
-		return &Error{}
-	}
-	return nil
-}
-
-// begin is the begin of a value of this place; c is its first byte.
-func (f *filter) begin(p place, c byte) error {
-	switch {
-	case p == remote && c == '{', p == search && c == '{':
-		return &Error{p.String()}
-	case p == tool || p == tools && c == '{':
-		if !f.holding {
-			f.hold()
-		}
-		f.holds, f.holdDepth = tool, len(f.stack)
-		if p == tools {
-			f.holds = tools
-		}
-	case p == choice:
-		f.hold()
-		f.holds, f.holdDepth = choice, len(f.stack)
-	}
-	return nil
-}
-
-// ended is the end of a value.
-func (f *filter) ended() error {
-	if len(f.stack) == 0 {
-		f.next = nothing
-	} else {
-		f.top().next = comma
-	}
-	if !f.holding || len(f.stack) != f.holdDepth {
-		return nil
-	}
-	held := f.held
-	f.holding, f.held = false, nil
-	object := bytes.TrimLeft(held, ", \t\r\n")
-	switch f.holds {
-	case choice:
-		chosen, err := readChoice(object)
-		f.top().choice = append(f.top().choice, chosen...)
-		f.out = append(f.out, held...)
-		return err
-	case tools:
-		if name, _, _ := serverTool(object, 0); name != "" {
+	for _, name := range chosen {
+		if slices.Contains(gone, name) {
 			return &Error{name}
 		}
-		f.out = append(f.out, held...)
-		return nil
-	default:
-		return f.decide(held, object)
 	}
-}
-
-// decide passes a tool's definition on, or leaves it out.
-func (f *filter) decide(held, object []byte) error {
-	list := f.top()
-	name, own, apart := serverTool(object, 0)
-	if name == "" {
-		if list.kept == 0 && held[0] == ',' {
-			held[0] = ' '
-		}
-		list.kept++
-		f.out = append(f.out, held...)
-		return nil
-	}
-	if !apart {
-		return &Error{name}
-	}
-	list.left = name
-	if len(f.stack) > 1 {
-		owner := &f.stack[len(f.stack)-2]
-		owner.removed = append(owner.removed, own...)
-	}
-	f.removed(name)
-	f.out = append(f.out, bytes.Repeat([]byte{' '}, len(held))...)
 	return nil
 }
 
-// closed is the end of an object or array.
-func (f *filter) closed(was *frame) error {
-	if was.place == tools && was.kept == 0 && was.left != "" {
-		return &Error{was.left} // the request was for this alone
-	}
-	for _, name := range was.choice {
-		for _, gone := range was.removed {
-			if name == gone {
-				return &Error{name}
+// batch looks at a list of requests.
+func (f *filter) batch(v gjson.Result, depth int) error {
+	for _, item := range each(v) {
+		for key, value := range each(item) {
+			if key == "params" || key == "body" || key == "request" {
+				if err := f.request(value, depth+1); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// linked checks the address of an image or file.
-func (f *filter) linked(address string) error {
-	address = plainWord(strings.TrimSpace(address))
-	if address == "" || strings.HasPrefix(address, "data:") {
-		return nil
-	}
-	return &Error{"the address of an image or file"}
-}
-
-// member is a key of an object, with its value.
-type member struct {
-	key   string // plain
-	value json.RawMessage
-}
-
-// members reads an object, with every key that is there twice; none for anything else.
-func members(object []byte) (all []member) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for d.More() {
-		key, err := d.Token()
-		name, ok := key.(string)
-		var m member
-		if err != nil || !ok || d.Decode(&m.value) != nil {
-			return all
+// tools looks at a list of definitions, and returns the names by which a request can choose those that it has taken out.
+func (f *filter) tools(v gjson.Result) (gone []string, err error) {
+	if v.IsObject() {
+		if kind, _, _ := serverTool(v, 0); kind != "" {
+			return nil, &Error{kind}
 		}
-		m.key = plainWord(name)
-		all = append(all, m)
+		return nil, nil
 	}
-	return all
+	var kept []string
+	left := ""
+	for _, tool := range each(v) {
+		kind, own, apart := serverTool(tool, 0)
+		switch {
+		case kind == "":
+			kept = append(kept, tool.Raw)
+		case !apart:
+			return nil, &Error{kind}
+		default:
+			left, gone = kind, append(gone, own...)
+			f.removed = append(f.removed, kind)
+		}
+	}
+	if left == "" {
+		return nil, nil
+	}
+	if len(kept) == 0 {
+		return nil, &Error{left} // the request was for this alone
+	}
+	list := f.body[v.Index:][:len(v.Raw)]
+	n := 1 + copy(list[1:], strings.Join(kept, ","))
+	copy(list[n:len(list)-1], bytes.Repeat([]byte{' '}, len(list)))
+	return gone, nil
 }
 
-func text(raw json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(raw, &s) // anything else is no name
-	return s
+// blocks looks at messages, or at pieces of their content.
+func (f *filter) blocks(v gjson.Result, depth int) (err error) {
+	if depth > deepest {
+		return &Error{"content in too much other content"}
+	}
+	for key, value := range each(v) {
+		switch key {
+		case "":
+			if v.IsArray() {
+				err = f.blocks(value, depth+1)
+			}
+		case "content", "parts", "output", "functionresponse":
+			err = f.blocks(value, depth+1)
+		case "tools":
+			_, err = f.tools(value)
+		case "source", "filedata":
+			err = f.source(value, depth+1)
+		case "imageurl", "fileurl", "videourl":
+			err = link(value, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source looks at where a block's image, document or file comes from.
+func (f *filter) source(v gjson.Result, depth int) (err error) {
+	for key, value := range each(v) {
+		switch key {
+		case "url", "fileuri":
+			err = link(value, depth)
+		case "content":
+			err = f.blocks(value, depth)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link looks at the address of an image or file, or at an object that has one.
+func link(v gjson.Result, depth int) error {
+	if address := plainWord(strings.TrimSpace(v.Str)); address != "" && !strings.HasPrefix(address, "data:") || depth > deepest {
+		return &Error{"the address of an image or file"}
+	}
+	for key, value := range each(v) {
+		if key == "url" {
+			if err := link(value, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // plainWord is a name without what services do not tell apart: case, dashes and underscores.
@@ -244,33 +234,31 @@ const deepestTools = 8
 
 // serverTool reports the tool that the service itself would run, by its type; empty when there is none. Own are the names
 // by which a request can choose it. Apart means that the definition has nothing else.
-func serverTool(object []byte, depth int) (kind string, own []string, apart bool) {
+func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart bool) {
 	if depth > deepestTools {
 		return "a group of tools in too many others", nil, false
 	}
 	apart = true
-	for _, m := range members(object) {
-		switch m.key {
+	for key, value := range each(tool) {
+		switch key {
 		case "type":
-			if t := text(m.value); runsThere(t) {
-				kind = t
+			if runsThere(value.Str) {
+				kind = value.Str
 			}
 		case "name", "serverlabel":
-			own = append(own, text(m.value))
+			own = append(own, value.Str)
 		case "googlesearch", "googlesearchretrieval", "urlcontext", "codeexecution", "googlemaps", "enterprisewebsearch", "mcpservers":
-			kind = m.key
+			kind = key
 		case "functiondeclarations":
 			apart = false
 		case "environment": // of a shell
-			for _, e := range members(m.value) {
-				if e.key == "type" && strings.HasPrefix(plainWord(text(e.value)), "container") {
+			for key, value := range each(value) {
+				if key == "type" && strings.HasPrefix(plainWord(value.Str), "container") {
 					kind = "a shell in a container of the service"
 				}
 			}
 		case "tools": // a namespace
-			var list []json.RawMessage
-			_ = json.Unmarshal(m.value, &list) // anything else is no list of tools
-			for _, nested := range list {
+			for _, nested := range each(value) {
 				if k, _, _ := serverTool(nested, depth+1); k != "" {
 					return k, nil, false
 				}
@@ -291,14 +279,14 @@ func runsThere(kind string) bool {
 	return false
 }
 
-// readChoice returns the names of tools that the request asks for. A choice of a server's tool is refused.
-func readChoice(object []byte) (names []string, err error) {
-	if kind, _, _ := serverTool(object, 0); kind != "" {
+// choice returns the names of tools that the request asks for. A choice of a server's tool is refused.
+func choice(v gjson.Result) (names []string, err error) {
+	if kind, _, _ := serverTool(v, 0); kind != "" {
 		return nil, &Error{kind}
 	}
-	for _, m := range members(object) {
-		if m.key == "name" {
-			names = append(names, text(m.value))
+	for key, value := range each(v) {
+		if key == "name" {
+			names = append(names, value.Str)
 		}
 	}
 	return names, nil

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"strings"
 	"testing"
-	"testing/iotest"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 // filtered is the body as it would be sent, and what was taken out.
 func filtered(body string) (out string, removed []string, err error) {
-	all, err := io.ReadAll(Filter(io.NopCloser(strings.NewReader(body)), func(tool string) { removed = append(removed, tool) }))
+	all := []byte(body)
+	removed, err = Filter(all)
 	return string(all), removed, err
 }
 
@@ -48,7 +51,7 @@ func TestRemoves(t *testing.T) {
 		`{"type":"shell","environment":{"type":"container_auto"}}`,
 	} {
 		for _, list := range []string{
-			`{"tools":[F,T]}`, `{"tools":[T,F]}`, `{"tools":[ T , F ,T]}`, `{"tools":[F, T,F]}`, `{"tools":[T,T,F,F],"tool_choice":"auto"}`,
+			`{"tools":[F,T]}`, ` {"tools" : [T,F]}`, `{"tools":[ T , F ,T]}`, `{"tools":[F, T,F]}`, `{"tools":[T,T,F,F],"tool_choice":"auto"}`,
 			`{"t\u006fols":[F,T]}`, `{"requests":[{"custom_id":"a","params":{"tools":[F,T]}}]}`, `{"input":[{"type":"tool_search_output","tools":[F,T]}]}`,
 		} {
 			body := strings.NewReplacer("F", fn, "T", tool).Replace(list)
@@ -90,18 +93,19 @@ func TestRefuses(t *testing.T) {
 		`{"contents":[{"parts":[{"fileData":{"fileUri":"https://evil.example"}}]}]}`:                                                "address",
 		`{"contents":{"parts":{"file_data":{"file_uri":"gs://x"}}}}`:                                                                "address",
 		`{"requests":[{"params":{"mcp_servers":[{}]}}]}`:                                                                            "mcp_servers",
-		`{"tools":[{"description":"` + strings.Repeat("x", mostHeld) + `"}]}`:                                                       "1 MiB",
+		`{"messages":` + strings.Repeat(`[`, 40) + strings.Repeat(`]`, 40) + `}`:                                                    "other content",
+		strings.Repeat(`{"requests":[{"body":`, 40) + `{}` + strings.Repeat(`}]}`, 40):                                              "many others",
 	} {
-		out, _, err := filtered(body)
+		_, _, err := filtered(body)
 		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(e.Tool, tool) || json.Valid([]byte(out)) {
-			t.Errorf("%.300s\nhas become %.300s, %v", body, out, err)
+		if !errors.As(err, &e) || !strings.Contains(e.Tool, tool) {
+			t.Errorf("%.300s: %v", body, err)
 		}
 	}
 	// What a service might read although it is no JSON.
 	for _, body := range []string{
 		"x=y", "{", `{"a":1`, `{"a":1}}`, `{"a":1}{"mcp_servers":[{}]}`, `{"a" 1}`, `{"a":1,}`, `[1,]`, `{'a':1}`, `{a:1}`, "{\"a\":\"\n\"}", "\xef\xbb\xbf{}", "{\x00\"\x00",
-		"\x00{", `// x`, `[}`, `{]`, strings.Repeat("[", deepest+1), `{"\q":1}`, `tool=web_search`, "12 13", `"`,
+		"\x00{", `// x`, `[}`, `{]`, strings.Repeat("[", 1<<20), "{\"\xff\":1}", `{"\q":1}`, `tool=web_search`, "12 13", `"`,
 	} {
 		var e *Error
 		if out, _, err := filtered(body); !errors.As(err, &e) || e.Tool != "" {
@@ -110,12 +114,38 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheBodyPass(t *testing.T) {
-	t.Parallel()
-	gone := errors.New("gone")
-	_, err := io.ReadAll(Filter(io.NopCloser(io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(gone))), nil))
-	if !errors.Is(err, gone) {
-		t.Error(err)
+// reading is what a request says, one piece a line, in the order of the text.
+func reading(v gjson.Result, to *strings.Builder) {
+	switch {
+	case v.Type == gjson.Number:
+		fmt.Fprintln(to, v.Raw)
+		return
+	case v.Type != gjson.JSON:
+		fmt.Fprintln(to, v.Value())
+		return
+	}
+	fmt.Fprintln(to, v.Raw[:1])
+	v.ForEach(func(key, value gjson.Result) bool {
+		if v.IsObject() {
+			fmt.Fprintln(to, key.Str)
+		}
+		reading(value, to)
+		return true
+	})
+	fmt.Fprintln(to, v.Raw[len(v.Raw)-1:])
+}
+
+// standardReading is what the standard library reads.
+func standardReading(body []byte) string {
+	var to strings.Builder
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return to.String()
+		}
+		fmt.Fprintln(&to, t)
 	}
 }
 
@@ -125,25 +155,29 @@ func FuzzFilter(f *testing.F) {
 		`{"tools":[` + fn + `,{"type":"web_search"}],"tool_choice":{"type":"auto"}}`, `{"messages":[{"content":[{"source":{"url":"https://a"}}]}]}`,
 		`{"requests":[{"params":{"mcp_servers":[]}}]}`, `{"tools":[{"type":"mcp"} , 1, "x",{"a":[{}]}]}`, `{"input":[{"tools":[1,{"googleSearch":{}}]}]}`,
 	} {
-		f.Add([]byte(s), true)
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, body []byte, slow bool) {
-		var from io.Reader = bytes.NewReader(body)
-		if slow {
-			from = iotest.OneByteReader(from)
+	f.Add([]byte(`{"a\\":["\"","\\",{"\\\"":1e3,"":null}],"\ud83d\ude00\/":[[],{},-0.5, true]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		out, _, err := filtered(string(body))
+		// Of half a character of UTF-16 the two make something else.
+		if json.Valid(body) && utf8.Valid(body) && !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) {
+			var read strings.Builder
+			if reading(gjson.ParseBytes(bytes.TrimSpace(body)), &read); read.String() != standardReading(body) {
+				t.Fatalf("%q reads as %q, not %q", body, read.String(), standardReading(body))
+			}
 		}
-		out, err := io.ReadAll(Filter(io.NopCloser(from), func(string) {}))
 		if err != nil {
 			return
 		}
 		if len(out) != len(body) {
 			t.Fatalf("%d bytes have become %d", len(body), len(out))
 		}
-		if json.Valid(body) && !json.Valid(out) {
+		if json.Valid(body) && !json.Valid([]byte(out)) {
 			t.Fatalf("%q has become %q", body, out)
 		}
-		again, removed, err := filtered(string(out))
-		if err != nil || removed != nil || again != string(out) {
+		again, removed, err := filtered(out)
+		if err != nil || removed != nil || again != out {
 			t.Fatalf("%q still has %q, %v", out, removed, err)
 		}
 	})
@@ -153,7 +187,7 @@ func BenchmarkFilter(b *testing.B) {
 	body := `{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":[{"type":"text","text":"`+strings.Repeat("words \\n ", 100)+`"}]},`, 200) + `{}],"tools":[` + fn + `]}`
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if _, err := io.Copy(io.Discard, Filter(io.NopCloser(strings.NewReader(body)), nil)); err != nil {
+		if _, err := Filter([]byte(body)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/leak"
-	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
 // Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph sends each request on to the real
@@ -153,9 +152,12 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	if out.Body != nil {
 		out.Body = http.MaxBytesReader(nil, out.Body, p.limits.Request)
 		if e.Model {
-			out.Body = servertools.Filter(out.Body, func(tool string) {
-				p.record.add(refusal{ServerTool, e.Name, 0}, "the definition of "+clip(printable(tool))+" was taken out of a request")
-			})
+			if err := p.filterTools(out, e.Name); err != nil {
+				if r.Context().Err() == nil { // the program is there
+					p.httpRefuse(w, e.Name, 0, err)
+				}
+				return
+			}
 		}
 		if exchange != nil {
 			out.Body = exchange.Request(out.Body)
@@ -166,17 +168,8 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		if r.Context().Err() != nil {
 			return // the program has gone
 		}
-		var tooLarge *http.MaxBytesError
-		var tool *servertools.Error
 		var d *denial
-		switch {
-		case errors.As(err, &tool) && tool.Tool == "":
-			err = deny(Malformed, "%s", tool)
-		case errors.As(err, &tool):
-			err = deny(ServerTool, "%s", printable(tool.Error()))
-		case errors.As(err, &tooLarge):
-			err = deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
-		case !errors.As(err, &d):
+		if err = p.tooLarge(err); !errors.As(err, &d) {
 			err = &denial{NotConnected, "the service cannot be reached", errors.New(string(secret.Replace([]byte(err.Error()), "***")))}
 		}
 		p.httpRefuse(w, e.Name, 0, err)

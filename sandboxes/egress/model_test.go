@@ -67,3 +67,35 @@ func TestModelEndpoint(t *testing.T) {
 		})
 	}
 }
+
+// Large requests wait for each other, and not for those that are sent or refused. One that is too large is refused.
+func TestModelEndpointBoundsBodies(t *testing.T) {
+	t.Parallel()
+	large := `{"messages":"` + strings.Repeat("x", 2<<20) + `"}`
+	r, _ := api(t, func(e *egress.Endpoint) { e.Model = true }, egress.Limits{Request: 4 << 20}, func(w http.ResponseWriter, q *http.Request) {
+		n, _ := io.Copy(io.Discard, q.Body)
+		fmt.Fprint(w, n)
+	})
+	send := func(body string) (int, string) {
+		t.Helper()
+		res := ask(t, r, func(q *http.Request) {
+			q.Body, q.ContentLength, q.GetBody = io.NopCloser(strings.NewReader(body)), -1, nil
+		})
+		text, err := io.ReadAll(res.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.status, string(text)
+	}
+	for range 6 {
+		if status, text := send(large); status != 200 || text != fmt.Sprint(len(large)) {
+			t.Errorf("%d %.100s", status, text)
+		}
+		if status, text := send(large[1:]); status != 400 {
+			t.Errorf("no JSON: %d %.100s", status, text)
+		}
+	}
+	if status, text := send(large + large + large); status != 413 || !strings.Contains(text, "more than 4194304 bytes") {
+		t.Errorf("too large: %d %.100s", status, text)
+	}
+}

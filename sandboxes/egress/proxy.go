@@ -45,6 +45,7 @@ type Proxy struct {
 	ctx    context.Context // of everything a connection starts; ended by Close
 	cancel context.CancelCauseFunc
 	slots  chan struct{}  // one for each connection from the sandbox
+	large  chan struct{}  // one for each large body in memory
 	left   atomic.Int64   // bytes of the run
 	work   sync.WaitGroup // everything that Close waits for
 
@@ -66,6 +67,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		limits: limits,
+		large:  make(chan struct{}, largeBodies),
 		record: record{observe: c.Observe, log: c.Log, seen: map[refusal]*Event{}},
 		log:    c.Log,
 		policy: policy{resolver: c.Resolver, dial: c.Dial, patience: limits.Dial},

@@ -1,0 +1,70 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/servertools"
+)
+
+// The bodies of requests to models are in memory until they are sent: so many large ones at once.
+const (
+	largeBody   = 1 << 20
+	largeBodies = 4
+)
+
+// filterTools takes the tools out of a request with which the model's service would reach the internet.
+func (p *Proxy) filterTools(out *http.Request, name string) error {
+	release := func() {}
+	if out.ContentLength < 0 || out.ContentLength > largeBody {
+		select {
+		case p.large <- struct{}{}:
+			release = sync.OnceFunc(func() { <-p.large })
+		case <-out.Context().Done():
+			return out.Context().Err()
+		}
+	}
+	body, err := io.ReadAll(out.Body)
+	var removed []string
+	if err == nil {
+		removed, err = servertools.Filter(body)
+	}
+	var tool *servertools.Error
+	switch {
+	case errors.As(err, &tool) && tool.Tool == "":
+		err = deny(Malformed, "%s", tool)
+	case errors.As(err, &tool):
+		err = deny(ServerTool, "%s", printable(tool.Error()))
+	}
+	if err != nil {
+		release()
+		return p.tooLarge(err)
+	}
+	for _, tool := range removed {
+		p.record.add(refusal{ServerTool, name, 0}, "the definition of "+clip(printable(tool))+" was taken out of a request")
+	}
+	out.Body = heldBody{bytes.NewReader(body), release}
+	return nil
+}
+
+// heldBody is a body in memory, until it is closed.
+type heldBody struct {
+	io.Reader
+	release func()
+}
+
+func (b heldBody) Close() error {
+	b.release()
+	return nil
+}
+
+// tooLarge makes a denial of the error of a body that is too large, and leaves any other.
+func (p *Proxy) tooLarge(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return deny(TooMuch, "a request has more than %d bytes", p.limits.Request)
+	}
+	return err
+}
