@@ -21,7 +21,7 @@ func (f *fixture) proofKey() *proof.Key {
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path).CombinedOutput(); err != nil {
 		f.t.Fatalf("%v: %s", err, out)
 	}
-	key, err := proof.ReadKey(path, "")
+	key, err := proof.ReadKey(path)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -226,7 +226,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err erro
 	if r.Requests, err = p.requests(ctx); err != nil {
 		return c, err
 	}
-	if r.Proof, err = a.prover(ctx, p, r.Sandboxes, r.Mounts); err != nil {
+	if r.Proof, err = a.prover(p, r.Sandboxes, r.Mounts); err != nil {
 		return c, err
 	}
 	r.Tracker, r.Labels, r.Hints, r.Count = p.tracker, p.labels(), hints(), p.count

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -10,15 +9,12 @@ import (
 )
 
 // prover makes proofs with the user's key; nil where there is none. No sandbox gets the key.
-func (a *app) prover(ctx context.Context, p *parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
+func (a *app) prover(p *parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
 	if p.ProofKey == "" || p.looks {
 		return nil, nil
 	}
-	key, err := proof.ReadKey(p.ProofKey, a.host.getenv("SSH_AUTH_SOCK"))
+	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
-		return nil, p.wrong("proof-key", err)
-	}
-	if err := key.Check(ctx); err != nil {
 		return nil, p.wrong("proof-key", err)
 	}
 	p.secrets.Add(key.Secrets()...)

@@ -113,7 +113,7 @@ func (a *app) trusted(p *parts, file string) ([]proof.PublicKey, error) {
 	if p.ProofKey == "" {
 		return nil, usagef("no key to trust; give the public key of whoever ran ralph: --key FILE")
 	}
-	key, err := proof.ReadKey(p.ProofKey, "")
+	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
 		return nil, p.wrong("proof-key", err)
 	}

@@ -26,31 +26,26 @@ const maxKeyFile = 64 << 10
 
 // Key is an ed25519 key that signs. It prints as its fingerprint.
 type Key struct {
-	private ed25519.PrivateKey // nil: an agent has it
-	agent   string             // socket of an ssh-agent
+	private ed25519.PrivateKey
 	public  PublicKey
 	secrets []string
 }
 
-// ReadKey reads an ed25519 key without a passphrase, from a file that nobody else can read: OpenSSH's, or PKCS #8 in PEM. A file
-// with one public key names the key of an ssh-agent, whose socket is agent; Check says whether that has it.
-func ReadKey(path, agent string) (*Key, error) {
+// ReadKey reads an ed25519 key without a passphrase, from a file that nobody else can read: OpenSSH's, or PKCS #8 in PEM.
+func ReadKey(path string) (*Key, error) {
 	text, info, err := readFile(path, fmt.Sprintf("make a key with: ssh-keygen -t ed25519 -N '' -f %s", git.Quote(path)))
 	if err != nil {
 		return nil, err
 	}
-	if keys, err := parsePublicKeys(text); err == nil {
-		if len(keys) > 1 {
-			return nil, fmt.Errorf("%s holds %d public keys; leave only the one that signs", path, len(keys))
-		}
-		return &Key{agent: agent, public: keys[0]}, nil
+	if _, err := parsePublicKeys(text); err == nil {
+		return nil, fmt.Errorf("%s is a public key; name the file of its private half", path)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("other users can read %s; close it with: chmod 600 %[1]s", path)
 	}
 	raw, err := ssh.ParseRawPrivateKey(text)
 	if _, locked := errors.AsType[*ssh.PassphraseMissingError](err); locked {
-		return nil, fmt.Errorf("%s has a passphrase, which nobody is there to type; use a key without one, or add it to an ssh-agent and name its public half", path)
+		return nil, fmt.Errorf("%s has a passphrase, which nobody is there to type; use a key without one", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s holds no private key: %w", path, err)
@@ -86,11 +81,8 @@ func (k *Key) String() string { return k.public.Fingerprint }
 func (k *Key) GoString() string { return k.String() }
 
 // Sign signs data, for package dsse.
-func (k *Key) Sign(ctx context.Context, data []byte) ([]byte, error) {
-	if k.private != nil {
-		return ed25519.Sign(k.private, data), nil
-	}
-	return k.signByAgent(ctx, data)
+func (k *Key) Sign(_ context.Context, data []byte) ([]byte, error) {
+	return ed25519.Sign(k.private, data), nil
 }
 
 // KeyID is the fingerprint, for package dsse.

@@ -35,7 +35,7 @@ func newKey(t testing.TB) *Key {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := ReadKey(keep(t, 0o600, pem.EncodeToMemory(block)), "")
+	key, err := ReadKey(keep(t, 0o600, pem.EncodeToMemory(block)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-	again, err := ReadKey(keep(t, 0o600, private), "")
+	again, err := ReadKey(keep(t, 0o600, private))
 	if err != nil || again.String() != key.String() {
 		t.Errorf("PKCS #8: %v, %v", again, err)
 	}
@@ -292,13 +292,13 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := ReadKey(keep(t, 0o640, private), ""); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := ReadKey(keep(t, 0o640, private)); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key of the group: %v", err)
 	}
-	if _, err := ReadKey(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := ReadKey(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
-	if _, err := ReadKey(keep(t, 0o600, make([]byte, maxKeyFile+1)), ""); err == nil || !strings.Contains(err.Error(), "larger") {
+	if _, err := ReadKey(keep(t, 0o600, make([]byte, maxKeyFile+1))); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("a large file: %v", err)
 	}
 }
@@ -313,9 +313,12 @@ func TestKeysOfOpenSSH(t *testing.T) {
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", tt.kind, "-N", tt.passphrase, "-f", path).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		_, err := ReadKey(path, "")
+		_, err := ReadKey(path)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s %q: %v", tt.kind, tt.passphrase, err)
+		}
+		if _, err := ReadKey(path + ".pub"); err == nil || tt.kind == "ed25519" && !strings.Contains(err.Error(), "private half") {
+			t.Errorf("a public key: %v", err)
 		}
 		keys, err := ReadPublicKeys(path + ".pub")
 		if tt.kind == "ed25519" && (err != nil || len(keys) != 1) || tt.kind != "ed25519" && err == nil {

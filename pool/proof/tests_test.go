@@ -76,7 +76,7 @@ func TestNoKeyFile(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, private := ReadKey(missing, "")
+	_, private := ReadKey(missing)
 	_, public := ReadPublicKeys(missing)
 	for _, err := range []error{private, public} {
 		if err == nil || !strings.HasPrefix(err.Error(), "there is no file "+missing+"; make a key with: ssh-keygen -t ed25519 -N '' -f ") || strings.Contains(err.Error(), "\n") {
@@ -86,9 +86,9 @@ func TestNoKeyFile(t *testing.T) {
 	if !strings.HasSuffix(private.Error(), "-f '"+missing+"'") {
 		t.Error(private)
 	}
-	_, private = ReadKey(pipe, "")
+	_, private = ReadKey(pipe)
 	_, public = ReadPublicKeys(pipe)
-	_, folder := ReadKey(os.TempDir(), "")
+	_, folder := ReadKey(os.TempDir())
 	for _, err := range []error{private, public, folder} {
 		if err == nil || !strings.HasSuffix(err.Error(), "is not a regular file") {
 			t.Errorf("%v", err)
