@@ -2,6 +2,7 @@ package leak
 
 import (
 	"bytes"
+	"encoding/base64"
 	"sync"
 )
 
@@ -49,22 +50,27 @@ func inWide(text []byte) bool {
 // shortRun is how many digits of base64 the shortest credential has, of 20 bytes.
 const shortRun = 26
 
-// inBase64 reports whether there is a credential in base64, which may go over line ends.
+// inBase64 reports whether there is a credential in base64, of either alphabet, which may go over line ends.
 func inBase64(text []byte) bool {
-	var run []byte // its digits' values
+	var run []byte
 	for i := 0; i < len(text); i++ {
-		if digit := sextets[text[i]]; digit != none {
-			run = append(run, digit)
-			continue
+		switch c := text[i]; {
+		case c == '-':
+			run = append(run, '+')
+		case c == '_':
+			run = append(run, '/')
+		case base64s[c]:
+			run = append(run, c)
+		default:
+			if next := lineBreak(text, i); next > i {
+				i = next - 1
+				continue
+			}
+			if inRun(run) {
+				return true
+			}
+			run = run[:0]
 		}
-		if next := lineBreak(text, i); next > i {
-			i = next - 1
-			continue
-		}
-		if inRun(run) {
-			return true
-		}
-		run = run[:0]
 	}
 	return inRun(run)
 }
@@ -74,14 +80,10 @@ func inRun(run []byte) bool {
 	if len(run) < shortRun {
 		return false
 	}
-	out := make([]byte, 0, len(run))
-	run = append(run, 0, 0, 0) // for the last digits
+	out := make([]byte, len(run))
 	for skip := range 4 {
-		out = out[:0]
-		for in := run[skip:]; len(in) >= 4; in = in[4:] {
-			out = append(out, in[0]<<2|in[1]>>4, in[1]<<4|in[2]>>2, in[2]<<6|in[3])
-		}
-		if credential(out) {
+		n, _ := base64.RawStdEncoding.Decode(out, run[skip:]) // at the end there may be half a byte
+		if credential(out[:n]) {
 			return true
 		}
 	}
@@ -95,19 +97,3 @@ func lineBreak(text []byte, i int) int {
 	}
 	return i
 }
-
-const none = 0xff
-
-// sextets are the values of base64's digits, of both alphabets; none for all else.
-//
-//nolint:gochecknoglobals // a table, never written
-var sextets = func() (t [256]byte) {
-	for i := range t {
-		t[i] = none
-	}
-	for i, c := range []byte(digits64) {
-		t[c] = byte(i)
-	}
-	t['-'], t['_'] = t['+'], t['/']
-	return t
-}()

@@ -6,10 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-var (
-	keyHeader = pattern.Lazy(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
-	keyMember = pattern.Lazy(`^"d" ?: ?"[A-Za-z0-9_-]{43,}"`)
-)
+var keyHeader = pattern.Lazy(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
 
 // leastKey is how many digits of base64 a private key has at the least that is worth the name.
 const leastKey = 32
@@ -38,17 +35,4 @@ func privateKey(text []byte, at int) bool {
 // random64 reports whether digits of base64 look as if by chance: they have capitals, small letters and numbers.
 func random64(text []byte) bool {
 	return bytes.ContainsAny(text, "0123456789") && !bytes.Equal(bytes.ToUpper(text), text) && !bytes.Equal(bytes.ToLower(text), text)
-}
-
-// nearKey is how far a JSON Web Key's members are from each other, in bytes.
-const nearKey = 2 << 10
-
-// webKey reports whether the private number of a JSON Web Key stands at a place of the text. What has a "d" of its own,
-// and no "kty" around it, is something else.
-func webKey(text []byte, at int) bool {
-	member := keyMember().FindIndex(text[at:min(len(text), at+2*longestShape)])
-	if member == nil || placeholder(text[at:at+member[1]]) {
-		return false
-	}
-	return bytes.Contains(text[max(0, at-nearKey):min(len(text), at+nearKey)], []byte(`"kty"`))
 }

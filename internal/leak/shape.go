@@ -7,7 +7,7 @@ import (
 
 // shape is how a kind of credential looks.
 type shape struct {
-	leads []string // what it begins with, at least three bytes that ordinary text seldom has
+	leads []string // what it begins with, at least two bytes that ordinary text seldom has
 	of    *class   // what the rest is made of
 	least int      // how many of these
 	exact bool     // no more of letters, digits and underscores may follow

@@ -53,20 +53,10 @@ func shapes() []shape {
 		{leads: []string{"lin_api_"}, of: letters, least: 40, inside: true},
 		{leads: []string{"glsa_"}, whole: regexp.MustCompile(`^glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}`)}, // Grafana
 		{leads: []string{"tskey-auth-", "tskey-api-", "tskey-client-"}, of: dashed, least: 20, inside: true},
-		{leads: []string{"AccountKey="}, whole: regexp.MustCompile(`^AccountKey=[A-Za-z0-9+/]{86}==`)}, // Azure storage
-		{leads: azure(), whole: regexp.MustCompile(`^[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?:[^A-Za-z0-9_~.-]|$)`), back: 3},
+		{leads: []string{"AccountKey="}, whole: regexp.MustCompile(`^AccountKey=[A-Za-z0-9+/]{86}==`)},                                       // Azure storage
+		{leads: []string{"Q~"}, whole: regexp.MustCompile(`^[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?:[^A-Za-z0-9_~.-]|$)`), back: 4}, // Entra ID
 		{leads: []string{"AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"}, of: bech, least: 58},
 		{leads: []string{"-----BEGIN", "---- BEGIN"}, test: privateKey},
 		{leads: []string{"PuTTY-User-Key-File-"}, whole: regexp.MustCompile(`^PuTTY-User-Key-File-[23]: `)},
-		{leads: []string{`"d":`, `"d" :`}, test: webKey},
 	}
-}
-
-// azure are the leads of an Entra ID application's secret: a digit before "Q~".
-func azure() []string {
-	var leads []string
-	for d := byte('0'); d <= '9'; d++ {
-		leads = append(leads, string([]byte{d, 'Q', '~'}))
-	}
-	return leads
 }
