@@ -71,7 +71,8 @@ test: cc agents $(GOTESTSUM) ## Vet and test everything, nearly all with the rac
 RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
 GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-run-root-test \
   --rerun-fails-abort-on-data-race --rerun-fails-report=$(UNSTEADY).$@
-TEST_FLAGS = -trimpath -shuffle=on -timeout 60m $(TESTFLAGS)
+# GOGC is for the compilers, where it is set.
+TEST_FLAGS = -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC' $(TESTFLAGS)
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
 # Those that take longest go first, so that none of them is left alone at the end.
