@@ -41,7 +41,7 @@ func unpriced(c run.Config) string {
 	if len(names) == 0 {
 		return ""
 	}
-	text := "the cost is unknown of agent " + strings.Join(names, ", ")
+	text := "the cost of agent " + strings.Join(names, ", ") + " is unknown"
 	if e := c.Estimated(); e.CostUSD > 0 {
 		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact", e.CostUSD)
 	}

@@ -80,7 +80,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 			"work", "--sandbox=none", "--agent=codex", "--skip-permissions", "--resume=never", "--commit-author=Ada <a@example.invalid>",
 		}, args...)...)
 	}
-	const nameless = "the cost is unknown of agent codex without a model (model)"
+	const nameless = "the cost of agent codex without a model (model) is unknown"
 	for _, c := range []struct {
 		got  ran
 		want []string
@@ -90,7 +90,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 		{do("show", "priced"), []string{"$10.00 spent of $8.00; raise", "$10.00; 2000000 tokens in"}, "~"},
 		{work("--budget-usd=3", "nameless"), []string{nameless + ": each of its iterations counts as $2.00 (estimate-usd)", "over-budget", "~$4.00"}, ""},
 		{do("show", "nameless"), []string{"$4.00 spent of $3.00 (an estimate for 2000000 tokens)", "~$4.00; 2000000 tokens in"}, ""},
-		{work("--dry-run", "--model=unheard-of", "--budget-usd=3"), []string{"of agent codex:unheard-of without a price of its model (prices)"}, ""},
+		{work("--dry-run", "--model=unheard-of", "--budget-usd=3"), []string{"of agent codex:unheard-of without a price of its model (prices) is unknown"}, ""},
 		{work("--dry-run", "--model=unheard-of", "--prices=unheard-of=1/1", "--budget-usd=3"), nil, "is unknown"},
 		{work("--dry-run", "--budget-tokens=3"), nil, "is unknown"},
 		{do("doctor", "--sandbox=none", "--agent=codex"), []string{"warn  metering      " + nameless + "; under a limit in US dollars"}, ""},
