@@ -102,14 +102,17 @@ issues:
 `
 
 // One call of a whole sweep goes wrong; then sweeps without a fault follow. In the end the issue is where it would be
-// without the fault. Here each write meets the lost answer and one other fault, and one read of each route between two writes
-// meets one; `make soak` tests all calls, each with more faults.
+// without the fault. Here each write meets the lost answer and one other fault, and on GitHub one read of each route between two
+// writes meets one; `make soak` tests all calls, each with more faults.
 func TestForgeFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at, c := range sample(callsOfSweep(t, open)) {
+				if name == "gitlab" && !c.write && !everything() {
+					continue
+				}
 				for _, kind := range c.meets(at) {
 					t.Run(fmt.Sprintf("call %d %s", at+1, kind.name), func(t *testing.T) {
 						t.Parallel()
