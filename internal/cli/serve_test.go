@@ -166,37 +166,42 @@ func TestServeInFleet(t *testing.T) {
 	one, other, worker := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file), serveInFleet(t, m, database, "--roles=worker", file)
 	const token = "0123456789abcdef"
 	for path, want := range map[string]string{"/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
-		if res, body := one(t, "GET", path, "Authorization: Bearer "+token); res.StatusCode != http.StatusOK || !strings.Contains(body, want) {
-			t.Errorf("%s: %s: %s", path, res.Status, body)
+		if got := one(t, "GET", path, "Authorization: Bearer "+token); got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %+v", path, got)
 		}
 	}
 	for path, want := range map[string]int{"/metrics": 200, "/healthz": 200, "/": 404, "/login": 404, "/v1/projects": 404, "/queue/": 404, "/hooks/nowhere": 404} {
-		if res, body := worker(t, "GET", path, "Authorization: Bearer "+token); res.StatusCode != want {
-			t.Errorf("%s of a worker: %s: %s", path, res.Status, body)
+		if got := worker(t, "GET", path, "Authorization: Bearer "+token); got.status != want {
+			t.Errorf("%s of a worker: %+v", path, got)
 		}
 	}
-	res, body := one(t, "POST", "/login?token="+token)
-	if res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a token in the address: %s: %s", res.Status, body)
+	if got := one(t, "POST", "/login?token="+token); got.status != http.StatusUnauthorized {
+		t.Errorf("a token in the address: %+v", got)
 	}
-	res, body = one(t, "POST", "/login", "Content-Type: application/x-www-form-urlencoded", "token="+token)
-	if len(res.Cookies()) != 1 {
-		t.Fatalf("login: %s: %s", res.Status, body)
+	in := one(t, "POST", "/login", "Content-Type: application/x-www-form-urlencoded", "token="+token)
+	if len(in.cookies) != 1 {
+		t.Fatalf("login: %+v", in)
 	}
-	cookie := "Cookie: " + res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
-	if res, body := other(t, "GET", "/v1/projects", cookie); res.StatusCode != http.StatusOK {
-		t.Errorf("at the other machine: %s: %s", res.Status, body)
+	cookie := "Cookie: " + in.cookies[0].Name + "=" + in.cookies[0].Value
+	if got := other(t, "GET", "/v1/projects", cookie); got.status != http.StatusOK {
+		t.Errorf("at the other machine: %+v", got)
 	}
-	if res, body := other(t, "POST", "/logout", cookie); res.StatusCode != http.StatusSeeOther {
-		t.Errorf("log-out: %s: %s", res.Status, body)
+	if got := other(t, "POST", "/logout", cookie); got.status != http.StatusSeeOther {
+		t.Errorf("log-out: %+v", got)
 	}
-	if res, body := one(t, "GET", "/v1/projects", cookie); res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("after the log-out at the other machine: %s: %s", res.Status, body)
+	if got := one(t, "GET", "/v1/projects", cookie); got.status != http.StatusUnauthorized {
+		t.Errorf("after the log-out at the other machine: %+v", got)
 	}
 }
 
+type answered struct {
+	status  int
+	cookies []*http.Cookie
+	body    string
+}
+
 // serveInFleet runs a machine until the test ends, and returns how to ask it: with headers, and what has none of their form is the body.
-func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, method, path string, with ...string) (*http.Response, string) {
+func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, method, path string, with ...string) answered {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	errs, interrupt, status := newTranscript(), make(chan struct{}), make(chan int, 1)
@@ -217,7 +222,7 @@ func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, me
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}}
-	return func(t *testing.T, method, path string, with ...string) (*http.Response, string) {
+	return func(t *testing.T, method, path string, with ...string) answered {
 		t.Helper()
 		header, content := http.Header{}, ""
 		for _, line := range with {
@@ -241,7 +246,7 @@ func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, me
 		if err != nil {
 			t.Fatal(err)
 		}
-		return res, string(body)
+		return answered{res.StatusCode, res.Cookies(), string(body)}
 	}
 }
 

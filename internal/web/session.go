@@ -123,7 +123,7 @@ func (l login) begin(r *http.Request) (string, error) {
 func (l login) on(r *http.Request) (bool, error) {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil || l.key == nil {
-		return false, nil //nolint:nilerr // there is no cookie
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sessionWait)
 	defer cancel()
