@@ -77,6 +77,10 @@ func NewMetrics() *Metrics {
 // Observe counts an event; see service.Config.
 func (m *Metrics) Observe(project string, e journal.Event) {
 	switch e.Kind {
+	case journal.EventStarted: // an alert sees no first increase of what was not there before
+		for _, o := range journal.Outcomes() {
+			m.runs.WithLabelValues(project, string(o))
+		}
 	case journal.EventStage:
 		m.enter(project, e.Run, staged{e.Stage, e.Time})
 	case journal.EventDeferred:

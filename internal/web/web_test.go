@@ -391,7 +391,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`ralph_runs_total{outcome="succeeded",project="shop"} 1`, `ralph_run_seconds_count{project="shop"} 1`,
+		`ralph_runs_total{outcome="succeeded",project="shop"} 1`, `ralph_runs_total{outcome="failed",project="shop"} 0`, `ralph_run_seconds_count{project="shop"} 1`,
 		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"} 0`,
 		`ralph_claim_conflicts_total{project="shop"} 1`, `ralph_queue_ready{project="shop"} 1`, `ralph_queue_age_seconds{project="shop"} `,
 		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
