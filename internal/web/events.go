@@ -56,12 +56,24 @@ func (a api) registerEvents(h huma.API) {
 			request, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "text/event-stream")
 			s := stream{w: w, control: http.NewResponseController(w), patience: a.WriteTime}
-			s.follow(request.Context(), r.Dir, cmp.Or(in.Last, in.After), func() bool {
+			s.follow(request.Context(), r.Dir, cmp.Or(in.Last, in.After), func() (journal.Event, bool) {
 				now, err := a.record(request.Context(), in.Project, in.Run)
-				return err != nil || !now.Ended.IsZero()
+				return endOf(now), err != nil || !now.Ended.IsZero()
 			})
 		}}, nil
 	})
+}
+
+// endOf is the event of a run's end as its record tells it; it has no kind while there is none.
+func endOf(r journal.Record) (e journal.Event) {
+	if r.Ended.IsZero() {
+		return e
+	}
+	v, used := r.Verdict, r.Facts.Usage
+	return journal.Event{
+		Kind: journal.EventEnded, Time: r.Ended, Run: r.ID, Key: r.Key, Title: r.Title, Outcome: v.Outcome, Final: v.Final, Reason: &v.Reason,
+		Branch: r.Branch, Commits: r.Commits, Usage: &used, Elapsed: r.Ended.Sub(r.Started).Seconds(), Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox,
+	}
 }
 
 // stream is one client.
@@ -80,11 +92,12 @@ func (s stream) send(format string, args ...any) error {
 	return err
 }
 
-// follow sends the events in a run's folder until the run has ended or the client is gone.
-func (s stream) follow(ctx context.Context, dir string, at int64, ended func() bool) {
+// follow sends the events in a run's folder until the run has ended or the client is gone. Where the folder is on another machine it
+// sends the end alone.
+func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (journal.Event, bool)) {
 	ticker := time.NewTicker(eventsCheck)
 	defer ticker.Stop()
-	over := ended()
+	last, over := ended()
 	if s.send(": events\n\n") != nil {
 		return
 	}
@@ -98,17 +111,22 @@ func (s stream) follow(ctx context.Context, dir string, at int64, ended func() b
 				err = s.send("id: %d\ndata: %s\n\n", next, data)
 			}
 			at, idle = next, 0
-			over = over || e.Kind == journal.EventEnded && ended()
+			if !over && e.Kind == journal.EventEnded {
+				last, over = ended()
+			}
 			return err
 		})
 		switch {
 		case err != nil:
 			return
 		case over:
+			if data, err := json.Marshal(last); at == 0 && last.Kind != "" && err == nil {
+				_ = s.send("data: %s\n\n", data)
+			}
 			_ = s.send("event: end\nid: %d\ndata: {}\n\n", at)
 			return
 		case idle%runCheck == runCheck-1:
-			over = ended() // what came before is read once more
+			last, over = ended() // what came before is read once more
 		case idle%keepAlive == 0 && s.send(": on\n\n") != nil:
 			return
 		}

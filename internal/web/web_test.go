@@ -280,6 +280,15 @@ func TestEvents(t *testing.T) {
 	if list := events(t, s.do(http.MethodGet, path, "Last-Event-ID: 999999999"), nil); len(list) != 1 || list[0].kind != "end" {
 		t.Errorf("an id behind the end: %+v", list)
 	}
+	far := journal.Record{Run: journal.Run{ID: "far", Key: "far", Host: "far away", Dir: "/nowhere", Started: time.Now()}, State: journal.State{Ended: time.Now()}}
+	far.Verdict.Outcome = journal.Succeeded
+	if err := p.Store.Save(t.Context(), far); err != nil {
+		t.Fatal(err)
+	}
+	list := events(t, s.do(http.MethodGet, "/v1/projects/shop/runs/far/events"), nil)
+	if len(list) != 2 || list[1].kind != "end" || !strings.Contains(list[0].data, `"kind":"ended","run":"far","issue":"far","outcome":"succeeded"`) {
+		t.Errorf("of another machine: %+v", list)
+	}
 }
 
 // Clients beyond the limit are refused, and the place of one that goes is free again.
