@@ -86,6 +86,12 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 			return p.close()
 		},
 	}
+	if p.repo.Remote() != "" {
+		parts.Fetch = func(ctx context.Context, branch string) error {
+			_, err := p.repo.RemoteBranch(ctx, branch)
+			return err
+		}
+	}
 	if s.joined != nil {
 		s.joined.take(parts, name, a.repositoryOf(ctx, p), p.Config, s.listen != "none" && !s.metricsOnly)
 	}

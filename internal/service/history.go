@@ -18,6 +18,9 @@ import (
 // ErrNoCommits is the error of the diff of a run that has left none.
 var ErrNoCommits = errors.New("the run has left no commits")
 
+// ErrElsewhere is the error of the diff of a run whose commits are on another machine, or have been deleted.
+var ErrElsewhere = errors.New("the run's commits are not on this machine")
+
 // Totals adds up the runs of a project that began since then, in no order.
 func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error) {
 	_, parts, err := s.opened(name)
@@ -78,6 +81,15 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 		return nil, false, err
 	}
 	g := repo.Git().Within(diffTime)
+	is := func() bool { ok, err := g.Yes(ctx, "cat-file", "-e", r.Tip+"^{commit}"); return ok && err == nil }
+	if !is() && parts.Fetch != nil { // another machine has made it
+		if err := parts.Fetch(ctx, r.Branch); err != nil {
+			return nil, false, err
+		}
+	}
+	if !is() {
+		return nil, false, fmt.Errorf("%w, and %s on the remote does not have them", ErrElsewhere, r.Branch)
+	}
 	base := r.Base
 	if r.Verified.Tip == r.Tip { // it may be merged since, or the base's branch be gone
 		base = cmp.Or(r.Verified.Base, base)

@@ -1,7 +1,10 @@
 package service_test
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +12,46 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
+
+// What a run on another machine changes is shown once its branch is fetched.
+func TestDiffElsewhere(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 0)
+	far := t.TempDir()
+	out := func(dir string, args ...string) string {
+		t.Helper()
+		text, err := git.New(dir).Out(t.Context(), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(text)
+	}
+	out(far, "clone", "-q", p.Repo(), ".")
+	if err := os.WriteFile(filepath.Join(far, "new"), []byte("far\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out(far, "add", "new")
+	out(far, "commit", "-q", "-m", "far")
+	there := false
+	p.Fetch = func(_ context.Context, branch string) error {
+		if there {
+			out(p.Repo(), "fetch", "-q", far, branch)
+		}
+		return nil
+	}
+	s, _ := start(t, 0, p)
+	until(t, s, "p", in(service.Waiting))
+	r := journal.Record{Run: journal.Run{ID: "far", Branch: "main", Base: "main"}, State: journal.State{Tip: out(far, "rev-parse", "HEAD")}}
+	if _, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrElsewhere) {
+		t.Errorf("what nobody has: %v", err)
+	}
+	there = true
+	if text, _, err := s.Diff(t.Context(), "p", r, 1000); err != nil || !strings.Contains(string(text), "+far") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
 
 // What a run changes is shown, and with what a person says of it the issue is worked again.
 func TestDiffAndFix(t *testing.T) {

@@ -50,6 +50,7 @@ type Parts struct {
 	Webhook  func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
 	Claims   pool.Claims
 	Close    func() error
+	Fetch    func(ctx context.Context, branch string) error // gets a branch's commits from the remote; nil: there is none
 	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
 	Work  func(ctx context.Context) error
 	Wake  func()      // has whoever plans for Work look at the backlog
