@@ -12,21 +12,34 @@ set -u
 umask 077
 what=$1 refused=$2 private=$3 branch=$4 last=$5 limit=$6 most=$7 sparse=$8 depth=$9
 shift 9
-folders=$1
+given=$1
 shift
 [ -d "$private" ] || private=$PWD/.git
-rm -rf "$private"/import.*
-temp=$(mktemp -d "$private/import.XXXXXX") || temp=$(mktemp -d) || exit 1
-trap 'rm -rf "$temp"' EXIT
+for old in "$private"/import.*; do
+	if [ -e "$old" ] || [ -L "$old" ]; then rm -rf "$old"; fi
+done
+# Each process costs more than the work of this script's own lines, so it starts few.
+folders() {
+	mkdir "$temp" "$temp/lists" "$temp/store" "$temp/store/info" \
+		"$temp/git" "$temp/git/info" "$temp/git/objects" "$temp/git/objects/info" "$temp/git/objects/pack"
+}
+temp=$private/import.$$
+if ! folders; then
+	rm -rf "$temp"
+	parent=$(mktemp -d) || exit 1
+	temp=$parent/import
+	folders
+fi
+trap 'rm -rf "${parent:-$temp}"' EXIT
 export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD"
-mkdir -p "$GIT_DIR/objects/info" "$GIT_DIR/objects/pack" "$GIT_DIR/info"
 printf 'ref: refs/heads/%s\n' "$branch" >"$GIT_DIR/HEAD"
-: >"$GIT_DIR/objects/info/alternates"
-while [ "$folders" -gt 0 ]; do
+: >"$temp/store/info/alternates"
+while [ "$given" -gt 0 ]; do
+	printf '%s\n' "$1" >>"$temp/store/info/alternates"
 	printf '%s\n' "$1" >>"$GIT_DIR/objects/info/alternates"
 	[ -f "$1/info/ralph-shallow" ] && cp "$1/info/ralph-shallow" "$GIT_DIR/shallow"
 	shift
-	folders=$((folders - 1))
+	given=$((given - 1))
 done
 if [ "${#last}" = 64 ]; then
 	printf '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n' >"$GIT_DIR/config"
@@ -35,32 +48,40 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 : >"$temp/notes"
 : >"$temp/missed"
 
-# Git would wait for ever at a pipe that has the name of a file it reads.
-find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
-mkdir -p "$temp/store/info"
-cp "$GIT_DIR/objects/info/alternates" "$temp/store/info/alternates"
-printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
-if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
-if [ -f "$private/packed-refs" ]; then cp "$private/packed-refs" "$GIT_DIR/packed-refs"; fi
-for file in info/exclude info/attributes info/sparse-checkout index; do
-	if [ -f "$private/$file" ]; then cp -p "$private/$file" "$GIT_DIR/$file"; fi
-done
-if [ "$sparse" != yes ] && git ls-files -v | grep -q '^[a-zS]'; then
-	rm -f "$GIT_DIR/index" # entries that hide changes
-fi
-
-# The files: pipes, files that are too big, and repositories inside the repository.
-mkdir "$temp/lists"
-find . -maxdepth "$depth" -path ./.git -prune -o \
+# In the repository, pipes: git would wait for ever at one that has the name of a file it reads. Among the files, pipes, files that
+# are too big, and repositories inside the repository. A folder that is too deep has a path of at least so many characters.
+long=
+while [ "${#long}" -lt "$((2 * depth - 2))" ]; do long="$long??"; done
+find "$private" . -maxdepth "$depth" ! -path . ! -path './*' \( ! -type p -o -exec rm -f {} + \) -o \
+	-path ./.git -prune -o \( ! -type d -o ! -path "$long*" -o -exec sh -c ': >"$0/long"' "$temp/lists" {} + \) \( \
 	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -exec rm -f {} + -o \
 	-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
 	-exec sh -c 'for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
 	-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
-	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
+	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} + \)
+
+printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
+if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
+# copy copies those of the repository's files that are there to a folder.
+copy() {
+	to=$1
+	shift
+	for file; do
+		if [ -f "$private/$file" ]; then set -- "$@" "$private/$file"; fi
+		shift
+	done
+	[ $# = 0 ] || cp -p "$@" "$to"
+}
+copy "$GIT_DIR" packed-refs index
+copy "$GIT_DIR/info" info/exclude info/attributes info/sparse-checkout
+if [ "$sparse" != yes ] && git ls-files -v | grep -q '^[a-zS]'; then
+	rm -f "$GIT_DIR/index" # entries that hide changes
+fi
+
 escaped() { sed 's/[][*?!#\\ ]/\\&/g; s/^\.//' >>"$GIT_DIR/info/exclude"; }
 exclude() { printf '%s\n' "$1" | escaped; }
 # The host refuses a commit with deeper folders.
-find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
+if [ -e "$temp/lists/long" ]; then find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"; fi
 if [ -s "$temp/lists/deep" ]; then
 	escaped <"$temp/lists/deep"
 	note notes "not saved, because more than $depth folders are inside each other: $(head -n 1 "$temp/lists/deep" | cut -c 1-200)"
@@ -114,10 +135,12 @@ snapshot() {
 	# git would look for changes in these with the configuration that it finds there.
 	while IFS= read -r path; do git update-index --force-remove -- "$path"; done <"$temp/inner"
 	while IFS= read -r path; do git update-index --assume-unchanged -- "$path" 2>/dev/null; done <"$temp/modules"
-	git ls-files -z -o --exclude-standard 2>"$temp/closed" | some >"$temp/new" || return 1
-	[ ! -s "$temp/closed" ] || note missed "not saved, a folder that cannot be read: $(sed -n "1s/^warning: [^']*'\\(.*\\)'.*/\\1/p" "$temp/closed")"
 	which=-A
-	[ -s "$temp/missed" ] && which=-u
+	git ls-files -z -o --exclude-standard >"$temp/untracked" 2>"$temp/closed" && [ ! -s "$temp/untracked" ] && which=-u
+	: >"$temp/new"
+	if [ -s "$temp/untracked" ]; then some <"$temp/untracked" >"$temp/new" || return 1; fi
+	[ ! -s "$temp/closed" ] || note missed "not saved, a folder that cannot be read: $(sed -n "1s/^warning: [^']*'\\(.*\\)'.*/\\1/p" "$temp/closed")"
+	[ ! -s "$temp/missed" ] || which=-u
 	why=$(git add $which --ignore-errors 2>&1 >/dev/null)
 	case $? in
 	0) ;;
@@ -131,7 +154,7 @@ snapshot() {
 		which=-u
 		;;
 	esac
-	[ $which = -A ] || git update-index --add --remove --replace -z --stdin <"$temp/new" 2>/dev/null || each <"$temp/new"
+	[ $which = -A ] || [ ! -s "$temp/new" ] || git update-index --add --remove --replace -z --stdin <"$temp/new" 2>/dev/null || each <"$temp/new"
 	while IFS= read -r path; do
 		# git keeps no file of a repository inside the repository, only the name of its commit.
 		find "$path" -maxdepth "$depth" -name .git -prune -o \( -type f -o -type l \) ! -size "+${limit}c" -print0 | some |
@@ -154,8 +177,14 @@ snapshot() {
 # others prints the commits of branches, tags and stashes that neither $1 nor the history has, without those below them.
 others() {
 	[ "$what" = all ] || return
+	git for-each-ref --format='%(objectname)' refs/heads refs/tags refs/stash >"$temp/named"
+	named=
+	while [ -z "$named" ] && read -r commit; do
+		case " $1 $have " in *" $commit "*) ;; *) named=$commit ;; esac
+	done <"$temp/named"
+	[ -n "$named" ] || [ -f "$private/logs/refs/stash" ] || return
 	{
-		git for-each-ref --format='%(objectname)' refs/heads refs/tags refs/stash
+		cat "$temp/named"
 		[ -f "$private/logs/refs/stash" ] && cut -d ' ' -f 2 "$private/logs/refs/stash"
 	} | sed 's/$/^{commit}/' | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p' >"$temp/refs"
 	for commit in "$1" $have; do printf '^%s\n' "$commit"; done >>"$temp/refs"
@@ -170,11 +199,12 @@ others() {
 # send prints everything for the commit $1 and the files' tree $2, and ends the script.
 send() {
 	have=$known
-	[ "$pass" = first ] || have=$(printf '%s\n' "$known" | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p')
+	[ "$pass" = first ] || have=$(echo $(printf '%s\n' $known | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p'))
 	new=$1
-	case " $(echo $have) " in *" $1 "*) new= ;; esac
+	case " $have " in *" $1 "*) new= ;; esac
 	beside=$(others "$1")
-	more=$(printf '%s\n' $beside | GIT_OBJECT_DIRECTORY="$temp/store" git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ missing$//p')
+	more=
+	[ -z "$beside" ] || more=$(printf '%s\n' $beside | GIT_OBJECT_DIRECTORY="$temp/store" git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ missing$//p')
 	while [ -n "$new$2$more" ]; do
 		why=$({
 			printf '%s\n' $new $2 $more
@@ -192,7 +222,7 @@ send() {
 	fi
 	[ -z "$2" ] || printf 'tree %s\n' "$2"
 	[ -z "$beside" ] || printf 'other %s\n' $beside
-	cat "$temp/notes" "$temp/missed" | head -n 50 | cut -c 1-1000
+	[ ! -s "$temp/notes" ] && [ ! -s "$temp/missed" ] || cat "$temp/notes" "$temp/missed" | head -n 50 | cut -c 1-1000
 	if [ -z "$new$2$more" ]; then
 		echo none
 	else
@@ -239,12 +269,17 @@ unseen() {
 try() {
 	lost= moved=
 	[ "$what" = files ] && return
-	for name in "$head" "$logged" "refs/heads/$branch" last; do
-		[ -n "$name" ] || continue
-		if [ "$name" = last ]; then
+	for at in head log branch last; do
+		case $at in
+		head) name=$head ;;
+		log) name=$([ ! -f "$private/logs/HEAD" ] || tail -n 1 "$private/logs/HEAD" | cut -d ' ' -f 2) ;;
+		branch) name=refs/heads/$branch ;;
+		*)
 			[ -n "$lost" ] || note notes "the repository in the sandbox names no commit any more"
 			name=$last
-		fi
+			;;
+		esac
+		[ -n "$name" ] || continue
 		if both=$(git rev-parse "$name^{commit}" "$name^{tree}" 2>/dev/null); then
 			commit=${both%%[!0-9a-f]*} tree=${both##*[!0-9a-f]}
 		else
@@ -272,11 +307,10 @@ try() {
 	done
 }
 
-known=$(printf '%s\n' "$@")
-head= logged= why=
+known=$*
+head= why=
 if [ -f "$private/HEAD" ]; then IFS= read -r head <"$private/HEAD"; fi
 head=${head#ref: }
-if [ -f "$private/logs/HEAD" ]; then logged=$(tail -n 1 "$private/logs/HEAD" | cut -d ' ' -f 2); fi
 pass=first
 try
 pass=again
