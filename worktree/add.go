@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (t *Tree) clear(ctx context.Context) error {
 func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	t := &Tree{repo: r, name: s.folder(), rec: record{Spec: s, Start: s.Base.Commit, Made: r.now(), Making: true}}
 	if s.Private {
-		t.rec.History = s.Base.Commit
+		t.rec.History = cmp.Or(s.trusted(), s.Base.Commit) // many checkouts share the base's
 	} else {
 		t.rec.GitDir = filepath.Join(r.common, "worktrees", t.name)
 	}

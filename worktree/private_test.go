@@ -92,6 +92,31 @@ func privateRepository(f *fixture) {
 	}
 }
 
+// Checkouts of what agents have made borrow the history of the base, as the agents' trees do, and are whole.
+func TestCheckoutsShareAHistory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("k", "r1")
+	tip := in.sh("echo b > b.txt; git add -A; git commit -qm 'add b'; git rev-parse HEAD")
+	f.imported(in.tree)
+	base := f.base()
+	s := Spec{Run: "r1-verify", Of: "r1", Key: "k", Base: base, From: base.Commit, Private: true, Detached: true}
+	s.Base.Commit = tip
+	tree := f.addSpec(s)
+	stores, err := os.ReadDir(f.repo.path("history"))
+	if err != nil || len(stores) != 1 || stores[0].Name() != base.Commit {
+		t.Errorf("histories: %v, %v", stores, err)
+	}
+	private, err := tree.Sandbox(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.sh(tree.Dir(), "git", "--git-dir="+private.GitDir, "fsck", "--full", "--strict")
+	if log := f.sh(tree.Dir(), "git", "--git-dir="+private.GitDir, "log", "--format=%H", "HEAD"); log != tip+"\n"+f.git("log", "--format=%H", base.Commit) {
+		t.Errorf("commits of the checkout: %s", log)
+	}
+}
+
 // TestAgentsWithPrivateGit is what agents do with git, without malice.
 func TestAgentsWithPrivateGit(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ type record struct {
 	GitDir string `json:"git_dir,omitempty"`
 	// At is the commit that the folders of a private tree were made at.
 	At string `json:"at,omitempty"`
-	// History is the commit of the history store that a private tree borrows from: the base when it was made.
+	// History is the commit of the history store that a private tree borrows from: that of the base when it was made.
 	History string `json:"history,omitempty"`
 	// Layer is the layer that a private tree is laid over; empty: none.
 	Layer string `json:"layer,omitempty"`
