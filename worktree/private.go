@@ -119,7 +119,7 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Log: r.log, Used: r.inUse(func(rec record) string { return rec.Layer }),
+		From: r.opts.LayersFrom, Index: filepath.Join(r.gitDir, "index"), Log: r.log, Used: r.inUse(func(rec record) string { return rec.Layer }),
 	}
 }
 
