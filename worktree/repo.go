@@ -76,9 +76,11 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := git.Locate(ctx, dir)
-	if err != nil {
-		return nil, err
+	p := o.Place
+	if p.Top == "" {
+		if p, err = git.Locate(ctx, dir); err != nil {
+			return nil, err
+		}
 	}
 	folders := []string{"locks"}
 	for _, f := range []string{"worktrees", "repos", "history", "given", "trash"} {

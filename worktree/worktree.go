@@ -62,6 +62,7 @@ var (
 // Options configures a Repo. StateDir is required.
 type Options struct {
 	StateDir string // ralph's state folder for this repository (mode 0700)
+	Place    Place  // what Locate has found for the folder; zero: Open looks for it
 	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there.
 	// It need not exist; empty: there is none.
 	HostDir string

@@ -39,6 +39,7 @@ import (
 type parts struct {
 	config.Config
 	loaded     *config.Loaded
+	place      worktree.Place
 	top, state string
 	repo       *worktree.Repo
 	journal    *sqlite.Store
@@ -88,7 +89,7 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, top: top, secrets: redact.New(), clock: a.clock}
+	p := &parts{Config: loaded.Config, loaded: loaded, place: place, top: top, secrets: redact.New(), clock: a.clock}
 	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "
 
 // repository is how the repository is opened for this machine alone.
 func (p *parts) repository() worktree.Options {
-	return worktree.Options{StateDir: p.state, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Now: p.clock, Log: p.log}
+	return worktree.Options{StateDir: p.state, Place: p.place, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Now: p.clock, Log: p.log}
 }
 
 // useRemote opens the repository again with the remote that holds claims, where there is one.

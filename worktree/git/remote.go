@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,20 +36,18 @@ func remoteError(remote string, err error) error {
 
 // HasRemote reports whether the repository has a remote of that name.
 func (g Runner) HasRemote(ctx context.Context, name string) (bool, error) {
-	out, err := g.Out(ctx, "remote")
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(out) {
-		if strings.TrimSuffix(line, "\n") == name {
-			return true, nil
-		}
-	}
-	return false, nil
+	config, err := g.Config(ctx)
+	return slices.ContainsFunc(config, func(s Setting) bool {
+		section, remote, _ := s.Split()
+		return section == "remote" && remote == name
+	}), err
 }
 
 // RemoteURL is the address of a remote as git uses it; empty when there is no remote of that name.
 func (g Runner) RemoteURL(ctx context.Context, name string) (string, error) {
+	if has, err := g.HasRemote(ctx, name); err != nil || !has {
+		return "", err
+	}
 	address, err := g.Out(ctx, "remote", "get-url", "--", name)
 	if Failed(err) {
 		return "", nil // there is none
