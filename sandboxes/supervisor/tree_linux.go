@@ -56,7 +56,9 @@ func (s *server) endAll() {
 // that could not be seen. mu is held.
 func (s *server) killOnce(c *running) (left int, known bool) {
 	if s.init && len(s.commands) == 1 {
-		_ = unix.Kill(-1, unix.SIGKILL) // all at once, which no fork escapes
+		if unix.Kill(-1, unix.SIGKILL) == unix.ESRCH { // all at once, which no fork escapes
+			return 0, true // there was none
+		}
 		owned, known := s.ownedBy(c)
 		return len(owned), known
 	}
