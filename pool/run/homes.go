@@ -9,9 +9,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homes are where what setup makes is kept; nil: nowhere.
+// homes are where what setup makes is kept; nil: nowhere, or there is no setup.
 func homes(c *Config) *workspace.Homes {
-	if c.Homes <= 0 || !c.Sandboxes.Capabilities().Home {
+	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil
 	}
 	keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
