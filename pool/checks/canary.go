@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type planting struct {
 	checkout workspace.Checkout
 	own      []ecosystem.Canary
 	say      func(string)
-	near     []string        // paths that the commits changed
+	files    []diff.File     // that the commits changed
 	again    workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
 }
 
@@ -128,24 +129,21 @@ func (f *finder) Close() error { return nil }
 
 // canaries are the tests to plant: more if the checks themselves have changed.
 func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem.Canary, error) {
-	at := ecosystem.Planting{Near: p.near, Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
+	at := ecosystem.Planting{Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
 	if len(out.Files)+len(out.Findings) > 0 {
 		at.Most = 3
 	}
-	entries := map[string]diff.Entry{}
-	for _, commit := range []string{p.fork, p.checkout.Base.Commit} {
-		list, err := diff.List(ctx, p.git, commit)
-		if err != nil {
-			return nil, err
-		}
-		for path, e := range list {
-			if _, known := entries[path]; !known {
-				at.Files = append(at.Files, path)
-			}
-			entries[path] = e
+	entries, err := diff.List(ctx, p.git, p.fork)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.files {
+		at.Near = append(at.Near, f.Path)
+		if f.New.Exists() {
+			entries[f.Path] = f.New
 		}
 	}
-	slices.Sort(at.Files)
+	at.Files = slices.Sorted(maps.Keys(entries))
 	at.Read = func(path string) ([]byte, error) {
 		texts, err := diff.Texts(ctx, p.git, []diff.Entry{entries[path]}, textLimit())
 		return texts[entries[path].ID], err

@@ -122,10 +122,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, checkout: l.Checkout, own: l.Own, say: l.say}
-	for _, f := range files {
-		p.near = append(p.near, f.Path)
-	}
+	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, files: files, checkout: l.Checkout, own: l.Own, say: l.say}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// question gets a new sandbox: code that has run in this one could forge the answer.
 	alone := len(out.Files)+len(out.Findings) == 0
