@@ -76,7 +76,7 @@ func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error)
 // inCheckout makes the checkout, opens its sandbox, and removes both when use has returned.
 func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (warnings []string, err error) {
 	id := o.Run + "-" + o.Name
-	if err := c.Reap(ctx, id); err != nil { // what an earlier try left
+	if err := c.reapLeft(ctx, id); err != nil {
 		return nil, err
 	}
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
@@ -98,7 +98,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		after, cancel := Hurried(ctx)
 		defer cancel()
 		warnings = append(warnings, w.Shut(after)...)
-		err = errors.Join(err, c.Reap(after, id), tree.Discard(after))
+		err = errors.Join(err, w.drop(after))
 		w.filled.end(after, false)
 	}()
 	if len(o.Checks.Copy) > 0 {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -43,6 +44,27 @@ func (c *Config) Reap(ctx context.Context, run string) error {
 		}
 	}
 	return tempdir.RemoveRun(run)
+}
+
+// reapLeft is Reap for a checkout that an earlier try may have left: then the record of its tree is there.
+func (c *Config) reapLeft(ctx context.Context, id string) error {
+	trees, err := c.Repo.Trees(ctx)
+	if err == nil && !slices.ContainsFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Run == id }) {
+		return nil
+	}
+	return c.Reap(ctx, id)
+}
+
+// drop removes a checkout that has been shut, with its record last. Where processes have a namespace or machine of their own, closing
+// the sandbox has ended all of them.
+func (w *Workspace) drop(ctx context.Context) error {
+	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
+	if w.unclosed || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
+		if err := w.c.Reap(ctx, w.id); err != nil {
+			return err
+		}
+	}
+	return w.Tree.Discard(ctx)
 }
 
 // Usable reports what every run would meet: a login that is missing.

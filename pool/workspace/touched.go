@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +18,9 @@ import (
 const (
 	differTime = 5 * time.Minute
 	differMax  = 1 << 20 // bytes of names
+
+	// tick is what the clock of a file system needs to tell two changes apart: the longest that kernels have.
+	tick = 10 * time.Millisecond
 )
 
 // differing prints the tracked files that are not as in the listing of a commit on standard input. It runs in the sandbox, where
@@ -28,13 +34,77 @@ echo '* -ident -working-tree-encoding' >"$d/git/info/attributes" && git update-i
 git --work-tree=. -c core.bare=false diff-files -z --name-only --ignore-submodules=all; }
 s=$?; rm -rf "$d"; exit $s`
 
-// differ lists the tracked files of an open checkout that are not those of its commit. It reads all of them.
-func (w *Workspace) differ(ctx context.Context, commit string) (paths []string, err error) {
+// beginning is the last moment at which nothing had run in a checkout.
+type beginning struct {
+	at     time.Time     // this host's clock
+	change time.Time     // that of the file system
+	wait   time.Duration // from there to what ran first; 0: nothing has run
+}
+
+// begin takes the time of a file that the host has just written.
+func (w *Workspace) begin() {
+	if w.began != nil || !w.Tree.Spec().Detached || w.c.Sandboxes.Capabilities().Isolation != sandboxes.Namespaces {
+		return
+	}
+	info, err := os.Lstat(filepath.Join(w.Dir, ".git"))
+	if err == nil && info.ModTime().Nanosecond() > 0 { // else its clock may count seconds
+		w.began = &beginning{at: time.Now(), change: info.ModTime()}
+	}
+}
+
+// changed reports which tracked files may have changed in an open checkout; nil: none. known is false when any may have. No command
+// can set the time of a change. A folder in which something has come or gone may be another one than before.
+func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, known bool) {
+	b := w.began
+	if b == nil {
+		return nil, false
+	}
+	out := proc.NewTail(differMax)
+	since := fmt.Sprintf("@%d.%09d", b.change.Unix(), b.change.Nanosecond())
+	exit, err := w.Box.Exec(ctx, sandboxes.Command{
+		Argv: []string{"find", ".", "-path", "./.git", "-prune", "-o", "-newerct", since, "-print0"}, Stdout: out,
+	})
+	now := time.Now()
+	back := now.Sub(b.at) - now.Round(0).Sub(b.at.Round(0)) // how far somebody has set the clock back
+	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < tick {
+		return nil, false
+	}
+	if out.Total() == 0 {
+		return nil, true
+	}
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(out.String(), "\x00") {
+		names[strings.TrimPrefix(name, "./")] = true
+	}
+	return func(file string) bool {
+		for ; !names[file]; file = path.Dir(file) {
+			if file == "." {
+				return false
+			}
+		}
+		return true
+	}, true
+}
+
+// differ lists the tracked files of an open checkout that are not those of its commit, among those that may differ; nil: all. It
+// reads them.
+func (w *Workspace) differ(ctx context.Context, commit string, may func(path string) bool) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
 	files, err := w.c.Repo.Git().Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
 	if err != nil {
 		return nil, err
+	}
+	if may != nil {
+		var some strings.Builder
+		for entry := range strings.SplitAfterSeq(files, "\x00") {
+			if _, name, ok := strings.Cut(strings.TrimSuffix(entry, "\x00"), "\t"); ok && may(name) {
+				some.WriteString(entry)
+			}
+		}
+		if files = some.String(); files == "" {
+			return nil, nil
+		}
 	}
 	format := map[bool]string{true: "sha1", false: "sha256"}[len(commit) == 40]
 	out, tail := proc.NewTail(differMax), proc.NewTail(1<<10)
@@ -52,7 +122,11 @@ func (w *Workspace) differ(ctx context.Context, commit string) (paths []string, 
 
 // touched lists the tracked files of an open checkout that have changed, and so were not judged as the commit has them.
 func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
-	after, err := w.differ(ctx, o.Base.Commit)
+	may, known := w.changed(ctx)
+	if known && may == nil {
+		return nil, nil
+	}
+	after, err := w.differ(ctx, o.Base.Commit, may)
 	if err != nil && ctx.Err() == nil { // a check's doing
 		return []string{"the checkout (" + err.Error() + ")"}, nil
 	}
@@ -62,7 +136,7 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	var before []string // as on a checkout in which nothing has run
 	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
 	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) (err error) {
-		before, err = fresh.differ(ctx, o.Base.Commit)
+		before, err = fresh.differ(ctx, o.Base.Commit, nil)
 		return err
 	})
 	if err != nil {

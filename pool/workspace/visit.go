@@ -43,7 +43,7 @@ func (c *Config) meterBeside(run string) *gateway.Meter {
 // the checkout read-only where it can. What the guest uses is counted in a meter of its own.
 func (c *Config) Visit(ctx context.Context, v Visit, look func(context.Context, *Workspace) error) (err error) {
 	id := v.Run + "-" + v.Name
-	if err := c.Reap(ctx, id); err != nil { // what an earlier try left
+	if err := c.reapLeft(ctx, id); err != nil {
 		return err
 	}
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
@@ -60,7 +60,7 @@ func (c *Config) Visit(ctx context.Context, v Visit, look func(context.Context, 
 		after, cancel := Hurried(ctx)
 		defer cancel()
 		w.Shut(after)
-		err = errors.Join(err, c.Reap(after, id), tree.Discard(after))
+		err = errors.Join(err, w.drop(after))
 	}()
 	if err := w.Open(ctx); err != nil {
 		return fmt.Errorf("%s: %w", v.Name, err)

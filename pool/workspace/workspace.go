@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -31,22 +32,24 @@ type Workspace struct {
 	Last    worktree.Import
 	Ending  Ending
 
-	c       *Config
-	agents  agents.Chain
-	look    bool     // nothing is written to the tree
-	idle    bool     // no agent is in it: a login that is missing is missed by nobody
-	id      string   // of the run, which marks every process
-	facts   []string // what every command finds in its environment
-	refused func(egress.Event)
-	disk    *account
-	filled  *filling // the home that this sandbox fills; nil: it fills none
-	warmth  *warmth  // what it finds of an earlier setup; nil: nothing
-	skip    bool     // setup need not run
-	late    error    // why no import is tried again: one did not end in time
-	full    error    // of the last import, which met a full disk; nil: it did not
-	room    int64    // how much it left, where there is least
-	lost    []string // warnings of a sandbox that broke
-	unsaved error    // which uncommitted files the last import could not save; nil: none
+	c        *Config
+	agents   agents.Chain
+	look     bool     // nothing is written to the tree
+	idle     bool     // no agent is in it: a login that is missing is missed by nobody
+	id       string   // of the run, which marks every process
+	facts    []string // what every command finds in its environment
+	refused  func(egress.Event)
+	disk     *account
+	filled   *filling   // the home that this sandbox fills; nil: it fills none
+	warmth   *warmth    // what it finds of an earlier setup; nil: nothing
+	skip     bool       // setup need not run
+	began    *beginning // of what runs in a clean checkout; nil: not known
+	unclosed bool       // a sandbox that was opened may have left something
+	late     error      // why no import is tried again: one did not end in time
+	full     error      // of the last import, which met a full disk; nil: it did not
+	room     int64      // how much it left, where there is least
+	lost     []string   // warnings of a sandbox that broke
+	unsaved  error      // which uncommitted files the last import could not save; nil: none
 }
 
 // Open opens the sandbox. It does nothing when it is open.
@@ -69,6 +72,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 			return err
 		}
 		spec.GitDir, spec.Objects, spec.Lower, spec.Setup, spec.Workdir = private.GitDir, private.Objects, private.Lower, private.Setup, c.workdir()
+		w.begin()
 		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // it was made for another sandbox
 			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, lower)
 		}
@@ -82,6 +86,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 		return err
 	}
 	spec.Egress = w.Gateway.Socket
+	w.unclosed = true
 	w.Box, err = c.Sandboxes.Open(ctx, spec)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
@@ -93,6 +98,9 @@ func (w *Workspace) Open(ctx context.Context) error {
 		c.Log.Warn("the sandbox starts with an empty home", "run", w.id, "reason", b.Cold())
 		w.leaveWarmth()
 		w.skip = false
+	}
+	if b := w.began; b != nil && b.wait == 0 {
+		b.wait = time.Since(b.at)
 	}
 	w.disk.also(w.Box)
 	return nil
@@ -217,7 +225,8 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 		return nil
 	}
 	if w.Box != nil {
-		if err := w.Box.Close(ctx); err != nil {
+		err := w.Box.Close(ctx)
+		if w.unclosed = err != nil; w.unclosed {
 			warnings = append(warnings, "sandbox: "+err.Error())
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
@@ -234,6 +243,7 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 	warnings = append(warnings, w.Meter.Warnings()...)
 	if err := w.Gateway.Close(); err != nil {
 		warnings = append(warnings, "network: "+err.Error())
+		w.unclosed = true
 	}
 	w.Gateway = nil
 	return warnings

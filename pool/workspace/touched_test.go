@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// spaced isolates nothing, and says that it does.
+type spaced struct{ sandboxes.Provider }
+
+func (spaced) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
+}
+
+// opened is a checkout of files in which nothing has run, with a sandbox.
+func opened(t *testing.T, files ...string) *Workspace {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "x"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	repo, err := worktree.Open(t.Context(), dir, worktree.Options{StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := repo.Base(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := repo.Add(t.Context(), worktree.Spec{Run: "r", Key: "k", Base: base, Detached: true, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := sandboxes.NewNone(sandboxes.NoneConfig{})
+	w := (&Config{Repo: repo, Sandboxes: spaced{none}, Log: slog.New(slog.DiscardHandler)}).New("r", tree, nil, nil)
+	if _, err := tree.Sandbox(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.begin()
+	if w.Box, err = none.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: w.Dir}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Box.Close(t.Context()) })
+	return w
+}
+
+// later waits until the clock of the file system has moved on.
+func (b *beginning) later(t *testing.T) {
+	t.Helper()
+	for file := filepath.Join(t.TempDir(), "clock"); ; {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file); err != nil {
+			t.Fatal(err)
+		} else if info.ModTime().Sub(b.change) > tick {
+			b.wait = 2 * tick
+			return
+		}
+	}
+}
+
+// Whatever commands do to a checkout, they cannot hide which of its files may have changed; what they leave alone is not read again.
+func TestFilesThatMayHaveChanged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ do, may string }{
+		"nothing":               {`cat a sub/b >/dev/null; ls -R >/dev/null`, ""},
+		"content of equal size": {`touch -r sub/b "$TMP"; printf 'sub/B' >sub/b; touch -r "$TMP" sub/b`, "sub/b"},
+		"mode":                  {`chmod 755 sub/b`, "sub/b"},
+		"through a link":        {`ln -f a "$TMP" 2>/dev/null && echo x >"$TMP" || echo x >a`, "a"},
+		"removed":               {`rm sub/deep/c`, "sub/deep/c"},
+		"a folder renamed":      {`mv sub/deep sub/deeper`, "sub/b sub/deep/c sub/other/d"},
+		"a folder replaced":     {`mv sub/deep "$TMP.d" && cp -a "$TMP.d" sub/deep`, "sub/b sub/deep/c sub/other/d"},
+		"folders change places": {`mv sub/deep sub/x && mv sub/other sub/deep && mv sub/x sub/other`, "sub/b sub/deep/c sub/other/d"},
+		"another file":          {`echo x >sub/deep/new`, "sub/deep/c"},
+		"at the top":            {`echo x >new`, "a sub/b sub/deep/c sub/other/d z/e"},
+		"with an odd name":      {`echo x >"z/$(printf 'a\nb')"`, "z/e"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := []string{"a", "sub/b", "sub/deep/c", "sub/other/d", "z/e"}
+			w := opened(t, files...)
+			if _, known := w.changed(t.Context()); known {
+				t.Error("no time has passed, and still a change could be told from the checkout")
+			}
+			w.began.later(t)
+			cmd := exec.CommandContext(t.Context(), "sh", "-ec", c.do)
+			cmd.Dir, cmd.Env = w.Dir, append(os.Environ(), "TMP="+filepath.Join(t.TempDir(), "tmp"))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			may, known := w.changed(t.Context())
+			var got []string
+			for _, f := range files {
+				if may != nil && may(f) {
+					got = append(got, f)
+				}
+			}
+			if strings.Join(got, " ") != c.may || !known || (may == nil) != (c.may == "") {
+				t.Errorf("may have changed: %q (known: %v), want %q", got, known, c.may)
+			}
+		})
+	}
+}
