@@ -29,7 +29,7 @@ func needed(overlay bool) []uintptr {
 }
 
 // dropPrivileges gives up every capability for good, makes gaining any by a program's file impossible, and filters system
-// calls. The kernel keeps all of this for each thread, so each step is taken by all threads at once.
+// calls. The kernel keeps all of this for each thread, so all threads do it.
 func dropPrivileges(more ...seccomp.Rule) error {
 	// The bounding set is for what this process starts, which the calling thread does; so it alone, and cheaply, drops it.
 	for c := uintptr(0); c <= 63; c++ {
@@ -41,25 +41,17 @@ func dropPrivileges(more ...seccomp.Rule) error {
 			return fmt.Errorf("give up capability %d: %w", c, err)
 		}
 	}
-	all := func(call, a, b uintptr) error {
-		if _, _, errno := psx.Syscall6(call, a, b, 0, 0, 0, 0); errno != 0 {
-			return errno
-		}
-		return nil
-	}
-	if err := all(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
-		return fmt.Errorf("give up ambient capabilities: %w", err)
-	}
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := new([2]unix.CapUserData)
 	var pinned runtime.Pinner // the calls are made with plain numbers
 	defer pinned.Unpin()
 	pinned.Pin(header)
 	pinned.Pin(none)
-	if err := all(unix.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(none))); err != nil {
-		return fmt.Errorf("give up capabilities: %w", err)
+	// The ambient ones go with them.
+	if _, _, errno := psx.Syscall6(unix.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(none)), 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("give up capabilities: %w", errno)
 	}
-	if err := all(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil { // the filter brings it to the other threads
 		return fmt.Errorf("refuse new privileges: %w", err)
 	}
 	return seccomp.Install(more...)
