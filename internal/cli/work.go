@@ -104,7 +104,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	if err := enoughFiles(c.Parallel); err != nil {
 		return err
 	}
-	if err := c.Run.Sandboxes.Check(ctx); err != nil {
+	if err := p.works(ctx, c.Run.Sandboxes); err != nil {
 		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
@@ -114,6 +114,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	defer stop()
 	defer a.noteStopping(ctx, c.Run.StopGrace)()
 	summary, err := workers.Sweep(ctx, args...)
+	p.checkAgain(c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
 	if err != nil && len(summary.Runs) == 0 {

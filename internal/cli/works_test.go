@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// probed counts its checks.
+type probed struct {
+	sandboxes.Provider
+	isolation sandboxes.Isolation
+	checks    int
+	err       error
+}
+
+func (c *probed) Name() string { return "checked" }
+
+func (c *probed) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Isolation: c.isolation}
+}
+
+func (c *probed) Check(context.Context) error {
+	c.checks++
+	return c.err
+}
+
+// The check of a sandbox that needs no other program is made once, until it or the sandbox of a run fails.
+func TestSandboxIsCheckedOnce(t *testing.T) {
+	t.Parallel()
+	fails := errors.New("fails")
+	for name, c := range map[string]struct {
+		isolation sandboxes.Isolation
+		between   func(*parts, *probed)
+		first     error
+		want      int
+	}{
+		"once":           {sandboxes.Namespaces, nil, nil, 1},
+		"fails":          {sandboxes.Namespaces, nil, fails, 2},
+		"has an engine":  {sandboxes.Container, nil, nil, 2},
+		"a run ended":    {sandboxes.Namespaces, func(p *parts, c *probed) { p.checkAgain(c, []journal.Record{{}}) }, nil, 1},
+		"a run found no": {sandboxes.Namespaces, func(p *parts, c *probed) { p.checkAgain(c, []journal.Record{{}, noSandboxRun()}) }, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, provider := &parts{state: t.TempDir(), log: slog.New(slog.DiscardHandler)}, &probed{isolation: c.isolation, err: c.first}
+			if err := p.works(t.Context(), provider); !errors.Is(err, c.first) {
+				t.Errorf("first: %v", err)
+			}
+			if c.between != nil {
+				c.between(p, provider)
+			}
+			provider.err = nil
+			if err := p.works(t.Context(), provider); err != nil || provider.checks != c.want {
+				t.Errorf("%d checks, want %d: %v", provider.checks, c.want, err)
+			}
+		})
+	}
+}
+
+func noSandboxRun() (r journal.Record) {
+	r.Facts.Open = &journal.Fault{Kind: journal.FaultSandbox}
+	return r
+}
