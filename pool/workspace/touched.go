@@ -42,14 +42,43 @@ type beginning struct {
 }
 
 // begin takes the time of a file that the host has just written.
-func (w *Workspace) begin() {
-	if w.began != nil || !w.Tree.Spec().Detached || w.c.Sandboxes.Capabilities().Isolation != sandboxes.Namespaces {
-		return
-	}
-	info, err := os.Lstat(filepath.Join(w.Dir, ".git"))
+func (w *Workspace) begin(file string) {
+	info, err := os.Lstat(file)
 	if err == nil && info.ModTime().Nanosecond() > 0 { // else its clock may count seconds
 		w.began = &beginning{at: time.Now(), change: info.ModTime()}
 	}
+}
+
+// willOpen begins a clean checkout in which nothing has run.
+func (w *Workspace) willOpen() {
+	if w.began == nil && w.Tree.Spec().Detached && w.c.Sandboxes.Capabilities().Isolation == sandboxes.Namespaces {
+		w.begin(filepath.Join(w.Dir, ".git"))
+	}
+}
+
+// hasOpened is called before anything runs there. Opening has changed the files that are over a layer: they get another owner. So that
+// checkout begins now, and what runs has to wait until the clock has moved on.
+func (w *Workspace) hasOpened(ctx context.Context) {
+	if w.began == nil || w.began.wait > 0 {
+		return
+	}
+	if w.Tree.Layered() {
+		file := filepath.Join(w.c.Repo.Temp(), "begin-"+w.id)
+		err := os.WriteFile(file, nil, 0o600)
+		if w.began = nil; err == nil {
+			w.begin(file)
+			err = os.Remove(file)
+		}
+		if err != nil || w.began == nil {
+			w.began = nil
+			return
+		}
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
+		}
+	}
+	w.began.wait = time.Since(w.began.at)
 }
 
 // changed reports which tracked files may have changed in an open checkout; nil: none. known is false when any may have. No command

@@ -55,7 +55,7 @@ func opened(t *testing.T, files ...string) *Workspace {
 	if _, err := tree.Sandbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.begin()
+	w.willOpen()
 	if w.Box, err = none.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: w.Dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,5 +119,31 @@ func TestFilesThatMayHaveChanged(t *testing.T) {
 				t.Errorf("may have changed: %q (known: %v), want %q", got, known, c.may)
 			}
 		})
+	}
+}
+
+// The owner of files over a layer changes when the sandbox opens, which is no command's doing.
+func TestFilesThatOpeningChanges(t *testing.T) {
+	t.Parallel()
+	for _, layered := range []bool{false, true} {
+		w := opened(t, "a", "sub/b")
+		if layered {
+			if err := w.Tree.AddSetup(t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.began.later(t)
+		w.began.wait = 0
+		if err := os.Chmod(filepath.Join(w.Dir, "a"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.hasOpened(t.Context())
+		if !layered {
+			w.began.wait = 2 * tick
+		}
+		may, known := w.changed(t.Context())
+		if !known || (may == nil) != layered {
+			t.Errorf("over a layer: %v; a file may have changed: %v (known: %v)", layered, may != nil, known)
+		}
 	}
 }

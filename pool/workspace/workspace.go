@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -72,7 +71,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 			return err
 		}
 		spec.GitDir, spec.Objects, spec.Lower, spec.Setup, spec.Workdir = private.GitDir, private.Objects, private.Lower, private.Setup, c.workdir()
-		w.begin()
+		w.willOpen()
 		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // it was made for another sandbox
 			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, lower)
 		}
@@ -99,9 +98,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 		w.leaveWarmth()
 		w.skip = false
 	}
-	if b := w.began; b != nil && b.wait == 0 {
-		b.wait = time.Since(b.at)
-	}
+	w.hasOpened(ctx)
 	w.disk.also(w.Box)
 	return nil
 }
