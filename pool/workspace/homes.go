@@ -70,11 +70,9 @@ const (
 
 // name names what setup makes on a commit, which may build on another one.
 func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err error) {
-	key := "any"
-	if h.Keyer != nil {
-		if key, err = h.Keyer.HomeKey(ctx); err != nil || key == "" {
-			return n, err
-		}
+	key, err := h.key(ctx)
+	if err != nil || key == "" {
+		return n, err
 	}
 	at := commit + " " + key
 	h.mu.Lock()
@@ -106,6 +104,14 @@ func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err 
 	}
 	h.names[at] = n
 	return n, nil
+}
+
+// key is what the sandbox adds; empty: it keeps no home.
+func (h *Homes) key(ctx context.Context) (string, error) {
+	if h.Keyer == nil {
+		return "any", nil
+	}
+	return h.Keyer.HomeKey(ctx)
 }
 
 // reader reports whether setup reads a file, named as git prints it.
@@ -251,7 +257,8 @@ const (
 type filling struct {
 	h     *Homes
 	name  string
-	alone bool // what setup puts into the worktree may be kept, too
+	kind  string // what it depends on besides the base's files
+	alone bool   // what setup puts into the worktree may be kept, too
 	dir   string
 	lock  *os.File
 }
@@ -276,7 +283,7 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
-	f := &filling{h: h, name: name, alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
+	f := &filling{h: h, name: name, kind: h.kind(ctx), alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
 	if _, err = os.Lstat(filepath.Join(h.Dir, name)); err == nil {
 		if !n.alone || !isOld(filepath.Join(h.Dir, name)) {
 			return nil, lock.Close()
@@ -288,6 +295,9 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	err = errors.Join(err, disk.RemoveAll(f.dir)) // a crash left it
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(f.dir, homeFolder), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.dir, kindFile), []byte(f.kind), 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -282,5 +284,62 @@ func TestHomesUnfinished(t *testing.T) {
 	}
 	if f, err := (&Homes{Dir: h.Dir, Repo: h.Repo}).fill(t.Context(), first); f != nil || err != nil {
 		t.Errorf("a home although none may be kept: %v", err)
+	}
+}
+
+// When the base moves, the next home begins with the caches of the last one, and with nothing else of it.
+func TestHomesBeginWithCaches(t *testing.T) {
+	t.Parallel()
+	const cache, other = "go/pkg/mod/cache/x", ".config/x"
+	for name, c := range map[string]struct {
+		size int // of what is in the cache
+		next func(*Homes)
+		want bool
+	}{
+		"as before":          {100, func(*Homes) {}, true},
+		"another setup":      {100, func(h *Homes) { h.For = "another" }, false},
+		"too large":          {600 << 10, func(*Homes) {}, false},
+		"a sandbox's own":    {100, func(h *Homes) { h.Keyer = keyer("any") }, false},
+		"a pipe among files": {100, func(h *Homes) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, first, _, module := homes(t)
+			f, err := h.fill(t.Context(), first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			home := filepath.Join(f.dir, homeFolder)
+			for file, size := range map[string]int{cache: c.size, other: 1} {
+				at := filepath.Join(home, file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, make([]byte, size), 0o400)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if name == "a pipe among files" {
+				if err := unix.Mkfifo(filepath.Join(home, "go/pkg/mod/pipe"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.end(t.Context(), true)
+			c.next(h)
+			next, err := h.fill(t.Context(), module)
+			if err != nil || next == nil {
+				t.Fatal(next, err)
+			}
+			defer next.end(t.Context(), false)
+			next.begin(t.Context())
+			info, err := os.Stat(filepath.Join(next.dir, homeFolder, cache))
+			if (err == nil) != c.want || err == nil && info.Size() != int64(c.size) {
+				t.Errorf("the cache: %v", err)
+			}
+			entries, err := os.ReadDir(filepath.Join(next.dir, homeFolder))
+			if err != nil || len(entries) > 1 || !c.want && len(entries) > 0 {
+				t.Errorf("the home has %v, %v", entries, err)
+			}
+			if _, err := os.Stat(filepath.Join(h.Dir, f.name, homeFolder, cache)); err != nil {
+				t.Errorf("the last home has changed: %v", err)
+			}
+		})
 	}
 }

@@ -120,12 +120,15 @@ func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Co
 	if w.filled, err = w.c.Homes.fill(ctx, commit); err != nil {
 		w.c.Log.Warn("home not kept", "error", err)
 	}
-	if w.filled == nil || w.c.Disk == nil {
+	if w.filled == nil {
 		return ctx, func() {}
 	}
-	dir := w.filled.dir
 	limited, cancel := context.WithCancelCause(ctx)
-	remove := w.c.Disk.Add(ctx, disk.Writer{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.UsageError) { cancel(e) }})
+	remove := func() {}
+	if dir := w.filled.dir; w.c.Disk != nil {
+		remove = w.c.Disk.Add(ctx, disk.Writer{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.UsageError) { cancel(e) }})
+	}
+	w.filled.begin(limited)
 	return limited, func() { remove(); cancel(nil) }
 }
 

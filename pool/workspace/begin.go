@@ -1,0 +1,83 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/toolchain"
+	"github.com/ralph-pool/ralph/worktree/filecopy"
+)
+
+// kindFile is in the folder of a home and names everything but the base's files that the home depends on.
+const kindFile = "kind"
+
+// kind is the content of kindFile.
+func (h *Homes) kind(ctx context.Context) string {
+	key, _ := h.key(ctx) // it has just been asked
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", h.For, key))
+	return hex.EncodeToString(sum[:])
+}
+
+// begin gives a new home the caches of the latest one of its kind: when the base moves, nothing is fetched again that its files
+// still name. Only setup on a base has written there, before any agent. Without them, setup does the same and takes longer.
+func (f *filling) begin(ctx context.Context) {
+	if f.h.Keyer != nil {
+		return // its files may be another user's
+	}
+	for _, name := range f.h.latest() {
+		kind, err := os.ReadFile(filepath.Join(f.h.Dir, name, kindFile))
+		if err != nil || string(kind) != f.kind {
+			continue
+		}
+		from := f.h.open(ctx, homeName{name: name})
+		if from == nil {
+			continue
+		}
+		err = f.copyCaches(ctx, filepath.Join(from.dir, homeFolder))
+		from.done()
+		if err != nil && ctx.Err() == nil {
+			f.h.Log.Warn("setup fetches everything again", "reason", err)
+		}
+		return
+	}
+}
+
+// copyCaches copies those that leave room for as much again.
+func (f *filling) copyCaches(ctx context.Context, from string) (err error) {
+	to := filepath.Join(f.dir, homeFolder)
+	var caches, folders []string
+	for _, name := range toolchain.Caches() {
+		if info, err := os.Lstat(filepath.Join(from, name)); err == nil && info.IsDir() {
+			caches, folders = append(caches, name), append(folders, filepath.Join(from, name))
+		}
+	}
+	if len(caches) == 0 || disk.Measure(ctx, f.h.Dir, folders...).Bytes > f.h.Most/2 {
+		return nil
+	}
+	if err = filecopy.Copy(ctx, from, to, caches, nil, filecopy.AnyLink); err != nil {
+		err = errors.Join(err, disk.RemoveAll(to), os.Mkdir(to, 0o700))
+	}
+	return err
+}
+
+// latest are the names of all homes, the last used first.
+func (h *Homes) latest() (names []string) {
+	used := map[string]int64{}
+	entries, _ := os.ReadDir(h.Dir) // missing before the first
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() && !strings.Contains(e.Name(), ".") {
+			names = append(names, e.Name())
+			used[e.Name()] = info.ModTime().UnixNano()
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return int(min(1, max(-1, used[b]-used[a]))) })
+	return names
+}
