@@ -34,8 +34,8 @@ func fileAttacks() []Attack {
 				s.Error(err)
 			}
 			r.enter() // what attributes say counts from now on, if it counts at all
-			out, _, err := r.Sh(`cat evil/own; ls -A evil; cat evil/secret evil-file "$1/secret"; ls -d whiteout; cat alias`, r.host)
-			if want := "own\nown\n"; err != nil || !strings.HasPrefix(out, want) || strings.Contains(out, secret) || !strings.Contains(out, "\nwhiteout\nchanged\n") {
+			out, _, err := r.Sh(`cat evil/own; ls -A evil; cat evil/secret evil-file "$1/secret"; ls -d whiteout; cat alias-work alias-made`, r.host)
+			if want := "own\nown\n"; err != nil || !strings.HasPrefix(out, want) || strings.Contains(out, secret) || !strings.Contains(out, "\nwhiteout\nchanged\nchanged\n") {
 				s.Errorf("with forged attributes the worktree is %q, %v", out, err)
 			}
 			if after := r.lower(); after != before {
@@ -97,11 +97,11 @@ func watch(path string) error {
 	}
 }
 
-// lower is all that can be seen of the shared checkout.
+// lower is all that can be seen of the shared checkout, and of what setup has made.
 func (r *Room) lower() string {
 	r.Helper()
 	var all strings.Builder
-	for _, path := range []string{r.spec.Lower, filepath.Join(r.spec.Lower, "work")} {
+	for _, path := range append(r.lowerFiles(), r.spec.Lower, r.spec.Setup) {
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); err != nil {
 			r.Fatal(err)
@@ -119,7 +119,7 @@ func attackLower(a *attempt, _ []string) {
 	for name, text := range map[string]string{"evil/own": "own\n", "evil-file": "evil\n", "whiteout": ""} {
 		_ = os.WriteFile(name, []byte(text), 0o600)
 	}
-	for _, path := range []string{".", "evil", "evil-file", "whiteout", "work"} {
+	for _, path := range []string{".", "evil", "evil-file", "whiteout", "work", "made"} {
 		for name, value := range map[string]string{
 			"opaque": "y", "redirect": "/../../other", "metacopy": "", "whiteout": "y", "origin": "x", "impure": "y", "nlink": "U+9", "xwhiteouts": "y",
 		} {
@@ -128,10 +128,26 @@ func attackLower(a *attempt, _ []string) {
 		}
 	}
 	a.try("make a whiteout", unix.Mknod("hidden", unix.S_IFCHR, 0))
-	// These change the run's own copy. The suite looks whether they change more.
-	_ = os.Link("work", "linked")
-	_ = os.Symlink("work", "alias")
-	if in, err := os.Open("work"); err == nil {
+	for _, file := range []string{"work", "made"} {
+		attackLowerFile(a, file)
+	}
+	a.try("unmount", unix.Unmount(".", unix.MNT_DETACH))
+	a.try("remount", unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
+	a.try("mount another", unix.Mount("overlay", "evil", "overlay", 0, "lowerdir=.:evil"))
+	_, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE)
+	a.try("clone the mount", err)
+	for _, path := range []string{"/.lower", "/.setup", "/.upper", "/proc/1/fd", "../work"} {
+		_, err := os.ReadDir(path)
+		a.try("look into "+path, err)
+	}
+}
+
+// attackLowerFile changes the run's own copy of a file. The suite looks whether that changes more.
+func attackLowerFile(a *attempt, file string) {
+	linked, alias := "linked-"+file, "alias-"+file
+	_ = os.Link(file, linked)
+	_ = os.Symlink(file, alias)
+	if in, err := os.Open(file); err == nil {
 		if out, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", in.Fd()), os.O_RDWR, 0); err == nil {
 			_, _ = out.WriteString("changed\n")
 			_ = out.Close()
@@ -141,21 +157,14 @@ func attackLower(a *attempt, _ []string) {
 		a.try("allocate", unix.Fallocate(int(in.Fd()), 0, 0, 1<<16))
 		_ = in.Close()
 	}
-	_ = os.WriteFile("linked", []byte("changed\n"), 0o600)
-	_ = os.WriteFile("alias", []byte("changed\n"), 0o600)
-	_ = os.Chmod("work", 0o777)
-	_ = os.Chtimes("work", time.Unix(1, 0), time.Unix(1, 0))
-	a.try("unmount", unix.Unmount(".", unix.MNT_DETACH))
-	a.try("remount", unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
-	a.try("mount another", unix.Mount("overlay", "evil", "overlay", 0, "lowerdir=.:evil"))
-	_, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE)
-	a.try("clone the mount", err)
-	if handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, "work", 0); err == nil {
+	_ = os.WriteFile(linked, []byte("changed\n"), 0o600)
+	_ = os.WriteFile(alias, []byte("changed\n"), 0o600)
+	_ = os.Chmod(file, 0o777)
+	_ = os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0))
+	_ = os.Rename(file, "moved")
+	_ = os.Rename("moved", file)
+	if handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, file, 0); err == nil {
 		_, err := unix.OpenByHandleAt(mount, handle, unix.O_RDWR)
 		a.try("open a file by its handle", err)
-	}
-	for _, path := range []string{"/.lower", "/.upper", "/proc/1/fd", "../work"} {
-		_, err := os.ReadDir(path)
-		a.try("look into "+path, err)
 	}
 }

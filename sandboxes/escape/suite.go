@@ -175,11 +175,15 @@ func (s *Suite) open(change func(*sandboxes.Spec)) *Room {
 	}
 	work := filepath.Join(r.spec.Worktree, "work")
 	if s.layered {
-		r.spec.Lower = filepath.Join(host, "lower")
+		r.spec.Lower, r.spec.Setup = filepath.Join(host, "lower"), filepath.Join(host, "setup")
 		r.spec.Worktree, work = filepath.Join(r.spec.Worktree, "files"), filepath.Join(r.spec.Lower, "work")
-		if err := os.Mkdir(r.spec.Lower, 0o755); err != nil {
-			s.Fatal(err)
+		for _, dir := range []string{r.spec.Lower, r.spec.Setup} {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				s.Fatal(err)
+			}
 		}
+		s.write(filepath.Join(r.spec.Setup, "made"), "made\n")
+		s.Own(filepath.Join(r.spec.Setup, "made"))
 		s.Cleanup(func() { _ = disk.RemoveAll(filepath.Join(host, "worktree")) })
 		s.share(&r.spec)
 	}
@@ -298,6 +302,14 @@ func (r *Room) Works() {
 	}
 }
 
+// lowerFiles are the files below a layered worktree: of the shared checkout, and of what setup has made.
+func (r *Room) lowerFiles() []string {
+	if r.spec.Lower == "" {
+		return nil
+	}
+	return []string{filepath.Join(r.spec.Lower, "work"), filepath.Join(r.spec.Setup, "made")}
+}
+
 // unchanged fails the test if the host's files have changed.
 func (r *Room) unchanged() {
 	r.Helper()
@@ -316,11 +328,12 @@ func (r *Room) unchanged() {
 		r.Errorf("the object folder holds %v, %v", entries, err)
 	}
 	folders := 5
-	if r.spec.Lower != "" {
+	for _, file := range r.lowerFiles() {
 		folders++
-		text, err := os.ReadFile(filepath.Join(r.spec.Lower, "work"))
-		if entries, failed := os.ReadDir(r.spec.Lower); errors.Join(err, failed) != nil || string(text) != "work\n" || len(entries) != 1 {
-			r.Errorf("the lower folder holds %v, work is now %q, %v %v", entries, text, err, failed)
+		dir, name := filepath.Split(file)
+		text, err := os.ReadFile(file)
+		if entries, failed := os.ReadDir(dir); errors.Join(err, failed) != nil || string(text) != name+"\n" || len(entries) != 1 {
+			r.Errorf("%s holds %v, %s is now %q, %v %v", dir, entries, name, text, err, failed)
 		}
 	}
 	if entries, err = os.ReadDir(r.host); err != nil || len(entries) != folders {
