@@ -19,7 +19,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if after := os.Getenv(killedAfter); after != "" {
+		panic(beKilled(after))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // homes are those of a repository with a Go module, and the commits: one that changes what is built, and one that does not.
 func homes(t *testing.T) (h *Homes, first, source, module string) {
