@@ -51,7 +51,7 @@ func (w *Workspace) begin(file string) {
 
 // willOpen begins a clean checkout in which nothing has run.
 func (w *Workspace) willOpen() {
-	if w.began == nil && w.Tree.Spec().Detached && w.c.Sandboxes.Capabilities().Isolation == sandboxes.Namespaces {
+	if w.began == nil && w.Tree.Spec().Detached && w.c.Sandboxes.Capabilities().Isolation == sandboxes.Namespaces && stampsChanges(w.Dir) {
 		w.begin(filepath.Join(w.Dir, ".git"))
 	}
 }
