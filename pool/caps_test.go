@@ -188,6 +188,22 @@ func TestBudgetsAreReserved(t *testing.T) {
 	}
 }
 
+// A run with a budget of its own is ended there, whatever the issue may use, and a person has to raise it.
+func TestBudgetOfARun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	answers := f.withGreedy(ledger.Caps{})
+	f.Config.Run.Budget, f.Config.Run.PerRun = loop.Budget{Tokens: 1000}, loop.Budget{Tokens: 2 * tokensOfAnswer}
+	f.issue("a")
+	r := f.one()
+	if v := r.Verdict; v.Outcome != journal.OverBudget || !v.Final || !strings.Contains(v.Reason.Detail, "that a run may use") {
+		t.Errorf("%+v", v)
+	}
+	if n := answers.Load(); n != 2 {
+		t.Errorf("the model has answered %d times", n)
+	}
+}
+
 // What the gate asks of the model after a rebase is in the run's sum, too.
 func TestUsageAfterTheWork(t *testing.T) {
 	t.Parallel()

@@ -204,6 +204,7 @@ func (a *app) withAgent(p *parts, c *run.Config) error {
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
 	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
 	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
+	c.PerRun = loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
 	c.Estimate = loop.Budget{Tokens: p.EstimateTokens, CostUSD: p.EstimateUSD}
 	return nil

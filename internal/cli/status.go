@@ -221,6 +221,7 @@ func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error
 		limit loop.Budget
 	}{
 		{"issue", loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}},
+		{"run", loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}},
 		{"iteration", loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}},
 	} {
 		if of.limit != (loop.Budget{}) {

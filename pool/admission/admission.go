@@ -23,7 +23,7 @@ type Desk struct {
 	Store   journal.Store
 	Pool    string                    // namespace of the store's records
 	Account *ledger.Account           // nil: there are no caps
-	Budget  loop.Budget               // of one issue
+	Budget  loop.Budget               // of one run
 	Dead    func(journal.Record) bool // no process works on the run any more
 	Lock    string                    // file that processes lock from a look at the caps until the run is on record
 }

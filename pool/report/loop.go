@@ -12,9 +12,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Loop puts a loop's result into one line for people; empty where nothing went wrong. whole is the issue's budget, of which
-// earlier runs have used some.
-func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) string {
+// Budgets are the limits of a run.
+type Budgets struct {
+	Issue, Run loop.Budget
+	Earlier    agents.Usage // what earlier runs have used of the issue's
+}
+
+// Loop puts a loop's result into one line for people; empty where nothing went wrong.
+func Loop(agent string, r loop.Result, b Budgets) string {
 	if n := len(r.Iterations); n > 0 {
 		agent = cmp.Or(r.Iterations[n-1].Agent, agent)
 	}
@@ -39,7 +44,7 @@ func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) 
 		c := r.Setup[len(r.Setup)-1]
 		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
-		return explainLimit(r, whole, earlier) + explainLast(agent, r)
+		return explainLimit(r, b) + explainLast(agent, r)
 	}
 	if r.Err != nil {
 		return r.Err.Error()
@@ -47,7 +52,8 @@ func Loop(agent string, r loop.Result, whole loop.Budget, earlier agents.Usage) 
 	return string(r.End)
 }
 
-func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string {
+func explainLimit(r loop.Result, b Budgets) string {
+	whole, earlier := b.Issue, b.Earlier
 	used := r.Usage.Add(earlier)
 	switch {
 	case r.OfAgent:
@@ -61,6 +67,10 @@ func explainLimit(r loop.Result, whole loop.Budget, earlier agents.Usage) string
 		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
 	case whole.Spent(used):
 		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to go on", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD), ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
+	case loop.Budget{Tokens: b.Run.Tokens}.Spent(r.Usage):
+		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that to go on", r.Usage.Tokens(), b.Run.Tokens, byEstimate(r.Usage))
+	case b.Run.Spent(r.Usage):
+		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that to go on", ledger.USD(r.Usage.CostUSD), ledger.USD(b.Run.CostUSD), byEstimate(r.Usage))
 	case r.Full != nil:
 		return r.Full.Error()
 	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):

@@ -46,7 +46,7 @@ func TestLoop(t *testing.T) {
 			End: loop.EndBudget, Usage: agents.Usage{CostUSD: 2.5}, Limits: loop.Limits{Budget: loop.Budget{CostUSD: 2}}},
 		"disk full": {End: loop.EndImport, Err: errors.New("disk full")},
 	} {
-		if got := Loop("x", r, r.Limits.Budget, agents.Usage{}); got != want {
+		if got := Loop("x", r, Budgets{Issue: r.Limits.Budget}); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -56,27 +56,31 @@ func TestLoop(t *testing.T) {
 func TestSpentBudgets(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
-		left, whole loop.Budget
-		used        agents.Usage
-		earlier     agents.Usage
-		full        error
+		left, whole, run loop.Budget
+		used             agents.Usage
+		earlier          agents.Usage
+		full             error
 	}{
 		"6210 tokens spent of 6000, 2484 of them by earlier runs; raise the token budget to go on": {
-			loop.Budget{Tokens: 3516}, loop.Budget{Tokens: 6000}, agents.Usage{Input: 3726}, agents.Usage{Input: 2484}, nil},
+			loop.Budget{Tokens: 3516}, loop.Budget{Tokens: 6000}, loop.Budget{}, agents.Usage{Input: 3726}, agents.Usage{Input: 2484}, nil},
 		"$2.50 spent of $2.00, $1.00 of them by earlier runs; raise the cost budget to go on": {
-			loop.Budget{CostUSD: 1}, loop.Budget{CostUSD: 2}, agents.Usage{CostUSD: 1.5}, agents.Usage{CostUSD: 1}, nil},
+			loop.Budget{CostUSD: 1}, loop.Budget{CostUSD: 2}, loop.Budget{}, agents.Usage{CostUSD: 1.5}, agents.Usage{CostUSD: 1}, nil},
+		"1500 tokens spent of the 1500 that a run may use; raise that to go on": {
+			loop.Budget{Tokens: 1500}, loop.Budget{Tokens: 6000}, loop.Budget{Tokens: 1500}, agents.Usage{Input: 1500}, agents.Usage{Input: 2484}, nil},
+		"$1.50 spent of the $1.00 that a run may cost; raise that to go on": {
+			loop.Budget{CostUSD: 1}, loop.Budget{CostUSD: 9}, loop.Budget{CostUSD: 1}, agents.Usage{CostUSD: 1.5}, agents.Usage{CostUSD: 3}, nil},
 		"the day is over": {
-			loop.Budget{Tokens: 3000}, loop.Budget{Tokens: 6000}, agents.Usage{Input: 2000}, agents.Usage{Input: 2000}, errors.New("the day is over")},
+			loop.Budget{Tokens: 3000}, loop.Budget{Tokens: 6000}, loop.Budget{}, agents.Usage{Input: 2000}, agents.Usage{Input: 2000}, errors.New("the day is over")},
 		"3100 tokens are spent, which is all that the cap for all runs had left for this one": {
-			loop.Budget{Tokens: 3000}, loop.Budget{Tokens: 6000}, agents.Usage{Input: 3100}, agents.Usage{}, nil},
+			loop.Budget{Tokens: 3000}, loop.Budget{Tokens: 6000}, loop.Budget{}, agents.Usage{Input: 3100}, agents.Usage{}, nil},
 		"$0.50 are spent, which is all that the cap for all runs had left for this one": {
-			loop.Budget{CostUSD: 0.5}, loop.Budget{}, agents.Usage{CostUSD: 0.5}, agents.Usage{}, nil},
+			loop.Budget{CostUSD: 0.5}, loop.Budget{}, loop.Budget{}, agents.Usage{CostUSD: 0.5}, agents.Usage{}, nil},
 	} {
 		r := loop.Result{
 			End: loop.EndBudget, Usage: c.used, Limits: loop.Limits{Budget: c.left}, Full: c.full,
 			Iterations: []loop.Iteration{{}}, Failure: &agents.Failure{Class: agents.Auth, Message: "refused; log in"}, // of the request
 		}
-		if got := Loop("x", r, c.whole, c.earlier); got != want {
+		if got := Loop("x", r, Budgets{Issue: c.whole, Run: c.run, Earlier: c.earlier}); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

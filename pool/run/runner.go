@@ -84,7 +84,7 @@ func New(c Config) (*Runner, error) {
 		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
-	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget, Dead: r.Dead, Lock: filepath.Join(c.StateDir, "locks", "admission")}
+	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Dead: r.Dead, Lock: filepath.Join(c.StateDir, "locks", "admission")}
 	return r, nil
 }
 

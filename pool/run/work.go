@@ -32,8 +32,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f := &s.Facts
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
-	f.EndDetail = report.Loop(x.run.Agent, res, x.c.Budget, x.earlierSpent())
-	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
+	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.earlierSpent()})
+	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -227,9 +227,9 @@ func (x *execution) learn() {
 	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// budget is the rest of the issue's budget, within the run's grant.
+// budget is what the run may use: the rest of the issue's budget, within the run's own and its grant.
 func (x *execution) budget() loop.Budget {
-	return x.c.Budget.After(x.earlierSpent()).Min(x.run.Granted)
+	return x.c.Budget.After(x.earlierSpent()).Min(x.c.PerRun).Min(x.run.Granted)
 }
 
 // earlierSpent is what earlier attempts have spent of the issue's budget.

@@ -147,10 +147,12 @@ type Config struct {
 	RetryBackoff          time.Duration
 	RetryBackoffMax       time.Duration
 	BudgetTokens          int64
+	BudgetTokensRun       int64
 	BudgetTokensIteration int64
 	BudgetTokensDay       int64
 	BudgetTokensMonth     int64
 	BudgetUSD             float64
+	BudgetUSDRun          float64
 	BudgetUSDIteration    float64
 	BudgetUSDDay          float64
 	BudgetUSDMonth        float64

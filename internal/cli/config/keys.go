@@ -211,6 +211,8 @@ func groups() []group {
 			{Name: "retry-backoff-max", Kind: Duration, Default: time.Hour, Guard: Below, Use: toWork, Help: "longest wait between attempts"},
 			{Name: "budget-tokens", Kind: Int, Default: int64(0), Guard: Above, Use: toWork | toRun, Help: "tokens all attempts of an issue may use; 0: no limit"},
 			{Name: "budget-usd", Kind: Float, Guard: Above, Use: toWork | toRun, Help: "US dollars all attempts of an issue may cost; 0: no limit"},
+			{Name: "budget-tokens-run", Kind: Int, Default: int64(0), Guard: Above, Use: toWork | toRun, Help: "tokens one run may use, its review included; 0: no limit"},
+			{Name: "budget-usd-run", Kind: Float, Guard: Above, Use: toWork | toRun, Help: "US dollars one run may cost, its review included; 0: no limit"},
 			{Name: "budget-tokens-iteration", Kind: Int, Default: int64(0), Guard: Above, Use: toWork | toRun, Help: "tokens one iteration may use before the next begins; 0: no limit"},
 			{Name: "budget-usd-iteration", Kind: Float, Guard: Above, Use: toWork | toRun, Help: "US dollars one iteration may cost before the next begins; 0: no limit"},
 			{Name: "budget-agents", Kind: Names, Check: checkShare, Guard: Listed, Use: toWork | toRun,

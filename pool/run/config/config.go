@@ -72,6 +72,7 @@ type Config struct {
 	Resume        session.Policy // default session.Auto
 	Timers        loop.Timers
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
+	PerRun        loop.Budget       // for one run, its review included
 	Iteration     loop.Budget       // for one iteration
 	Estimate      loop.Budget       // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
 	Shares        ledger.Shares     // for one agent in one run

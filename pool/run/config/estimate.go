@@ -13,7 +13,7 @@ import (
 // Estimated is what counts for an iteration where nobody says what it used, or its cost: nothing where nothing is limited, and no cost where
 // only tokens are.
 func (c Config) Estimated() loop.Budget {
-	limits := []loop.Budget{c.Budget, c.Iteration, c.Caps.Day, c.Caps.Month}
+	limits := []loop.Budget{c.Budget, c.PerRun, c.Iteration, c.Caps.Day, c.Caps.Month}
 	for _, share := range c.Shares {
 		limits = append(limits, share)
 	}
