@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/ralph-pool/ralph/internal/yamlparse"
 )
 
 // field is one key of the front matter.
@@ -45,9 +45,9 @@ func parseFront(d document) (f frontMatter, err error) {
 	if i := bytes.IndexByte(src, '\r'); i >= 0 {
 		return f, errorAt(1+lineOf(src, i), "stray carriage return; use one kind of line end")
 	}
-	file, err := parseYAML(src)
-	if err != nil {
-		return f, err
+	file, err := yamlparse.Parse(src)
+	if wrong, ok := errors.AsType[*yamlparse.Error](err); ok {
+		return f, errorAt(1+wrong.Line, "front matter is not YAML: %s; correct the line", wrong.Text)
 	}
 	if len(file.Docs) > 1 {
 		return f, errorAt(2, "front matter has more than one YAML document; keep one")
@@ -69,23 +69,6 @@ func parseFront(d document) (f frontMatter, err error) {
 		f.fields = append(f.fields, f.field(p))
 	}
 	return f, nil
-}
-
-// parseYAML runs the parser. A panic on hostile input becomes an error of this one file.
-func parseYAML(src []byte) (file *ast.File, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errorAt(2, "front matter is not YAML: %v", r)
-		}
-	}()
-	file, err = parser.ParseBytes(src, 0)
-	if err == nil {
-		return file, nil
-	}
-	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
-		return nil, errorAt(1+at.GetToken().Position.Line, "front matter is not YAML: %s; correct the line", at.GetMessage())
-	}
-	return nil, errorAt(2, "front matter is not YAML: %s", strings.SplitN(err.Error(), "\n", 2)[0])
 }
 
 func (f frontMatter) field(p *ast.MappingValueNode) field {

@@ -14,13 +14,14 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/ralph-pool/ralph/internal/yamlparse"
 )
 
-// maxFile bounds what is parsed: a configuration is not that long.
-const maxFile = 1 << 20
+// maxFile bounds what is parsed: a configuration is not that long, and the parser is not linear.
+const maxFile = 64 << 10
 
 // readFile reads one configuration file; a file that does not exist is an empty layer.
 func readFile(path string, s Source, r rules) *layer {
@@ -59,7 +60,7 @@ func load(path string) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, errors.New("is larger than 1 MiB")
+		return nil, fmt.Errorf("is larger than %d KiB", maxFile>>10)
 	}
 	return data, nil
 }
@@ -104,14 +105,10 @@ func (f *file) document(data []byte, body func(ast.Node)) {
 		f.layer.fail(f.path, "is not UTF-8 text")
 		return
 	}
-	doc, err := parseYAML(data)
-	if err != nil {
-		line, message := 1, err.Error()
-		var syntax yaml.Error
-		if errors.As(err, &syntax) && syntax.GetToken() != nil {
-			line, message = syntax.GetToken().Position.Line, syntax.GetMessage()
-		}
-		f.layer.fail(f.at(line), "not valid YAML: "+strings.Join(strings.Fields(message), " "))
+	// Duplicates are allowed here because the parser compares less than this file does; see entry.
+	doc, err := yamlparse.Parse(data, parser.AllowDuplicateMapKey())
+	if wrong, ok := errors.AsType[*yamlparse.Error](err); ok {
+		f.layer.fail(f.at(wrong.Line), "not valid YAML: "+wrong.Text)
 		return
 	}
 	bodies := 0
@@ -125,17 +122,6 @@ func (f *file) document(data []byte, body func(ast.Node)) {
 		}
 		body(d.Body)
 	}
-}
-
-// parseYAML is the parser with its panics, which hostile text can still find, as errors.
-func parseYAML(data []byte) (doc *ast.File, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser gave up: %v", p)
-		}
-	}()
-	// Duplicates are allowed here because the parser compares less than this file does; see entry.
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 }
 
 func empty(n ast.Node) bool {

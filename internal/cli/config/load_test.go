@@ -235,7 +235,7 @@ func TestNotAFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(repo, File), []byte(strings.Repeat("#", maxFile+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Load(Sources{Repo: repo}); err == nil || !strings.HasSuffix(err.Error(), "is larger than 1 MiB") {
+	if _, err = Load(Sources{Repo: repo}); err == nil || !strings.HasSuffix(err.Error(), "is larger than 64 KiB") {
 		t.Errorf("got %v", err)
 	}
 }

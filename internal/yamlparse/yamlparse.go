@@ -1,0 +1,73 @@
+// Package yamlparse parses YAML that a stranger may have written. Its function is pure.
+//
+// The parser of goccy/go-yaml takes time and memory by the square of what stands inside each other, and can panic. What is
+// nested too deeply is refused before, and a panic is an error. The caller bounds the size: a mapping of very many keys is slow, too.
+package yamlparse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// deepest is how many brackets, or signs of lists and keys in one line, may stand inside each other.
+const deepest = 64
+
+// Error says what is wrong, and where.
+type Error struct {
+	Line int // from 1
+	Text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
+
+// Parse parses a text. Its error is an *Error.
+func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{1, fmt.Sprintf("the parser gave up: %v", p)}
+		}
+	}()
+	if line := tooDeep(src); line > 0 {
+		return nil, &Error{line, fmt.Sprintf("more than %d levels stand inside each other", deepest)}
+	}
+	file, err = parser.ParseBytes(src, 0, options...)
+	if err == nil {
+		return file, nil
+	}
+	if syntax, ok := errors.AsType[yaml.Error](err); ok && syntax.GetToken() != nil {
+		return nil, &Error{syntax.GetToken().Position.Line, strings.Join(strings.Fields(syntax.GetMessage()), " ")}
+	}
+	return nil, &Error{1, strings.SplitN(err.Error(), "\n", 2)[0]}
+}
+
+// tooDeep is the first line in which too much stands inside each other; 0: there is none. Brackets in texts count, too: so many that
+// nothing closes stand in none.
+func tooDeep(src []byte) int {
+	open, number := 0, 0
+	for line := range bytes.Lines(src) {
+		number++
+		signs := 0
+		for rest := bytes.TrimLeft(line, " "); len(rest) > 1 && bytes.IndexByte([]byte("-?:"), rest[0]) >= 0 && rest[1] == ' '; {
+			signs++
+			rest = bytes.TrimLeft(rest[1:], " ")
+		}
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+			if open > deepest || signs > deepest {
+				return number
+			}
+		}
+	}
+	return 0
+}
