@@ -216,6 +216,8 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	t.Helper()
 	f, host, claims := mortalFixture(t, publish)
 	key := f.withProof()
+	var told sync.Map // runs whose end was told
+	f.Config.Run.Ending = func(e journal.Event) { told.Store(e.Run, e.Outcome) }
 	m, died := f.dieAt(save, stored)
 	if !died {
 		t.Fatal("ralph did not die")
@@ -226,6 +228,7 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 
 	next := f.config(commits) // another process
 	next.Run.Publish, next.Run.Gate, next.Run.Protected, next.Run.Tracker = publish, f.Config.Run.Gate, f.Config.Run.Protected, host
+	next.Run.Ending = f.Config.Run.Ending
 	if publish != journal.PublishMerge {
 		next.Run.Repo = f.open("origin")
 	}
@@ -279,6 +282,9 @@ func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 		fail("requests %v", host.requests)
 	}
 	for _, r := range append(left, runs...) {
+		if outcome, _ := told.Load(r.ID); !r.Ended.IsZero() && outcome != r.Verdict.Outcome {
+			fail("the end of run %s (%s) was told as %v", r.ID, r.Verdict.Outcome, outcome)
+		}
 		if r.Tip != "" && f.git(f.repo, "for-each-ref", "--contains", r.Tip) == "" {
 			fail("commit %s is on no ref", r.Tip)
 		}

@@ -66,7 +66,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 			traces.Close()
 		}
 	}()
-	c.Observe, c.Run.Emit = func(e journal.Event) { observe(e); people.Observe(e); traces.Observe(e) }, a.host.Observe
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.host.Observe, people.Ended
 	if s.joined != nil {
 		c.Run.Store = s.joined.Journal(name, p.journal)
 	}

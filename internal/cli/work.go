@@ -80,7 +80,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 		return err
 	}
 	defer traces.Close()
-	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(e); people.Observe(e); traces.Observe(e) }, a.host.Observe
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(e); traces.Observe(e) }, a.host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}

@@ -222,11 +222,9 @@ func (t *try) again() {
 	t.n++
 }
 
-// Observe tells of the end of a run. It waits for the disk, and for nothing else.
-func (n *Notifier) Observe(e journal.Event) {
-	if e.Kind != journal.EventEnded {
-		return
-	}
+// Ended tells of the end of a run, by its last event. It waits for the disk, and for nothing else. Of a run that was told before, a
+// message has the same id.
+func (n *Notifier) Ended(e journal.Event) {
 	on := []string{string(e.Outcome)}
 	if e.Final && e.Outcome != journal.Succeeded {
 		on = append(on, OnHuman)

@@ -82,16 +82,15 @@ func TestWhatIsTold(t *testing.T) {
 	} {
 		f := &fake{}
 		n := New(Config{Channels: []Channel{f}, On: c.on, Project: "shop", Outbox: t.TempDir()})
-		n.Observe(ended("a", journal.Succeeded, true))
-		n.Observe(journal.Event{Kind: journal.EventWarning, Key: "a"})
-		n.Observe(ended("b", journal.Failed, true))
-		n.Observe(ended("c", journal.NeedsInfo, true))
-		n.Observe(ended("d", journal.Failed, false))
+		n.Ended(ended("a", journal.Succeeded, true))
+		n.Ended(ended("b", journal.Failed, true))
+		n.Ended(ended("c", journal.NeedsInfo, true))
+		n.Ended(ended("d", journal.Failed, false))
 		for _, problem := range []string{"the forge is away", "the forge is away", "no login", "", "the forge is away"} {
 			n.Problem(problem)
 		}
 		n.Close()
-		n.Observe(ended("after", journal.Failed, true))
+		n.Ended(ended("after", journal.Failed, true))
 		n.Close()
 		if got := f.texts(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -105,7 +104,7 @@ func TestTextIsCleaned(t *testing.T) {
 	n := New(Config{Channels: []Channel{f}, On: []string{"failed", OnProblem}, Outbox: t.TempDir(), Clean: func(s string) string { return strings.ReplaceAll(s, "hunter2", "-") }})
 	e := ended("a", journal.Failed, false)
 	e.Title, e.Reason = "Use hunter2", &journal.Reason{Code: journal.ReasonPublish, Detail: "hunter2 is refused"}
-	n.Observe(e)
+	n.Ended(e)
 	n.Problem("hunter2 has expired")
 	n.Close()
 	if all := fmt.Sprintf("%+v", f.got); strings.Contains(all, "hunter2") || len(f.got) != 2 {
@@ -136,7 +135,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, begun, dir := &fake{fail: c.fail}, time.Now(), t.TempDir()
 				n := New(Config{Channels: []Channel{f}, On: []string{"failed"}, Outbox: dir})
-				n.Observe(ended("a", journal.Failed, false))
+				n.Ended(ended("a", journal.Failed, false))
 				<-time.After(c.after)
 				synctest.Wait()
 				if f.tried != c.tried || len(f.got) != c.got {
@@ -159,7 +158,7 @@ func TestHangingChannel(t *testing.T) {
 		n := New(Config{Channels: []Channel{hangs, works}, On: []string{"failed"}, Outbox: t.TempDir()})
 		begun := time.Now()
 		for i := range 2 * queued {
-			n.Observe(ended(fmt.Sprint(i), journal.Failed, false))
+			n.Ended(ended(fmt.Sprint(i), journal.Failed, false))
 			synctest.Wait()
 		}
 		if took := time.Since(begun); took > 0 {

@@ -53,8 +53,8 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("NOTIFY_TEST_OUTBOX"); dir != "" {
 		n := open(dir, io.Discard, hangs{"a"})
-		n.Observe(ended("first", journal.Failed, true))
-		n.Observe(ended("second", journal.Failed, true))
+		n.Ended(ended("first", journal.Failed, true))
+		n.Ended(ended("second", journal.Failed, true))
 		fmt.Println("stored")
 		select {}
 	}
@@ -97,7 +97,7 @@ func TestOtherChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		n := open(dir, io.Discard, &fake{place: "a", block: true})
-		n.Observe(ended("x", journal.Failed, true))
+		n.Ended(ended("x", journal.Failed, true))
 		n.Close()
 		other := &fake{place: "b"}
 		for _, list := range [][]Channel{{other}, {Program{Argv: []string{"false"}}}, nil} {
@@ -122,10 +122,10 @@ func TestReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		old := open(dir, io.Discard, &fake{place: "a", block: true})
-		old.Observe(ended("x", journal.Failed, true))
+		old.Ended(ended("x", journal.Failed, true))
 		f := &fake{place: "a"}
 		n := open(dir, io.Discard, f)
-		n.Observe(ended("y", journal.Failed, true))
+		n.Ended(ended("y", journal.Failed, true))
 		synctest.Wait()
 		if len(f.texts()) != 1 { // x is still the other's
 			t.Errorf("%q", f.texts())
@@ -149,7 +149,7 @@ func TestLongTexts(t *testing.T) {
 		e := ended("x", journal.Failed, true)
 		e.Title = strings.Repeat("\u2028", 1<<20)
 		e.Reason = &journal.Reason{Code: journal.ReasonPublish, Detail: e.Title}
-		old.Observe(e)
+		old.Ended(e)
 		old.Close()
 		f := &fake{place: "a"}
 		n := open(dir, io.Discard, f)
@@ -166,12 +166,12 @@ func TestLeftHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		old := open(dir, io.Discard, &fake{place: "a", block: true})
-		old.Observe(ended("x", journal.Failed, true))
+		old.Ended(ended("x", journal.Failed, true))
 		old.Close()
 		f := &fake{place: "a", fail: []error{errors.New("away")}}
 		n := open(dir, io.Discard, f)
 		synctest.Wait()
-		n.Observe(ended("y", journal.Failed, true))
+		n.Ended(ended("y", journal.Failed, true))
 		synctest.Wait()
 		if got := f.texts(); len(got) != 1 || !strings.HasPrefix(got[0], "shop/y") {
 			t.Errorf("%q", got)
@@ -194,7 +194,7 @@ func TestOutboxBounds(t *testing.T) {
 		for range 3 {
 			n := open(dir, &log, &fake{place: "a", block: true})
 			for i := range queued {
-				n.Observe(ended(fmt.Sprint(i), journal.Failed, true))
+				n.Ended(ended(fmt.Sprint(i), journal.Failed, true))
 			}
 			n.Close()
 		}
@@ -268,7 +268,7 @@ func TestNoOutbox(t *testing.T) {
 	var log bytes.Buffer
 	f := &fake{place: "a"}
 	n := open(filepath.Join(file, "outbox"), &log, f)
-	n.Observe(ended("x", journal.Failed, true))
+	n.Ended(ended("x", journal.Failed, true))
 	n.Close()
 	if len(f.got) > 0 || !strings.Contains(log.String(), "notification left out") {
 		t.Errorf("%+v\n%s", f.got, log.String())

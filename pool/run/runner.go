@@ -379,12 +379,14 @@ func (x *execution) stopped(ctx context.Context) bool {
 // end stores and emits the run's end.
 func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
-	x.save(ctx, s)
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
-	x.emit(journal.Event{
+	e := x.stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
 		Usage: &usage, Elapsed: s.Ended.Sub(x.run.Started).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
 	})
+	x.c.Ending(e)
+	x.save(ctx, s)
+	x.pass(e)
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
 		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {

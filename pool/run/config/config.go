@@ -98,8 +98,11 @@ type Config struct {
 	Count func(ctx context.Context, base, tip string) (journal.Changed, error)
 	// Emit gets every event, from many goroutines; it must not block. Default: none.
 	Emit func(journal.Event)
-	Disk *disk.Guard // ends the run that fills the disk; nil: none
-	Log  *slog.Logger
+	// Ending gets the last event of each run before the run is stored as ended, from many goroutines. The run waits for it. If this
+	// process dies in between, the next one calls it again. Default: none.
+	Ending func(journal.Event)
+	Disk   *disk.Guard // ends the run that fills the disk; nil: none
+	Log    *slog.Logger
 }
 
 // GateOn says where the gate has to pass before a run may succeed.
@@ -144,6 +147,9 @@ func (c Config) WithDefaults() Config {
 	c.Estimate = c.Estimated()
 	if c.Secrets == nil {
 		c.Secrets = redact.New()
+	}
+	if c.Ending == nil {
+		c.Ending = func(journal.Event) {}
 	}
 	if c.Emit == nil {
 		c.Emit = func(journal.Event) {}
