@@ -23,9 +23,9 @@ func (r *runner) estimateOf() Budget {
 	return r.c.Estimate(r.c.Agent)
 }
 
-// expect makes the estimate known before an agent starts that never says what it uses: a crash must not lose it.
+// expect makes the estimate known before an agent starts, until it says what it has used: a crash must not lose that.
 func (r *runner) expect(n int) {
-	if e := r.estimateOf(); e != (Budget{}) && r.c.Agent.Describe().NoUsage {
+	if e := r.estimateOf(); e != (Budget{}) {
 		r.observe.emit(Event{Kind: EventSpent, Iteration: n, Used: r.res.Usage.Add(e.Usage())})
 	}
 }

@@ -70,20 +70,27 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// The estimate of an agent that never says what it used is known before the agent starts: a crash cannot lose it.
+// The estimate is known before the agent starts, so that a crash cannot lose it; what the agent says then takes its place.
 func TestEstimateBeforeTheAgent(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
-	var before []Event
-	c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-		before = d.of(EventSpent)
-		_, _ = cmd.Stdout.Write([]byte(done + "\n"))
-		return sandboxes.Exit{}, nil
-	}}, d)
-	c.Agent, c.Estimate = wordless{}, func(agents.Agent) Budget { return Budget{Tokens: 100} }
-	r := Run(t.Context(), c)
-	wantEnd(t, r, EndDone)
-	if want := (agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}); len(before) != 1 || before[0].Used != want || r.Usage != want {
-		t.Errorf("before the agent %+v, at the end %+v, want %+v", before, r.Usage, want)
+	estimate := agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}
+	for _, of := range []struct {
+		agent agents.Agent
+		says  string
+		want  agents.Usage
+	}{{wordless{}, done, estimate}, {scripted{}, "use 10\n" + done, agents.Usage{Input: 10}}} {
+		d := &diary{}
+		var before []Event
+		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+			before = d.of(EventSpent)
+			_, _ = cmd.Stdout.Write([]byte(of.says + "\n"))
+			return sandboxes.Exit{}, nil
+		}}, d)
+		c.Agent, c.Estimate = of.agent, func(agents.Agent) Budget { return Budget{Tokens: 100} }
+		r := Run(t.Context(), c)
+		wantEnd(t, r, EndDone)
+		if len(before) != 1 || before[0].Used != estimate || r.Usage != of.want {
+			t.Errorf("before the agent %+v, at the end %+v, want %+v", before, r.Usage, of.want)
+		}
 	}
 }
