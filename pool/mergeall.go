@@ -31,7 +31,7 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 // step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
 // error of an issue is in its result.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
-	hard, release := w.untilKilled(ctx)
+	ctx, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
 	var items []*batch.Item

@@ -154,7 +154,7 @@ func (p *Pool) Demand() int {
 	return p.runner.Lot().Bears(p.choices, time.Now())
 }
 
-// Drain makes every sweep start no more runs and return when its runs have ended. It cannot be undone.
+// Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. It cannot be undone.
 func (p *Pool) Drain() {
 	p.change(func() { p.draining = true })
 }
@@ -164,12 +164,15 @@ func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-// ErrBusy means that every slot is taken; see SetParallel.
-var ErrBusy = errors.New("no slot is free")
+// ErrBusy means that every slot is taken; see SetParallel. ErrEnded means that Kill or Drain was called.
+var ErrBusy, ErrEnded = errors.New("no slot is free"), errors.New("the pool has ended")
 
 // WorkPlanned works an issue of a Plan, or follows up its request. Like a sweep it skips an issue that does not qualify any more.
 // It needs a free slot.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
+	if p.isDraining() {
+		return Result{}, ErrEnded
+	}
 	if !p.takeSlot() {
 		return Result{}, ErrBusy
 	}

@@ -28,7 +28,7 @@ type Recovered struct {
 // commits, does the stages that are left, and releases the claim. Runs of live processes are not touched. A run that
 // cannot be recovered does not stop the others.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
-	hard, release := w.untilKilled(ctx)
+	_, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
 	return w.recover(hard, "")

@@ -54,12 +54,10 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 //
 // It first recovers runs that a crash has left on this host. The base is pinned when it starts.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
-	select {
-	case <-p.killed:
+	if p.life.Err() != nil {
 		return Summary{Interrupted: true}, nil
-	default:
 	}
-	hard, release := p.untilKilled(ctx)
+	ctx, hard, release := p.untilKilled(ctx)
 	defer release()
 	defer p.bus.Flush(ctx, hard)
 	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
@@ -75,7 +73,9 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if err := s.park(ctx); err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
-	err = s.run(ctx)
+	if err = s.run(ctx); hard.Err() != nil {
+		err = nil
+	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
 	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
 	s.summary.Interrupted = ctx.Err() != nil || hard.Err() != nil

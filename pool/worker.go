@@ -31,8 +31,8 @@ type Worker struct {
 	disk    *disk.Guard
 	bus     *journal.Bus
 	index   *schedule.Index
-	killed  chan struct{} // closed by Kill
-	once    sync.Once
+	life    context.Context //nolint:containedctx // ends with Kill
+	kill    context.CancelCauseFunc
 
 	mu      sync.Mutex
 	running map[string]*running // guarded by mu; by key
@@ -57,9 +57,10 @@ func NewWorker(c Config) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{
-		c: c, bus: journal.NewBus(c.Observe), killed: make(chan struct{}), running: map[string]*running{},
+		c: c, bus: journal.NewBus(c.Observe), running: map[string]*running{},
 		disk: &disk.Guard{Place: c.Run.StateDir, Floor: c.MinFree},
 	}
+	w.life, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit
 	c.Run.Disk, c.Run.Emit = w.disk, func(e journal.Event) {
 		if also != nil {
@@ -80,24 +81,17 @@ func NewWorker(c Config) (*Worker, error) {
 
 // Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
 // quick; otherwise the next start imports it. Kill may be called at any time from any goroutine, and cannot be undone.
-func (w *Worker) Kill() { w.once.Do(func() { close(w.killed) }) }
+func (w *Worker) Kill() { w.kill(errKilled) }
 
 // errKilled is the cause of contexts that Kill ends.
 var errKilled = halt.Error(journal.StopShutdown, "")
 
-// untilKilled derives a context that ends with Kill, and not with ctx.
-func (w *Worker) untilKilled(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilKilled derives two contexts that end with Kill: soft also with ctx, and hard not.
+func (w *Worker) untilKilled(ctx context.Context) (soft, hard context.Context, release func()) {
+	soft, stop := context.WithCancelCause(ctx)
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-w.killed:
-			cancel(errKilled)
-		case <-hard.Done():
-		}
-	}()
-	return hard, func() { cancel(context.Canceled); <-done }
+	unbind := context.AfterFunc(w.life, func() { cancel(errKilled); stop(errKilled) })
+	return soft, hard, func() { unbind(); cancel(context.Canceled); stop(context.Canceled) }
 }
 
 // Running lists the issues that are being worked.
@@ -153,7 +147,10 @@ func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 }
 
 func (w *Worker) single(ctx context.Context, key string, t task, keys []string) (Result, error) {
-	hard, release := w.untilKilled(ctx)
+	if w.life.Err() != nil {
+		return Result{}, ErrEnded
+	}
+	ctx, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
 	issue, err := w.cfg.Tracker.Get(ctx, key)

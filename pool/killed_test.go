@@ -1,0 +1,107 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// hung is a tracker one of whose methods answers only when its context ends.
+type hung struct {
+	tracker.Tracker
+
+	method string
+	asked  chan struct{}
+}
+
+func (h hung) wait(ctx context.Context, method string) error {
+	if h.method != method {
+		return nil
+	}
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (h hung) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	if err := h.wait(ctx, "list"); err != nil {
+		return tracker.Listing{}, err
+	}
+	return h.Tracker.List(ctx, q)
+}
+
+func (h hung) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	if err := h.wait(ctx, "get"); err != nil {
+		return tracker.Issue{}, err
+	}
+	return h.Tracker.Get(ctx, key)
+}
+
+func (h hung) Report(ctx context.Context, key string, r tracker.Report) error {
+	if err := h.wait(ctx, "report"); err != nil {
+		return err
+	}
+	return h.Tracker.Report(ctx, key, r)
+}
+
+func (h hung) Change(ctx context.Context, key string, c tracker.Change) error {
+	if err := h.wait(ctx, "change"); err != nil {
+		return err
+	}
+	return h.Tracker.Change(ctx, key, c)
+}
+
+// Kill ends a sweep and a single run that wait for a tracker which does not answer, and nothing is started after it.
+func TestKillDoesNotWaitForTheTracker(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"list", "get", "report", "change"} {
+		for _, one := range []bool{false, true} {
+			if one && method == "list" {
+				continue // Work does not list
+			}
+			name := method + " of a sweep"
+			if one {
+				name = method + " of one"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, commits)
+				f.issue("a")
+				h := hung{f.Config.Run.Tracker, method, make(chan struct{}, 100)}
+				f.Config.Run.Tracker = h
+				p := f.pool()
+				ended := make(chan error)
+				go func() {
+					var err error
+					if one {
+						_, err = p.Work(context.WithoutCancel(t.Context()), "a")
+					} else {
+						var s pool.Summary
+						if s, err = p.Sweep(context.WithoutCancel(t.Context())); !s.Interrupted {
+							t.Errorf("not interrupted: %+v", s)
+						}
+					}
+					ended <- err
+				}()
+				<-h.asked
+				p.Kill()
+				if err := <-ended; err != nil && !one {
+					t.Error(err)
+				}
+				if _, err := p.Work(t.Context(), "a"); !errors.Is(err, pool.ErrEnded) {
+					t.Errorf("after Kill: %v", err)
+				}
+			})
+		}
+	}
+	f := newFixture(t, commits)
+	f.issue("a")
+	p := f.pool()
+	p.Drain()
+	if _, err := p.WorkPlanned(t.Context(), "a", nil); !errors.Is(err, pool.ErrEnded) {
+		t.Errorf("after Drain: %v", err)
+	}
+}
