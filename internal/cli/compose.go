@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
@@ -273,19 +275,22 @@ func (p *parts) count(ctx context.Context, base, tip string) (journal.Changed, e
 }
 
 // secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
-// all agents that the user has: whichever works may find those of the others.
+// all agents that the user has: whichever works may find those of the others. A word that somebody has taken as a password stands in
+// ordinary text, too, and the path of a file with a secret is none.
 func (a *app) secrets(passed []string, user agents.User) []string {
 	var values []string
 	for _, kv := range append(slices.Clone(a.host.Env), passed...) {
 		name, value, _ := strings.Cut(kv, "=")
-		name = strings.ToUpper(name)
-		for _, word := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "CREDENTIAL", "PRIVATE_KEY"} {
-			if strings.Contains(name, word) {
-				values = append(values, value)
-			}
+		if leak.SecretName(name) && !leak.Word(value) && !isFile(value) {
+			values = append(values, value)
 		}
 	}
 	return append(values, agents.Secrets(user, a.agents().All()...)...)
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return filepath.IsAbs(path) && err == nil
 }
 
 // layerBytes is the most that warm homes may take, and as much again checkouts of the base.

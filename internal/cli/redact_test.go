@@ -82,11 +82,16 @@ func TestLoginsAreRedacted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".codex", "auth.json"), []byte(`{"tokens":{"refresh_token":"of-codex"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{host: Host{Env: []string{"MY_PASSWORD=of-the-host"}}}
-	got := a.secrets([]string{"X_TOKEN=passed-on"}, agents.User{Home: home, Env: []string{"ANTHROPIC_API_KEY=of-claude"}})
-	for _, want := range []string{"of-the-host", "passed-on", "of-codex", "of-claude"} {
+	a := &app{host: Host{Env: []string{"MY_PASSWORD=of-the-host1", "POSTGRES_PASSWORD=postgres", "DB_PASSWORD=password", "PIN_TOKEN=12345678", "APP_CREDENTIALS=" + home}}}
+	got := a.secrets([]string{"X_TOKEN=passed-on2"}, agents.User{Home: home, Env: []string{"ANTHROPIC_API_KEY=of-claude"}})
+	for _, want := range []string{"of-the-host1", "passed-on2", "of-codex", "of-claude"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %q", want, got)
+		}
+	}
+	for _, word := range []string{"postgres", "password", "12345678", home} {
+		if slices.Contains(got, word) {
+			t.Errorf("%s is taken for a secret", word)
 		}
 	}
 }

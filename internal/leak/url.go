@@ -24,6 +24,12 @@ func password(text []byte, at int) bool {
 	return !filledIn().Match(secret) && !said().Match(secret) && !placeholder(secret) && kinds(secret) > 1
 }
 
+// longestWord is how long a value of one kind of characters may be that is taken for a word or a number.
+const longestWord = 19
+
+// Word reports whether a value is a word or a number, such as the password "postgres" of a database on this machine.
+func Word(value string) bool { return len(value) <= longestWord && kinds([]byte(value)) <= 1 }
+
 // kinds counts the kinds of characters: capitals, small letters, digits, and what does not just join words. A password of
 // one kind is a word or a number.
 func kinds(text []byte) int {
