@@ -145,10 +145,12 @@ func (r *runner) judgeOutput(ctx context.Context, t turn) step {
 
 // finish ends the run if the gate passes.
 func (r *runner) finish(ctx context.Context, t turn, end End) step {
-	if s := r.runGate(ctx, t.Number); s.end != "" {
+	switch s := r.runGate(ctx, t.Number); {
+	case s.end != "":
 		return s
-	}
-	if !r.res.GatePassed() {
+	case r.c.Unchanged != nil && r.c.Unchanged(t.Commits, r.res.Gate):
+		return step{end: EndUnchanged}
+	case !r.res.GatePassed():
 		return r.again(ctx, t, MissingGate, feedbackGate(r.res.Gate))
 	}
 	if r.c.Verify == nil || r.res.Work.Commits == 0 {

@@ -468,3 +468,20 @@ func TestNoNextAgent(t *testing.T) {
 		t.Errorf("%d iterations, warnings %q", len(r.Iterations), r.Warnings)
 	}
 }
+
+// A gate that no work changes ends the run, at its last iteration, too.
+func TestGateThatNoWorkChanges(t *testing.T) {
+	t.Parallel()
+	c := staged(stage{agent: act(false, done), shell: fails}, &diary{})
+	c.Import, c.Gate, c.MaxIterations = commits(1, 2, 3), []Command{{Line: "make x"}}, 3
+	var made []int
+	c.Unchanged = func(commits int, gate []Check) bool {
+		made = append(made, commits)
+		return len(made) == 3 && gate[0].ExitCode == 1
+	}
+	r := Run(t.Context(), c)
+	wantEnd(t, r, EndUnchanged)
+	if !slices.Equal(made, []int{1, 2, 3}) {
+		t.Errorf("commits %d", made)
+	}
+}

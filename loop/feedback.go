@@ -65,10 +65,9 @@ func outcome(c Check) string {
 
 // lastWords is the end of a command's output in one line.
 func lastWords(tail string) string {
-	const kept = 300
 	text := []rune(strings.Join(strings.Fields(clean(tail)), " "))
-	if len(text) > kept {
-		return "…" + string(text[len(text)-kept:])
+	if more := len(text) - 300; more > 0 {
+		return "…" + string(text[more:])
 	}
 	return cmp.Or(string(text), "it printed nothing")
 }

@@ -144,7 +144,8 @@ type Config struct {
 	Accept func(ctx context.Context) error
 	// Verify checks finished work once more where the agent has left nothing but its commits, after the gate has passed in
 	// the worktree. Its error is feedback like Accept's. Nil verifies nothing.
-	Verify func(ctx context.Context) error
+	Verify    func(ctx context.Context) error
+	Unchanged func(commits int, gate []Check) bool // after an iteration: no work changes what the gate said; nil: it may
 	// Feedback is for the first iteration, from an earlier run.
 	Feedback string
 	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are imported.

@@ -16,6 +16,7 @@ const (
 	EndNeedsInfo   End = "needs-info"        // the agent asks a question
 	EndMaxed       End = "max-iterations"    // see Limits
 	EndNoProgress  End = "no-progress"       // see Limits
+	EndUnchanged   End = "gate-unchanged"    // the gate fails just as on the base, whatever the agent commits; see Config.Unchanged
 	EndBudget      End = "budget"            // see Limits
 	EndTimeout     End = "run-timeout"       // see Limits
 	EndDenied      End = "permission-denied" // the agent may not do what it has to; see Denied

@@ -11,12 +11,11 @@ func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	const mark = "…"
-	n := limit - len(mark)
+	n := limit - len("…")
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return strings.Clone(s[:n]) + mark // cloned so that a short text does not keep a long one alive
+	return strings.Clone(s[:n]) + "…" // cloned so that a short text does not keep a long one alive
 }
 
 // clean removes characters that a reader cannot see or a terminal would obey: control characters but newline and tab, format

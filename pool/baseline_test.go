@@ -171,6 +171,36 @@ func TestGateThatFailsOnTheBase(t *testing.T) {
 	f.clean()
 }
 
+// A gate that fails just as on the base, whatever is committed, is left to a person after two iterations. One that an agent does
+// change is not.
+func TestGateThatNoWorkChanges(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		gate       string
+		outcome    journal.Outcome
+		iterations int
+	}{
+		"never passes":     {`echo "$PWD/x: unknown target after 0.$$s"; exit 2`, journal.GateFailed, 2},
+		"says how far":     {`wc -l a.txt; test "$(wc -l <a.txt)" = 4`, journal.Succeeded, 4},
+		"fails in another": {`echo no; test "$(git rev-list --count HEAD)" -gt 2`, journal.Succeeded, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			f.Config.Run.Gate, f.Config.Run.MaxIterations = lines(c.gate), 5
+			r := f.one()
+			if r.Verdict.Outcome != c.outcome || !r.Verdict.Final || len(r.Facts.Iterations) != c.iterations {
+				t.Errorf("%+v after %d iterations", r.Verdict, len(r.Facts.Iterations))
+			}
+			if failed := c.outcome == journal.GateFailed; failed != strings.Contains(f.text("a"), "needs-human") {
+				t.Errorf("the issue says:\n%s", f.text("a"))
+			}
+			f.clean()
+		})
+	}
+}
+
 // Ctrl-C while the gate runs on the base ends it, and leaves nothing.
 func TestStopDuringTheBaseline(t *testing.T) {
 	t.Parallel()

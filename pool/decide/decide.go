@@ -35,7 +35,7 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		v.Final = f.End == loop.EndDenied || f.Tries >= MaxTries || v.Counted && f.Attempt >= f.Limits.MaxAttempts || f.Failures+1 >= MaxFailures
+		v.Final = f.End == loop.EndDenied || f.End == loop.EndUnchanged || f.Tries >= MaxTries || v.Counted && f.Attempt >= f.Limits.MaxAttempts || f.Failures+1 >= MaxFailures
 		if !v.Final {
 			v.RetryAt = f.At.Add(delay(f.Limits, f.Failures))
 		}
@@ -129,6 +129,8 @@ func worked(f journal.Facts) journal.Verdict {
 		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
 	case loop.EndUnavailable:
 		return verdict(journal.AgentUnavailable, journal.ReasonLoop, f.EndDetail)
+	case loop.EndUnchanged:
+		return verdict(journal.GateFailed, journal.ReasonLoop, f.EndDetail)
 	case loop.EndInterrupted:
 		return verdict(journal.Interrupted, journal.ReasonShutdown, f.EndDetail)
 	case loop.EndMaxed:

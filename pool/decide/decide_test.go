@@ -21,6 +21,7 @@ var (
 	ends   = []loop.End{
 		loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo, loop.EndMaxed, loop.EndNoProgress, loop.EndBudget, loop.EndTimeout, loop.EndUnavailable,
 		loop.EndAgent, loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport, loop.EndOutput, loop.EndInterrupted, loop.EndDenied,
+		loop.EndUnchanged,
 	}
 	stops = []journal.Stop{
 		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
@@ -80,6 +81,7 @@ func decideCases() []decideCase {
 		{"cap", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Capped: true, Commits: 1}, want(journal.OverBudget, journal.ReasonCap, "100 tokens")},
 		{"budget", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Commits: 1}, final(want(journal.OverBudget, journal.ReasonLoop, "100 tokens"))},
 		{"permission denied", journal.Facts{End: loop.EndDenied, EndDetail: "d"}, final(counted(want(journal.Failed, journal.ReasonLoop, "d")))},
+		{"gate fails as on the base", journal.Facts{End: loop.EndUnchanged, EndDetail: "d", Commits: 1, GateRan: true, Gate: red}, final(counted(want(journal.GateFailed, journal.ReasonLoop, "d")))},
 		{"interrupted loop", journal.Facts{End: loop.EndInterrupted, EndDetail: "d"}, want(journal.Interrupted, journal.ReasonShutdown, "d")},
 		{"no loop at all", journal.Facts{}, counted(again(journal.Failed, journal.ReasonLoop, ""))},
 		{"unknown end", journal.Facts{End: "of a later ralph", EndDetail: "d"}, counted(again(journal.Failed, journal.ReasonLoop, "d"))},

@@ -43,6 +43,10 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 	case loop.EndSetup:
 		c := r.Setup[len(r.Setup)-1]
 		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
+	case loop.EndUnchanged:
+		c := r.Gate[len(r.Gate)-1]
+		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: no agent's work changes that, so look at this line of the gate; it says: %s",
+			shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
 		return explainLimit(r, b) + explainLast(agent, r)
 	}

@@ -40,6 +40,8 @@ func TestLoop(t *testing.T) {
 			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingAccept, Refusal: "a nested repository"},
 		"no new commit in 3 iterations in a row (last: gate `make test` failed with exit status 1)": {
 			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingGate, GateRan: true, Gate: failing},
+		"gate `make test` failed with exit status 1 just as on the base, twice in a row with new commits: no agent's work changes that, " +
+			"so look at this line of the gate; it says: expected 1, [31mgot 2": {End: loop.EndUnchanged, GateRan: true, Gate: failing},
 		"30 tokens spent of 25; raise the token budget to go on": {
 			End: loop.EndBudget, Usage: agents.Usage{Input: 20, Output: 10}, Limits: loop.Limits{Budget: loop.Budget{Tokens: 25}}},
 		"$2.50 spent of $2.00; raise the cost budget to go on": {

@@ -94,6 +94,9 @@ func nextHere(h Hints, r journal.Record) string {
 	switch {
 	case v.Final && unstarted(r):
 		return fmt.Sprintf("%s. Find out what is broken%s; then %s.", notStarted(r), with(h.Doctor, key), again)
+	case v.Final && r.Facts.End == loop.EndUnchanged:
+		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s, then %s; it continues from the commits so far.",
+			tracker.Code(r.Base), again)
 	case v.Final:
 		return fmt.Sprintf("find out why%s, then %s; it continues from the commits so far.", with(h.Show, key), again)
 	case v.RetryAt.IsZero():
@@ -133,6 +136,9 @@ func nextThere(s Steps, r journal.Record) string {
 	if unstarted(r) {
 		return fmt.Sprintf("%s. Somebody who works on machine %s has to fix what is broken there; then %s.",
 			notStarted(r), tracker.QuoteLine(r.Host, line), again)
+	}
+	if r.Facts.End == loop.EndUnchanged {
+		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s; then %s. The work so far is kept.", tracker.Code(r.Base), again)
 	}
 	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.", again)
 }

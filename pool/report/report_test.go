@@ -97,6 +97,19 @@ func TestNextOfARunThatCouldNotBegin(t *testing.T) {
 	}
 }
 
+// Where the gate fails whatever an agent does, the report says what to look at.
+func TestNextAfterAGateThatCannotPass(t *testing.T) {
+	t.Parallel()
+	for _, here := range []bool{true, false} {
+		r := journal.Record{Run: journal.Run{Key: "a", Base: "main"}, State: journal.State{Facts: journal.Facts{End: loop.EndUnchanged}}}
+		r.Verdict = journal.Verdict{Outcome: journal.GateFailed, Final: true}
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Here: here, Hints: hints, NeedsHuman: "needs-human"}})
+		if want := "Next: correct the line of the gate that fails, or what it needs on `main`"; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Who reads the report on a forge is told what can be done there, and no command.
 func TestNextOnAForge(t *testing.T) {
 	t.Parallel()

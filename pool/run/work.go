@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
@@ -102,7 +103,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
-		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Feedback: x.task.Feedback,
+		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
