@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 )
@@ -15,14 +16,17 @@ import (
 // forecastFrom is how far back runs are looked at: prices and habits change.
 const forecastFrom = 90 * 24 * time.Hour
 
-// forecastData is what working some issues may cost: the median of what earlier runs of the agent and model have used, for each.
+// forecastData is what working some issues may cost, by what earlier runs of the agent and model have used.
 type forecastData struct {
-	Issues int          `json:"issues"`
-	Agent  string       `json:"agent"`
-	Model  string       `json:"model,omitempty"`
-	Runs   int          `json:"runs"` // earlier ones
-	Each   agents.Usage `json:"each"`
-	All    agents.Usage `json:"all"`
+	Issues int    `json:"issues"`
+	Agent  string `json:"agent"`
+	Model  string `json:"model,omitempty"`
+	Runs   int    `json:"runs"` // earlier ones
+	// Unknown is how many of these have no known cost.
+	Unknown int `json:"runs_without_cost"`
+	// Each has the median of their tokens, and of the costs that are known; without one all of it is unpriced.
+	Each agents.Usage `json:"each"`
+	All  agents.Usage `json:"all"`
 }
 
 // forecast is what working so many issues may cost; nil where nothing is known.
@@ -35,25 +39,43 @@ func (a *app) forecast(ctx context.Context, c run.Config, issues int) (*forecast
 	return forecast(runs, chain[0].Choice(), issues), err
 }
 
-// forecast multiplies the median of what runs of an agent and model have used; nil where none is known.
+// forecast multiplies the medians of what runs of an agent and model have used; nil where none is known.
 func forecast(runs []journal.Record, who agents.Choice, issues int) *forecastData {
 	var used []agents.Usage
+	var costs []float64
 	for _, r := range runs {
-		if r.Agent == who.Agent && r.Model == who.Model && !r.Ended.IsZero() && r.Facts.Usage != (agents.Usage{}) {
-			used = append(used, r.Facts.Usage)
+		u := r.Facts.Usage
+		if r.Agent != who.Agent || r.Model != who.Model || r.Ended.IsZero() || u == (agents.Usage{}) || supposed(r.Facts) {
+			continue
+		}
+		used = append(used, u)
+		if !journal.Costless(u) && (u.Estimated == 0 || u.Estimated < u.Tokens()) {
+			costs = append(costs, u.CostUSD)
 		}
 	}
 	if len(used) == 0 || issues == 0 {
 		return nil
 	}
-	slices.SortFunc(used, func(x, y agents.Usage) int {
-		return cmp.Or(cmp.Compare(x.CostUSD, y.CostUSD), cmp.Compare(x.Tokens(), y.Tokens()))
-	})
-	f := &forecastData{Issues: issues, Agent: who.Agent, Model: who.Model, Runs: len(used), Each: used[len(used)/2]}
+	slices.SortFunc(used, func(x, y agents.Usage) int { return cmp.Compare(x.Tokens(), y.Tokens()) })
+	each := used[len(used)/2]
+	each.CostUSD, each.Estimated, each.Unpriced = 0, 0, each.Tokens()
+	if len(costs) > 0 {
+		slices.Sort(costs)
+		each.CostUSD, each.Unpriced = costs[len(costs)/2], 0
+	}
+	f := &forecastData{Issues: issues, Agent: who.Agent, Model: who.Model, Runs: len(used), Unknown: len(used) - len(costs), Each: each}
 	for range issues {
 		f.All = f.All.Add(f.Each)
 	}
 	return f
+}
+
+// supposed reports that nobody knows what a run has used, or an iteration of it: an amount from the configuration counts.
+func supposed(f journal.Facts) bool {
+	none := func(u agents.Usage) bool {
+		return u.Estimated > 0 && u.Estimated == u.Input && u.Output == 0 && u.CacheRead == 0 && u.CacheWrite == 0
+	}
+	return none(f.Usage) || slices.ContainsFunc(f.Iterations, func(i loop.Iteration) bool { return none(i.Usage) })
 }
 
 func (f forecastData) String() string {
@@ -61,6 +83,14 @@ func (f forecastData) String() string {
 	if f.Model != "" {
 		with += ", " + f.Model
 	}
-	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s.",
-		cost(f.All), plural(f.Issues, "issue"), cost(f.Each), plural(f.Runs, "run"), cleanLine(with))
+	lack := ""
+	switch f.Unknown {
+	case 0:
+	case 1:
+		lack = "; 1 has no known cost"
+	default:
+		lack = fmt.Sprintf("; %d have no known cost", f.Unknown)
+	}
+	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s%s.",
+		cost(f.All), plural(f.Issues, "issue"), cost(f.Each), plural(f.Runs, "run"), cleanLine(with), lack)
 }
