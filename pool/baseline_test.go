@@ -24,10 +24,21 @@ func TestGateThatCannotRun(t *testing.T) {
 		set  func(*run.Config)
 		want string
 	}{
-		"missing program":       {func(c *run.Config) { c.Gate = lines("true", "no-such-program --x") }, "no-such-program"},
-		"not executable":        {func(c *run.Config) { c.Gate = lines("./README") }, "./README"},
-		"no end":                {func(c *run.Config) { c.Gate = []loop.Command{{Line: "exec sleep 1000", Timeout: time.Millisecond}} }, "end in time"},
-		"setup fails":           {func(c *run.Config) { c.Gate, c.Setup = lines("true"), lines("echo no network; exit 1") }, "no network"},
+		"missing program":        {func(c *run.Config) { c.Gate = lines("true", "no-such-program --x") }, "no-such-program"},
+		"not executable":         {func(c *run.Config) { c.Gate = lines("./README") }, "./README"},
+		"no end":                 {func(c *run.Config) { c.Gate = []loop.Command{{Line: "exec sleep 1000", Timeout: time.Millisecond}} }, "end in time"},
+		"setup fails":            {func(c *run.Config) { c.Gate, c.Setup = lines("true"), lines("echo no network; exit 1") }, "no network"},
+		"missing target":         {func(c *run.Config) { c.Gate = lines(makes("'none'.  Stop.") + " none") }, "'none'"},
+		"missing target, of old": {func(c *run.Config) { c.Gate = lines(makes("`none'.  Stop.") + " none") }, "`none'"},
+		"no makefile": {func(c *run.Config) {
+			c.Gate = lines(`make() { echo "make: *** No targets specified and no makefile found.  Stop."; return 2; }; make`)
+		}, "no makefile"},
+		"missing script": {func(c *run.Config) {
+			c.Gate = lines(`npm() { echo 'npm error Missing script: "none"'; echo "npm error see npm run"; return 1; }; npm run none`)
+		}, "npm"},
+		"missing script, of pnpm": {func(c *run.Config) {
+			c.Gate = lines(`pnpm() { echo ' ERR_PNPM_NO_SCRIPT  Missing script: none'; return 1; }; pnpm run none`)
+		}, "Missing script"},
 		"program is in no path": {func(c *run.Config) { c.Gate = lines("/no/such/program") }, "/no/such/program"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,6 +64,36 @@ func TestGateThatCannotRun(t *testing.T) {
 			}
 			if f.text("a") != before {
 				t.Errorf("the issue says:\n%s", f.text("a"))
+			}
+			f.clean()
+		})
+	}
+}
+
+// makes is a make that finds no rule for a target.
+func makes(target string) string {
+	return `make() { cat <<'END'
+make: *** No rule to make target ` + target + `
+END
+return 2; }; make`
+}
+
+// What a target that exists needs, or calls, may be what an agent has to add.
+func TestGateWhoseTargetExists(t *testing.T) {
+	t.Parallel()
+	for name, gate := range map[string]string{
+		"lacks a file":     makes("'b.o', needed by 'all'.  Stop.") + " all b.o",
+		"calls another":    `n=lost; make() { echo "make: *** No rule to make target '${n}-it'.  Stop."; return 2; }; make all`,
+		"makes in another": `echo "make[1]: *** No rule to make target 'all'.  Stop."; false all`,
+		"runs a script":    `n=te; echo "npm error Missing script: \"${n}st\""; false ci-test`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			f.Config.Run.Gate = lines(gate)
+			if r := f.one(); r.Verdict.Outcome != journal.GateFailed {
+				t.Errorf("%+v", r.Verdict)
 			}
 			f.clean()
 		})

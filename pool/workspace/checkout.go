@@ -2,12 +2,16 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -57,13 +61,25 @@ type Checked struct {
 	Touched []string // tracked files that setup and gate have changed; hostile
 }
 
-// ran reports that every check could run, whatever it said: none lacked a program, time or a connection.
+// missing finds the target or script that make, npm or pnpm did not find; none: make found no makefile.
+var missing = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. +Stop\\.|No targets specified and no makefile found)" +
+	`|npm (?:ERR!|error) Missing script: "([^"]+)"|.*ERR_PNPM_NO_SCRIPT.* Missing script: (\S+))`)
+
+// lacks reports that a line names a target or a script that does not exist. One that only what it runs names is not meant: an
+// agent may have to add that.
+func lacks(c loop.Check) bool {
+	m := missing().FindStringSubmatch(c.Tail)
+	words := strings.FieldsFunc(c.Command, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`;&|(){}<>"'`, r) })
+	return !c.Passed() && m != nil && slices.Contains(words, cmp.Or(m[1]+m[2]+m[3], "make"))
+}
+
+// ran reports that every check could run, whatever it said: none lacked a program, a target, time or a connection.
 func (c Checked) ran() bool {
 	if len(c.Checks) == 0 {
 		return false
 	}
 	last := c.Checks[len(c.Checks)-1]
-	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && (last.Passed() || len(c.Refused) == 0)
+	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacks(last) && (last.Passed() || len(c.Refused) == 0)
 }
 
 // Check makes the checkout, runs the checks and removes it again.
