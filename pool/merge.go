@@ -59,14 +59,14 @@ func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base,
 		if at == "" {
 			continue
 		}
-		if there, err := w.cfg.Repo.Contains(ctx, base.Commit, at); err != nil || !there {
+		if has, err := w.cfg.Repo.Git().Absorbed(ctx, base.Commit, []string{at}); err != nil || !has[at] {
 			return base, tip, cmp.Or(err, publish.InTheWay(ctx, w.cfg.Repo, base, at))
 		}
 	}
 	if here+remote == "" {
 		return base, "", fmt.Errorf("there is no branch %s yet", branch)
 	}
-	return base, "", fmt.Errorf("%s has no commit that %s lacks", branch, base.Name)
+	return base, "", fmt.Errorf("%s has no change that %s lacks", branch, base.Name)
 }
 
 // closeMerged closes the issues whose commits a person has merged, and reports whether there were any. No failure ends a sweep.

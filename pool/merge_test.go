@@ -226,7 +226,7 @@ func TestMerge(t *testing.T) {
 			if !merged {
 				return
 			}
-			if _, err := f.pool().Merge(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "no commit that main lacks") {
+			if _, err := f.pool().Merge(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "no change that main lacks") {
 				t.Errorf("once more: %v", err)
 			}
 		})

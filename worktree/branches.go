@@ -20,7 +20,7 @@ type Branch struct {
 	On     string // without a Name: another branch that contains the saved commits
 	Tip    string // of the branch, or the last imported commit
 	Ahead  int    // commits that the base does not have
-	Merged bool   // the base contains the branch
+	Merged bool   // the base has all that the branch changes, in its commits or in others
 	WIP    string
 	Stale  bool   // WIP was saved before the branch's latest commits
 	Tree   string // path of its worktree, if one exists
@@ -99,17 +99,25 @@ func (r *Repo) countAhead(ctx context.Context, base Base, branches []Branch) err
 			s.Parents[fields[0]] = fields[1:]
 		}
 	}
+	var open []string
 	for i := range branches {
-		b := &branches[i]
-		b.Ahead = len(s.Reach(b.Tip))
-		b.Merged = b.Tip != "" && b.Ahead == 0
+		if b := &branches[i]; b.Tip != "" {
+			b.Ahead = len(s.Reach(b.Tip))
+			if b.Merged = b.Ahead == 0; !b.Merged {
+				open = append(open, b.Tip)
+			}
+		}
 	}
-	return nil
+	merged, err := span.Merged(ctx, r.git, base.Commit, open)
+	for i := range branches {
+		branches[i].Merged = branches[i].Merged || merged[branches[i].Tip]
+	}
+	return err
 }
 
 // placeSaved fills in On and Stale.
 func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
-	if b.Name == "" && b.Ahead > 0 {
+	if b.Name == "" && b.Tip != "" && !b.Merged {
 		out, err := r.git.Out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
 		if err != nil {
 			return err

@@ -255,3 +255,31 @@ func TestBranchesAndDrop(t *testing.T) {
 		t.Errorf("left: %s", refs)
 	}
 }
+
+// A branch is merged when the base has what it changes, in whatever commits; never when something is missing or it changes
+// nothing at all.
+func TestBranchesThatAreSquashed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.branchWith("squashed", "one", "1")
+	f.branchWith("partly", "two", "2")
+	f.branchWith("nothing", "three", "3")
+	f.git("switch", "-q", "ralph/partly")
+	f.commit(f.dir, "four", "4", "more")
+	f.git("switch", "-q", "ralph/nothing")
+	f.git("revert", "--no-edit", "HEAD")
+	f.git("switch", "-q", "main")
+	for _, name := range []string{"ralph/squashed", "ralph/partly^"} {
+		f.git("merge", "-q", "--squash", name)
+		f.git("commit", "-qm", "by hand")
+	}
+	all, err := f.repo.Branches(t.Context(), f.base())
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, b := range all {
+		if b.Merged != (b.Key == "squashed") || b.Ahead == 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+}

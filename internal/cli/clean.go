@@ -15,9 +15,10 @@ import (
 )
 
 const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base (or a branch of yours)
-contains, and worktrees of runs that have ended. An issue in review whose branch you have merged is closed. Changes that a run
-saved go with its branch once later commits of the same issue were merged. What holds work that is nowhere else stays, and is
-listed with the reason. Checkouts and homes that runs share stay warm; --caches removes those that none uses now.
+contains, or whose changes it has in other commits, and worktrees of runs that have ended. An issue in review whose branch you
+have merged is closed. Changes that a run saved go with its branch once later commits of the same issue were merged. What holds
+work that is nowhere else stays, and is listed with the reason. Checkouts and homes that runs share stay warm; --caches removes
+those that none uses now.
 
 With KEYs only these are looked at; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
 work that is nowhere else.

@@ -216,6 +216,9 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 		return cleaned{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
 	}
 	why := "contained in " + c.base.Name
+	if b.Merged && b.Ahead > 0 {
+		why = c.base.Name + " has its changes; it was at " + shortSHA(b.Tip)
+	}
 	switch nowhere := b.Tip != "" && !b.Merged; {
 	case c.discard:
 		why = "discarded"

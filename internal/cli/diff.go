@@ -37,8 +37,10 @@ func (a *app) diff(ctx context.Context, p *parts, key string, stat bool) error {
 	switch {
 	case w.running:
 		a.ui.note("%s is being worked; this is what has been imported so far", cleanLine(key))
-	case w.Merged:
+	case w.Merged && w.Ahead == 0:
 		a.ui.note("nothing differs: %s contains the commits", cleanLine(w.Base))
+	case w.Merged:
+		a.ui.note("%s has these changes", cleanLine(w.Base))
 	}
 	pager, err := a.throughPager(p.top, "diff")
 	if err != nil {

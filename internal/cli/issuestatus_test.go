@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -47,7 +48,7 @@ func TestNextSteps(t *testing.T) {
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
 		r.Verdict.Outcome, r.Verdict.Reason = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}
-		got := nextSteps(runState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"})
+		got := nextSteps(runState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"}, tracker.Issue{Open: true})
 		if want := append([]string{"ralph diff a"}, c.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.outcome, got, want)
 		}
@@ -60,7 +61,7 @@ func TestNextStepOfLeftMerge(t *testing.T) {
 	for state, want := range map[string]string{"died": "ralph merge a", "unfinished": "ralph merge a", "running": "ralph logs -f a"} {
 		s := runState{journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}}, state}
 		s.Settings.Attended = true
-		if got := nextSteps(s, worktree.Branch{}); len(got) == 0 || got[0] != want {
+		if got := nextSteps(s, worktree.Branch{}, tracker.Issue{Open: true}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: got %q, want %q first", state, got, want)
 		}
 	}

@@ -3,9 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -57,16 +60,37 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 			at.Name = s.Branch
 		}
 	}
+	issue := p.present(ctx, s)
 	w := workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at), tip: at.Tip, base: base.Commit, running: s.State == "running",
+		Next: nextSteps(s, at, issue), tip: at.Tip, base: base.Commit, running: s.State == "running",
 	}
 	p.read(ctx, base, &w)
 	return w, nil
 }
 
+// present is the issue of a run as it is now; not open when it is gone. What cannot be looked at is taken as open.
+func (p *parts) present(ctx context.Context, s runState) tracker.Issue {
+	issue := tracker.Issue{Key: s.Key, Open: true}
+	if s.Kind != journal.KindIssue {
+		return issue
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	got, err := p.tracker.Get(ctx, s.Key)
+	switch {
+	case err == nil:
+		return got
+	case errors.Is(err, tracker.ErrNotFound):
+		issue.Open = false
+	default:
+		p.log.Debug("issue not read", "key", s.Key, "error", err)
+	}
+	return issue
+}
+
 // unimported reports a run that is on and has left nothing to look at yet.
-func (w workData) unimported() bool { return w.running && (w.tip == "" || w.Merged) }
+func (w workData) unimported() bool { return w.running && (w.tip == "" || w.Ahead == 0) }
 
 // read fills in the commits and what they change. What go-git cannot read is left out.
 func (p *parts) read(ctx context.Context, base worktree.Base, w *workData) {
@@ -101,6 +125,8 @@ func (a *app) showWork(w workData) {
 		a.ui.printf("  the run is on; none of its commits has been imported yet\n")
 	case w.tip == "":
 		a.ui.printf("  no branch of ralph's is left\n")
+	case w.Merged && w.Ahead > 0:
+		a.ui.printf("  %s has the changes of %s\n", cleanLine(w.Base), name)
 	case w.Merged:
 		a.ui.printf("  %s is contained in %s\n", name, cleanLine(w.Base))
 	default:
@@ -123,7 +149,7 @@ func (a *app) showWork(w workData) {
 	}
 }
 
-func nextSteps(s runState, b worktree.Branch) []string {
+func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
 	var next []string
 	if b.Tip != "" && !b.Merged {
 		next = append(next, "ralph diff "+s.Key)
@@ -135,6 +161,12 @@ func nextSteps(s runState, b worktree.Branch) []string {
 		return append(next, "ralph merge "+s.Key)
 	case s.State == "unfinished":
 		return append(next, "ralph work") // goes on from there
+	case b.Tip != "" && b.Merged && !issue.Open:
+		return []string{"ralph clean"}
+	case !issue.Open && b.Tip != "": // ralph works and merges nothing for it any more
+		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if it is wanted", "ralph clean --discard "+s.Key+"  # if not")
+	case !issue.Open:
+		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
 		if s.Kind == journal.KindIssue {
 			return append(next, "ralph merge "+s.Key)

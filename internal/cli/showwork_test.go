@@ -3,6 +3,7 @@ package cli
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,73 @@ func TestShowFindsTheBranch(t *testing.T) {
 	git("branch", "-D", "bots/one")
 	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, " has 1 commit that m$(id);x has not\n") {
 		t.Errorf("without its branch: %+v", got)
+	}
+}
+
+// What a person has squashed is merged for every command, and each line that `ralph show` suggests can be typed.
+func TestShowSuggestsWhatWorks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		by           string // what a person does once the issue was worked
+		shown, clean string
+		next         []string
+	}{
+		"squashed": {
+			"git merge -q --squash ralph/one && git commit -qm by-hand", "master has the changes of ralph/one", "master has its changes", []string{"ralph clean"},
+		},
+		"gone": {
+			"rm .ralph/backlog/one.md", "ralph/one has 1 commit that master has not", "1 commit not in master",
+			[]string{"ralph diff one", "git merge ralph/one", "ralph clean --discard one"},
+		},
+		"squashed and gone": {
+			"git merge -q --squash ralph/one && git commit -qm by-hand && rm .ralph/backlog/one.md", "master has the changes of ralph/one", "master has its changes",
+			[]string{"ralph clean"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, ".gitignore", ".ralph\n")
+			m.commit(t)
+			m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+			agent := m.program(t, "agent", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+			own := []string{"--sandbox=none", "--commit-author=a <a@b>"}
+			if got := m.run(t, nil, append(own, "work", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true")...); got.status != exitOK {
+				t.Fatalf("%+v", got)
+			}
+			person := exec.CommandContext(t.Context(), "sh", "-ec", c.by)
+			person.Dir = m.repo
+			person.Env = append(person.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+			if out, err := person.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			got := m.run(t, nil, "show", "one")
+			if !strings.Contains(got.stdout, "  "+c.shown+"\n") {
+				t.Errorf("%+v", got)
+			}
+			var next []string
+			for line := range strings.Lines(got.stdout) {
+				if line, ok := strings.CutPrefix(line, "  next: "); ok {
+					line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
+					next = append(next, line)
+				}
+			}
+			if !slices.Equal(next, c.next) {
+				t.Errorf("next: %q", next)
+			}
+			if got := m.run(t, nil, "clean", "--dry-run"); !strings.Contains(got.stdout, c.clean) {
+				t.Errorf("%+v", got)
+			}
+			for _, line := range next {
+				if args, ok := strings.CutPrefix(line, "ralph "); ok {
+					if got := m.run(t, nil, strings.Fields(args)...); got.status != exitOK {
+						t.Errorf("%s: %+v", line, got)
+					}
+				}
+			}
+			if out, _ := exec.CommandContext(t.Context(), "git", "-C", m.repo, "branch", "--list", "ralph/*").Output(); len(out) > 0 {
+				t.Errorf("left: %s", out)
+			}
+		})
 	}
 }

@@ -61,21 +61,21 @@ func (b Backlog) Merged(ctx context.Context, base worktree.Base) ([]tracker.Issu
 	}
 	open := slices.DeleteFunc(list.Issues, func(i tracker.Issue) bool {
 		c, l := claims[i.Key], left[i.Key]
-		return l.branch.Tip == "" || !i.Open || !i.HasLabel(label) || i.HasLabel(b.PickUp) || c.Err != nil || !c.Gone && c.Holder.Run != ""
+		return !l.branch.Merged || !i.Open || !i.HasLabel(label) || i.HasLabel(b.PickUp) || c.Err != nil || !c.Gone && c.Holder.Run != ""
 	})
 	var tips []string
 	for _, i := range open {
-		tips = append(tips, left[i.Key].tip, left[i.Key].branch.Tip)
+		tips = append(tips, left[i.Key].tip)
 	}
 	if len(tips) == 0 {
 		return nil, nil
 	}
 	// Also rebased or squashed. A branch that was only reset to the base, or has got more commits since, is not merged.
-	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, slices.Compact(tips))
+	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, tips)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
 	}
-	return slices.DeleteFunc(open, func(i tracker.Issue) bool { return !has[left[i.Key].tip] || !has[left[i.Key].branch.Tip] }), nil
+	return slices.DeleteFunc(open, func(i tracker.Issue) bool { return !has[left[i.Key].tip] }), nil
 }
 
 // candidate is work that an issue's last run has left for review.
