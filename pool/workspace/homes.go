@@ -55,10 +55,11 @@ type Homes struct {
 
 // homeName is the name of what setup makes on a commit; empty: it is not kept.
 type homeName struct {
-	name    string
-	alone   bool     // it depends on nothing else
-	cache   bool     // the home is no more than a cache
-	missing []string // inputs that the commit does not have, perhaps by mistake: then it may depend on anything
+	name  string
+	alone bool // it depends on nothing else
+	cache bool // the home is no more than a cache
+	// Inputs that the commit does not have, perhaps by mistake, and the links and submodules in them: it may depend on anything.
+	unknown []string
 }
 
 // Names of what is in the folder of a home.
@@ -156,11 +157,15 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	var files []string
 	var entries []diff.Entry
 	missing := slices.Clone(h.Inputs)
+	var links []string // what they name is not in the tree at their place
 	err = h.Repo.Git().Lines(ctx, func(line []byte) {
 		about, file, _ := strings.Cut(string(line), "\t")
 		if len(h.Inputs) > 0 || reads(file) {
 			missing = slices.DeleteFunc(missing, func(in string) bool { return isBelow(file, in) })
 			_, _ = fmt.Fprintf(sum, "%s\n", line)
+			if strings.HasPrefix(about, "120000 ") || strings.HasPrefix(about, "160000 ") {
+				links = append(links, file)
+			}
 			if fields := strings.Fields(about); known && len(fields) == 3 {
 				files, entries = append(files, file), append(entries, diff.Entry{Mode: fields[0], ID: fields[2]})
 			}
@@ -169,7 +174,9 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	if err != nil {
 		return n, err
 	}
-	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && (known || len(h.Inputs) > 0 && len(missing) == 0), known && !h.Reads.Code, missing}
+	unknown := append(missing, links...)
+	sure := known || len(h.Inputs) > 0
+	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && sure && len(unknown) == 0, known && !h.Reads.Code && len(unknown) == 0, unknown}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
 		n.alone, n.cache = false, false // they are too large, or not here
@@ -272,8 +279,8 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if err != nil || n.name == "" {
 		return nil, err
 	}
-	if len(n.missing) > 0 {
-		h.Log.Warn("setup will run in every worktree", "missing", n.missing, "commit", commit)
+	if len(n.unknown) > 0 && len(h.Inputs) > 0 {
+		h.Log.Warn("setup will run in every worktree: inputs are missing, links or submodules", "inputs", n.unknown, "commit", commit)
 	}
 	name := n.name
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {

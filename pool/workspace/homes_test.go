@@ -137,7 +137,7 @@ func TestHomesInputs(t *testing.T) {
 	h.Inputs = []string{"a.go", "sub"}
 	name := func(commit string) string {
 		got, err := h.name(t.Context(), commit, "")
-		if err != nil || got.alone || !slices.Contains(got.missing, "sub") { // it may be a mistake
+		if err != nil || got.alone || !slices.Contains(got.unknown, "sub") { // it may be a mistake
 			t.Fatal(got, err)
 		}
 		return got.name
@@ -152,6 +152,55 @@ func TestHomesInputs(t *testing.T) {
 	h.HomeOnly, h.names = true, nil
 	if got, err := h.name(t.Context(), source, ""); err != nil || got.alone {
 		t.Error(got, err)
+	}
+}
+
+// What a link names, or a submodule holds, is not in the commit's tree at that place: setup may read any other file by it.
+func TestHomesInputsOfLinks(t *testing.T) {
+	t.Parallel()
+	h, first, _, module := homes(t)
+	git := h.Repo.Git()
+	blob, err := git.Out(t.Context(), "rev-parse", first+":go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(mode, object, file string) homeName {
+		commit, err := diff.Commit(t.Context(), git, first, []diff.Edit{{Path: file, Entry: diff.Entry{Mode: mode, ID: strings.TrimSpace(object)}}}, "x\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := h.name(t.Context(), commit, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for what, c := range map[string]struct {
+		mode, file string
+		inputs     []string
+		alone      bool
+	}{
+		"a link":                  {"120000", "lib", []string{"lib", "go.mod"}, false},
+		"a link's folder":         {"120000", "lib", []string{"lib/a", "go.mod"}, false},
+		"below it":                {"120000", "lib/a/b", []string{"lib"}, false},
+		"all":                     {"120000", "lib", []string{"."}, false},
+		"a submodule":             {"160000", "lib", []string{"lib"}, false},
+		"a folder of a submodule": {"160000", "lib", []string{"lib/a"}, false},
+		"a link elsewhere":        {"120000", "other", []string{"go.mod"}, true},
+		"a file":                  {"100644", "lib/a", []string{"lib", "go.mod"}, true},
+	} {
+		object := blob
+		if c.mode == "160000" {
+			object = module
+		}
+		h.Inputs, h.names = c.inputs, nil
+		if got := name(c.mode, object, c.file); got.alone != c.alone || len(got.unknown) == 0 != c.alone {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	h.Inputs, h.Reads.Files, h.names = nil, []string{"go.mod"}, nil
+	if got := name("120000", blob, "sub/go.mod"); got.alone || got.cache {
+		t.Errorf("a manifest that is a link: %+v", got)
 	}
 }
 
