@@ -43,6 +43,8 @@ type File struct {
 	Grown bool
 	// Inline says that only the tests in the file are meant: the rest is code.
 	Inline bool
+	// Helper says that its text, and not its name, shows that tests use it.
+	Helper bool
 	// Before and After are the file's tests.
 	Before, After Tests
 }
@@ -195,10 +197,15 @@ func (s *Summary) list(c *compared) {
 	if inline {
 		c.role, c.reason = Test, "has tests among its code"
 	}
-	if c.role == None {
+	role, reason, helper := c.role, c.reason, c.role == None && (c.old.helper || c.new.helper)
+	if helper {
+		role, reason = Test, "is a helper of tests"
+	}
+	if role == None {
 		return
 	}
-	f := File{Path: c.Path, Role: c.role, Reason: c.reason, Added: c.Added, Removed: c.Removed, Grown: c.grown(), Inline: inline,
+	// What is added to a helper may take the place of what is there.
+	f := File{Path: c.Path, Role: role, Reason: reason, Added: c.Added, Removed: c.Removed, Grown: !helper && c.grown(), Inline: inline, Helper: helper,
 		Before: c.old.Tests, After: c.new.Tests}
 	if c.OldPath != c.Path {
 		f.OldPath = c.OldPath

@@ -27,7 +27,13 @@ type Tests struct {
 }
 
 // Count counts the tests of a file; all are 0 where its path is not one of tests. Comments and strings do not count.
-func Count(file string, text []byte) Tests { return examine(file, text).Tests }
+func Count(file string, text []byte) Tests {
+	s := examine(file, text)
+	if s.helper {
+		return Tests{}
+	}
+	return s.Tests
+}
 
 // sheet is what a file's text shows.
 type sheet struct {
@@ -37,12 +43,7 @@ type sheet struct {
 	shapes []int          // by index in the ecosystem's Shapes
 	inline string         // text from the first test on
 	main   bool           // a file of a program
-}
-
-// holdsTests reports a file whose tests the tools run.
-func holdsTests(e Ecosystem, file string) bool {
-	role, _ := RoleOf(file, nil)
-	return role == Test || e.Inline
+	helper bool           // its text, and not its path, is one of a helper of tests
 }
 
 func examine(file string, text []byte) sheet {
@@ -59,7 +60,9 @@ func examine(file string, text []byte) sheet {
 		}
 		out.shapes = append(out.shapes, n)
 	}
-	if !holdsTests(e, file) {
+	role, _ := RoleOf(file, nil)
+	out.helper = role == None && (len(e.compiled.helpers.find(s)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.compiled.perhaps.find(s)) > 0)
+	if role != Test && !e.Inline && !out.helper { // the tools run no tests of it, and nothing else does
 		return out
 	}
 	tests := e.compiled.tests.find(s)

@@ -47,6 +47,7 @@ func dotnet() Ecosystem {
 			"[ TestMethod (", "[ DataTestMethod ]", "[ Fact ,", "[ Theory ,", "[ Test ,", "[ TestMethod ,"},
 		Skips: []string{"Skip =", "[ Ignore", ", Ignore", "Ignore =", "[ Explicit", "Assert . Ignore (",
 			"Assert . Inconclusive (", "Assert . Skip* (", "Skip . If (", "Skip . IfNot ("},
+		Helpers: []string{"using Xunit", "using NUnit", "using Microsoft . VisualStudio . TestTools", "using FluentAssertions"},
 		Assertions: []string{"Assert . %", "CollectionAssert . %", "StringAssert . %", ". Should (", ". Should* (",
 			". Verify (", "throw new", "Verify ("},
 		Main:      []string{"static void Main (", "static int Main (", "static async Task Main ("},

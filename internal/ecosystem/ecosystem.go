@@ -45,6 +45,9 @@ type Ecosystem struct {
 	// Tests, Skips, Focus and Assertions are one test, one mark or call that skips, one mark that leaves the other tests
 	// out, and one assertion. In Tests a token with = before it is the test's name.
 	Tests, Skips, Focus, Assertions []string
+	// Helpers are patterns of text that make a file a helper of tests, whatever its name: what tests are written with. Perhaps
+	// are those that other code has, too: they count in files of PerhapsFiles.
+	Helpers, Perhaps, PerhapsFiles []string
 	// Excluded reports a test file that the tools leave out as a whole; nil: they leave none out.
 	Excluded func(path string, text []byte) bool
 	// Main are patterns of text and MainFiles patterns of files of programs, which may end the process.

@@ -38,6 +38,8 @@ func golang() Ecosystem {
 		Skips: []string{". Skip (", ". Skipf (", ". SkipNow (", "testing . Short ("},
 		Assertions: []string{". Error (", ". Errorf (", ". Fatal (", ". Fatalf (", ". Fail (", ". FailNow (", "require . %",
 			"assert . %", "is . %", ". Require ( ) . %", ". Assert ( ) . %", "Expect (", "qt . %", "panic ("},
+		Helpers: []string{"testing . TB", "testing . T", "testing . B", "testing . F", "require . TestingT", "assert . TestingT",
+			`"github.com/onsi/gomega"`},
 		Excluded: goExcluded,
 		Main:     []string{"package main"},
 		Shapes: []Shape{

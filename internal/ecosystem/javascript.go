@@ -74,7 +74,12 @@ func javascript() Ecosystem {
 		Assertions: []string{"expect (", "expect . %", "assert (", "assert . %", "t . assert . %", "t . is (",
 			"t . deepEqual (", "t . equal (", "t . ok (", "t . throws (", "t . true (", "t . false (", ". should .", "should (",
 			"expectTypeOf (", "assertEquals (", "assertThrows (", "fail (", "throw new"},
-		MainFiles: append(each("bin/**/*.%", "scripts/**/*.%"), each("cli.%", "main.%")...),
+		Helpers: jsImports("node:test", "vitest", "@jest/globals", "chai", "bun:test", "ava", "tap", "uvu", "uvu/assert", "mocha",
+			"@playwright/test", "expect", "@testing-library/jest-dom"),
+		// Much code that is no test asserts.
+		Perhaps:      jsImports("assert", "node:assert", "assert/strict", "node:assert/strict"),
+		PerhapsFiles: each("*test*.%", "*assert*.%", "*expect*.%", "check.%", "checks.%", "check-*.%", "*-checks.%"),
+		MainFiles:    append(each("bin/**/*.%", "scripts/**/*.%"), each("cli.%", "main.%")...),
 		Shapes: []Shape{
 			{Kind: EarlyExit, Has: []string{"process . exit ( 0 )", "process . exit ( )", "process . reallyExit (",
 				"process . exitCode = 0", "process . abort (", "Deno . exit ( 0 )", "Deno . exit ( )"},
@@ -111,6 +116,16 @@ func each(patterns ...string) []string {
 		}
 	}
 	return out
+}
+
+// jsImports returns what imports one of the modules.
+func jsImports(names ...string) (patterns []string) {
+	for _, name := range names {
+		for _, by := range []string{"from", "import", "import (", "require ("} {
+			patterns = append(patterns, by+` "`+name+`"`)
+		}
+	}
+	return patterns
 }
 
 // jsMarks returns the patterns, and those of members with the names of what declares tests.

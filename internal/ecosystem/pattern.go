@@ -126,8 +126,9 @@ func (s source) has(texts ...string) bool { return len(compile(texts).find(s)) >
 
 // compiled are the patterns of an ecosystem.
 type compiled struct {
-	tests, skips, focus, assertions, main *patterns
-	shapes                                []compiledShape
+	tests, skips, focus, assertions, main, helpers, perhaps *patterns
+
+	shapes []compiledShape
 }
 
 type compiledShape struct{ has, with, without *patterns }
@@ -135,7 +136,7 @@ type compiledShape struct{ has, with, without *patterns }
 func (e *Ecosystem) compile() {
 	e.compiled = compiled{tests: compile(e.Tests), skips: compile(e.Skips), focus: compile(e.Focus),
 		assertions: compile(e.Assertions),
-		main:       compile(e.Main)}
+		main:       compile(e.Main), helpers: compile(e.Helpers), perhaps: compile(e.Perhaps)}
 	for _, s := range e.Shapes {
 		e.compiled.shapes = append(e.compiled.shapes, compiledShape{compile(s.Has), compile(s.With), compile(s.Without)})
 	}

@@ -218,7 +218,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	}
 	var undo []diff.Edit
 	for _, f := range sum.Files {
-		list(out, f.Role, f.Reason, byPath[f.Path], f.Grown)
+		list(out, byPath[f.Path], journal.Watched{Role: f.Role.String(), Why: f.Reason, Test: f.Role == ecosystem.Test, Grown: f.Grown, Helper: f.Helper})
 		if !f.Inline {
 			undo = append(undo, byPath[f.Path].Undo()...)
 		}
@@ -235,22 +235,20 @@ func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.E
 			role, why = before, reason
 		}
 		if role != ecosystem.None {
-			list(out, role, why, f, false)
+			list(out, f, journal.Watched{Role: role.String(), Why: why, Test: role == ecosystem.Test})
 			undo = append(undo, f.Undo()...)
 		}
 	}
 	return undo
 }
 
-func list(out *journal.Watch, role ecosystem.Role, why string, f diff.File, grown bool) {
+func list(out *journal.Watch, f diff.File, as journal.Watched) {
 	if len(out.Files) == listed {
 		out.More++
 		return
 	}
-	out.Files = append(out.Files, journal.Watched{
-		Path: f.Path, OldPath: f.OldPath, Role: role.String(), Why: why, Test: role == ecosystem.Test,
-		Added: !f.Old.Exists(), Removed: !f.New.Exists(), Grown: grown,
-	})
+	as.Path, as.OldPath, as.Added, as.Removed = f.Path, f.OldPath, !f.Old.Exists(), !f.New.Exists()
+	out.Files = append(out.Files, as)
 }
 
 // run runs the checks on a made-up commit. output, which may be nil, reads what the commands print.

@@ -325,6 +325,8 @@ type Watched struct {
 	Added   bool   `json:"added,omitempty"`
 	Removed bool   `json:"removed,omitempty"`
 	Grown   bool   `json:"grown,omitempty"` // it was only added to
+	// Helper says that its text, and not its name, shows that tests use it.
+	Helper bool `json:"helper,omitempty"`
 }
 
 // Canary is a test that must fail, which was added to the commits: the gate failed with it on the base.

@@ -26,6 +26,8 @@ type change struct {
 	texts map[string][]byte // of the test files of the tip, by object
 	has   func(string) bool // whether the tip has a file
 	large bool              // texts are not complete
+	// helpers are helpers of tests that their names do not show. They go with the tests.
+	helpers map[string]bool
 }
 
 // read compares a tip with the commit that it changes.
@@ -56,6 +58,18 @@ func isTest(file string) bool {
 	return role == ecosystem.Test
 }
 
+func helpers(w *journal.Watch) map[string]bool {
+	found := map[string]bool{}
+	if w != nil {
+		for _, f := range w.Files {
+			if f.Helper {
+				found[f.Path] = true
+			}
+		}
+	}
+	return found
+}
+
 // plan is what has to run, and on what.
 type plan struct {
 	runs   []command
@@ -76,11 +90,12 @@ func (c change) plan(gate []string, own string) (p plan) {
 	var tests, unknown []string
 	code, removed, inline := false, false, false
 	for _, f := range c.files {
-		before := isTest(f.Path)
+		helper := c.helpers[f.Path]
+		before := helper || isTest(f.Path)
 		if f.OldPath != "" {
-			before = isTest(f.OldPath)
+			before = helper || isTest(f.OldPath)
 		}
-		now := f.New.Exists() && isTest(f.Path)
+		now := f.New.Exists() && (helper || isTest(f.Path))
 		switch {
 		case now || before && !f.New.Exists():
 			p.edits = append(p.edits, overlay(f, now)...)
@@ -93,7 +108,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		inline = inline || role == ecosystem.None && ecosystem.HasInline(f.Path)
 		text := c.texts[f.New.ID]
 		switch {
-		case !now || !strings.HasPrefix(f.New.Mode, "100"):
+		case !now || helper || !strings.HasPrefix(f.New.Mode, "100"):
 		case own != "":
 			tests = append(tests, f.Path)
 		case ecosystem.HoldsTests(f.Path, text):

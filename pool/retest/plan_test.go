@@ -58,6 +58,10 @@ func TestPlan(t *testing.T) {
 		"two tests":                {files: []diff.File{file("a_test.go", "x", goTest), file("b/b_test.go", "", goTest)}, runs: "go test,go test", edits: "a_test.go b/b_test.go"},
 		"a test and its data":      {files: []diff.File{code, file("testdata/x", "a", "b"), file("a_test.go", "x", goTest)}, runs: "go test", edits: "testdata/x a_test.go"},
 		"data alone":               {files: []diff.File{code, file("testdata/x", "a", "b")}, edits: "testdata/x", says: "data or helpers"},
+		"a helper alone":           {files: []diff.File{code, file("help.go", "a", "b")}, edits: "help.go", says: "data or helpers"},
+		"a helper and a test":      {files: []diff.File{code, file("help.go", "a", "b"), file("a_test.go", "", goTest)}, runs: "go test", edits: "help.go a_test.go"},
+		"a helper is no test":      {files: []diff.File{file("help.go", "a", goTest), file("a_test.go", "", goTest)}, own: "ci/tests {files}", runs: "ci/tests a_test.go", edits: "help.go a_test.go"},
+		"a removed helper":         {files: []diff.File{code, file("help.go", "a", "")}, edits: "-help.go", says: "removes tests"},
 		"removed tests":            {files: []diff.File{code, file("a_test.go", goTest, "")}, edits: "-a_test.go", says: "removes tests"},
 		"a renamed test":           {files: []diff.File{code, renamed("a_test.go", "b_test.go", goTest)}, runs: "go test", edits: "-a_test.go b_test.go"},
 		"a test that becomes code": {files: []diff.File{renamed("a_test.go", "b.go", goTest)}, edits: "-a_test.go", says: "removes tests"},
@@ -76,7 +80,8 @@ func TestPlan(t *testing.T) {
 			for _, f := range c.files {
 				texts[f.New.ID] = []byte(f.New.ID)
 			}
-			p := change{files: c.files, texts: texts, has: func(file string) bool { return file == "go.mod" }}.plan([]string{"go test ./..."}, c.own)
+			p := change{files: c.files, texts: texts, has: func(file string) bool { return file == "go.mod" },
+				helpers: helpers(&journal.Watch{Files: []journal.Watched{{Path: "help.go", Helper: true}, {Path: "a.go"}}})}.plan([]string{"go test ./..."}, c.own)
 			var runs, edits []string
 			for _, r := range p.runs {
 				line := r.Line

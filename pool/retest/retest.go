@@ -99,6 +99,7 @@ func (t *Tester) try(ctx context.Context, w Work, s journal.State, r *journal.Re
 	if err != nil {
 		return err
 	}
+	c.helpers = helpers(s.Facts.Watch)
 	var gate []string
 	for _, line := range must.Gate {
 		gate = append(gate, line.Line)
@@ -233,9 +234,9 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 	return nil
 }
 
-// onlyTests reports that the change touches nothing but tests of what the gate depends on.
+// onlyTests reports that the change touches nothing but tests of what the gate depends on. A helper of tests may hold code, too.
 func onlyTests(w *journal.Watch) bool {
-	return w != nil && w.More+len(w.Findings) == 0 && !slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test })
+	return w != nil && w.More+len(w.Findings) == 0 && !slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test || f.Helper })
 }
 
 // conclude says what the runs mean, and why they prove nothing.

@@ -80,7 +80,7 @@ func Full() journal.Record {
 				Usage:    agents.Usage{Input: 1, Output: 2, CostUSD: 0.5},
 				Baseline: &journal.Verification{Tip: "cccc", Base: "main", Checks: []loop.Check{check}, Setup: true}, Verify: verified,
 				Watch: &journal.Watch{
-					Files: []journal.Watched{{Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true}},
+					Files: []journal.Watched{{Path: "b_test.go", OldPath: "a_test.go", Role: "test", Why: "y", Test: true, Added: true, Removed: true, Helper: true}},
 					More:  1, Findings: []string{"f"}, Added: 1, Removed: 2, Skipped: 3, Focused: 4, Assertions: 5, Base: verified,
 					Canaries: []journal.Canary{{Path: "c_test.go", Noticed: true}},
 				},
