@@ -95,7 +95,7 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	look.SetMaxOpenConns(2) // none is opened before it is needed
 	s := &Store{db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close())
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close(), look.Close())
 	}
 	s.save, err = db.PrepareContext(ctx, `INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,?,?,?)
 		ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record`)
@@ -106,7 +106,7 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 		s.sums, err = db.PrepareContext(ctx, spendSums)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close(), look.Close())
 	}
 	return s, nil
 }
