@@ -33,9 +33,10 @@ type app struct {
 	// Set by --json of the commands that have it.
 	json bool
 
-	choose  map[string][]string // by choices
-	project *config.Project     // of a service; nil: there is none
-	clock   func() time.Time    // by which claims expire; nil: this machine's
+	choose    map[string][]string    // by choices
+	project   *config.Project        // of a service; nil: there is none
+	clock     func() time.Time       // by which claims expire; nil: this machine's
+	untrusted *config.UntrustedError // what the configuration has been loaded without; nil: nothing
 }
 
 func newApp(h Host) *app {
@@ -133,9 +134,15 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 }
 
 func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
-	loaded, err := config.Load(a.sources(cmd.Flags(), top))
+	sources := a.sources(cmd.Flags(), top)
+	sources.Looks = looks(cmd)
+	loaded, err := config.Load(sources)
 	if err != nil {
 		return nil, err
+	}
+	a.untrusted = loaded.Untrusted
+	if a.untrusted != nil && cmd.Name() != "doctor" { // which has a line for it
+		a.ui.warn(a.untrusted.What() + "; this command goes on without; read and accept it with: " + a.untrusted.Command)
 	}
 	for _, w := range loaded.Warnings {
 		a.ui.warn(w)

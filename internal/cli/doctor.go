@@ -37,8 +37,8 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d := &doctor{app: a}
 	d.ok("ralph", buildVersion().line())
 	p, err := a.open(cmd)
-	if untrusted := (*config.UntrustedError)(nil); errors.As(err, &untrusted) {
-		return err // nothing was looked at
+	if u := a.untrusted; u != nil {
+		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
 	}
 	if err != nil {
 		d.fail("repository", err.Error(), "")

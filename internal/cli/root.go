@@ -71,6 +71,14 @@ func constructors() map[string]func(*app) *cobra.Command {
 	}
 }
 
+// looks reports a command that starts no agent, check or setup, and no program that a configuration names: it goes on without
+// the guarded values of a repository's file that are not accepted. All other commands refuse such a file.
+func looks(cmd *cobra.Command) bool {
+	return cmd.Parent() == cmd.Root() && slices.Contains([]string{
+		"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "doctor",
+	}, cmd.Name())
+}
+
 // newRoot builds the tree of commands for a command line. Only the command that it begins with is made, if it is one: all flags
 // of all commands take a third of the time of a short command.
 func newRoot(a *app, args ...string) *cobra.Command {

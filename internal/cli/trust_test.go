@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 func TestUntrustedConfiguration(t *testing.T) {
 	t.Parallel()
 	const key = "PRIVATE KEY OF THE USER"
-	look := [][]string{{"doctor"}, {"show", "one"}, {"logs", "one"}, {"status"}, {"work", "--dry-run"}, {"clean"}, {"config"}}
+	look := [][]string{{"work", "--dry-run"}, {"config"}, {"doctor"}, {"show", "one"}, {"logs", "one"}, {"status"}, {"clean"}}
 	run := [][]string{{"work"}, {"run", "--prompt=x"}}
 	for name, c := range map[string]struct {
 		file     string // ROOT, MARK and URL are replaced
@@ -51,6 +52,7 @@ func TestUntrustedConfiguration(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(m.home, "id_ed25519"), []byte(key), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			looked := false
 			for _, args := range c.commands {
 				args = slices.Clone(args)
 				for i := range args {
@@ -60,7 +62,9 @@ func TestUntrustedConfiguration(t *testing.T) {
 				line := strings.HasPrefix(got.stderr, "ralph: ROOT/repo/.ralph/config.yaml sets ") &&
 					strings.Count(got.stderr, "\n") == 1 &&
 					strings.HasSuffix(got.stderr, "with: ralph trust\n")
-				if got.status != exitUsage || got.stdout != "" || !line {
+				if without := saysWithout(got); without {
+					looked = true
+				} else if got.status != exitUsage || got.stdout != "" || !line {
 					t.Errorf("%v: %+v", args, got)
 				}
 			}
@@ -70,22 +74,79 @@ func TestUntrustedConfiguration(t *testing.T) {
 			if asked.Load() > 0 {
 				t.Error("the repository's server was asked")
 			}
-			if entries, _ := os.ReadDir(m.home); len(entries) != 1 {
+			if entries, _ := os.ReadDir(m.home); len(entries) != 1 && !looked {
 				t.Errorf("there is state of it: %v", entries)
+			}
+			if _, err := os.Lstat(filepath.Join(m.repo, ".ralph/state")); err == nil {
+				t.Error("there is state where the repository wants it")
 			}
 		})
 	}
 }
 
-// TestEveryCommandAsksForTrust: only those that use no configuration run without it.
+// saysWithout reports that a command has gone on without the values that are not accepted, and has said so.
+func saysWithout(r ran) bool {
+	const what = "ROOT/repo/.ralph/config.yaml sets "
+	warned := strings.HasPrefix(r.stderr, "ralph: warning: "+what) && strings.Contains(r.stderr, "; this command goes on without; read and accept it with: ralph trust\n")
+	return warned || strings.Contains(strings.Join(strings.Fields(r.stdout), " "), "fail trust "+what) && strings.Contains(r.stdout, "fix: ralph trust\n")
+}
+
+// TestLooksWithoutTrust: what people need while a run is on works, as if the file set no guarded value.
+func TestLooksWithoutTrust(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	const path, warning = ".ralph/config.yaml", "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
+		"this command goes on without; read and accept it with: ralph trust\n"
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, one]\nagent-args: [x]\n")
+	m.commit(t)
+	m.trust(t)
+	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, two]\nagent-args: [x]\n")
+	for line, want := range map[string]ran{
+		"status":   {stdout: "No run yet. `ralph work --dry-run` says what would be worked.\n", stderr: warning},
+		"stop one": {status: 1, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
+		"work -n": {status: 2, stderr: "ralph: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
+			"read and accept the change with: ralph trust\n"},
+	} {
+		if diff := cmp.Diff(want, m.run(t, nil, strings.Fields(line)...), cmp.AllowUnexported(ran{})); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(m.repo, ".ralph/state")); err != nil {
+		t.Errorf("what is accepted and unchanged does not count: %v", err)
+	}
+	got := m.run(t, nil, "doctor")
+	text := strings.Join(strings.Fields(got.stdout), " ")
+	if got.status != exitFailed || !strings.Contains(text, "fail trust ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it") ||
+		!strings.Contains(text, "fix: ralph trust ok repository") || strings.Contains(text, "two") || strings.Contains(got.stderr, "warning") {
+		t.Errorf("doctor: %+v", got)
+	}
+}
+
+// endsOnceItSpeaks interrupts a command at its first words on standard error: top would watch for ever.
+func endsOnceItSpeaks(h *Host) {
+	interrupt := make(chan struct{})
+	to, end := h.Stderr, sync.OnceFunc(func() { close(interrupt) })
+	h.Interrupt, h.Stderr = interrupt, writerFunc(func(data []byte) (int, error) {
+		defer end()
+		return to.Write(data)
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(data []byte) (int, error) { return f(data) }
+
+// TestEveryCommandAsksForTrust: those that act refuse, those that look warn, and only those that use no configuration do neither.
 func TestEveryCommandAsksForTrust(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
 	m.commit(t)
 	free := []string{"help", "version", "completion", "init", "trust", "fleet"} // a fleet is no repository
+	looks := []string{"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "doctor"}
 	args := map[string][]string{
-		"show": {"x"}, "stop": {"x"}, "logs": {"x"}, "prompt": {"x"}, "run": {"--prompt=x"}, "exec": {"--", "true"},
+		"top": {"--plain"}, "show": {"x"}, "stop": {"x"}, "logs": {"x"}, "prompt": {"x"}, "run": {"--prompt=x"}, "exec": {"--", "true"},
 		"build-image": {"--image=x"}, "remove-image": {"--image=x"},
 		"verify": {"x"}, "close": {"x"}, "diff": {"x"}, "edit": {"x"}, "merge": {"x"}, "open": {"x"}, "reopen": {"x"}, "retry": {"x"}, "tree": {"x"},
 	}
@@ -100,7 +161,9 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 				continue
 			}
 			line := append(strings.Fields(sub.CommandPath())[1:], args[sub.Name()]...)
-			if got := m.run(t, nil, line...); got.status != exitUsage || !strings.HasSuffix(got.stderr, "with: ralph trust\n") {
+			got := m.run(t, endsOnceItSpeaks, line...)
+			refuses := got.status == exitUsage && got.stdout == "" && strings.Count(got.stderr, "\n") == 1 && strings.HasSuffix(got.stderr, "with: ralph trust\n")
+			if warns := slices.Contains(looks, strings.Join(line[:1], "")); warns && !saysWithout(got) || !warns && !refuses {
 				t.Errorf("%v: %+v", line, got)
 			}
 		}

@@ -166,6 +166,22 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 	return values
 }
 
+// leaveOut drops the guarded values under the headings of keys that are not accepted, as if the file did not set them. Values
+// under one heading act together, such as a token and where it is sent: accepted ones do not stay without the others.
+func (l *layer) leaveOut(guarded trust.Values, refused []string) {
+	headings := map[string]bool{}
+	for _, name := range refused {
+		k, _ := Lookup(name)
+		headings[k.Group] = true
+	}
+	for _, v := range guarded {
+		if k, _ := Lookup(v.Key); headings[k.Group] {
+			delete(l.values, v.Key)
+			delete(l.origins, v.Key)
+		}
+	}
+}
+
 // Guarded lists the values of the repository's file that need trust, without asking whether they have it. Only the files
 // are read. The error is a Problems.
 func Guarded(s Sources) (trust.Values, error) {
@@ -187,13 +203,22 @@ type UntrustedError struct {
 	Command string   // that shows and accepts them
 }
 
+// What names file and keys.
+func (e *UntrustedError) What() string {
+	keys := strings.Join(e.Keys, ", ")
+	if e.Changed {
+		return e.File + " has changed " + keys + " since you accepted it"
+	}
+	return e.File + " sets " + keys + ", which a repository may do only with your consent"
+}
+
 // Error names file, keys and command.
 func (e *UntrustedError) Error() string {
-	keys := strings.Join(e.Keys, ", ")
-	text := e.File + " sets " + keys + ", which a repository may do only with your consent; read and accept it with: " + e.Command
+	what := "it"
 	if e.Changed {
-		text = e.File + " has changed " + keys + " since you accepted it; read and accept the change with: " + e.Command
+		what = "the change"
 	}
+	text := e.What() + "; read and accept " + what + " with: " + e.Command
 	if e.Named != "" {
 		text += fmt.Sprintf(" (%s accepts %q, and these values are %s)", TrustVariable, e.Named, e.Hash)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -27,6 +28,8 @@ type Sources struct {
 	Commanded []string
 	// Partial leaves the rules between keys unchecked: the values are still being chosen.
 	Partial bool
+	// Looks is set for what starts nothing: it goes on without guarded values that are not accepted, see Loaded.Untrusted.
+	Looks bool
 	// Trusted are the guarded values of the repository's file that the user has accepted; nil: none. It is only asked when the
 	// file has guarded values.
 	Trusted func() (trust.Values, error)
@@ -37,10 +40,11 @@ const File = ".ralph/config.yaml"
 
 // Loaded is the effective configuration.
 type Loaded struct {
-	Config   Config
-	Warnings []string // one line each
-	origins  map[string]Origin
-	values   map[string]any
+	Config    Config
+	Warnings  []string        // one line each
+	Untrusted *UntrustedError // what Sources.Looks has left out; nil: nothing
+	origins   map[string]Origin
+	values    map[string]any
 
 	commanded []string
 	repo      string // the top of the checkout
@@ -86,18 +90,24 @@ func Load(s Sources) (*Loaded, error) {
 	loaded := &Loaded{
 		Warnings: warnings, origins: map[string]Origin{}, values: map[string]any{}, commanded: s.Commanded, repo: s.Repo,
 	}
+	guarded := guardedIn(repository, user, s.Repo)
+	refused := s.trusted(guarded)
+	if s.Looks && errors.As(refused, &loaded.Untrusted) {
+		repository.leaveOut(guarded, loaded.Untrusted.Keys)
+		refused = nil
+	}
 	problems, err := loaded.merge(layers, r)
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) == 0 && !s.Partial {
+	if len(problems) == 0 && !s.Partial && loaded.Untrusted == nil { // what is left may need what is left out
 		problems = loaded.conflicts()
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if err := s.trusted(guardedIn(repository, user, s.Repo)); err != nil {
-		return nil, err
+	if refused != nil {
+		return nil, refused
 	}
 	return loaded, nil
 }
