@@ -117,19 +117,36 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	p.checkAgain(c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	if err != nil && len(summary.Runs) == 0 {
-		return asUsage(err)
+	err = a.workEnded(summary, view, len(args) > 0, err)
+	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
+		a.ui.warn(text)
 	}
-	if serr := a.summary(summary, view, len(args) > 0); serr != nil {
-		return serr
+	return err
+}
+
+// workEnded says how a sweep has ended, failed if it did.
+func (a *app) workEnded(s pool.Summary, view *workView, named bool, failed error) error {
+	if failed != nil && len(s.Runs) == 0 {
+		return asUsage(failed)
 	}
-	if err != nil {
-		return asUsage(err)
-	}
-	if err := verdict(summary); err != nil || len(args) == 0 {
+	if err := a.summary(s, view, named); err != nil {
 		return err
 	}
-	return leftOut(summary)
+	if failed != nil {
+		return asUsage(failed)
+	}
+	if err := verdict(s); err != nil || !named {
+		return err
+	}
+	return leftOut(s)
+}
+
+// brokenText says how many issues could not be read; empty: none.
+func brokenText(s pool.Summary) string {
+	if len(s.Problems) == 0 {
+		return ""
+	}
+	return plural(len(s.Problems), "broken issue") + " left out"
 }
 
 // sweepable finds what every run would stumble over, before anything starts.
@@ -233,7 +250,7 @@ func verdict(s pool.Summary) error {
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold, "issue")),
 			hint: "`ralph show KEY` says why"}
 	case len(s.Problems) > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s left out", plural(len(s.Problems), "broken issue"))}
+		return &exitError{status: exitIncomplete, err: errors.New(brokenText(s))}
 	}
 	return nil
 }

@@ -176,3 +176,27 @@ func keptLines(t *testing.T, f file, got string) {
 		rest = rest[at+1:]
 	}
 }
+
+// Labels that cannot be edited are found when the backlog is listed, before an agent is paid; only those of an issue that the
+// listing is for.
+func TestListTriesTheLabels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tr, err := New(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, front := range map[string]string{
+		"anchor": "title: x\nlabels: &a [no-human]\nother: *a\n", "plain": "labels: [no-human]\n", "other": "labels: &a [mine]\nother: *a\n",
+		"review": "labels: &a [no-human, in-review]\nother: *a\n", "closed": "labels: &a [no-human]\nstate: closed\n",
+	} {
+		write(t, dir, name+".md", "---\n"+front+"---\n")
+	}
+	list, err := tr.List(t.Context(), tracker.Query{Labels: []string{"No-Human"}, Unworked: []string{"in-review"}})
+	if err != nil || len(list.Issues) != 3 || len(list.Problems) != 1 || !strings.Contains(list.Problems[0].Error(), "anchor.md:3: labels cannot be edited safely") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if list, err = tr.List(t.Context(), tracker.Query{}); err != nil || len(list.Issues) != 4 || len(list.Problems) != 0 {
+		t.Errorf("all: %+v, %v", list, err)
+	}
+}

@@ -105,9 +105,10 @@ type entry struct {
 }
 
 // List reads every issue file, and returns all open ones in the order of their file names: they cost nothing more,
-// whatever their labels. A file that cannot be read is a Problem; so is a blocker that does not exist, whose issue is
+// whatever their labels. A file that cannot be read is a Problem, as is one whose labels
+// cannot be edited, if it has those of the query; so is a blocker that does not exist, whose issue is
 // returned too, blocked.
-func (t *Tracker) List(ctx context.Context, _ tracker.Query) (tracker.Listing, error) {
+func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	root, err := t.open(ctx)
 	if err != nil {
 		return tracker.Listing{}, err
@@ -118,7 +119,7 @@ func (t *Tracker) List(ctx context.Context, _ tracker.Query) (tracker.Listing, e
 		return tracker.Listing{}, err
 	}
 	t.removeStale(root, temps)
-	entries, err := t.readAll(ctx, root, files)
+	entries, err := t.readAll(ctx, root, files, q)
 	if err != nil {
 		return tracker.Listing{}, err
 	}
@@ -197,7 +198,7 @@ func (e entry) blocks() blockerState {
 
 // readAll reads the files side by side; the result has their order, without those that have gone. Of two files with one
 // key the first is the issue.
-func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string) ([]entry, error) {
+func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q tracker.Query) ([]entry, error) {
 	all := make([]entry, len(files))
 	var group errgroup.Group
 	workers := min(max(runtime.GOMAXPROCS(0), 2), 16)
@@ -208,6 +209,7 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string) ([
 					return context.Cause(ctx)
 				}
 				all[i] = t.read(root, files[i])
+				all[i].tryLabels(q)
 			}
 			return nil
 		})
@@ -247,6 +249,16 @@ func (t *Tracker) read(root *os.Root, name string) entry {
 	e.updated = info.ModTime()
 	e.file, e.err = parse(raw)
 	return e
+}
+
+// tryLabels makes an issue that the query looks for a problem where its labels could not be written once it was worked: that
+// would be found out after the work was paid for.
+func (e *entry) tryLabels(q tracker.Query) {
+	lacks := func(l string) bool { return indexLabel(e.file.labels, l) < 0 }
+	if e.gone || e.err != nil || !e.file.open || len(q.Labels) == 0 || slices.ContainsFunc(q.Labels, lacks) || !q.NeedsBlockers(e.file.labels) {
+		return
+	}
+	_, e.err = applyChange(e.file.doc.raw, tracker.Change{RemoveLabels: q.Labels, AddLabels: []string{"ralph-tries-a-label"}})
 }
 
 func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Issue {
