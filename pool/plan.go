@@ -216,8 +216,7 @@ func (v view) waits(key string) bool {
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
 
-// whyNot is nil for an issue that may be worked. For keys named by a person, retry times, a hand-over to a person and work done
-// elsewhere do not count.
+// whyNot is nil for an issue that may be worked. Keys named by a person need no retry time, and may be done or handed over.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	if reason := issue.Unfit(v.w.c.Require, v.w.c.Exclude); reason != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}

@@ -164,8 +164,10 @@ func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-// ErrBusy means that every slot is taken; see SetParallel. ErrEnded means that Kill or Drain was called.
-var ErrBusy, ErrEnded = errors.New("no slot is free"), errors.New("the pool has ended")
+var (
+	ErrBusy  = errors.New("no slot is free")    // see SetParallel
+	ErrEnded = errors.New("the pool has ended") // by Kill or Drain
+)
 
 // WorkPlanned works an issue of a Plan, or follows up its request. Like a sweep it skips an issue that does not qualify any more.
 // It needs a free slot.
