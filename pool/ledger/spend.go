@@ -45,6 +45,9 @@ func (s Spend) about() string {
 
 // Text is all that is known to be used, in one line.
 func (s Spend) Text() string {
+	if s.Usage == (agents.Usage{}) {
+		return "not reported"
+	}
 	known := "cost unknown"
 	if s.CostUSD > 0 {
 		known = s.String()

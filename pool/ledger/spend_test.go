@@ -54,6 +54,9 @@ func TestSpendOfRuns(t *testing.T) {
 	if got := s.Amount(); got != ">~$0.00" {
 		t.Errorf("%q", got)
 	}
+	if got := (ledger.Spend{Unknown: 1}).Text(); got != "not reported" {
+		t.Errorf("%q", got)
+	}
 	if got := (ledger.Spend{}).Amount(); got != "$0.00" {
 		t.Errorf("%q", got)
 	}
