@@ -107,7 +107,7 @@ func (d *doctor) tell() error {
 func (d *doctor) base(ctx context.Context, p *parts) {
 	base, err := p.repo.Base(ctx, p.Base)
 	if err != nil {
-		d.fail("base", err.Error(), "")
+		d.fail("base", err.Error(), hintFor(err))
 		return
 	}
 	d.ok("base", fmt.Sprintf("%s at %s", base.Name, shortSHA(base.Commit)))

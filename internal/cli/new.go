@@ -53,7 +53,7 @@ func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool
 		}
 		d.Body = string(body)
 	}
-	d.Labels = slices.Concat(p.Labels, d.Labels)
+	d.Labels = merged(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
 	create := func(text string) error {
 		issue, err := w.Create(ctx, text)
