@@ -77,7 +77,7 @@ type cleaned struct {
 }
 
 func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, caches bool) (err error) {
-	c := cleaner{p: p, dry: dry, discard: discard}
+	c := cleaner{p: p, dry: dry, discard: discard, gone: map[string]string{}}
 	if c.base, err = p.base(ctx); err != nil {
 		return err
 	}
@@ -110,7 +110,11 @@ func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, 
 	if caches {
 		err = c.layers(ctx, a.ui)
 	}
-	return errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
+	err = errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
+	for _, command := range c.onRemote(ctx) {
+		a.ui.note("still on %s; once %s is there and no request needs it: %s", cleanLine(p.repo.Remote()), cleanLine(c.base.Name), command)
+	}
+	return err
 }
 
 // closeMerged closes the issues whose branches a person has merged: the branches are about to go.

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // leftover is all that ralph has left for one key.
@@ -41,6 +42,7 @@ type cleaner struct {
 	dry, discard bool
 	held         map[string]worktree.ClaimState
 	open         map[string]journal.Record // runs that have not come to their end, by id
+	gone         map[string]string         // where branches were that the base has and that are removed, by name
 	broken       error                     // worktree records that cannot be read
 }
 
@@ -246,5 +248,29 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 			return keep("%v", err)
 		}
 	}
+	if b.Merged && b.Name != "" {
+		c.gone[b.Name] = b.Tip
+	}
 	return cleaned{l.key, l.name(), true, why, false}
+}
+
+// onRemote are the commands that delete on the remote, too, what was removed here and is there as it was. A request may need it,
+// or the base may not be there yet: that is for a person to see.
+func (c *cleaner) onRemote(ctx context.Context) []string {
+	remote := c.p.repo.Remote()
+	if remote == "" || len(c.gone) == 0 {
+		return nil
+	}
+	there, err := c.p.repo.RemoteBranches(ctx, c.p.BranchPrefix)
+	if err != nil {
+		c.p.log.Debug("branches on the remote not listed", "error", err)
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.gone)) {
+		if tip := c.gone[name]; there[git.Heads+name] == tip {
+			lease := git.Quote("--force-with-lease=" + git.Heads + name + ":" + tip)
+			out = append(out, fmt.Sprintf("git push %s %s --delete %s", lease, git.Quote(remote), git.Quote(git.Heads+name)))
+		}
+	}
+	return out
 }

@@ -106,3 +106,35 @@ func TestShowSuggestsWhatWorks(t *testing.T) {
 		})
 	}
 }
+
+// A branch that is removed here and still on the remote is named, with the command that deletes it there.
+func TestCleanNamesWhatIsOnTheRemote(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	bare := filepath.Join(m.root, "bare.git")
+	shell := func(script string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "sh", "-ec", script)
+		c.Dir = m.repo
+		c.Env = append(c.Environ(), "BARE="+bare)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", script, err, out)
+		}
+		return string(out)
+	}
+	shell(`GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
+git init -q --bare "$BARE"; git remote add origin "$BARE"; git push -q origin master; git branch ralph/one; git branch ralph/two
+git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit-tree -p master -m x 'master^{tree}'):refs/heads/ralph/two"`)
+	got := m.run(t, nil, "clean")
+	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs it: ")
+	if !ok || strings.Contains(got.stderr, "ralph/two") || got.status != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	shell(command)
+	if left := shell(`git ls-remote "$BARE"`); strings.Contains(left, "ralph/one") || !strings.Contains(left, "ralph/two") {
+		t.Errorf("%s", left)
+	}
+}
