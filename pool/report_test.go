@@ -272,7 +272,7 @@ func TestDraftSaysWhatComesNext(t *testing.T) {
 	f.withRemote()
 	f.issue("a")
 	host := &reading{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
-	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.Gate = host, journal.PublishRequest, lines("exit 3")
+	f.Config.Run.Tracker, f.Config.Run.Publish, f.Config.Run.Gate = host, journal.PublishRequest, lines("git rev-list --count HEAD; exit 3")
 	r := f.one()
 	body := host.last.Body
 	if r.Verdict.Outcome != journal.GateFailed || !host.last.Draft || !strings.HasPrefix(body, "Closes a.md\n\nThis is a draft: gate-failed, ") {

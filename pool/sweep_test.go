@@ -132,7 +132,7 @@ func TestAttemptsEndWithAHuman(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("a")
-	f.Config.Run.Gate = lines("false")
+	f.Config.Run.Gate = lines("git rev-list --count HEAD; false")
 	f.Config.Run.Retry = journal.Limits{MaxAttempts: 2, Backoff: time.Nanosecond}
 	for attempt := 1; attempt <= 2; attempt++ {
 		run := f.one()
