@@ -164,13 +164,13 @@ func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-var (
-	ErrBusy  = errors.New("no slot is free")    // see SetParallel
-	ErrEnded = errors.New("the pool has ended") // by Kill or Drain
-)
+// ErrBusy means that every slot is taken; see SetParallel.
+var ErrBusy = errors.New("no slot is free")
 
-// WorkPlanned works an issue of a Plan, or follows up its request. Like a sweep it skips an issue that does not qualify any more.
-// It needs a free slot.
+// ErrEnded means that Kill or Drain was called.
+var ErrEnded = errors.New("the pool has ended")
+
+// WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
 	if p.isDraining() {
 		return Result{}, ErrEnded
