@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // pretend makes the journal look as if ralph had died in the last run of an issue, at a stage. change may change more.
@@ -219,11 +221,19 @@ func TestPublishingIsGivenUp(t *testing.T) {
 	f.clean()
 }
 
+// unchangeable is a tracker that changes no issue.
+type unchangeable struct{ tracker.Tracker }
+
+func (unchangeable) Change(context.Context, string, tracker.Change) error {
+	return errors.New("the labels cannot be changed")
+}
+
 // An issue whose labels ralph cannot edit is worked once, and the reason is told.
 func TestLabelsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
-	f.issue("a", "labels: &anchor [no-human]")
+	f.Config.Run.Tracker = unchangeable{f.Config.Run.Tracker}
+	f.issue("a")
 	f.one()
 	if run := f.endsWithoutAgent("a", 2); run.Unlabelled == "" {
 		t.Fatalf("%+v", run.Verdict)

@@ -123,6 +123,7 @@ func TestReadAgain(t *testing.T) {
 		dir := t.TempDir()
 		old := open(dir, io.Discard, &fake{place: "a", block: true})
 		old.Ended(ended("x", journal.Failed, true))
+		synctest.Wait() // it sends
 		f := &fake{place: "a"}
 		n := open(dir, io.Discard, f)
 		n.Ended(ended("y", journal.Failed, true))
