@@ -48,17 +48,15 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 : >"$temp/notes"
 : >"$temp/missed"
 
-# In the repository, pipes: git would wait for ever at one that has the name of a file it reads. Among the files, pipes, files that
-# are too big, and repositories inside the repository. A folder that is too deep has a path of at least so many characters.
-long=
-while [ "${#long}" -lt "$((2 * depth - 2))" ]; do long="$long??"; done
-find "$private" . -maxdepth "$depth" ! -path . ! -path './*' \( ! -type p -o -exec rm -f {} + \) -o \
-	-path ./.git -prune -o \( ! -type d -o ! -path "$long*" -o -exec sh -c ': >"$0/long"' "$temp/lists" {} + \) \( \
+# Git would wait for ever at a pipe that has the name of a file it reads.
+find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
+# The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once.
+find . -maxdepth "$depth" -path ./.git -prune -o \
 	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -exec rm -f {} + -o \
 	-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
 	-exec sh -c 'for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
 	-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
-	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} + \)
+	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
 
 printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
 if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
@@ -81,7 +79,7 @@ fi
 escaped() { sed 's/[][*?!#\\ ]/\\&/g; s/^\.//' >>"$GIT_DIR/info/exclude"; }
 exclude() { printf '%s\n' "$1" | escaped; }
 # The host refuses a commit with deeper folders.
-if [ -e "$temp/lists/long" ]; then find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"; fi
+find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
 if [ -s "$temp/lists/deep" ]; then
 	escaped <"$temp/lists/deep"
 	note notes "not saved, because more than $depth folders are inside each other: $(head -n 1 "$temp/lists/deep" | cut -c 1-200)"
