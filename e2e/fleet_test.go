@@ -351,10 +351,9 @@ func (f *fleetScene) finish(t *testing.T, issues, cut int) {
 	}
 }
 
-// totals asks a machine what the runs of all have used.
-func (f *fleetScene) totals(t *testing.T, issues int) {
+// succeeded is how many runs that have succeeded `ralph cost` knows of on all machines.
+func (f *fleetScene) succeeded(t *testing.T, asker *fleetMachine) (runs int) {
 	t.Helper()
-	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder, clones: f.machines[0].clones}
 	cost := f.launch(t, asker, "cost", "--json", "--by=outcome", "--fleet-name=shop", "--repo", string(asker.clones["shop"]))
 	if status := cost.end(t); status != 0 {
 		t.Errorf("ralph cost: status %d", status)
@@ -368,15 +367,19 @@ func (f *fleetScene) totals(t *testing.T, issues int) {
 	if err := json.Unmarshal(cost.out.Bytes(), &sums); err != nil {
 		t.Error(err)
 	}
-	succeeded := 0
 	for _, g := range sums.Groups {
 		if g.Group == string(journal.Succeeded) {
-			succeeded = g.Runs
+			runs = g.Runs
 		}
 	}
-	if succeeded != issues {
-		t.Errorf("ralph cost knows of %d runs that succeeded on all machines, want %d", succeeded, issues)
-	}
+	return runs
+}
+
+// totals asks a machine what the runs of all have used.
+func (f *fleetScene) totals(t *testing.T, issues int) {
+	t.Helper()
+	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder, clones: f.machines[0].clones}
+	await(t, "the records of all runs, which machines send a moment after their end", func() bool { return f.succeeded(t, asker) == issues })
 	status := f.launch(t, asker, "status", "--json", "--fleet-name=shop", "--repo", string(asker.clones["shop"]))
 	if code := status.end(t); code != 0 || !strings.Contains(status.out.String(), `"running_seconds"`) {
 		t.Errorf("ralph status: status %d", code)
