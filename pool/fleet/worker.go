@@ -83,7 +83,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	unasked()
 	kept(nil)
 	<-renewed
-	busy := errors.Is(err, pool.ErrBusy)
+	busy := errors.Is(err, pool.ErrBusy) || errors.Is(err, pool.ErrEnded) // another machine may have room
 	if !busy {
 		f.ended(ctx, s, job.Args.Key, r, err)
 	}
