@@ -167,7 +167,7 @@ func groups() []group {
 			{Name: "sign", Choices: []string{"gpg", "ssh"}, Guard: Changed, Use: toMerge | toRun,
 				Help: "sign them on the host, as your git's signing settings say: gpg or ssh; empty: no"},
 			{Name: "proof-key", Kind: Path, Guard: Own, Use: toMerge,
-				Help: "ed25519 key that signs a proof of each success, or the public half of one in ssh-agent (docs/proof.md); empty: no proofs"},
+				Help: "file of the ed25519 key that signs a proof of each success (docs/proof.md); empty: no proofs"},
 			{Name: "request-template", Kind: Path, Guard: Outside, Use: toWork, Help: "body of pull requests; empty: the built-in one"},
 			{Name: "request-target", Check: checkArgument, Guard: Other, Use: toWork, Help: "branch they are for; empty: the base"},
 			{Name: "request-labels", Kind: Names, Check: checkLabel, Guard: Ordinary, Use: toWork, Help: "labels they get"},
