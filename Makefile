@@ -24,6 +24,8 @@ BUILD := $(PLAIN) go build -ldflags '$(LDFLAGS)'
 
 # Time each fuzz target gets.
 FUZZTIME ?= 10s
+# '1 3' fuzzes every third package, beginning with the first.
+FUZZPART ?=
 # What `make test` passes on, such as -run or -count.
 TESTFLAGS ?=
 # What `make bench` passes on, such as '-only issues -rounds 10'.
@@ -137,7 +139,7 @@ soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to swe
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
-	@.ci/fuzz $(FUZZTIME)
+	@.ci/fuzz $(FUZZTIME) $(FUZZPART)
 
 .PHONY: example
 example: ## Write config.example.yaml anew from the table of keys
