@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,4 +236,41 @@ func TestDeadRunOfAnIssueThatAnotherCloneHas(t *testing.T) {
 		t.Error(err)
 	}
 	f.clean()
+}
+
+// Two clones died over one issue, the second one after it had pushed: the run of the first ends without publishing, and what was
+// pushed is continued.
+func TestDeadRunsOfTwoClones(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	c := f.clone(bare, strings.Replace(commits, "git commit", "echo other >other && git add other && git commit", 1), "a")
+	f.issue("a")
+	probe := newFixture(t, commits)
+	probe.withRemote()
+	probe.issue("a")
+	m, _ := probe.dieAt(0, true)
+	save := slices.Index(m.saved, journal.StagePublish) + 1 // at the next one the branch has been pushed
+	if _, died := f.dieAt(save, true); !died {
+		t.Fatal("ralph did not die")
+	}
+	f.buryAll(bare)
+	if _, died := c.dieAt(save+1, false); !died {
+		t.Fatal("the other ralph did not die")
+	}
+	pushed := f.git(bare, "rev-parse", "ralph/a")
+	f.buryAll(bare)
+	f.sweep(t.Context())
+	if r := f.runs("a")[0]; r.Ended.IsZero() || r.Verdict.Reason.Code != journal.ReasonMoved {
+		t.Errorf("the first: stage %s, %+v", r.Stage, r.Verdict)
+	}
+	c.sweep(t.Context())
+	for _, r := range append(f.runs("a")[1:], c.runs("a")...) {
+		if r.Ended.IsZero() {
+			t.Errorf("%s is left at stage %s", r.ID, r.Stage)
+		}
+	}
+	if base := f.git(bare, "merge-base", pushed, "ralph/a"); base != pushed {
+		t.Errorf("what was pushed, %s, is not on the branch any more", pushed)
+	}
 }

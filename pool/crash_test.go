@@ -144,8 +144,20 @@ func (f *fixture) dieAt(save int, stored bool) (journaled *mortal, died bool) {
 // bury makes the claims look like those of a process that is gone.
 func (f *fixture) bury(dir string) {
 	f.t.Helper()
+	f.rewriteClaims(dir, `s/"pid":[1-9][0-9]*/"pid":%d/`)
+}
+
+// buryAll does the same with those that a sweep, which a test ends more gently than a kill does, has left to be continued.
+func (f *fixture) buryAll(dir string) {
+	f.t.Helper()
+	f.rewriteClaims(dir, `s/"pid":[0-9]*/"pid":%d/`)
+}
+
+// rewriteClaims edits the claims with a sed script that is given the id of a dead process.
+func (f *fixture) rewriteClaims(dir, sed string) {
+	f.t.Helper()
 	for _, ref := range strings.Fields(f.git(dir, "for-each-ref", "--format=%(refname)", "refs/ralph/claims")) {
-		script := fmt.Sprintf(`new=$(git cat-file commit %s | sed 's/"pid":[1-9][0-9]*/"pid":%d/' | git hash-object -t commit -w --stdin) && git update-ref %s $new`,
+		script := fmt.Sprintf(`new=$(git cat-file commit %s | sed '`+sed+`' | git hash-object -t commit -w --stdin) && git update-ref %s $new`,
 			ref, deadPID, ref)
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Dir = dir

@@ -99,6 +99,8 @@ func stopped(f journal.Facts) journal.Verdict {
 		return verdict(journal.Interrupted, journal.ReasonAsked, f.StopBy)
 	case journal.StopClaimLost:
 		return verdict(journal.Interrupted, journal.ReasonClaimLost, f.StopBy)
+	case journal.StopMoved:
+		return verdict(journal.Interrupted, journal.ReasonMoved, f.StopBy)
 	}
 	return verdict(journal.Interrupted, journal.ReasonShutdown, f.StopBy)
 }

@@ -24,7 +24,7 @@ var (
 		loop.EndUnchanged,
 	}
 	stops = []journal.Stop{
-		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
+		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopMoved, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
 	}
 	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultAway}
 )
@@ -318,6 +318,7 @@ func decideCases() []decideCase {
 				journal.StopShutdown:   want(journal.Interrupted, journal.ReasonShutdown, "by"),
 				journal.StopAsked:      want(journal.Interrupted, journal.ReasonAsked, "by"),
 				journal.StopClaimLost:  want(journal.Interrupted, journal.ReasonClaimLost, "by"),
+				journal.StopMoved:      want(journal.Interrupted, journal.ReasonMoved, "by"),
 				journal.StopSuperseded: want(journal.Superseded, journal.ReasonIssue, "by"),
 				journal.StopDisk:       final(want(journal.OverBudget, journal.ReasonDisk, "by")),
 				journal.StopCrash:      want(journal.Interrupted, journal.ReasonCrash, string(stage)),
@@ -331,7 +332,7 @@ func decideCases() []decideCase {
 		}
 	}
 	// A stop that cut nothing changes nothing.
-	for _, stop := range []journal.Stop{journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopSuperseded, journal.StopDisk} {
+	for _, stop := range []journal.Stop{journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopMoved, journal.StopSuperseded, journal.StopDisk} {
 		cases = append(cases, decideCase{"done in spite of " + string(stop), journal.Facts{End: loop.EndDone, Stop: stop}, succeeded})
 	}
 
@@ -393,7 +394,7 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	for _, r := range []journal.ReasonCode{
-		journal.ReasonAgentSaid, journal.ReasonUnchanged, journal.ReasonShutdown, journal.ReasonAsked, journal.ReasonClaimLost, journal.ReasonCrash, journal.ReasonIssue,
+		journal.ReasonAgentSaid, journal.ReasonUnchanged, journal.ReasonShutdown, journal.ReasonAsked, journal.ReasonClaimLost, journal.ReasonMoved, journal.ReasonCrash, journal.ReasonIssue,
 		journal.ReasonDisk, journal.ReasonOpen, journal.ReasonLoop, journal.ReasonVerify, journal.ReasonRebasedGate, journal.ReasonPolicy,
 		journal.ReasonConflict, journal.ReasonPublish, journal.ReasonWorktreeLost, journal.ReasonExit,
 	} {

@@ -80,6 +80,7 @@ const (
 	ReasonShutdown     ReasonCode = "shutdown"       // ralph was stopped
 	ReasonAsked        ReasonCode = "asked-to-stop"  // a person stopped the run
 	ReasonClaimLost    ReasonCode = "claim-lost"     // another ralph has the issue
+	ReasonMoved        ReasonCode = "branch-moved"   // Detail: where the run's branch on the remote is, and was to be
 	ReasonCrash        ReasonCode = "crash"          // Detail: the stage at which ralph died
 	ReasonIssue        ReasonCode = "issue-changed"  // Detail: what the issue is now, such as "closed"
 	ReasonDisk         ReasonCode = "disk-full"      // Detail: what the run wrote

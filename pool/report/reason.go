@@ -23,6 +23,8 @@ func Reason(r journal.Reason) string {
 		return "stopped by a person"
 	case journal.ReasonClaimLost:
 		return "the claim was lost to another ralph"
+	case journal.ReasonMoved:
+		return "somebody else moved the branch: " + r.Detail
 	case journal.ReasonCrash:
 		return "ralph died at stage " + r.Detail
 	case journal.ReasonIssue:

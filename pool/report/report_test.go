@@ -317,6 +317,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonShutdown, "", "ralph was stopped"},
 		{journal.ReasonAsked, "", "stopped by a person"},
 		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
+		{journal.ReasonMoved, "it is at b", "somebody else moved the branch: it is at b"},
 		{journal.ReasonCrash, "work", "ralph died at stage work"},
 		{journal.ReasonIssue, "gone", "the issue is gone"},
 		{journal.ReasonIssue, "closed", "the issue is closed"},

@@ -71,6 +71,10 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 				s.Stage = journal.StageVerify
 				return s, err
 			}
+		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish != journal.PublishMerge:
+			// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
+			s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
+			return s, nil
 		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !Unreachable(err):
 			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
 		case errors.Is(err, worktree.ErrFiltered):
