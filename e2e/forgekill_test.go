@@ -33,7 +33,7 @@ func TestForgeKilledAtRandom(t *testing.T) {
 		name          string
 		open          func(*testing.T, repository) forge
 		issues, kills int
-	}{{"github", onGitHub, 16, 6}, {"gitlab", onGitLab, 12, 6}} {
+	}{{"github", onGitHub, 10, 5}, {"gitlab", onGitLab, 8, 5}} {
 		if everything() {
 			c.issues, c.kills = 50, 15
 		}

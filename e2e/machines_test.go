@@ -38,7 +38,7 @@ func machineSize() size {
 	if everything() {
 		return size{30, 8, 2}
 	}
-	return size{18, 5, 1}
+	return size{12, 4, 1}
 }
 
 // Three machines, each with its own clone, journal and state, empty one backlog while calls of the forge fail in twenty ways
