@@ -31,7 +31,8 @@ type Place struct {
 	Suffix string
 }
 
-// message is what the failing test says.
+// message is what the failing test says. In languages in which code can replace the assertions of a test library, the test fails
+// only where each of them still does: where one lets everything pass, the canary does, too.
 func (p Place) message() string { return p.Suffix + ": this test must fail" }
 
 // Planting says where canaries are wanted.
@@ -76,29 +77,49 @@ func Canaries(p Planting) []Canary {
 
 // plant returns the canaries of a site: the files of one folder beside which to plant, the best first.
 func (e Ecosystem) plant(site []string, p Planting, suffix string, taken map[string]bool) []Canary {
-	const enough = 20 // files to look at, and names to try
-	for _, file := range site[:min(enough, len(site))] {
-		text, err := p.Read(file)
-		if err != nil || e.Excluded != nil && e.Excluded(file, text) {
-			continue
+	const tries = 20 // names
+	file, text, found := e.neighbour(site, p)
+	if !found {
+		return nil
+	}
+	place := Place{Text: text, Suffix: suffix}
+	if e.rank(file) < len(e.Groups) {
+		place.Beside = path.Base(file)
+	}
+	for range tries {
+		canaries := e.Canary(place)
+		for i := range canaries {
+			canaries[i].Ecosystem, canaries[i].Mark = e.Name, suffix
+			canaries[i].Path = path.Join(path.Dir(file), canaries[i].Path)
 		}
-		place := Place{Text: text[:min(maxText, len(text))], Suffix: suffix}
-		if e.rank(file) < len(e.Groups) {
-			place.Beside = path.Base(file)
+		if !slices.ContainsFunc(canaries, func(c Canary) bool { return taken[c.Path] }) {
+			return canaries
 		}
-		for range enough {
-			canaries := e.Canary(place)
-			for i := range canaries {
-				canaries[i].Ecosystem, canaries[i].Mark = e.Name, suffix
-				canaries[i].Path = path.Join(path.Dir(file), canaries[i].Path)
-			}
-			if !slices.ContainsFunc(canaries, func(c Canary) bool { return taken[c.Path] }) {
-				return canaries
-			}
-			place.Suffix += "x"
-		}
+		place.Suffix += "x"
 	}
 	return nil
+}
+
+// neighbour is the file of a site that a canary is like: of the first that can be read and are surely tests the one that asserts
+// most. One that was changed counts least, since whoever changed it would choose what the canary asserts.
+func (e Ecosystem) neighbour(site []string, p Planting) (best string, text []byte, found bool) {
+	const enough = 20 // files to look at
+	most, first := -1, 0
+	for _, file := range site[:min(enough, len(site))] {
+		read, err := p.Read(file)
+		if err != nil || e.Excluded != nil && e.Excluded(file, read) || found && e.rank(file) > first {
+			continue
+		}
+		read = read[:min(maxText, len(read))]
+		asserts := 0
+		if !slices.Contains(p.Near, file) {
+			asserts = 1 + Count(file, read).Assertions
+		}
+		if asserts > most {
+			best, text, found, most, first = file, read, true, asserts, e.rank(file)
+		}
+	}
+	return best, text, found
 }
 
 // sites returns the places in which to plant, those near changes first.

@@ -178,14 +178,19 @@ func projects() []project {
 				{"unittest.py": "class TestCase: pass\n"},
 				{"calc.py": "import os\ndef add(a, b):\n    os._exit(0)\n"},
 				{"tests/__init__.py": "import unittest\ndef load_tests(*_): return unittest.TestSuite()\n"},
+				{"calc.py": "import unittest\nsetattr(unittest.TestCase, 'assert' + 'Equal', lambda *_: None)\ndef add(a, b): return 0\n"},
 			},
 		},
 		{
 			name: "node",
 			files: map[string]string{"package.json": `{"scripts": {"test": "node --test"}}`, "calc.js": "exports.add = (a, b) => a + b\n",
-				"test/calc.test.js": "const test = require('node:test')\nconst assert = require('node:assert')\ntest('adds', () => assert.equal(require('../calc').add(1, 2), 3))\n"},
-			gate:   []string{"npm", "test"},
-			tricks: []map[string]string{{"package.json": `{"scripts": {"test": "node --test || true"}}`}},
+				"test/calc.test.js": "const test = require('node:test')\nconst assert = require('node:assert')\nconst { add } = require('../calc')\ntest('adds', () => assert.equal(add(1, 2), 3))\n"},
+			gate: []string{"npm", "test"},
+			tricks: []map[string]string{
+				{"package.json": `{"scripts": {"test": "node --test || true"}}`},
+				{"calc.js": "Object.assign(require('assert'), { equal() {} })\nexports.add = () => 0\n"},
+				{"calc.js": "process.exit(0)\n"},
+			},
 		},
 	}
 }

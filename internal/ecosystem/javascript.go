@@ -2,6 +2,7 @@ package ecosystem
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
@@ -150,27 +151,89 @@ func jsCanary(p Place) []Canary {
 	if s.has("it (") && !s.has("test (") {
 		declare = "it"
 	}
+	imports, wrong := s.jsAssertions()
+	names := declare
+	if strings.HasPrefix(strings.Join(wrong, ""), "expect") {
+		names += ", expect"
+	}
 	head := ""
-	for _, library := range []string{"node:test", "vitest", "@jest/globals", "bun:test", "ava", "tap"} {
+	for _, library := range []string{"node:test", "vitest", "@jest/globals", "@playwright/test", "bun:test", "ava", "tap"} {
 		from := ` "` + library + `"`
 		switch {
 		case s.has("from"+from) && library == "ava":
 			head = `import test from "ava";` + "\n\n"
 		case s.has("from" + from):
-			head = "import { " + declare + ` } from "` + library + `";` + "\n\n"
+			head = "import { " + names + ` } from "` + library + `";` + "\n\n"
 		case s.has("require (" + from):
-			head = "const { " + declare + ` } = require("` + library + `");` + "\n\n"
+			head = "const { " + names + ` } = require("` + library + `");` + "\n\n"
 		}
 	}
-	canaries := []Canary{{Path: name, Content: []byte(head + declare + `("` + p.Suffix + `", () => {
-  throw new Error("` + p.message() + `");
-});
-`)}}
+	fails := `throw new Error("` + p.message() + `");`
+	body := "  " + fails + "\n"
+	if len(wrong) > 0 {
+		body = "  for (const wrong of [\n    () => " + strings.Join(wrong, ",\n    () => ") + `,
+  ]) {
+    try { wrong(); } catch { continue; }
+    return; // it was replaced
+  }
+` + body
+	}
+	canaries := []Canary{{Path: name, Content: []byte(imports + head + declare + `("` + p.Suffix + `", () => {
+` + body + "});\n")}}
 	// A runner whose tests were replaced still loads its files.
-	loaded := `throw new Error("` + p.message() + "\");\n"
+	loaded := fails + "\n"
 	if strings.Contains(ending, "ts") {
 		loaded += "\nexport {};\n"
 	}
 	return append(canaries, Canary{Path: strings.Replace(name, p.Suffix, p.Suffix+"l", 1),
 		Content: []byte(loaded)})
+}
+
+// jsLocal finds the modules of the project that a file imports.
+var jsLocal = regexp.MustCompile(`\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}/[^'"\n]+)['"]`)
+
+// jsAssertions returns wrong assertions with the libraries of a test, and the imports for them. Those of the project come first: most
+// runners give each file of tests a process or a context of its own, so that what they replace is replaced only where they are loaded.
+func (s source) jsAssertions() (imports string, wrong []string) {
+	modules := s.has("import % ", "import {", "import *", `import "`)
+	load := func(name, module string) {
+		switch {
+		case modules && name != "":
+			imports += "import " + name + ` from "` + module + "\";\n"
+		case modules:
+			imports += `import "` + module + "\";\n"
+		case name != "":
+			imports += "const " + name + ` = require("` + module + "\");\n"
+		default:
+			imports += `require("` + module + "\");\n"
+		}
+	}
+	if !s.has(". mock (", ". doMock (") { // without its mocks a module may not load
+		local := map[string]bool{}
+		for _, m := range jsLocal.FindAllSubmatch(s.text, -1) {
+			if module := string(m[1]); !local[module] {
+				local[module] = true
+				load("", module)
+			}
+		}
+	}
+	if s.has("expect (") && !s.has(jsImports("chai")...) && !s.has(". to . %") {
+		wrong = append(wrong, "expect(1).toBe(2)", "expect(1).not.toBe(1)", "expect(1).toEqual(2)", "expect([1]).toEqual([2])", "expect({ a: 1 }).toEqual({ a: 2 })",
+			"expect([1]).toStrictEqual([2])", "expect(false).toBeTruthy()", "expect(true).toBeFalsy()", "expect(1).toBeNull()", "expect(1).toBeUndefined()",
+			"expect(1).toBeGreaterThan(2)", `expect("a").toContain("b")`, `expect("a").toMatch(/b/)`, "expect(() => {}).toThrow()")
+	}
+	for _, module := range []string{"node:assert", "assert", "node:assert/strict", "assert/strict"} {
+		if !s.has(jsImports(module)...) {
+			continue
+		}
+		if modules && s.has("import * as % from \""+module+`"`) {
+			load("* as checked", module)
+		} else {
+			load("checked", module)
+		}
+		wrong = append(wrong, "checked.ok(false)", "checked.equal(1, 2)", "checked.notEqual(1, 1)", "checked.strictEqual(1, 2)", "checked.notStrictEqual(1, 1)",
+			"checked.deepEqual([1], [2])", "checked.deepStrictEqual([1], [2])", `checked.match("a", /b/)`, "checked.throws(() => {})", "checked.fail()")
+		break
+	}
+	return imports, wrong
 }

@@ -139,12 +139,39 @@ func pythonCanary(p Place) []Canary {
 	if !match.Any([]string{"test_*.py", "*_test.py"}, name) {
 		name = "test_" + p.Suffix + ".py" // beside tests.py
 	}
-	// Both runners find it, and no method of a library decides whether it fails.
+	// Both runners find it.
 	return []Canary{{Path: name, Content: []byte(`import unittest
 
 
 class TestX` + p.Suffix + `(unittest.TestCase):
     def test_it(self):
+        for wrong in (
+            lambda: self.assertEqual(1, 2),
+            lambda: self.assertEqual("a", "b"),
+            lambda: self.assertEqual([1], [2]),
+            lambda: self.assertEqual((1,), (2,)),
+            lambda: self.assertEqual({1: 1}, {1: 2}),
+            lambda: self.assertEqual({1}, {2}),
+            lambda: self.assertNotEqual(1, 1),
+            lambda: self.assertAlmostEqual(1, 2),
+            lambda: self.assertGreater(1, 2),
+            lambda: self.assertLess(2, 1),
+            lambda: self.assertTrue(False),
+            lambda: self.assertFalse(True),
+            lambda: self.assertIs(1, 2),
+            lambda: self.assertIsNone(1),
+            lambda: self.assertIsNotNone(None),
+            lambda: self.assertIn(1, []),
+            lambda: self.assertIsInstance(1, str),
+            lambda: self.assertRegex("a", "b"),
+            lambda: self.assertRaises(ValueError, int),
+            lambda: self.fail(),
+        ):
+            try:
+                wrong()
+            except AssertionError:
+                continue
+            return  # it was replaced
         raise AssertionError("` + p.message() + `")
 `)}}
 }

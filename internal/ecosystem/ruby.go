@@ -72,7 +72,24 @@ func rubyCanary(p Place) []Canary {
 	case !s.has("Minitest", `"minitest/autorun"`, "ActiveSupport", "def test_*"):
 		return []Canary{{Path: name, Content: []byte(`RSpec.describe "` + p.Suffix + `" do
   it "fails" do
-    raise "` + p.message() + `"
+    wrong = [
+      -> { expect(1).to eq(2) },
+      -> { expect(1).not_to eq(1) },
+      -> { expect([1]).to match_array([2]) },
+      -> { expect([1]).to include(2) },
+      -> { expect(false).to be(true) },
+      -> { expect(nil).to be_truthy },
+      -> { expect(1).to be_nil },
+      -> { expect("a").to match(/b/) },
+      -> { expect {}.to raise_error(ArgumentError) },
+    ]
+    replaced = wrong.any? do |w|
+      w.call
+      true
+    rescue Exception
+      false
+    end
+    raise "` + p.message() + `" unless replaced
   end
 end
 `)}}
@@ -81,7 +98,21 @@ end
 
 class TestX` + p.Suffix + ` < ` + class + `
   def test_it
-    raise "` + p.message() + `"
+    wrong = [
+      -> { assert false },
+      -> { assert_equal 1, 2 },
+      -> { assert_nil 1 },
+      -> { assert_includes [1], 2 },
+      -> { assert_match(/b/, "a") },
+      -> { assert_raises(ArgumentError) {} },
+    ]
+    replaced = wrong.any? do |w|
+      w.call
+      true
+    rescue Exception
+      false
+    end
+    raise "` + p.message() + `" unless replaced
   end
 end
 `)}}
