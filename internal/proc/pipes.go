@@ -140,10 +140,13 @@ func (p *Pipes) feed() {
 }
 
 // Finish ends the copying, once all processes have ended. What is in the pipes still reaches the writers; a Read of the
-// input that does not return is abandoned.
+// input that does not return is abandoned, and an [io.PipeReader] is closed, so that it does.
 func (p *Pipes) Finish() {
 	if p.stdin != nil {
 		_ = p.stdin.Close()
+	}
+	if r, ok := p.input.(*io.PipeReader); ok {
+		_ = r.CloseWithError(os.ErrClosed) // always nil
 	}
 	for _, r := range p.outputs {
 		if r != nil {

@@ -33,7 +33,7 @@ type Spec struct {
 	Env []string
 	// Stdin is copied to the process; nil is empty. A process that does not read it is not an error. When Stdin itself
 	// fails, the process is killed, so that it never acts on half its input. A Read that blocks past the process's
-	// end is abandoned.
+	// end is abandoned; an io.PipeReader is closed then, and writers to the pipe get os.ErrClosed.
 	Stdin io.Reader
 	// Stdout and Stderr get the output, each from one goroutine; nil discards. One writer for both gets both from one
 	// goroutine. When a writer fails, the rest of that output is discarded. A writer that blocks holds up the process,

@@ -175,11 +175,36 @@ func TestInputThatBlocksDoesNotHold(t *testing.T) {
 	t.Parallel()
 	read, write := io.Pipe()
 	s, _, _ := sh("exit 5")
-	s.Stdin = read
+	s.Stdin = io.MultiReader(read)
 	if got := run(t, s); got.Code != 5 {
 		t.Errorf("ended with %+v", got)
 	}
 	_ = write.Close() // lets the abandoned Read go
+}
+
+// Who writes to the input learns that the process has ended.
+func TestInputPipeIsClosed(t *testing.T) {
+	t.Parallel()
+	read, write := io.Pipe()
+	s, _, _ := sh("exit 5")
+	s.Stdin = read
+	if got := run(t, s); got.Code != 5 {
+		t.Errorf("ended with %+v", got)
+	}
+	written := make(chan error)
+	go func() {
+		_, err := write.Write([]byte("late"))
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the write waits")
+		_ = read.Close()
+	}
 }
 
 func TestOneWriterForBoth(t *testing.T) {
