@@ -45,7 +45,7 @@ var floors = map[string]int{
 
 	"internal/attach":  4,
 	"internal/service": 9,
-	"internal/tui":     4,
+	"internal/tui":     5,
 	"internal/web":     11,
 
 	"internal/web/dashboard": 10,

@@ -20,6 +20,11 @@ type Run struct {
 	Used    agents.Usage
 	Repo    string // folder of the repository, if it is known
 	dir     string // of the run
+
+	// Machine is another host that has the run's events; empty: they can be followed. Then Stage and Doing say what it does.
+	Machine string
+	Stage   journal.Stage
+	Doing   string
 }
 
 // Event is an event of a run.
@@ -49,7 +54,7 @@ const (
 // EventStarted (Found) that has its title and its time, and ends with an EventEnded or an EventDeferred. away is called when the source cannot be asked, and with
 // nil when it can again; the source has just been asked before.
 func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
-	w := watch{source: s, each: each, began: time.Now(), on: map[string]bool{}}
+	w := watch{source: s, each: each, began: time.Now(), on: map[string]Run{}}
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	defer w.following.Wait()
@@ -80,8 +85,8 @@ type watch struct {
 	following sync.WaitGroup
 
 	mu   sync.Mutex
-	each func(Event)     // called with mu held
-	on   map[string]bool // guarded by mu; the runs that are followed
+	each func(Event)    // called with mu held
+	on   map[string]Run // guarded by mu; the runs that are followed, as they were at the last look
 }
 
 // find follows a run that is not followed yet.
@@ -89,10 +94,18 @@ func (w *watch) find(ctx context.Context, r Run) {
 	id := r.Project + "/" + r.ID
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.on[id] || len(w.on) == followMax {
+	known, on := w.on[id]
+	if on {
+		w.on[id] = r
+		if r.Machine != "" {
+			w.tell(known, r)
+		}
 		return
 	}
-	w.on[id] = true
+	if len(w.on) == followMax {
+		return
+	}
+	w.on[id] = r
 	w.following.Go(func() {
 		defer func() {
 			w.mu.Lock()
@@ -105,6 +118,11 @@ func (w *watch) find(ctx context.Context, r Run) {
 			w.each(e)
 		}
 		send(Event{r, true, true, journal.Event{Kind: journal.EventStarted, Run: r.ID, Key: r.Key, Title: r.Title, Time: r.Started}})
+		if r.Machine != "" {
+			w.mu.Lock()
+			w.tell(Run{}, r)
+			w.mu.Unlock()
+		}
 		ended := false
 		w.source.Follow(ctx, r, func(e journal.Event) {
 			e.Run, e.Key = r.ID, r.Key
@@ -116,4 +134,17 @@ func (w *watch) find(ctx context.Context, r Run) {
 			send(Event{Run: r, Event: gone})
 		}
 	})
+}
+
+// tell says what a run does on another machine, if that is not known yet. mu is held.
+func (w *watch) tell(known, now Run) {
+	e := journal.Event{Run: now.ID, Key: now.Key, Time: time.Now()}
+	if now.Stage != known.Stage {
+		e.Kind, e.Stage = journal.EventStage, now.Stage
+		w.each(Event{Run: now, Event: e})
+	}
+	if now.Doing != "" && now.Doing != known.Doing {
+		e.Kind, e.Stage, e.Text = journal.EventNote, "", now.Doing
+		w.each(Event{Run: now, Event: e})
+	}
 }

@@ -295,3 +295,27 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// remote has a run on another machine, of which each look shows a little more.
+type remote struct{ looks int }
+
+func (r *remote) Runs(context.Context) ([]Run, error) {
+	steps := []Run{{Stage: journal.StageWork}, {Stage: journal.StageWork, Doing: "reads"}, {Stage: journal.StageVerify, Doing: "reads"}, {Stage: journal.StageVerify, Doing: "gate: make"}}
+	run := steps[min(r.looks, len(steps)-1)]
+	run.ID, run.Key, run.Title, run.Machine = "r1", "fix", "Fix it", "other"
+	r.looks++
+	return []Run{run}, nil
+}
+
+func (*remote) Follow(ctx context.Context, _ Run, _ func(journal.Event)) { <-ctx.Done() }
+
+func (*remote) Stop(context.Context, Run) error { return nil }
+
+// Of a run on another machine is shown what the looks say, each change once.
+func TestOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	want := []string{"old fix started Fix it", "fix stage", "fix note reads", "fix stage", "fix note gate: make"}
+	if got := watching(t, &remote{}, until(want[len(want)-1])); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

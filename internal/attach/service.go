@@ -136,9 +136,10 @@ func (s *Service) Ready(ctx context.Context) error {
 type Project struct {
 	Name, Repo, State, Problem string
 	Running                    []struct {
-		Run, Issue, Title string
-		Started           time.Time
-		Usage             agents.Usage
+		Run, Issue, Title, Machine, Doing string
+		Stage                             journal.Stage
+		Started                           time.Time
+		Usage                             agents.Usage
 	}
 }
 
@@ -163,7 +164,8 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 	projects, err := s.Projects(ctx)
 	for _, p := range projects {
 		for _, r := range p.Running {
-			runs = append(runs, Run{Project: p.Name, ID: r.Run, Key: r.Issue, Title: r.Title, Started: r.Started, Used: r.Usage, Repo: p.Repo})
+			runs = append(runs, Run{Project: p.Name, ID: r.Run, Key: r.Issue, Title: r.Title, Started: r.Started, Used: r.Usage, Repo: p.Repo,
+				Machine: r.Machine, Stage: r.Stage, Doing: r.Doing})
 		}
 	}
 	return runs, err

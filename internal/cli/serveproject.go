@@ -68,7 +68,8 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	}()
 	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.host.Observe, people.Ended
 	if s.joined != nil {
-		c.Run.Store = s.joined.Journal(name, p.journal)
+		shared := s.joined.Journal(name, p.journal)
+		c.Run.Store, c.Observe = shared, func(e journal.Event) { observe(e); traces.Observe(e); shared.Observe(e) }
 	}
 	workers, err := pool.New(c)
 	if err != nil {

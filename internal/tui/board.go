@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // Run names a run. Project is empty outside a service.
@@ -65,35 +66,18 @@ func (b *board) event(project string, e journal.Event, text string) {
 
 // does notes what the run does now.
 func (r *row) does(e journal.Event) {
+	if text, ok := report.Action(e); ok {
+		r.last = text
+		r.check = text != "" && (e.Kind == journal.EventSetup || e.Kind == journal.EventGate)
+	}
 	switch e.Kind {
 	case journal.EventStage:
-		r.phase, r.last, r.check = string(e.Stage), "", false
+		r.phase = string(e.Stage)
 	case journal.EventIteration:
-		r.phase, r.last, r.check = fmt.Sprintf("iteration %d", e.Iteration), "", false
-	case journal.EventSetup, journal.EventGate:
-		r.check = e.Check == nil
-		r.last = ""
-		if r.check {
-			r.last = string(e.Kind) + where(e.Place) + ": " + e.Text
-		}
-	case journal.EventAgent, journal.EventNote:
-		r.last, r.check = e.Text, false
-	case journal.EventReview:
-		r.last, r.check = e.Text, false
-		r.uses(e.Usage)
-	case journal.EventUsage:
+		r.phase = fmt.Sprintf("iteration %d", e.Iteration)
+	case journal.EventReview, journal.EventUsage:
 		r.uses(e.Usage)
 	}
-}
-
-func where(p journal.Place) string {
-	switch p {
-	case journal.PlaceBase:
-		return " on the base"
-	case journal.PlaceCheckout:
-		return " on a clean checkout"
-	}
-	return ""
 }
 
 func (r *row) uses(u *agents.Usage) {

@@ -72,6 +72,8 @@ type runBody struct {
 	State      string     `json:"state" doc:"running, died, unfinished, or the outcome."`
 	Reason     string     `json:"reason,omitempty"`
 	Stage      string     `json:"stage"`
+	Machine    string     `json:"machine,omitempty" doc:"The host that works it, and has its log, where that is another."`
+	Doing      string     `json:"doing,omitempty" doc:"What its agent or ralph does there."`
 	Attempt    int        `json:"attempt"`
 	Agent      string     `json:"agent,omitempty"`
 	Model      string     `json:"model,omitempty"`
@@ -274,6 +276,7 @@ func (a api) record(ctx context.Context, project, run string) (journal.Record, e
 func newRunBody(r journal.Record) runBody {
 	b := runBody{
 		ID: r.ID, Issue: r.Key, Title: r.Title, URL: r.URL, State: service.RunState(r), Reason: report.Reason(r.Verdict.Reason), Stage: string(r.Stage),
+		Machine: service.Elsewhere(r), Doing: r.Doing,
 		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
 		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
 		Warnings: append([]string{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),

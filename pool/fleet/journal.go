@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // Journal is the journal of a project on this machine. Its own store, which needs no network, has what this machine must bring to
@@ -26,6 +28,7 @@ type Journal struct {
 	shared *postgres.Store
 
 	mu      sync.Mutex
+	open    map[string]journal.Record  // guarded by mu; by run; as they were saved last, with what they do
 	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
 	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is
 
@@ -41,7 +44,8 @@ var (
 // Journal makes the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
-		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id}, pending: map[string]*postgres.Entry{},
+		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id},
+		open: map[string]journal.Record{}, pending: map[string]*postgres.Entry{},
 	}
 }
 
@@ -52,12 +56,42 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 	if err := j.local.Save(ctx, r); err != nil {
 		return err
 	}
-	e, err := postgres.NewEntry(r)
-	if err != nil {
-		return err
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.Ended.IsZero() {
+		r.Doing = j.open[r.ID].Doing
+		j.open[r.ID] = r
+	} else {
+		delete(j.open, r.ID)
 	}
-	j.add(r.ID, e)
-	return nil
+	e, err := postgres.NewEntry(r)
+	if err == nil {
+		j.add(r.ID, e)
+	}
+	return err
+}
+
+// doingMax is how much of what a run does other machines get to know, in bytes.
+const doingMax = 200
+
+// Observe hears an event of a run of this machine. Within a second other machines know what the run does. It does not block.
+func (j *Journal) Observe(e journal.Event) {
+	text, says := report.Action(e)
+	if !says {
+		return
+	}
+	text = strings.ToValidUTF8(text[:min(len(text), doingMax)], "")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, on := j.open[e.Run]
+	if !on || r.Doing == text {
+		return
+	}
+	r.Doing = text
+	if entry, err := postgres.NewEntry(r); err == nil { // as before, when it was saved
+		j.open[e.Run] = r
+		j.add(e.Run, entry)
+	}
 }
 
 // Forget deletes the record of a run.
@@ -67,14 +101,15 @@ func (j *Journal) Forget(ctx context.Context, run string) error {
 	if err := j.local.Forget(ctx, run); err != nil {
 		return err
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.open, run)
 	j.add(run, nil)
 	return nil
 }
 
-// add makes an entry pending.
+// add makes an entry pending. mu is held.
 func (j *Journal) add(run string, e *postgres.Entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.pending[run] = e
 	if j.synced == nil {
 		j.synced = make(chan struct{})
@@ -286,6 +321,8 @@ func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journ
 	if err != nil {
 		return err
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, r := range here {
 		i := slices.IndexFunc(known, func(k journal.Record) bool { return k.ID == r.ID })
 		if i < 0 || known[i].Ended.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,6 +165,53 @@ func TestRunsOfAllMachines(t *testing.T) {
 		t.Errorf("once a machine is gone %d runs are on, want 2", n)
 	}
 	one.Stop()
+}
+
+// Other machines get to know what a run does until it has ended, and its record stays as it was saved.
+func TestDoing(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	elsewhere := func() journal.Record {
+		settled(j)
+		list, err := d.Runs(j.shared.Project).Find(t.Context(), journal.Query{Run: "r"})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		return list[0]
+	}
+	r := journal.Record{Run: journal.Run{ID: "r", Kind: journal.KindIssue, Key: "k", Started: time.Now()}, State: journal.State{Stage: journal.StageWork}}
+	save := func() {
+		if err := j.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(text string) {
+		j.Observe(journal.Event{Kind: journal.EventAgent, Run: "r", Text: text})
+		j.Observe(journal.Event{Kind: journal.EventUsage, Run: "r", Text: "nothing"})
+	}
+	says("too early")
+	save()
+	says("reads the code " + strings.Repeat("ö", doingMax))
+	if got := elsewhere(); !strings.HasPrefix(got.Doing, "reads the code ö") || len(got.Doing) > doingMax || got.Stage != journal.StageWork {
+		t.Errorf("%+v", got)
+	}
+	r.Stage = journal.StageVerify
+	save()
+	j.Observe(journal.Event{Kind: journal.EventGate, Run: "r", Text: "make"})
+	if got := elsewhere(); got.Doing != "gate: make" || got.Stage != journal.StageVerify {
+		t.Errorf("%+v", got)
+	}
+	r.Ended = time.Now()
+	save()
+	says("too late")
+	if got := elsewhere(); got.Doing != "" || got.Ended.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	if here, err := j.Find(t.Context(), journal.Query{}); err != nil || len(here) != 1 || here[0].Doing != "" {
+		t.Errorf("here: %+v, %v", here, err)
+	}
+	f.Stop()
 }
 
 // desk admits runs of at most 4 tokens each while all runs of the day come to at most 10.

@@ -159,6 +159,7 @@ type State struct {
 	Unreported string `json:"unreported,omitempty"` // why the report could not be written
 	Unlabelled string `json:"unlabelled,omitempty"` // why the labels could not be changed
 	Elsewhere  bool   `json:"elsewhere,omitempty"`  // another journal's ralph has the claim, and reports the run where it is
+	Doing      string `json:"doing,omitempty"`      // what its agent or ralph did last, where the run is on another machine; hostile
 }
 
 // Changed counts what commits change.

@@ -66,3 +66,30 @@ func (l *Loops) agent(out *journal.Event, e loop.Event) bool {
 	}
 	return l.said <= chatterLimit+1
 }
+
+// Action is what a run does from this event on, for people; empty where it does nothing yet. ok is false where the event does not
+// say. The text may be hostile.
+func Action(e journal.Event) (text string, ok bool) {
+	switch e.Kind {
+	case journal.EventAgent, journal.EventNote, journal.EventReview:
+		return e.Text, true
+	case journal.EventStage, journal.EventIteration:
+		return "", true
+	case journal.EventSetup, journal.EventGate:
+		if e.Check != nil { // it has ended
+			return "", true
+		}
+		return string(e.Kind) + where(e.Place) + ": " + e.Text, true
+	}
+	return "", false
+}
+
+func where(p journal.Place) string {
+	switch p {
+	case journal.PlaceBase:
+		return " on the base"
+	case journal.PlaceCheckout:
+		return " on a clean checkout"
+	}
+	return ""
+}

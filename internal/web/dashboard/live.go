@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 // Live knows what the runs that are on are doing. It is safe for concurrent use.
@@ -50,20 +51,17 @@ func (l *Live) Observe(project string, e journal.Event) {
 	case journal.EventStarted:
 	case journal.EventIteration:
 		d.Phase = fmt.Sprintf("iteration %d", e.Iteration)
-	case journal.EventAgent:
-		d.Last = line(e.Text)
-	case journal.EventGate, journal.EventSetup:
-		d.Last = line(string(e.Kind) + ": " + said(e))
-	case journal.EventCommits, journal.EventNote, journal.EventReview, journal.EventWarning:
-		d.Last = line(said(e))
 	case journal.EventUsage:
 		if e.Usage != nil {
 			d.Usage = d.Usage.Add(*e.Usage)
 		}
 	default:
-		if !on {
+		if _, says := report.Action(e); !on && !says {
 			return
 		}
+	}
+	if text, says := report.Action(e); says {
+		d.Last = line(text)
 	}
 	l.runs[id] = d
 }
@@ -104,7 +102,7 @@ func (p *Pages) running(list ...service.Status) (out []now) {
 			out = append(out, now{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.of(s.Name, r.Run)})
 		}
 		for _, r := range s.Elsewhere {
-			out = append(out, now{s.Name, r.Key, line(r.Title), r.ID, r.Started, doing{Phase: phase(r.Stage) + ", on " + line(r.Host), Usage: r.Facts.Usage}})
+			out = append(out, now{s.Name, r.Key, line(r.Title), r.ID, r.Started, doing{phase(r.Stage) + ", on " + line(r.Host), line(r.Doing), r.Facts.Usage}})
 		}
 	}
 	return out
