@@ -25,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
 // Errors that callers act on; each is wrapped with details.
@@ -38,13 +39,13 @@ var (
 	// ErrNoBase: no branch with commits is named or checked out.
 	ErrNoBase = errors.New("no base branch")
 	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
-	ErrDirty = errors.New("uncommitted changes")
+	ErrDirty = merge.ErrDirty
 	// ErrUnended: a merge, a rebase or the like has not ended in the user's checkout.
 	ErrUnended = git.ErrUnended
 	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
-	ErrFiltered = errors.New("a filter of your git configuration")
+	ErrFiltered = merge.ErrFiltered
 	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
-	ErrConflict = errors.New("conflict")
+	ErrConflict = merge.ErrConflict
 	// ErrLate: an import did not end in time. Such a tree is set aside when it is removed.
 	ErrLate = importer.ErrLate
 	// ErrMoved: a ref is not at the expected commit any more.

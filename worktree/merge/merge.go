@@ -1,0 +1,177 @@
+// Package merge moves a base branch of the user's, and the checkout that has it, to commits that are to be on it. Its caller is
+// package worktree.
+package merge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Errors that callers act on; each is wrapped with details.
+var (
+	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
+	ErrDirty = errors.New("uncommitted changes")
+	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
+	ErrFiltered = errors.New("a filter of your git configuration")
+	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
+	ErrConflict = errors.New("conflict")
+)
+
+// Branch is a branch of the repository, as it is to be before the merge.
+type Branch struct {
+	Name   string // as people write it
+	Ref    string
+	Commit string
+}
+
+// Repo is where the branch is.
+type Repo struct {
+	Git    git.Runner // of the checkout that the user stands in
+	Common string     // the repository's git directory
+	Top    string     // the checkout that the user stands in
+	State  string     // ralph's state folder
+	Temp   string     // folder for temporary files
+	Runs   string     // folder of the worktrees of runs
+	// Checkouts lists the worktrees that git knows, GitDir finds the git directory of one.
+	Checkouts func(context.Context) ([]git.Checkout, error)
+	GitDir    func(dir string) (string, error)
+}
+
+// Into merges tip into the branch: by fast-forward, or by a merge commit that is made without a checkout. Then the branch moves from
+// exactly its commit, and its checkout with it, if there is one. A dirty checkout that is in the way (ErrDirty), a changed file that
+// goes through a filter there (ErrFiltered), a conflict (ErrConflict) or a branch that moved (git.ErrMoved) leaves everything as it
+// was. The message is neutralized, so that it does not act on a forge. A tip that the branch contains already is not an error.
+func (r Repo) Into(ctx context.Context, b Branch, tip, message string) (commit string, err error) {
+	if _, err := r.at(ctx, b, b.Commit); err != nil {
+		return "", err
+	}
+	place, err := r.checkoutOf(ctx, b.Ref)
+	if err != nil {
+		return "", err
+	}
+	if merged, err := r.Git.Contains(ctx, b.Commit, tip); err != nil || merged {
+		return b.Commit, err
+	}
+	commit = tip
+	forward, err := r.Git.Contains(ctx, tip, b.Commit)
+	if err != nil {
+		return "", err
+	}
+	if !forward {
+		if commit, err = r.commit(ctx, b, tip, message); err != nil {
+			return "", err
+		}
+	}
+	if place == "" {
+		return commit, r.Git.MoveRefs(ctx, git.Edit{Ref: b.Ref, New: commit, Old: b.Commit})
+	}
+	return commit, r.advance(ctx, place, b, commit, tip)
+}
+
+// at is the commit of the branch; git.ErrMoved when it is none of the expected.
+func (r Repo) at(ctx context.Context, b Branch, expected ...string) (string, error) {
+	refs, err := r.Git.Refs(ctx, b.Ref)
+	if err != nil {
+		return "", err
+	}
+	at := refs[b.Ref]
+	if !slices.Contains(expected, at) {
+		return "", fmt.Errorf("%w: it is at %s, expected %s", git.ErrMoved, git.OrNothing(at), git.Short(b.Commit))
+	}
+	return at, nil
+}
+
+// checkoutOf finds the one checkout that has the branch; empty: none.
+func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
+	all, err := r.Checkouts(ctx)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, c := range all {
+		switch {
+		case c.Branch != ref:
+		case filepath.Dir(c.Dir) == r.Runs:
+			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach", c.Dir, git.Quote(c.Dir))
+		case found != "":
+			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach", found, c.Dir, git.Quote(c.Dir))
+		default:
+			found = c.Dir
+		}
+	}
+	return found, nil
+}
+
+// commit makes the merge commit without a checkout.
+func (r Repo) commit(ctx context.Context, b Branch, tip, message string) (string, error) {
+	tree, names, err := r.Git.MergeTree(ctx, b.Commit, tip)
+	if err != nil {
+		return "", err
+	}
+	if names != "" {
+		by := fmt.Sprintf("git -C %s merge %s", git.Quote(r.Top), tip)
+		if place, err := r.checkoutOf(ctx, b.Ref); err == nil && place != "" {
+			by = fmt.Sprintf("git -C %s merge %s", git.Quote(place), tip)
+		} else {
+			by = fmt.Sprintf("git -C %s switch %s && %s", git.Quote(r.Top), git.Quote(b.Name), by)
+		}
+		return "", fmt.Errorf("%w in %s; to solve it by hand: %s", ErrConflict, names, by)
+	}
+	g, err := r.Git.WithIdent(ctx)
+	if err != nil {
+		return "", err
+	}
+	return g.CommitTree(ctx, tree, neutral.Text(message), b.Commit, tip)
+}
+
+// advance moves the branch together with its checkout. Git refuses before it changes anything when a changed or untracked
+// file is in the way. It moves the branch after the files, so that a crash leaves a checkout ahead of its branch and not one
+// that would undo the branch. It is not interrupted half-way.
+func (r Repo) advance(ctx context.Context, dir string, b Branch, commit, tip string) error {
+	gitDir, err := r.GitDir(dir)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	g, err := git.New(r.State).SameMemory(r.Git).Pin(gitDir, r.Common, dir).WithIdent(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := g.Config(ctx)
+	if err != nil {
+		return err
+	}
+	safe, filters := g.OwnFilters(config, dir)
+	switch path, err := g.Filtered(ctx, filters, filepath.Join(r.Temp, "index-"+rand.Text()), b.Commit, commit); {
+	case err != nil:
+		return fmt.Errorf("look for filters: %w", err)
+	case path != "":
+		return fmt.Errorf("%w would run on %s in %s; if its program is no file of the commits, type: git -C %s merge %s",
+			ErrFiltered, git.Printable(path), dir, git.Quote(dir), tip)
+	}
+	g = g.With(safe...)
+	_, err = g.Out(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", "--no-verify",
+		"--no-verify-signatures", commit)
+	if err == nil {
+		return nil
+	}
+	at, readErr := r.at(ctx, b, b.Commit, commit)
+	if readErr != nil {
+		return readErr
+	}
+	if at == commit {
+		return nil
+	}
+	if path, lookErr := g.InTheWay(ctx, dir, commit); lookErr == nil && path != "" {
+		return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them, then: git -C %s merge %s",
+			ErrDirty, dir, path, git.Quote(dir), tip)
+	}
+	return err
+}
