@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"slices"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -97,6 +98,7 @@ func (b *box) isOver(ctx context.Context) bool {
 
 // containerState is the part that is used of the State that "inspect" prints.
 type containerState struct {
+	Status    string
 	Running   bool
 	OOMKilled bool
 	ExitCode  int
@@ -113,14 +115,14 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 
 // diagnose finds why no report came.
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
-	st, stateErr := b.provider.state(ctx, b.name)
+	st, stateErr := b.settled(ctx, errors.Is(err, errNoReport))
 	switch {
-	case stateErr != nil && b.isRemoved(ctx):
+	case st.OOMKilled:
+		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
+	case st.Status == statusRemoving, stateErr != nil && b.isRemoved(ctx):
 		return errors.New("its container was removed while the command ran")
 	case stateErr != nil:
 		return fmt.Errorf("its container is gone: %w", stateErr)
-	case st.OOMKilled:
-		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
 	case !st.Running:
 		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)
@@ -131,6 +133,31 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
+}
+
+const (
+	statusRemoving = "removing"
+	killed         = 128 + 9
+	removalTime    = time.Second // for a container to go once its processes are killed
+)
+
+// settled is the state of the container once it no longer changes, or after removalTime: an engine that removes a
+// container kills it first, and may notice later that it has ended. lost is set where the client ended unexpectedly.
+func (b *box) settled(ctx context.Context, lost bool) (containerState, error) {
+	wait, cancel := context.WithTimeout(ctx, removalTime)
+	defer cancel()
+	for {
+		st, err := b.provider.state(ctx, b.name)
+		ending := st.Running && lost || st.Status == statusRemoving || !st.Running && st.ExitCode == killed
+		if err != nil || st.OOMKilled || !ending {
+			return st, err
+		}
+		select {
+		case <-time.After(removalTime / 10):
+		case <-wait.Done():
+			return st, nil
+		}
+	}
 }
 
 // refusal is the helper's refusal as an error that wraps its kind.
