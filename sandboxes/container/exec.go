@@ -115,7 +115,7 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 
 // diagnose finds why no report came.
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
-	st, stateErr := b.settled(ctx, errors.Is(err, errNoReport))
+	st, stateErr := b.settled(ctx)
 	switch {
 	case st.OOMKilled:
 		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
@@ -136,26 +136,24 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 }
 
 const (
+	exitKilled     = 128 + 9    // of a container whose first process SIGKILL ended
+	statusStopping = "stopping" // podman's, before the first process has ended
 	statusRemoving = "removing"
-	killed         = 128 + 9
-	removalTime    = time.Second // for a container to go once its processes are killed
+
+	removalTime  = time.Second // for an engine to remove a container that it has begun to end
+	removalPause = removalTime / 20
 )
 
-// settled is the state of the container once it no longer changes, or after removalTime: an engine that removes a
-// container kills it first, and may notice later that it has ended. lost is set where the client ended unexpectedly.
-func (b *box) settled(ctx context.Context, lost bool) (containerState, error) {
+// settled is the state that is left once the engine has ended and removed the container, if it is doing that; after
+// removalTime it is the last one seen. An engine kills a container before it removes it, and may still call it running.
+func (b *box) settled(ctx context.Context) (containerState, error) {
 	wait, cancel := context.WithTimeout(ctx, removalTime)
 	defer cancel()
 	for {
 		st, err := b.provider.state(ctx, b.name)
-		ending := st.Running && lost || st.Status == statusRemoving || !st.Running && st.ExitCode == killed
-		if err != nil || st.OOMKilled || !ending {
+		going := st.Running || st.ExitCode == exitKilled || st.Status == statusStopping || st.Status == statusRemoving
+		if err != nil || st.OOMKilled || !going || engine.Wait(wait, removalPause) != nil {
 			return st, err
-		}
-		select {
-		case <-time.After(removalTime / 10):
-		case <-wait.Done():
-			return st, nil
 		}
 	}
 }

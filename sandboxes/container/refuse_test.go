@@ -251,6 +251,53 @@ func TestClientThatNeverEnds(t *testing.T) {
 	}
 }
 
+// An engine kills a container before it removes it, and may still call it running: the error waits for what comes of that.
+func TestContainerThatGoes(t *testing.T) {
+	t.Parallel()
+	const (
+		running  = `{"Status":"running","Running":true}`
+		stopping = `{"Status":"stopping"}`
+		exited   = `{"Status":"exited","ExitCode":137}`
+		removing = `{"Status":"removing","ExitCode":137}`
+		noMemory = `{"Status":"exited","ExitCode":137,"OOMKilled":true}`
+		gone     = ""
+		removed  = "its container was removed while the command ran"
+	)
+	tests := []struct {
+		name   string
+		states []string // what the engine says of it, one after the other; the last one stays
+		want   string
+	}{
+		{"running before", []string{running, running, running, running, exited, gone}, removed},
+		{"stopping", []string{stopping, stopping, stopping, gone}, removed},
+		{"exited before", []string{exited, exited, gone}, removed},
+		{"slow to go", []string{removing}, removed},
+		{"killed, and stays", []string{exited}, "its container has ended (exit status 137)"},
+		{"runs on", []string{running}, "the engine's client ended without a report"},
+		{"without memory", []string{exited, exited, noMemory}, "its container used up its memory [{memory }]"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			states := filepath.Join(t.TempDir(), "states")
+			if err := os.WriteFile(states, []byte(strings.Join(test.states, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e := shim(t, container.Docker(), `f=`+states+`; case $1 in `+goodInfo+goodImage+`
+				container) state=$(head -n 1 $f); [ $(wc -l <$f) = 1 ] || sed -i 1d $f; echo "$state"; [ "$state" ];;
+				ps) head -n 1 $f | sed 's/..*/there/';;
+				exec) exit 137;; esac`)
+			_, err := container.New(e, container.Config{
+				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+				HostEnv: []string{"PATH=" + os.Getenv("PATH")},
+			}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+			if want := "open sandbox docker: run git in the docker sandbox: " + test.want; withFixes(err) != want {
+				t.Errorf("error is %s\nwant %s", withFixes(err), want)
+			}
+		})
+	}
+}
+
 // An engine that cannot be called any more is not called again and again: the error still says what went wrong first.
 func TestEngineThatIsGone(t *testing.T) {
 	t.Parallel()
