@@ -124,7 +124,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 	}
 	top, err := a.top(cmd.Context())
 	if err != nil {
-		if a.repo != "" || cmd.Context().Err() != nil {
+		if a.repo != "" || cmd.Context().Err() != nil || errors.Is(err, errLeftOut) {
 			return nil, err
 		}
 		top = ""
