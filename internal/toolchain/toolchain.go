@@ -36,8 +36,9 @@ type tool struct {
 // choice is a line for projects with one of the files, whose text has one of the words; without files, for all. A word that
 // begins with a line end also fits the first line.
 type choice struct {
-	files, words []string
-	line         string // empty: no line is needed
+	files, words []string         // files are patterns of fs.Glob
+	when         func(fs.FS) bool // nil: always
+	line         string           // empty: no line is needed
 }
 
 const (
@@ -140,10 +141,18 @@ func choose(top fs.FS, choices []choice) []string {
 }
 
 func (c choice) fits(top fs.FS) bool {
+	if c.when != nil && !c.when(top) {
+		return false
+	}
 	if len(c.files) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(c.files, func(name string) bool {
+	var names []string
+	for _, pattern := range c.files {
+		found, _ := fs.Glob(top, pattern) // a pattern of ours is well-formed
+		names = append(names, found...)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
 		if info, err := fs.Stat(top, name); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
 			return false
 		}

@@ -1,5 +1,10 @@
 package toolchain
 
+import (
+	"io/fs"
+	"slices"
+)
+
 // tools are the tools by the names that package ecosystem gives them.
 //
 // Lines leave nothing in the worktree that git would see, so that they do the same in an agent's worktree and on a clean
@@ -18,7 +23,28 @@ func tools() map[string]tool {
 			c.line = prefix + c.line
 			out = append(out, c)
 		}
-		return append(out, choice{line: prefix + "python -m unittest"})
+		return append(out, choice{when: forPytest, line: prefix + "pytest"}, choice{line: prefix + "python -m unittest"})
+	}
+	venv := []choice{
+		{files: []string{"requirements-dev.txt"}, line: inVenv("-r requirements-dev.txt")},
+		{files: []string{"requirements.txt"}, line: inVenv("-r requirements.txt")},
+		{files: []string{"pyproject.toml"}, words: []string{"\ntest = [", "\ntest=["}, line: inVenv("-e '.[test]'")},
+		{files: []string{"pyproject.toml"}, words: []string{"\ndev = [", "\ndev=["}, line: inVenv("-e '.[dev]'")},
+		{files: []string{"pyproject.toml"}, words: []string{"[project]"}, line: inVenv("-e .")},
+		{files: []string{"setup.py"}, line: inVenv("-e .")},
+	}
+	var lacking []choice // pytest, which its tests are for
+	for _, c := range venv {
+		lacking = append(lacking, choice{files: c.files, words: c.words, line: c.line + " pytest", when: func(top fs.FS) bool {
+			return forPytest(top) && !pytest[0].fits(top)
+		}})
+	}
+	inside := func(when func(fs.FS) bool, module string) []choice {
+		return []choice{
+			{files: []string{"requirements-dev.txt", "requirements.txt", "setup.py"}, when: when, line: ".venv/bin/python -m " + module},
+			{files: []string{"pyproject.toml"}, words: []string{"[project]"}, when: when, line: ".venv/bin/python -m " + module},
+			{when: when, line: "python3 -m " + module},
+		}
 	}
 	script := func(run string) []choice {
 		return []choice{
@@ -76,21 +102,11 @@ func tools() map[string]tool {
 			gate:  tested("pipenv run "), asks: pipAsks("PIP_INDEX_URL"),
 		},
 		"pip": {
-			setup: []choice{
-				{files: []string{"requirements-dev.txt"}, line: inVenv("-r requirements-dev.txt")},
-				{files: []string{"requirements.txt"}, line: inVenv("-r requirements.txt")},
-				{files: []string{"pyproject.toml"}, words: []string{"\ntest = [", "\ntest=["}, line: inVenv("-e '.[test]'")},
-				{files: []string{"pyproject.toml"}, words: []string{"\ndev = [", "\ndev=["}, line: inVenv("-e '.[dev]'")},
-				{files: []string{"pyproject.toml"}, words: []string{"[project]"}, line: inVenv("-e .")},
-				{files: []string{"setup.py"}, line: inVenv("-e .")},
-			},
-			gate: []choice{
+			setup: append(lacking, venv...),
+			gate: slices.Concat([]choice{
 				{files: []string{"requirements-dev.txt", "requirements.txt", "pyproject.toml", "setup.py", "setup.cfg"}, words: []string{"pytest"},
 					line: ".venv/bin/python -m pytest"},
-				{files: []string{"requirements-dev.txt", "requirements.txt", "setup.py"}, line: ".venv/bin/python -m unittest"},
-				{files: []string{"pyproject.toml"}, words: []string{"[project]"}, line: ".venv/bin/python -m unittest"},
-				{line: "python3 -m unittest"},
-			},
+			}, inside(forPytest, "pytest"), inside(nil, "unittest")),
 			asks: pipAsks("PIP_INDEX_URL"),
 		},
 
@@ -126,4 +142,12 @@ func tools() map[string]tool {
 		"task":   {gate: []choice{{files: []string{"Taskfile.yml", "Taskfile.yaml"}, words: []string{"test:"}, line: "task test"}}},
 		"bazel":  {gate: []choice{{line: "bazel test //..."}}},
 	}
+}
+
+// forPytest reports that tests are functions or import pytest: unittest finds none in them, and passes.
+func forPytest(top fs.FS) bool {
+	return choice{
+		files: []string{"test_*.py", "*_test.py", "test/test_*.py", "tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "src/*/tests/test_*.py"},
+		words: []string{"\ndef test_", "\nasync def test_", "\nimport pytest", "\nfrom pytest "},
+	}.fits(top)
 }
