@@ -47,7 +47,12 @@ func SaysNoCredit(message string) bool {
 }
 
 // NotFound says that an agent's program is missing.
-func NotFound(program string) string { return program + ": not found in PATH" }
+func NotFound(program string) string {
+	if strings.Contains(program, "/") {
+		return program + ": not found"
+	}
+	return program + ": not found in PATH"
+}
 
 // failure puts a report of the program before how it ended, and that before a missing result.
 func (s *Stream) failure(e Ending) *Failure {

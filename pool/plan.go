@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,8 +219,8 @@ func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contai
 
 // whyNot is nil for an issue that may be worked. Keys named by a person need no retry time, and may be done or handed over.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
-	if reason := issue.Unfit(v.w.c.Require, v.w.c.Exclude); reason != "" {
-		return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}
+	if skip := v.w.unfit(issue); skip != nil {
+		return skip
 	}
 	if c, ok := v.claims[issue.Key]; ok {
 		switch {
@@ -252,6 +253,18 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	return v.capped
 }
 
+// unfit is the reason in the issue itself why it is not worked; nil: there is none.
+func (w *Worker) unfit(issue tracker.Issue) *journal.Skip {
+	reason, review := issue.Unfit(w.c.Require, w.c.Exclude), w.cfg.Labels.InReview
+	switch {
+	case reason == "":
+		return nil
+	case issue.HasLabel(review) && reason == tracker.Lacks(w.c.Require[0]):
+		return &journal.Skip{Code: journal.SkipReview, Detail: review}
+	}
+	return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}
+}
+
 // unworked are labels of issues that are never worked: their blockers need not be read.
 func (w *Worker) unworked(keys []string) []string {
 	if len(keys) > 0 { // then a hand-over to a person does not count
@@ -275,10 +288,7 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 			return nil, fmt.Errorf("read issue %s: %w", key, err)
 		}
 		skip := journal.Skip{Code: journal.SkipUnlisted}
-		if reason := issue.Unfit(w.c.Require, w.c.Exclude); reason != "" {
-			skip = journal.Skip{Code: journal.SkipUnfit, Detail: reason}
-		}
-		out = append(out, Skipped{issue, skip})
+		out = append(out, Skipped{issue, *cmp.Or(w.unfit(issue), &skip)})
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ func TestWorkPlanned(t *testing.T) {
 		outcome journal.Outcome
 		skip    journal.SkipCode
 	}{
-		{"good", journal.Succeeded, ""}, {"good", "", journal.SkipUnfit},
+		{"good", journal.Succeeded, ""}, {"good", "", journal.SkipReview},
 		{"fails", journal.Failed, ""}, {"fails", "", journal.SkipRetry},
 	} {
 		r, err := p.WorkPlanned(t.Context(), c.key, nil)

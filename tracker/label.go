@@ -17,6 +17,9 @@ func containsFold(list []string, s string) bool {
 	return false
 }
 
+// Lacks is what Unfit says of an issue without the label.
+func Lacks(label string) string { return "lacks label " + label }
+
 // Unfit is the reason in the issue itself why it may not be worked by somebody who wants all of the required labels and none of
 // the excluded ones; empty: there is none.
 func (i Issue) Unfit(require, exclude []string) string {
@@ -25,7 +28,7 @@ func (i Issue) Unfit(require, exclude []string) string {
 	}
 	for _, l := range require {
 		if !i.HasLabel(l) {
-			return "lacks label " + l
+			return Lacks(l)
 		}
 	}
 	for _, l := range exclude {

@@ -80,6 +80,7 @@ func (i Issue) HasLabel(name string) bool { return containsFold(i.Labels, name) 
 type Problem struct {
 	Where string // file and line, or address
 	Err   error
+	Kept  bool // the issue is in the listing all the same
 }
 
 func (p Problem) Error() string { return p.Where + ": " + p.Err.Error() }

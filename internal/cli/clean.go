@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 
@@ -111,6 +112,9 @@ func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, 
 		err = c.layers(ctx, a.ui)
 	}
 	err = errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
+	if n := countIf(results, func(r cleaned) bool { return !r.Removed }); discard && n > 0 && err == nil {
+		err = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d not removed", n, len(results))}
+	}
 	for _, command := range c.onRemote(ctx) {
 		a.ui.note("still on %s; once %s is there and no request needs it: %s", cleanLine(p.repo.Remote()), cleanLine(c.base.Name), command)
 	}

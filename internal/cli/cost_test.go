@@ -355,6 +355,9 @@ func TestSummaryCost(t *testing.T) {
 	} {
 		var out strings.Builder
 		a := newApp(Host{Stdout: &out})
+		for i := range c.runs {
+			c.runs[i].Settings.Checks.Gate = []loop.Command{{Line: "true"}}
+		}
 		if err := a.summary(pool.Summary{Runs: c.runs}, &workView{ui: a.ui, name: func(key string) string { return key }}, false); err != nil {
 			t.Fatal(err)
 		}

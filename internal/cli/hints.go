@@ -158,6 +158,9 @@ func skipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
 		return report.Skip(s) + "; `ralph work " + key + "` works it again"
 	}
+	if s.Code == journal.SkipReview {
+		return report.Skip(s) + "; `ralph retry " + key + "` puts it back"
+	}
 	return report.Skip(s)
 }
 

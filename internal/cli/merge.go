@@ -195,5 +195,8 @@ func (a *app) merged(key string, r journal.Record) error {
 		}
 	}
 	a.ui.printf("%s: %s, and the issue is closed\n", cleanLine(key), cleanLine(r.Published))
+	if ungated(r) {
+		a.ui.warn(cleanLine(key) + " was merged without a gate; " + gateFix)
+	}
 	return nil
 }

@@ -160,7 +160,8 @@ func (a *app) noProgram(c run.Config, l agents.Link) error {
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || showsHost(c.Sandboxes)
 	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	if !ofHost || path || len(c.Setup)+len(c.Before) > 0 || program == "" || strings.Contains(program, "/") || a.lookPath(program) != "" {
+	if !ofHost || path || len(c.Setup)+len(c.Before) > 0 || program == "" ||
+		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.lookPath(program) != "" {
 		return nil
 	}
 	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), agentFix)}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,5 +75,27 @@ func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	}, "run", "--prompt-file=-", "--sandbox=none", "--agent-command=true", "--fallback=no-such")
 	if got.status != exitUsage || asked {
 		t.Errorf("got %+v, the prompt was read: %v", got, asked)
+	}
+}
+
+// A run whose agent was not allowed to work says so, and how to allow it.
+func TestRunSaysWhatWasDenied(t *testing.T) {
+	t.Parallel()
+	stream, err := os.ReadFile("../../agents/testdata/streams/claude/permission-denied.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	if err := os.WriteFile(filepath.Join(m.root, "stream"), stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := m.program(t, "claude", "cat >/dev/null; cat "+m.root+"/stream\n")
+	got := m.run(t, func(h *Host) {
+		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
+	}, "run", "--prompt=hi", "--sandbox=none", "--agent=claude-code")
+	if !strings.Contains(got.stderr, "warning: the agent may not use ") || !strings.Contains(got.stderr, "allow it with --skip-permissions") {
+		t.Errorf("%+v", got)
 	}
 }

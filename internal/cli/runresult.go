@@ -106,10 +106,24 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	for _, w := range r.Warnings {
 		a.ui.warn(raising(w))
 	}
+	if d := denied(r); d != "" {
+		a.ui.warn(d)
+	}
 	if res.Output != nil {
 		a.ui.printf("%s\n", clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
 	}
 	return nil
+}
+
+// denied says what the agent was not allowed to do in a run without commits; empty: nothing.
+func denied(r journal.Record) string {
+	n := len(r.Facts.Iterations)
+	if n == 0 || r.Commits > 0 || len(r.Facts.Iterations[n-1].Denied) == 0 {
+		return ""
+	}
+	d := r.Facts.Iterations[n-1].Denied[0]
+	return fmt.Sprintf("the agent may not use %s (%s), and there is no commit; allow it with --skip-permissions or a --permission-mode, or choose a sandbox that isolates",
+		d.Tool, d.Detail)
 }
 
 // noteRecovered says what was imported of a job that had died.

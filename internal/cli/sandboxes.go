@@ -243,13 +243,24 @@ func (a *app) places(found string) (places []string) {
 }
 
 func (a *app) lookPath(program string) string {
+	if filepath.IsAbs(program) {
+		if runnable(program) {
+			return program
+		}
+		return ""
+	}
 	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
 		path := filepath.Join(dir, program)
-		if info, err := os.Stat(path); err == nil && filepath.IsAbs(dir) && !info.IsDir() && info.Mode()&0o111 != 0 {
+		if filepath.IsAbs(dir) && runnable(path) {
 			return path
 		}
 	}
 	return ""
+}
+
+func runnable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
 // sandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.

@@ -143,10 +143,11 @@ func (a *app) workEnded(s pool.Summary, view *workView, named bool, failed error
 
 // brokenText says how many issues could not be read; empty: none.
 func brokenText(s pool.Summary) string {
-	if len(s.Problems) == 0 {
+	n := countIf(s.Problems, func(p tracker.Problem) bool { return !p.Kept })
+	if n == 0 {
 		return ""
 	}
-	return plural(len(s.Problems), "broken issue") + " left out"
+	return plural(n, "broken issue") + " left out"
 }
 
 // sweepable finds what every run would stumble over, before anything starts.
@@ -249,7 +250,7 @@ func verdict(s pool.Summary) error {
 	case untold > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold, "issue")),
 			hint: "`ralph show KEY` says why"}
-	case len(s.Problems) > 0:
+	case brokenText(s) != "":
 		return &exitError{status: exitIncomplete, err: errors.New(brokenText(s))}
 	}
 	return nil

@@ -232,6 +232,9 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())
+	if n := countIf(s.Runs, ungated); n > 0 {
+		a.ui.printf("No gate has checked %s; %s.\n", plural(n, "issue"), gateFix)
+	}
 	return nil
 }
 
@@ -251,6 +254,9 @@ func nearestLabel(left []pool.Skipped) string {
 	var want string
 	var have []string
 	for _, l := range left {
+		if l.Skip.Code == journal.SkipReview {
+			continue
+		}
 		label, lacks := strings.CutPrefix(l.Skip.Detail, "lacks label ")
 		if !lacks {
 			return ""
@@ -258,6 +264,14 @@ func nearestLabel(left []pool.Skipped) string {
 		want, have = label, append(have, l.Issue.Labels...)
 	}
 	return cleanLine(nearest.To(want, have))
+}
+
+// gateFix gives a project a gate.
+const gateFix = "set `gate` in .ralph/config.yaml, or give --gate"
+
+// ungated reports that only the agent's word stands behind a success.
+func ungated(r journal.Record) bool {
+	return r.Verdict.Outcome == journal.Succeeded && len(r.Settings.Checks.Gate) == 0
 }
 
 // outcomeOf is the outcome in words; a run whose commits are still to be verified has none.

@@ -20,6 +20,7 @@ type SkipCode string
 
 const (
 	SkipUnfit      SkipCode = "unfit"       // the issue itself does not qualify; Detail: why, such as "closed"
+	SkipReview     SkipCode = "in-review"   // a run has succeeded, and what it did waits for a person; Detail: the label
 	SkipUnlisted   SkipCode = "unlisted"    // the tracker does not list it
 	SkipClaimed    SkipCode = "claimed"     // another run has it
 	SkipBadClaim   SkipCode = "bad-claim"   // its claim cannot be read; Detail: the ref

@@ -90,6 +90,8 @@ func count(n int, what string) string {
 // neutralized here.
 func Skip(s journal.Skip) string {
 	switch s.Code {
+	case journal.SkipReview:
+		return fmt.Sprintf("is in review (label %s)", s.Detail)
 	case journal.SkipUnlisted:
 		return "not listed"
 	case journal.SkipClaimed:

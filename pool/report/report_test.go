@@ -340,7 +340,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		}
 	}
 	for _, code := range []journal.SkipCode{
-		journal.SkipUnfit, journal.SkipUnlisted, journal.SkipClaimed, journal.SkipBadClaim, journal.SkipUnreported, journal.SkipHuman, journal.SkipAnswer,
+		journal.SkipUnfit, journal.SkipReview, journal.SkipUnlisted, journal.SkipClaimed, journal.SkipBadClaim, journal.SkipUnreported, journal.SkipHuman, journal.SkipAnswer,
 		journal.SkipLabels, journal.SkipRetry, journal.SkipDone, journal.SkipRecovered, journal.SkipGone, journal.SkipUnapproved, journal.SkipEdited,
 		journal.SkipStopped, journal.SkipBroken,
 	} {

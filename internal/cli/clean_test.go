@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is being worked is kept, and the exit status says that not all is gone.
+func TestDiscardOfWhatIsWorked(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	started, goOn := filepath.Join(m.root, "started"), filepath.Join(m.root, "go-on")
+	if out, err := exec.CommandContext(t.Context(), "mkfifo", started, goOn).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	program := m.program(t, "agent", "cat >/dev/null; echo >"+started+"; cat "+goOn+"\n")
+	worked := make(chan ran)
+	go func() {
+		worked <- m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--max-iterations=1", "--max-attempts=1", "--agent-command="+program+"/agent")
+	}()
+	if _, err := os.ReadFile(started); err != nil {
+		t.Fatal(err)
+	}
+	got := m.run(t, nil, "clean", "--discard", "one")
+	if got.status != exitIncomplete || !strings.Contains(got.stdout, "kept") || !strings.Contains(got.stderr, "1 of 1 not removed") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-worked
+	if got = m.run(t, nil, "clean", "--discard", "one"); got.status != exitOK {
+		t.Errorf("afterwards: %+v", got)
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// A success that no gate has checked is told, at the end of a sweep and of a merge.
+func TestSuccessWithoutAGate(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	for key, gate := range map[string][]string{"with": {"--gate=true"}, "without": nil} {
+		own := append([]string{"--sandbox=none", "--commit-author=A <a@b.c>"}, gate...)
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+		got := m.run(t, nil, append(own, "work", key, "--skip-permissions", "--agent-command="+program+"/agent")...)
+		if told := strings.Contains(got.stdout, "\nNo gate has checked 1 issue; set `gate` in .ralph/config.yaml, or give --gate.\n"); got.status != 0 || told != (key == "without") {
+			t.Errorf("work %s: %+v", key, got)
+		}
+		got = m.run(t, nil, append(own, "merge", key)...)
+		if told := strings.Contains(got.stderr, key+" was merged without a gate"); got.status != 0 || told != (key == "without") {
+			t.Errorf("merge %s: %+v", key, got)
+		}
+	}
+}
+
+// An issue in review is not one that lacks a label, and the hint works.
+func TestNamedIssueInReview(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [in-review]\n---\n# Add a file\n")
+	m.commit(t)
+	own := []string{"--sandbox=none", "--agent-command=true", "--skip-permissions"}
+	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
+	if got.status != exitIncomplete || !strings.Contains(got.stderr, "one is left out: is in review (label in-review); `ralph retry one` puts it back") {
+		t.Errorf("%+v", got)
+	}
+	if got = m.run(t, nil, "retry", "one"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got = m.run(t, nil, append([]string{"work", "--dry-run", "one"}, own...)...); !strings.HasPrefix(got.stdout, "Would work, in this order:\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An agent that is a path to nothing takes no issue.
+func TestAgentThatIsAPathToNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	got := m.run(t, nil, "work", "--sandbox=none", "--agent-command="+m.root+"/nope", "--skip-permissions")
+	if got.status != exitParked || !strings.Contains(got.stderr, "ROOT/nope: not found; install it") || strings.Contains(got.stderr, "started") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A field that is nearly one of ralph's is told, and the issue is worked.
+func TestSlipInAnIssuesFields(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\nstate: open\npriorty: 1\nstage: beta\n---\n# Add a file\n")
+	m.commit(t)
+	got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--dry-run")
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "Would work, in this order:\n") || strings.Count(got.stderr, "warning") != 1 ||
+		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is no field that ralph knows; did you mean priority?") {
+		t.Errorf("%+v", got)
+	}
+	got = m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--max-iterations=1")
+	if strings.Contains(got.stderr, "broken") || !strings.Contains(got.stdout, "1 issue worked") {
+		t.Errorf("%+v", got)
+	}
+}
