@@ -8,6 +8,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // header has the fields of the front matter that ralph reads.
@@ -69,6 +71,23 @@ func readHeader(f frontMatter) (header, error) {
 		}
 	}
 	return h, nil
+}
+
+// slips are fields whose names are nearly those of fields that decide when and whether an issue is worked, where those are lacking.
+func (f frontMatter) slips() (wrong []error) {
+	missing := []string{"labels", "blocked_by", "touches", "state", "priority"}
+	for _, v := range f.fields {
+		missing = slices.DeleteFunc(missing, func(name string) bool { return name == v.name })
+	}
+	for _, v := range f.fields {
+		if slices.Contains([]string{"title", "author", "assignee", "assignees", "milestone", "created"}, v.name) {
+			continue
+		}
+		if meant := nearest.To(v.name, missing); meant != "" {
+			wrong = append(wrong, errorAt(v.line, "%s is no field that ralph knows; did you mean %s?", shown(v.name), meant))
+		}
+	}
+	return wrong
 }
 
 // equal compares two headers; lines may differ.

@@ -107,7 +107,7 @@ type entry struct {
 // List reads every issue file, and returns all open ones in the order of their file names: they cost nothing more,
 // whatever their labels. A file that cannot be read is a Problem, as is one whose labels
 // cannot be edited, if it has those of the query; so is a blocker that does not exist, whose issue is
-// returned too, blocked.
+// returned too, blocked. A field whose name is nearly that of another is a Problem of an issue that is kept.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -137,6 +137,9 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			continue
 		}
 		out.Issues = append(out.Issues, t.issue(e, func(key string) blockerState { return states[key] }))
+		for _, s := range e.file.front.slips() {
+			out.Problems = append(out.Problems, tracker.Problem{Where: t.where(e.name, lineIn(s)), Err: s, Kept: true})
+		}
 		for _, ref := range e.file.blockedBy {
 			if states[tracker.Key(ref.name)] == blockerMissing {
 				out.Problems = append(out.Problems, tracker.Problem{
