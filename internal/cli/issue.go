@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -100,10 +101,29 @@ func (p *parts) runsOf(ctx context.Context, key string) ([]journal.Record, error
 		return nil, err
 	}
 	if len(runs) == 0 {
-		if _, err := p.issue(ctx, key); err != nil {
+		issue, err := p.issue(ctx, key)
+		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s: %w", key, errNoRuns)
+		return nil, fmt.Errorf("%s: %w%s", key, errNoRuns, p.branchOf(ctx, issue.Key))
 	}
 	return runs, nil
+}
+
+// branchOf says where the work of an issue is whose runs are not on record: the journal was lost, or is on another machine.
+func (p *parts) branchOf(ctx context.Context, key string) string {
+	base, err := p.base(ctx)
+	if err != nil {
+		return ""
+	}
+	branches, err := p.repo.Branches(ctx, base)
+	if err != nil {
+		return ""
+	}
+	for _, b := range branches {
+		if b.Key == key && b.Name != "" && b.Ahead > 0 {
+			return fmt.Sprintf(" in %s, but %s has %s; look with: %s", p.state, b.Name, plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name))
+		}
+	}
+	return ""
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -72,5 +74,39 @@ func TestSlipInAnIssuesFields(t *testing.T) {
 	got = m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--max-iterations=1")
 	if strings.Contains(got.stderr, "broken") || !strings.Contains(got.stdout, "1 issue worked") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What `work` would refuse, its dry run says, too.
+func TestDryRunSaysWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	args := []string{"work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--parallel=100000000"}
+	got, dry := m.run(t, nil, args...), m.run(t, nil, append(args, "--dry-run")...)
+	if got.status != exitUsage || !strings.Contains(got.stderr, "open files") || dry.status != 0 || !strings.Contains(dry.stderr, "warning: --parallel 100000000 needs") {
+		t.Errorf("%+v\n%+v", got, dry)
+	}
+}
+
+// Where the journal is lost, a branch that has commits is named.
+func TestBranchWithoutRuns(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo x >x; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	if got := m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if err := os.RemoveAll(filepath.Join(m.home, ".local")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"show", "diff", "logs"} {
+		if got := m.run(t, nil, command, "one"); got.status != exitFailed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") {
+			t.Errorf("%s: %+v", command, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,18 +92,15 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	for _, text := range estimated(c.Run) {
 		a.ui.note("%s", text)
 	}
-	missing := a.noAgent(c.Run)
+	unable := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel))
 	if dry {
-		if missing != nil {
-			a.ui.note("%s", missing)
+		if unable != nil {
+			a.ui.warn(unable.Error())
 		}
 		return a.plan(ctx, workers, c.Run, view, args)
 	}
-	if missing != nil {
-		return missing
-	}
-	if err := enoughFiles(c.Parallel); err != nil {
-		return err
+	if unable != nil {
+		return unable
 	}
 	if err := p.works(ctx, c.Run.Sandboxes); err != nil {
 		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
