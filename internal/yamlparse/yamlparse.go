@@ -41,7 +41,11 @@ func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 		return file, nil
 	}
 	if syntax, ok := errors.AsType[yaml.Error](err); ok && syntax.GetToken() != nil {
-		return nil, &Error{syntax.GetToken().Position.Line, strings.Join(strings.Fields(syntax.GetMessage()), " ")}
+		text := strings.Join(strings.Fields(syntax.GetMessage()), " ")
+		if key, _, found := strings.Cut(text, " already defined at ["); found && strings.HasPrefix(text, "mapping key ") {
+			text = key + " is there twice" // its place is counted in this text, and not in the file
+		}
+		return nil, &Error{syntax.GetToken().Position.Line, text}
 	}
 	return nil, &Error{1, strings.SplitN(err.Error(), "\n", 2)[0]}
 }

@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 		{"yaml", "---\ntitle: x\nlabels: a: b\n---\n", `:3: front matter is not YAML: mapping value is not allowed in this context; correct the line`},
 		{"yaml windows", "---\r\n# c\r\ntitle: 'x\r\n---\r\n", `:3: front matter is not YAML: could not find end character of single-quoted text; correct the line`},
 		{"open", "---\ntitle: x\n", `:1: front matter has no end; add a line --- after it`},
-		{"duplicate", "---\nstate: open\nstate: closed\n---\n", `:3: front matter is not YAML: mapping key "state" already defined at [1:1]; correct the line`},
+		{"duplicate", "---\nstate: open\nstate: closed\n---\n", `:3: front matter is not YAML: mapping key "state" is there twice; correct the line`},
 		{"list", "---\n- a\n---\n", `:2: front matter is not keys and values; write lines like title: Fix the login`},
 		{"documents", "---\na: 1\n...\nb: 1\n---\n", `:2: front matter has more than one YAML document; keep one`},
 		{"state", "---\na: 1\nstate: done\n---\n", `:3: state is "done"; write state: open or state: closed`},
@@ -203,5 +203,19 @@ func TestMissingFolder(t *testing.T) {
 	}
 	if _, err := New(Config{}); err == nil {
 		t.Error("New without a folder succeeded")
+	}
+}
+
+// A name that only another system reads as one of an issue is told.
+func TestNameInCapitals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tr := open(t, dir)
+	write(t, dir, "UP.MD", "# Up\n")
+	write(t, dir, "notes.txt", "x")
+	l, err := tr.List(t.Context(), tracker.Query{})
+	if want := filepath.Join(dir, "UP.MD") + ":1: its name does not end in .md, in small letters; rename it"; err != nil ||
+		len(l.Issues) != 0 || len(l.Problems) != 1 || l.Problems[0].Error() != want {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

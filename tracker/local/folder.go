@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"syscall"
 
@@ -42,7 +43,7 @@ func names(root *os.Root) (issues, temps []string, err error) {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir():
-		case isIssue(name):
+		case isIssue(name), strings.EqualFold(path.Ext(name), ".md") && isIssue(name[:len(name)-3]+".md"): // the latter is refused
 			issues = append(issues, name)
 		case strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix):
 			temps = append(temps, name)

@@ -240,6 +240,10 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 // read reads one file; its failure is in the entry.
 func (t *Tracker) read(root *os.Root, name string) entry {
 	e := entry{name: name, key: tracker.Key(stem(name))}
+	if !isIssue(name) {
+		e.err = errorAt(1, "its name does not end in .md, in small letters; rename it")
+		return e
+	}
 	raw, info, err := readFile(root, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
