@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -86,7 +88,14 @@ func history(b *strings.Builder, in Input) {
 		if why := Reason(r.Verdict.Reason); why != "" {
 			text += ", " + tracker.QuoteLine(why, line/2)
 		}
-		lines = append(lines, fmt.Sprintf("%s (%s, run `%s`)", text, count(r.Commits, "commit"), r.ID))
+		did := []string{count(r.Commits, "commit")}
+		if n := len(r.Facts.Iterations); n > 0 {
+			did = append(did, count(n, "iteration"), r.Ended.Sub(r.Started).Round(time.Second).String())
+		}
+		if u := r.Facts.Usage; u != (agents.Usage{}) {
+			did = append(did, ledger.Spend{Usage: u}.Text())
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s, run `%s`)", text, strings.Join(did, ", "), r.ID))
 	}
 	if len(lines) == 0 {
 		return

@@ -186,8 +186,12 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"),
-		in.Now.Sub(r.Started).Round(time.Second))
+	took := in.Now.Sub(r.Started).Round(time.Second)
+	if r.Settings.Attended {
+		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
+	} else {
+		fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"), took)
+	}
 	if u := r.Facts.Usage; u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())
 	}
@@ -195,7 +199,11 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	if u := r.Facts.Unseen(); u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", ledger.Spend{Usage: u}.Text())
 	}
-	fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
+	if !r.Settings.Attended {
+		fmt.Fprintf(b, "\n- Agent: %s, sandbox: %s", agent(r), r.Sandbox)
+	} else {
+		fmt.Fprintf(b, "\n- Sandbox: %s", r.Sandbox)
+	}
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(b, " (%s)", r.Settings.Weaker)
 	}
@@ -206,7 +214,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	if r.Anew != "" {
 		fmt.Fprintf(b, ", begun anew from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line), r.Without, r.Key)
 	}
-	if r.After != "" {
+	if r.After != "" && !r.Settings.Attended {
 		fmt.Fprintf(b, ", started again: run `%s` had ended as %s", r.After, r.AfterOutcome)
 	}
 	if r.FollowUp != "" {
