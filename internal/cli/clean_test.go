@@ -22,10 +22,25 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	program := m.program(t, "agent", "cat >/dev/null; echo >"+started+"; cat "+goOn+"\n")
 	worked := make(chan ran)
 	go func() {
-		worked <- m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--max-iterations=1", "--max-attempts=1", "--agent-command="+program+"/agent")
+		worked <- m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--max-iterations=1", "--max-attempts=1", "--agent-command="+program+"/agent")
 	}()
-	if _, err := os.ReadFile(started); err != nil {
+	pipe, err := os.OpenFile(started, os.O_RDWR, 0) // this waits for no other end
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer pipe.Close()
+	begun := make(chan error, 1)
+	go func() {
+		_, err := pipe.Read(make([]byte, 1))
+		begun <- err
+	}()
+	select {
+	case err := <-begun:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case got := <-worked:
+		t.Fatalf("no agent was started: %+v", got)
 	}
 	got := m.run(t, nil, "clean", "--discard", "one")
 	if got.status != exitIncomplete || !strings.Contains(got.stdout, "kept") || !strings.Contains(got.stderr, "1 of 1 not removed") {

@@ -94,7 +94,7 @@ func TestRunSaysWhatWasDenied(t *testing.T) {
 	bin := m.program(t, "claude", "cat >/dev/null; cat "+m.root+"/stream\n")
 	got := m.run(t, func(h *Host) {
 		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
-	}, "run", "--prompt=hi", "--sandbox=none", "--agent=claude-code")
+	}, "run", "--prompt=hi", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent=claude-code")
 	if !strings.Contains(got.stderr, "warning: the agent may not use ") || !strings.Contains(got.stderr, "allow it with --skip-permissions") {
 		t.Errorf("%+v", got)
 	}

@@ -35,7 +35,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	m.write(t, ".gitignore", ".ralph\n")
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [in-review]\n---\n# Add a file\n")
 	m.commit(t)
-	own := []string{"--sandbox=none", "--agent-command=true", "--skip-permissions"}
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions"}
 	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
 	if got.status != exitIncomplete || !strings.Contains(got.stderr, "one is left out: is in review (label in-review); `ralph retry one` puts it back") {
 		t.Errorf("%+v", got)
@@ -54,7 +54,7 @@ func TestAgentThatIsAPathToNothing(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 	m.commit(t)
-	got := m.run(t, nil, "work", "--sandbox=none", "--agent-command="+m.root+"/nope", "--skip-permissions")
+	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command="+m.root+"/nope", "--skip-permissions")
 	if got.status != exitParked || !strings.Contains(got.stderr, "ROOT/nope: not found; install it") || strings.Contains(got.stderr, "started") {
 		t.Errorf("%+v", got)
 	}
@@ -66,12 +66,12 @@ func TestSlipInAnIssuesFields(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\nstate: open\npriorty: 1\nstage: beta\n---\n# Add a file\n")
 	m.commit(t)
-	got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--dry-run")
+	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--dry-run")
 	if got.status != 0 || !strings.HasPrefix(got.stdout, "Would work, in this order:\n") || strings.Count(got.stderr, "warning") != 1 ||
 		!strings.Contains(got.stderr, "one.md:4: \"priorty\" is no field that ralph knows; did you mean priority?") {
 		t.Errorf("%+v", got)
 	}
-	got = m.run(t, nil, "work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--max-iterations=1")
+	got = m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--max-iterations=1")
 	if strings.Contains(got.stderr, "broken") || !strings.Contains(got.stdout, "1 issue worked") {
 		t.Errorf("%+v", got)
 	}
@@ -83,7 +83,7 @@ func TestDryRunSaysWhatIsRefused(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 	m.commit(t)
-	args := []string{"work", "--sandbox=none", "--agent-command=true", "--skip-permissions", "--parallel=100000000"}
+	args := []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--parallel=100000000"}
 	got, dry := m.run(t, nil, args...), m.run(t, nil, append(args, "--dry-run")...)
 	if got.status != exitUsage || !strings.Contains(got.stderr, "open files") || dry.status != 0 || !strings.Contains(dry.stderr, "warning: --parallel 100000000 needs") {
 		t.Errorf("%+v\n%+v", got, dry)
@@ -98,7 +98,7 @@ func TestBranchWithoutRuns(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 	m.commit(t)
 	program := m.program(t, "agent", "cat >/dev/null; echo x >x; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
-	if got := m.run(t, nil, "work", "--sandbox=none", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
 		t.Fatalf("%+v", got)
 	}
 	if err := os.RemoveAll(filepath.Join(m.home, ".local")); err != nil {
