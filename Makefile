@@ -82,16 +82,23 @@ LONGEST := ./sandboxes/container ./pool
 # internal/arch reads the code and starts no goroutine: the race detector would only slow it down.
 UNRACED := /(e2e|internal/arch)$$
 
+# These work on much data, and no more goroutines of theirs meet than in smaller tests of their packages: with the race detector they
+# take several times as long, for nothing.
+LARGE := Test(CountTime|LongBacklog|LogIsSearched|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
+LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
+
 .PHONY: tests
 tests:
 	@failed=0; \
-	for part in packages raced e2e; do $(MAKE) --no-print-directory tests-$$part || failed=1; done; \
+	for part in packages large raced e2e; do $(MAKE) --no-print-directory tests-$$part || failed=1; done; \
 	if [ -n "$$(cat $(UNSTEADY).* 2>/dev/null)" ]; then echo "failed, or passed at the second time only:"; cat $(UNSTEADY).*; fi; \
 	exit $$failed
 
-.PHONY: tests-packages tests-raced tests-e2e
+.PHONY: tests-packages tests-large tests-raced tests-e2e
 tests-packages:
-	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)' | tr '\n' ' ')" -- -race $(TEST_FLAGS)
+	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)' | tr '\n' ' ')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
+tests-large:
+	$(PLAIN) $(GO_TEST) --packages "$(LARGE_IN)" -- -run '^$(LARGE)$$' $(TEST_FLAGS)
 tests-raced:
 	CGO_ENABLED=1 $(GO_TEST) --packages ./e2e -- -race -run '$(RACED)' $(TEST_FLAGS)
 tests-e2e:
