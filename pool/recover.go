@@ -292,33 +292,15 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 	return nil
 }
 
-// tidy removes leftovers of killed processes and of a lost state folder, if no work is lost with them.
+// tidy removes what killed processes and a lost state folder have left.
 func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
-	left, err := w.cfg.Repo.Leftovers(ctx, false)
-	if len(left) == 0 {
-		return err
-	}
-	open, errOpen := w.cfg.Store.Find(ctx, journal.Query{Open: true})
-	if errOpen != nil {
-		return errors.Join(err, errOpen)
-	}
-	for _, l := range left {
-		busy := slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == l.Key && !w.runner.Dead(r) })
-		if c := claims[l.Key]; !l.Safe || busy || c.Err != nil || tally.Held(c) {
-			continue
+	return w.runner.Spaces().Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
+		if c := claims[key]; c.Err != nil || tally.Held(c) {
+			return true, nil
 		}
-		became, errRemove := l.Remove(ctx)
-		if errRemove != nil {
-			err = errors.Join(err, errRemove)
-			continue
-		}
-		text := fmt.Sprintf("%s removed: %s", l.Kind, l.Where)
-		if became != "" {
-			text += "; " + became
-		}
-		w.emit(journal.Event{Kind: journal.EventWarning, Key: l.Key, Text: text})
-	}
-	return err
+		open, err := w.cfg.Store.Find(ctx, journal.Query{Key: key, Open: true})
+		return slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !w.runner.Dead(r) }), err
+	}, func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
 }
 
 // recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.

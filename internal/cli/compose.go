@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/loop"
@@ -35,7 +32,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // This file is the one place where the parts of ralph are put together.
@@ -354,44 +350,6 @@ func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
 		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)
-}
-
-// locate finds the repository that the command works on.
-func (a *app) locate(ctx context.Context) (worktree.Place, error) {
-	place, err := worktree.Locate(ctx, a.dir())
-	if err == nil {
-		return place, hidden(ctx, place.Top)
-	}
-	hint := ""
-	if a.repo == "" && errors.Is(err, git.ErrNoRepository) {
-		hint = "or name the repository's folder: --repo FOLDER"
-	}
-	return place, &exitError{status: exitUsage, err: err, hint: hint}
-}
-
-var errLeftOut = errors.New("this sparse checkout leaves it out")
-
-// hidden is the error of a checkout that leaves ralph's files out: without them the gate would not run.
-func hidden(ctx context.Context, top string) error {
-	if _, err := os.Lstat(filepath.Join(top, config.File)); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var file string
-	err := git.New(top).Lines(ctx, func(line []byte) {
-		if name, out := bytes.CutPrefix(line, []byte("S ")); out && file == "" {
-			file = string(name)
-		}
-	}, "ls-files", "-t", "--", scaffold.Dir)
-	if err != nil || file == "" {
-		return err
-	}
-	return usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", cleanLine(file), errLeftOut, scaffold.Dir)
-}
-
-// top is the top of the checkout the command works on.
-func (a *app) top(ctx context.Context) (string, error) {
-	place, err := a.locate(ctx)
-	return place.Top, err
 }
 
 // choices are the names that the registries know, by configuration key.
