@@ -24,20 +24,24 @@ type UnavailableError struct {
 	Err   error
 }
 
-func (e *UnavailableError) Error() string { return "tracker unavailable: " + e.Err.Error() }
+func (e *UnavailableError) Error() string {
+	if e.Err == nil {
+		return "tracker unavailable"
+	}
+	return "tracker unavailable: " + e.Err.Error()
+}
 
 // Unwrap gives the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Issue is one piece of work.
 type Issue struct {
-	// Key is the stable, path-safe, collision-free name: it matches [A-Za-z0-9._-]+, is valid as the last part of a
-	// git ref and as a file name. Make one with [Key].
+	// Key is the stable, collision-free name, safe in paths and git refs: [Key] says which are, and makes them.
 	Key string
 	// ID is the tracker's own name for it, as people see it, such as "#42"; never empty.
 	ID     string
-	Title  string
-	Body   string
+	Title  string // at most [MaxTitle]
+	Body   string // with the comments at most [MaxText]
 	URL    string // where a person reads it, for the local tracker the file's path; never empty
 	Author string
 	Labels []string // as the tracker spells them

@@ -1,0 +1,79 @@
+package tracker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// What an issue may have at most, in bytes. Longer ones would take minutes to check for secrets, and fit no prompt.
+const (
+	MaxTitle = 4 << 10
+	MaxText  = 8 << 20 // body and comments together
+)
+
+// Check reports what breaks the contract of Issue.
+func (i Issue) Check() error {
+	text := len(i.Body)
+	for _, c := range i.Comments {
+		text += len(c.Body)
+	}
+	switch {
+	case i.Key != Key(i.Key):
+		return fmt.Errorf("its key %.100q is not safe; make keys with tracker.Key", i.Key)
+	case i.ID == "" || i.URL == "":
+		return errors.New("the tracker gives it no ID or no URL")
+	case len(i.Title) > MaxTitle:
+		return fmt.Errorf("its title has %d bytes; at most %d are allowed", len(i.Title), MaxTitle)
+	case text > MaxText:
+		return fmt.Errorf("its text has %d bytes; at most %d are allowed", text, MaxText)
+	}
+	return nil
+}
+
+// Checked returns a tracker that holds another one to its contract: an issue that breaks it is a Problem of a listing, and an error
+// of Get. So is a second issue of the same key.
+func Checked(t Tracker) Tracker {
+	if _, is := t.(checked); is || t == nil {
+		return t
+	}
+	return checked{t}
+}
+
+type checked struct{ Tracker }
+
+func (c checked) Unwrap() Tracker { return c.Tracker }
+
+func (c checked) List(ctx context.Context, q Query) (Listing, error) {
+	l, err := c.Tracker.List(ctx, q)
+	if err != nil {
+		return l, err
+	}
+	first := make(map[string]Issue, len(l.Issues))
+	kept := make([]Issue, 0, len(l.Issues))
+	for _, i := range l.Issues {
+		err := i.Check()
+		if other, twice := first[i.Key]; twice && err == nil {
+			err = fmt.Errorf("it has the key %s of %.200q; it is not worked", i.Key, other.URL)
+		}
+		if err != nil {
+			l.Problems = append(l.Problems, Problem{Where: fmt.Sprintf("%.200q", cmp.Or(i.URL, i.ID, i.Key)), Err: err})
+			continue
+		}
+		first[i.Key], kept = i, append(kept, i)
+	}
+	l.Issues = kept
+	return l, nil
+}
+
+func (c checked) Get(ctx context.Context, key string) (Issue, error) {
+	i, err := c.Tracker.Get(ctx, key)
+	if err != nil {
+		return i, err
+	}
+	if i.Key != key {
+		return Issue{}, fmt.Errorf("asked for issue %s, the tracker gave %.100q", key, i.Key)
+	}
+	return i, i.Check()
+}

@@ -1,0 +1,76 @@
+package tracker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// fixed is a tracker that returns what it is told, right or wrong.
+type fixed struct {
+	tracker.ReadOnly
+	list []tracker.Issue
+}
+
+func (fixed) Name() string { return "fixed" }
+
+func (f fixed) List(context.Context, tracker.Query) (tracker.Listing, error) {
+	return tracker.Listing{Issues: f.list}, nil
+}
+
+func (f fixed) Get(context.Context, string) (tracker.Issue, error) {
+	if len(f.list) == 0 {
+		return tracker.Issue{}, tracker.ErrNotFound
+	}
+	return f.list[0], nil
+}
+
+// An issue that breaks the contract of a tracker is a problem that names it, and is not worked.
+func TestChecked(t *testing.T) {
+	t.Parallel()
+	good := tracker.Issue{Key: "one", ID: "#1", URL: "u/1", Title: "t", Open: true}
+	for want, change := range map[string]func(*tracker.Issue){
+		"not safe":       func(i *tracker.Issue) { i.Key = "../x" },
+		"no ID":          func(i *tracker.Issue) { i.ID = "" },
+		"no URL":         func(i *tracker.Issue) { i.URL = "" },
+		"title has 5000": func(i *tracker.Issue) { i.Title = strings.Repeat("x", 5000) },
+		"text has": func(i *tracker.Issue) {
+			i.Comments = []tracker.Comment{{Body: strings.Repeat("x", tracker.MaxText)}, {Body: "x"}}
+		},
+		"has the key": func(i *tracker.Issue) { i.Key = "one" },
+	} {
+		bad := tracker.Issue{Key: "two", ID: "#2", URL: "u/2", Title: "t", Open: true}
+		change(&bad)
+		l, err := tracker.Checked(fixed{list: []tracker.Issue{good, bad}}).List(t.Context(), tracker.Query{})
+		if err != nil || len(l.Issues) != 1 || l.Issues[0].Key != "one" || len(l.Problems) != 1 || !strings.Contains(l.Problems[0].Error(), want) {
+			t.Errorf("%s: %+v, %v", want, l.Problems, err)
+		}
+		_, err = tracker.Checked(fixed{list: []tracker.Issue{bad}}).Get(t.Context(), "two")
+		if err == nil {
+			t.Errorf("%s: Get returned it", want)
+		}
+	}
+	c := tracker.Checked(fixed{list: []tracker.Issue{good}})
+	if got, err := c.Get(t.Context(), "one"); err != nil || got.URL != "u/1" || !tracker.IsReadOnly(c) {
+		t.Error(got, err)
+	}
+	if _, err := tracker.Checked(fixed{}).Get(t.Context(), "one"); !errors.Is(err, tracker.ErrNotFound) {
+		t.Error(err)
+	}
+	if tracker.Checked(nil) != nil {
+		t.Error("no tracker became one")
+	}
+}
+
+// An error without a cause says what it can.
+func TestUnavailableWithoutCause(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("list: %w", &tracker.UnavailableError{})
+	if err.Error() != "list: tracker unavailable" {
+		t.Error(err)
+	}
+}
