@@ -299,7 +299,7 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 	}
 	m.config = pool.Config{
 		Run: run.Config{
-			Repo: repo, Store: &journaltest.Memory{}, Tracker: backlog, StateDir: state, Env: []string{s.mark},
+			Repo: repo, Store: &journaltest.Memory{}, Tracker: backlog, Env: []string{s.mark},
 			Agent: billed{bills: b}, Options: agents.Options{Command: []string{"sh", "-c", strings.ReplaceAll(billedScript, "DIR", s.dir)}},
 			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 1,
 			Retry: journal.Limits{MaxAttempts: 3, Backoff: -1}, ClaimTTL: time.Minute,

@@ -24,7 +24,7 @@ func Example() {
 	ctx := context.Background()
 	config, closeStore := exampleConfig(ctx)
 	defer closeStore()
-	backlog, err := local.New(local.Config{Dir: filepath.Join(config.Repo.Dir(), "backlog"), LockDir: config.StateDir})
+	backlog, err := local.New(local.Config{Dir: filepath.Join(config.Repo.Dir(), "backlog"), LockDir: config.Repo.StateDir()})
 	if err != nil {
 		panic(err)
 	}
@@ -80,7 +80,7 @@ func exampleConfig(ctx context.Context) (config run.Config, closeStore func()) {
 		panic(err)
 	}
 	config = run.Config{
-		Repo: repo, Store: store, StateDir: state,
+		Repo: repo, Store: store,
 		Agent: agents.Command{}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
 	}
 	return config, func() {

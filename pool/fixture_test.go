@@ -87,7 +87,7 @@ func (f *fixture) config(agent string) pool.Config {
 	}
 	return pool.Config{
 		Run: run.Config{
-			Repo: f.open(""), Store: f.store, Tracker: backlog, StateDir: f.state,
+			Repo: f.open(""), Store: f.store, Tracker: backlog,
 			Agent: agents.Command{}, Options: agents.Options{Command: []string{"sh", "-c", agent}},
 			Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2, Hints: report.Hints{Verify: "check KEY", Merge: "merge KEY"},
 		},

@@ -68,7 +68,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	checks := rec.Settings.Checks
 	checks.Files = journal.GateFilesReport
 	m := &batch.Merger{
-		Repo: w.cfg.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.cfg.StateDir, "baselines")),
+		Repo: w.cfg.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.cfg.Repo.StateDir(), "baselines")),
 		Policy: publish.Policy{Repo: w.cfg.Repo, Protected: w.cfg.Protected, Secrets: w.cfg.Secrets}, Checks: checks, Canaries: w.cfg.Canaries,
 		Run: rec.ID, Key: items[0].Key, Interrupt: ctx.Done(),
 		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },

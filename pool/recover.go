@@ -28,6 +28,9 @@ type Recovered struct {
 // commits, does the stages that are left, and releases the claim. Runs of live processes are not touched. A run that
 // cannot be recovered does not stop the others.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
+	if w.life.Err() != nil {
+		return Recovered{}, ErrEnded
+	}
 	_, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
@@ -295,11 +298,9 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 // tidy removes what killed processes and a lost state folder have left.
 func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
 	return w.runner.Spaces().Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
-		if c := claims[key]; c.Err != nil || tally.Held(c) {
-			return true, nil
-		}
+		c := claims[key]
 		open, err := w.cfg.Store.Find(ctx, journal.Query{Key: key, Open: true})
-		return slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !w.runner.Dead(r) }), err
+		return c.Err != nil || tally.Held(c) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !w.runner.Dead(r) }), err
 	}, func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
 }
 

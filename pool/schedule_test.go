@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -171,10 +172,10 @@ func TestDrain(t *testing.T) {
 	p.Drain()
 	g.goOn("a", "b")
 	s := wait()
-	if r := g.only(s); r.Key != first || r.Verdict.Outcome != journal.Succeeded || s.Interrupted {
+	if r := g.only(s); r.Key != first || r.Verdict.Outcome != journal.Succeeded || !s.Interrupted {
 		t.Errorf("%+v", s)
 	}
-	if s, err := p.Sweep(t.Context()); err != nil || len(s.Runs) != 0 {
+	if s, err := p.Sweep(t.Context()); err != nil || len(s.Runs) != 0 || !s.Interrupted {
 		t.Errorf("a drained pool worked: %+v, %v", s, err)
 	}
 	g.idle()
@@ -234,6 +235,18 @@ func TestStopFromElsewhere(t *testing.T) {
 	f.clean()
 }
 
+// A sweep whose context has ended before it began is stopped, and no error.
+func TestSweepThatMayNotBegin(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(nil)
+	if s, err := f.pool().Sweep(ctx); err != nil || !s.Interrupted || len(s.Runs) != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // Kill ends agents at once, without asking; what they committed is kept. It is nothing to warn of.
 func TestKill(t *testing.T) {
 	t.Parallel()
@@ -256,6 +269,9 @@ func TestKill(t *testing.T) {
 	}
 	if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted || len(s.Runs) != 0 {
 		t.Errorf("a sweep after it: %+v, %v", s, err)
+	}
+	if _, err := p.Recover(t.Context()); !errors.Is(err, pool.ErrEnded) {
+		t.Errorf("Recover after it: %v", err)
 	}
 	if err := p.Requeue(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
 		t.Error("the next sweep is asked for what it cannot do")
@@ -364,7 +380,7 @@ func TestWorkerWorksOneIssue(t *testing.T) {
 func TestConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := pool.New(pool.Config{Parallel: -1, Limit: -1, Refresh: -1, BranchPrefix: "bad..prefix", Require: []string{" "}})
-	for _, want := range []string{"Repo", "Store", "Sandboxes", "StateDir", "Run.Tracker", "Run.Agent", "Parallel", "Limit and Refresh", "BranchPrefix", "empty label"} {
+	for _, want := range []string{"Repo", "Store", "Sandboxes", "Run.Tracker", "Run.Agent", "Parallel", "Limit and Refresh", "BranchPrefix", "empty label"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}

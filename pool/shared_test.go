@@ -21,7 +21,7 @@ func (f *fixture) elsewhere() {
 		f.t.Fatal(err)
 	}
 	c := &f.Config.Run
-	c.Tracker, c.Store, c.StateDir, c.Repo = backlog, f.store, f.state, f.open("origin")
+	c.Tracker, c.Store, c.Repo = backlog, f.store, f.open("origin")
 }
 
 // Machines that know nothing of each other keep to the limits of an issue together: attempts, waiting times and budget.

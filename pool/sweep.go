@@ -35,7 +35,7 @@ type Summary struct {
 	// Parallel is how many issues could run at once when the sweep ended; Most is the limit. Refusals of a model service lower
 	// the first.
 	Parallel, Most int
-	Interrupted    bool // the sweep was stopped
+	Interrupted    bool // the end of ctx, Drain or Kill stopped the sweep; it says nothing about issues that were left
 }
 
 // Count returns the number of runs with one of the outcomes.
@@ -69,16 +69,15 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
 	}
-	p.obeyAll(ctx, keys)
-	if err := s.park(ctx); err != nil || s.summary.Unavailable != nil {
-		return s.summary, err
+	if err = s.begin(ctx); err == nil && s.summary.Unavailable == nil {
+		err = s.run(ctx)
 	}
-	if err = s.run(ctx); hard.Err() != nil {
+	if ctx.Err() != nil { // then every call fails
 		err = nil
 	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
 	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
-	s.summary.Interrupted = ctx.Err() != nil || hard.Err() != nil
+	s.summary.Interrupted = ctx.Err() != nil || p.isDraining()
 	p.emit(journal.Event{Kind: journal.EventSwept})
 	return s.summary, err
 }
@@ -136,9 +135,10 @@ func (s *sweep) run(ctx context.Context) error {
 	return err
 }
 
-// park loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by a
+// begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by a
 // person are tried all the same.
-func (s *sweep) park(ctx context.Context) error {
+func (s *sweep) begin(ctx context.Context) error {
+	s.pool.obeyAll(ctx, s.keys)
 	w := s.pool.Worker
 	var list []journal.Parked
 	if len(s.keys) == 0 {

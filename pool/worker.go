@@ -58,7 +58,7 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w := &Worker{
 		c: c, bus: journal.NewBus(c.Observe), running: map[string]*running{},
-		disk: &disk.Guard{Place: c.Run.StateDir, Floor: c.MinFree},
+		disk: &disk.Guard{Place: c.Run.Repo.StateDir(), Floor: c.MinFree},
 	}
 	w.life, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit

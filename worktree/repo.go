@@ -149,6 +149,9 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 	return nil
 }
 
+// StateDir is the folder of ralph's own files, in its canonical form. All namespaces share it.
+func (r *Repo) StateDir() string { return r.opts.StateDir }
+
 // Dir is the top of the user's checkout.
 func (r *Repo) Dir() string { return r.top }
 

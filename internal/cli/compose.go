@@ -176,7 +176,7 @@ func (p *parts) close() error {
 // runConfig is how runs are done, without an agent.
 func (a *app) runConfig(ctx context.Context, p *parts) (c run.Config, err error) {
 	c = run.Config{
-		Repo: p.repo, Store: p.journal, StateDir: p.state, Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets,
+		Repo: p.repo, Store: p.journal, Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets,
 		Protected: p.ProtectedPaths, Identity: p.identity(), StopGrace: p.StopGrace, Log: p.log,
 		Disk: &disk.Guard{Place: p.state, Floor: minFree(p.Config)},
 	}

@@ -16,8 +16,8 @@ func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})
 	for want, config := range map[string]run.Config{
-		"Repo, Store, Sandboxes, StateDir": {},
-		"Repo, Store, StateDir": {
+		"Repo, Store, Sandboxes": {},
+		"Repo, Store": {
 			Sandboxes: none, Prompt: loop.Prompt{Inline: "x"},
 			Agent: agents.Command{}, Options: agents.Options{Command: []string{"true"}},
 		},

@@ -16,7 +16,7 @@ func homes(c *Config) *workspace.Homes {
 	}
 	keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
 	h := &workspace.Homes{
-		Dir: filepath.Join(c.StateDir, "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
+		Dir: filepath.Join(c.Repo.StateDir(), "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
 		For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
 	}
 	h.HomeOnly = len(c.Copy)+len(c.Before) > 0

@@ -10,14 +10,16 @@ import (
 )
 
 // Folder is the folder of a run.
-func (r *Runner) Folder(key, id string) string { return filepath.Join(r.c.StateDir, "runs", key, id) }
+func (r *Runner) Folder(key, id string) string {
+	return filepath.Join(r.c.Repo.StateDir(), "runs", key, id)
+}
 
 // Host is the name of this machine in records.
 func (r *Runner) Host() string { return r.host }
 
 // Place identifies this state folder among those of the host.
 func (r *Runner) Place() string {
-	sum := sha256.Sum256([]byte(r.c.StateDir))
+	sum := sha256.Sum256([]byte(r.c.Repo.StateDir()))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -75,16 +75,16 @@ func New(c Config) (*Runner, error) {
 	spaces.Homes = homes(&c)
 	lot := &parking.Lot{Slowed: func(s parking.Slow) {
 		s.PID, s.Process = os.Getpid(), process
-		if err := s.Write(filepath.Join(c.StateDir, "slow")); err != nil {
+		if err := s.Write(filepath.Join(c.Repo.StateDir(), "slow")); err != nil {
 			c.Log.Warn("not shown in status that fewer runs begin", "error", err)
 		}
 	}}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
-		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.StateDir, "baselines")),
+		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.Repo.StateDir(), "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
-	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Dead: r.Dead, Lock: filepath.Join(c.StateDir, "locks", "admission")}
+	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
 	return r, nil
 }
 

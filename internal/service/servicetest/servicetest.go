@@ -171,7 +171,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 	defer p.mu.Unlock()
 	workers, err := pool.New(pool.Config{
 		Run: run.Config{
-			Repo: repo, Store: &p.Store, Tracker: issues, StateDir: p.state, Agent: agents.Command{},
+			Repo: repo, Store: &p.Store, Tracker: issues, Agent: agents.Command{},
 			Options: agents.Options{Command: []string{"sh", "-c", p.agent}}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
 			Caps: ledger.Caps{Day: loop.Budget{Tokens: p.cap}},
 		},

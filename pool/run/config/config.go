@@ -32,15 +32,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Config is how runs are done. Repo, Store, Sandboxes and StateDir are required, and Agent for all but commands; the
+// Config is how runs are done. Repo, Store and Sandboxes are required, and Agent for all but commands; the
 // zero value of every other field means the default its comment names.
 type Config struct {
-	Repo      *worktree.Repo
+	Repo      *worktree.Repo // its state folder has those of the runs
 	Store     journal.Store
 	Tracker   tracker.Tracker // nil: prompts and commands only
 	Agent     agents.Agent
 	Sandboxes sandboxes.Provider
-	StateDir  string // runs/ is made below it
 	Name      string // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
@@ -120,7 +119,7 @@ type Labels = decide.Labels
 
 // WithDefaults fills in what has a default.
 func (c Config) WithDefaults() Config {
-	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.WithoutWrites(c.Tracker)
+	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.Checked(tracker.WithoutWrites(c.Tracker))
 	if c.Publish == "" {
 		c.Publish = journal.PublishBranch
 		if _, ok := tracker.As[tracker.Requester](c.Tracker); ok && c.Repo.Remote() != "" {
@@ -162,15 +161,12 @@ func (c Config) WithDefaults() Config {
 
 // Validate reports everything that is wrong, all at once. It expects the defaults to be filled in.
 func (c Config) Validate() error {
-	var errs []error
+	errs := c.wrong()
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	need(c.Retry.MaxAttempts > 0 && c.StopGrace >= 0, "Retry.MaxAttempts must be at least 1, and StopGrace not negative")
-	need(c.Estimate.Tokens >= 0 && c.Estimate.CostUSD >= 0, "Estimate must not be negative")
-	need(c.ClaimTTL >= time.Second, "ClaimTTL must be at least a second")
 	need(slices.Contains([]journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishRequest, journal.PublishNone}, c.Publish),
 		"Publish must be branch, merge, pr or none, not %q", c.Publish)
 	need(c.GateOn == GateOnCheckout || c.GateOn == GateOnWorktree, "GateOn must be checkout or worktree, not %q", c.GateOn)
@@ -212,7 +208,6 @@ func (c Config) Missing() error {
 	need(c.Repo != nil, "Repo")
 	need(c.Store != nil, "Store")
 	need(c.Sandboxes != nil, "Sandboxes")
-	need(c.StateDir != "", "StateDir")
 	if len(missing) > 0 {
 		return errors.New("required and not set: " + strings.Join(missing, ", "))
 	}

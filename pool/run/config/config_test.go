@@ -1,12 +1,14 @@
 package config_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -29,6 +31,19 @@ func TestValidate(t *testing.T) {
 		"timeout is -1s":                   func(c *config.Config) { c.Timers.Idle = -time.Second },
 		"isue":                             func(c *config.Config) { c.Prompt.Template = "{{isue}}" },
 		"no command":                       func(c *config.Config) { c.Options.Command = nil },
+		"KeepRuns":                         func(c *config.Config) { c.KeepRuns = -5 },
+		"Reconcile":                        func(c *config.Config) { c.Reconcile = -5 },
+		"ProgressReport":                   func(c *config.Config) { c.ProgressReport = -5 },
+		"BackoffMax":                       func(c *config.Config) { c.Retry.BackoffMax = -5 },
+		"Budget ":                          func(c *config.Config) { c.Budget.Tokens = -1 },
+		"Caps.Month":                       func(c *config.Config) { c.Caps.Month.CostUSD = math.NaN() },
+		"Estimate ":                        func(c *config.Config) { c.Budget.CostUSD, c.Estimate.CostUSD = 1, math.Inf(1) },
+		"Shares[codex]":                    func(c *config.Config) { c.Shares = ledger.Shares{{Agent: "codex"}: {CostUSD: -1}} },
+		`Env: "A\x00B"`:                    func(c *config.Config) { c.Env = []string{"A\x00B=secret\x00"} },
+		`Env: "A"`:                         func(c *config.Config) { c.Env = []string{"A"} },
+		`Copy: "/etc/passwd"`:              func(c *config.Config) { c.Copy = []string{"/etc/passwd"} },
+		`SetupInputs: "../x"`:              func(c *config.Config) { c.SetupInputs = []string{"a", "../x"} },
+		`Name "a/b\nc"`:                    func(c *config.Config) { c.Name = "a/b\nc" },
 	} {
 		changed := c
 		change(&changed)

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ralph-pool/ralph/loop"
+)
+
+// wrong are the numbers, paths and texts that would end a run, or this process, later on.
+func (c Config) wrong() (list []error) {
+	say := func(format string, args ...any) { list = append(list, fmt.Errorf(format, args...)) }
+	least := func(name string, ok bool, what string) {
+		if !ok {
+			say("%s must %s", name, what)
+		}
+	}
+	least("Retry.MaxAttempts", c.Retry.MaxAttempts > 0, "be at least 1")
+	least("KeepRuns", c.KeepRuns > 0, "be at least 1")
+	least("ClaimTTL", c.ClaimTTL.Seconds() >= 1, "be at least a second")
+	least("Reconcile", c.Reconcile > 0, "be more than 0")
+	least("ProgressReport", c.ProgressReport > 0, "be more than 0")
+	least("StopGrace", c.StopGrace >= 0, "not be negative")
+	least("Retry.BackoffMax", c.Retry.BackoffMax >= 0, "not be negative")
+	budgets := map[string]loop.Budget{
+		"Budget": c.Budget, "PerRun": c.PerRun, "Iteration": c.Iteration, "Estimate": c.Estimate, "Caps.Day": c.Caps.Day, "Caps.Month": c.Caps.Month,
+	}
+	for who, share := range c.Shares {
+		budgets["Shares["+who.String()+"]"] = share
+	}
+	for _, name := range slices.Sorted(maps.Keys(budgets)) {
+		b := budgets[name]
+		least(name, b.Tokens >= 0 && b.CostUSD >= 0 && !math.IsInf(b.CostUSD, 1), "have numbers from 0 on; 0 is no limit")
+	}
+	for _, v := range c.Env {
+		if name, value, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(name+value, 0) {
+			say("Env: %q is not NAME=VALUE, or has a null byte", name)
+		}
+	}
+	inside := func(name string, paths []string) {
+		for _, path := range paths {
+			if !filepath.IsLocal(path) || path == "." {
+				say("%s: %q is no path inside the checkout", name, path)
+			}
+		}
+	}
+	inside("Copy", c.Copy)
+	inside("SetupInputs", c.SetupInputs)
+	if strings.ContainsFunc(c.Name, unicode.IsControl) {
+		say("Name %q has control characters", c.Name)
+	}
+	return list
+}
