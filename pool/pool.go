@@ -64,9 +64,6 @@ func (c Config) withDefaults() Config {
 	}
 	c.Parallel, c.MinFree = cmp.Or(c.Parallel, 4), cmp.Or(c.MinFree, 1<<30)
 	c.Refresh = cmp.Or(c.Refresh, 15*time.Second)
-	if c.Observe == nil {
-		c.Observe = func(journal.Event) {}
-	}
 	return c
 }
 
@@ -82,7 +79,7 @@ func (c Config) validate() error {
 	need(c.Limit >= 0 && c.MaxOpen >= 0 && c.Refresh > 0, "MaxOpen, Limit and Refresh must not be negative")
 	need(git.ValidRef("refs/heads/"+c.BranchPrefix+"1"), "BranchPrefix cannot begin the name of a branch")
 	need(!slices.ContainsFunc(c.Require, func(l string) bool { return strings.TrimSpace(l) == "" }), "Require has an empty label")
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.ByLabel.Check())...)
 }
 
 // Pool works one backlog of one repository.

@@ -20,6 +20,7 @@ import (
 // Recovered is the result of Recover.
 type Recovered struct {
 	Finished    []journal.Record // runs that had only their last stages left, and have ended now
+	Interrupted []journal.Record // runs that were cut off, and have ended so; the next sweep continues their work
 	Broken      []Skipped        // runs that could not be recovered now
 	Unavailable error            // why a run could not be published, if other runs would fail in the same way
 }
@@ -59,6 +60,9 @@ func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err erro
 		if res.finished != nil {
 			r.Finished = append(r.Finished, *res.finished)
 		}
+		if res.cut != nil {
+			r.Interrupted = append(r.Interrupted, *res.cut)
+		}
 		if res.unpublished && run.Unreachable(err) {
 			r.Unavailable = err
 		}
@@ -80,6 +84,7 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 // settled is the result of settle.
 type settled struct {
 	finished    *journal.Record // the run, if it has ended now by its own verdict
+	cut         *journal.Record // the run, if it has ended now without one
 	concluded   bool            // the issue needs no new run now
 	unpublished bool            // its commits are not published yet
 }
@@ -196,7 +201,11 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	out := settled{concluded: own || res.Record.Verdict.Final, unpublished: res.Deferred != nil && res.Record.Published == ""}
-	if out.concluded && res.Deferred == nil && (res.Record.Verdict.Final || res.Record.Verdict.Outcome != journal.Interrupted) {
+	switch cut := !out.concluded || !res.Record.Verdict.Final && res.Record.Verdict.Outcome == journal.Interrupted; {
+	case res.Deferred != nil:
+	case cut:
+		out.cut = &res.Record
+	default:
 		out.finished = &res.Record
 	}
 	return out, res.Deferred

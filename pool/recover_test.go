@@ -322,3 +322,17 @@ func TestDeathBeforeTheCount(t *testing.T) {
 	}
 	f.clean()
 }
+
+// Who recovers is told of the runs that were cut off, besides those that have come to an end of their own.
+func TestRecoverTellsWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.one()
+	f.pretend("a", journal.StageWork, func(*journal.Record) {})
+	r, err := f.pool().Recover(t.Context())
+	if err != nil || len(r.Finished) != 0 || len(r.Interrupted) != 1 || r.Interrupted[0].Key != "a" || r.Interrupted[0].Ended.IsZero() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	f.clean()
+}

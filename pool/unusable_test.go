@@ -205,3 +205,20 @@ func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
 		t.Errorf("%v: %+v", got, s)
 	}
 }
+
+// nothing is a provider that opens no sandbox, and says nothing.
+type nothing struct{ sandboxes.Provider }
+
+func (nothing) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return nil, nil } //nolint:nilnil // the mistake under test
+
+// A provider that returns neither a sandbox nor an error ends the run with words, and not the process.
+func TestProviderThatOpensNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = nothing{f.Config.Run.Sandboxes}
+	f.issue("a")
+	if s := f.sweep(t.Context()); !strings.Contains(f.only(s).Verdict.Reason.Detail, "neither a sandbox nor an error") {
+		t.Errorf("%+v", f.only(s).Verdict)
+	}
+	f.clean()
+}

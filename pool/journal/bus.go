@@ -21,8 +21,11 @@ type Bus struct {
 	idle    chan struct{} // guarded by mu; nil unless the goroutine runs, which closes it
 }
 
-// NewBus makes a bus that calls observe from one goroutine.
+// NewBus makes a bus that calls observe from one goroutine; nil: nobody observes.
 func NewBus(observe func(Event)) *Bus {
+	if observe == nil {
+		observe = func(Event) {}
+	}
 	return &Bus{observe: observe}
 }
 

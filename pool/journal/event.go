@@ -54,7 +54,7 @@ type Event struct {
 	Kind      EventKind     `json:"kind"`
 	Run       string        `json:"run,omitempty"`
 	Key       string        `json:"issue,omitempty"`
-	Title     string        `json:"title,omitempty"`
+	Title     string        `json:"title,omitempty"` // the issue's words in one clean line, at most tracker.MaxTitle
 	Attempt   int           `json:"attempt,omitempty"`
 	Iteration int           `json:"iteration,omitempty"`
 	Stage     Stage         `json:"stage,omitempty"`

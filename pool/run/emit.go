@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // emit stamps an event, redacts it, writes it to the run's folder and passes it on.
@@ -40,6 +42,10 @@ func (r *Runner) Stamp(e journal.Event) journal.Event {
 	e.Seq, e.PID, e.Pool = r.seq.Add(1), os.Getpid(), r.c.Name
 	if e.Time.IsZero() {
 		e.Time = time.Now()
+	}
+	if e.Title != "" { // an event is one line to many readers
+		e.Title, _ = tracker.Clean(e.Title)
+		e.Title = strings.Join(strings.Fields(e.Title), " ")
 	}
 	return report.RedactedEvent(e, r.c.Secrets)
 }

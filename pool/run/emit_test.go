@@ -42,7 +42,10 @@ func TestEventsAreRedacted(t *testing.T) {
 	if !strings.Contains(check.Tail, value) {
 		t.Error("the caller's check was changed")
 	}
-	if next := r.Stamp(journal.Event{Kind: journal.EventAgent}); e.Seq != 1 || next.Seq != 2 || e.Pool != "p" || e.Time.IsZero() {
+	if e := r.Stamp(journal.Event{Title: "a\x1b[31m\x00 title\n\twith\u202e lines"}); e.Title != "a[31m title with lines" {
+		t.Errorf("%q is shown", e.Title)
+	}
+	if next := r.Stamp(journal.Event{Kind: journal.EventAgent}); e.Seq != 1 || next.Seq != 3 || e.Pool != "p" || e.Time.IsZero() {
 		t.Errorf("%+v, then %+v", e, next)
 	}
 }

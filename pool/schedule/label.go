@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -37,6 +38,16 @@ func ParseLimit(s string) (label string, n int, err error) {
 		return s[:at], 0, errors.New("has no whole number from 1 on after the equals sign")
 	}
 	return s[:at], n, nil
+}
+
+// Check refuses limits that would let nothing begin.
+func (l Limits) Check() error {
+	for _, label := range slices.Sorted(maps.Keys(l)) {
+		if l[label] < 1 {
+			return fmt.Errorf("the limit of label %q must be at least 1", label)
+		}
+	}
+	return nil
 }
 
 // of are the labels of a list that have a limit.

@@ -87,6 +87,9 @@ func (w *Workspace) Open(ctx context.Context) error {
 	spec.Egress = w.Gateway.Socket
 	w.unclosed = true
 	w.Box, err = c.Sandboxes.Open(ctx, spec)
+	if err == nil && w.Box == nil {
+		err = errors.New("Open returned neither a sandbox nor an error")
+	}
 	if err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
 		w.Gateway = nil

@@ -65,23 +65,23 @@ type Config struct {
 	Canaries      []ecosystem.Canary // tests that must fail, besides those that ralph can write
 	Proving       journal.Proving    // what the tests of a change have to show; default ProvingOff
 	Prove         string             // command that runs tests of a change, with {files} in the place of them; default: by language
-	Signals       []string
-	MaxIterations int
-	NoProgress    int
-	Resume        session.Policy // default session.Auto
-	Timers        loop.Timers
-	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over
-	PerRun        loop.Budget       // for one run, its review included
-	Iteration     loop.Budget       // for one iteration
-	Estimate      loop.Budget       // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
-	Shares        ledger.Shares     // for one agent in one run
-	Caps          ledger.Caps       // for all runs of this namespace of the store together
-	Env           []string          // for everything that runs in the sandbox
-	Network       gateway.Network   // what isolated runs may reach
-	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults
-	Mounts        []sandboxes.Mount // the user's, for isolating sandboxes
-	Homes         int64             // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
-	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
+	Signals       []string           // texts with which an agent says that it is done; default loop.DefaultSignal
+	MaxIterations int                // of one run; default 10
+	NoProgress    int                // iterations in a row without a new commit that end the run; default 3; negative: no limit
+	Resume        session.Policy     // default session.Auto
+	Timers        loop.Timers        // its fields have defaults of their own
+	Budget        loop.Budget        // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
+	PerRun        loop.Budget        // for one run, its review included
+	Iteration     loop.Budget        // for one iteration
+	Estimate      loop.Budget        // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
+	Shares        ledger.Shares      // for one agent in one run
+	Caps          ledger.Caps        // for all runs of this namespace of the store together
+	Env           []string           // for everything that runs in the sandbox
+	Network       gateway.Network    // what isolated runs may reach
+	Limits        sandboxes.Limits   // of one run; zero means the sandbox's defaults
+	Mounts        []sandboxes.Mount  // the user's, for isolating sandboxes
+	Homes         int64              // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
+	Secrets       *redact.Secrets    // values that are redacted; default: none but the agent's own
 
 	Hints          report.Hints // commands that reports may name
 	Labels         Labels
