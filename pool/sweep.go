@@ -256,12 +256,18 @@ func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = nil
+	known := maps.Clone(s.tried)
+	add := func(t task) {
+		if !known[t.issue.Key] {
+			known[t.issue.Key], s.queue = true, append(s.queue, t)
+		}
+	}
 	slices.SortFunc(plan.FollowUp, func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
 	for _, f := range plan.FollowUp {
-		s.add(task{issue: f.Issue, follow: &f.FollowUp})
+		add(task{issue: f.Issue, follow: &f.FollowUp})
 	}
 	for _, i := range plan.Work {
-		s.add(task{issue: i})
+		add(task{issue: i})
 	}
 	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
 	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipOpen })
@@ -290,13 +296,6 @@ func (w *Worker) handOver(ctx context.Context, list []FollowUp) {
 		if err != nil {
 			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
 		}
-	}
-}
-
-// add queues a task that was not tried yet. mu is held.
-func (s *sweep) add(t task) {
-	if !s.tried[t.issue.Key] && !slices.ContainsFunc(s.queue, func(q task) bool { return q.issue.Key == t.issue.Key }) {
-		s.queue = append(s.queue, t)
 	}
 }
 

@@ -16,6 +16,8 @@ type Area struct {
 	Patterns []string // `*` and the like stand for parts of a name, `**` for folders, too
 }
 
+func (a Area) empty() bool { return len(a.Paths)+len(a.Patterns) == 0 }
+
 // Files are the files of a commit.
 type Files struct {
 	sorted []string

@@ -5,6 +5,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -119,7 +120,9 @@ func Decide(f Facts) (d Decision) {
 		if path == "" {
 			w, path = f.first(i, ahead)
 		}
-		ahead = append(ahead, Work{Key: i.Key, Area: i.Area})
+		if !i.Area.empty() {
+			ahead = append(ahead, Work{Key: i.Key, Area: i.Area})
+		}
 		if path != "" {
 			d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Overlap, Path: path})
 			continue
@@ -138,8 +141,11 @@ func Decide(f Facts) (d Decision) {
 
 // first is the first of the works that an issue shares files with; the path is empty when there is none.
 func (f Facts) first(i Issue, works []Work) (Work, string) {
+	if f.AllowOverlap || i.Area.empty() {
+		return Work{}, ""
+	}
 	for _, w := range works {
-		if w.Key == i.Key || f.AllowOverlap {
+		if w.Key == i.Key {
 			continue
 		}
 		if path := f.Files.common(i.Area, w.Area); path != "" {
@@ -152,21 +158,25 @@ func (f Facts) first(i Issue, works []Work) (Work, string) {
 // yield is the queue with issues that probably conflict with unmerged commits moved back. Issues that came later do not
 // overtake them, so that they are not put off for ever.
 func (f Facts) yield(d *Decision) []Issue {
-	var out []Issue
+	var out []Issue // its end is the queue's front
 	since := map[string]time.Time{}
 	for at := len(f.Queue) - 1; at >= 0; at-- {
 		i := f.Queue[at]
 		to := 0
 		if w, path := f.first(i, f.Open); path != "" && !i.Declared {
 			since[i.Key] = w.Since
-			for to < len(out) && out[to].Priority == i.Priority && since[out[to].Key].IsZero() && out[to].Created.Before(w.Since) {
-				to++
+			for ; to < len(out); to++ {
+				next := out[len(out)-1-to]
+				if next.Priority != i.Priority || !since[next.Key].IsZero() || !next.Created.Before(w.Since) {
+					break
+				}
 			}
 			if to > 0 {
 				d.Later = append(d.Later, Wait{Key: i.Key, For: w.Key, Cause: Unmerged, Path: path})
 			}
 		}
-		out = append(out[:to:to], append([]Issue{i}, out[to:]...)...)
+		out = slices.Insert(out, len(out)-to, i)
 	}
+	slices.Reverse(out)
 	return out
 }
