@@ -108,7 +108,7 @@ func (f fakeTracker) List(ctx context.Context, _ tracker.Query) (tracker.Listing
 	if _, err := f.settings.Token.Token(ctx); err != nil {
 		return tracker.Listing{}, err
 	}
-	issue := tracker.Issue{Key: "acme-1", ID: "ACME-1", Title: "From " + f.settings.Project, Labels: []string{"no-human"}, Open: true}
+	issue := tracker.Issue{Key: "acme-1", ID: "ACME-1", URL: "acme://1", Title: "From " + f.settings.Project, Labels: []string{"no-human"}, Open: true}
 	return tracker.Listing{Issues: []tracker.Issue{issue}}, nil
 }
 
