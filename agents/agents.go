@@ -77,8 +77,7 @@ type Options struct {
 	Effort string
 	// PermissionMode is the CLI's own permission mode, one of Description.Modes. It replaces SkipPermissions.
 	PermissionMode string
-	// SkipPermissions lets the agent act without asking. Callers set it when the sandbox isolates, or when the user
-	// asked for it.
+	// SkipPermissions lets the agent act without asking. In a sandbox that isolates, runs set it where there is no PermissionMode.
 	SkipPermissions bool
 	Args            []string // extra arguments, added as they are
 	// Env is NAME=value settings for the agent's process. They win over the agent's own (such as its number of retries)

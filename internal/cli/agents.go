@@ -136,14 +136,13 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 		return nil, agents.Options{}, nil, err
 	}
 	env, err := a.passed(c.AgentEnv)
-	isolated := provider.Capabilities().Isolated()
 	sandboxEnv := env
 	if showsHost(provider) {
 		sandboxEnv = append([]string{"PATH=" + a.sandboxPath(c)}, env...)
 	}
 	options := agents.Options{
 		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,
-		SkipPermissions: c.PermissionMode == "" && (c.SkipPermissions || isolated),
+		SkipPermissions: c.SkipPermissions,
 		Args:            c.AgentArgs, Command: c.AgentCommand, Env: env,
 	}
 	if provider.Name() == "sbx" {

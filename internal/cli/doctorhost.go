@@ -74,7 +74,7 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
 		d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
 	}
-	if !options.SkipPermissions && options.PermissionMode == "" {
+	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
 }

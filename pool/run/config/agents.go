@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -18,6 +19,23 @@ func (c Config) Chain(attempt int) agents.Chain {
 
 // Agents are those of all attempts.
 func (c Config) Agents() agents.Chain { return c.Chain(1).All(c.Attempts) }
+
+// unasked lets agents act without asking where the sandbox isolates them: nobody would answer.
+func (c Config) unasked() Config {
+	if c.Sandboxes == nil || !c.Sandboxes.Capabilities().Isolated() {
+		return c
+	}
+	skip := func(o *agents.Options) { o.SkipPermissions = o.SkipPermissions || o.PermissionMode == "" }
+	c.Next, c.Attempts = slices.Clone(c.Next), slices.Clone(c.Attempts)
+	for _, links := range []agents.Chain{c.Next, c.Attempts} {
+		for n := range links {
+			skip(&links[n].Options)
+		}
+	}
+	skip(&c.Options)
+	skip(&c.Review.Options)
+	return c
+}
 
 // Reviewer is the second agent. The zero value is none.
 type Reviewer struct {

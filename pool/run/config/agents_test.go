@@ -6,6 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 func TestReviewer(t *testing.T) {
@@ -24,5 +25,31 @@ func TestReviewer(t *testing.T) {
 	}
 	if r.Options.Effort = "endless"; r.Check(agents.Claude{}, there) == nil || (Reviewer{}).Check(agents.Codex{}, there) != nil {
 		t.Error("options are not checked")
+	}
+}
+
+// isolated is a sandbox that protects the host.
+type isolated struct{ sandboxes.Provider }
+
+func (isolated) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Isolation: sandboxes.VM}
+}
+
+// An agent in a sandbox that isolates asks nobody, whoever starts it, unless its own mode says otherwise.
+func TestUnasked(t *testing.T) {
+	t.Parallel()
+	none := sandboxes.NewNone(sandboxes.NoneConfig{})
+	moded := agents.Link{Options: agents.Options{PermissionMode: "plan"}}
+	c := Config{Sandboxes: isolated{none}, Next: agents.Chain{{}, moded}, Attempts: agents.Chain{{}}}
+	if !c.Sandboxes.Capabilities().Isolated() {
+		t.Fatal("the sandbox of this test isolates nothing")
+	}
+	got := c.WithDefaults()
+	if !got.Options.SkipPermissions || !got.Next[0].Options.SkipPermissions || got.Next[1].Options.SkipPermissions ||
+		!got.Attempts[0].Options.SkipPermissions || !got.Review.Options.SkipPermissions || c.Next[0].Options.SkipPermissions {
+		t.Errorf("%+v", got)
+	}
+	if c.Sandboxes = none; c.WithDefaults().Options.SkipPermissions {
+		t.Error("an agent on the host acts unasked")
 	}
 }

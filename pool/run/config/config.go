@@ -119,6 +119,7 @@ type Labels = decide.Labels
 
 // WithDefaults fills in what has a default.
 func (c Config) WithDefaults() Config {
+	c = c.unasked()
 	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.Checked(tracker.WithoutWrites(c.Tracker))
 	if c.Publish == "" {
 		c.Publish = journal.PublishBranch
