@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Add makes the worktree. When the branch (here or on the remote) already has commits that Base lacks, it continues
 // there. What an earlier run of the key left is imported first or, if that takes a sandbox, put into a folder that ralph
 // never deletes: the caller's claim makes sure that such a run has ended.
 func (r *Repo) Add(ctx context.Context, s Spec) (*Tree, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("add worktree: %w", err)
 	}
 	unlock, err := r.lock(ctx, s.Key)
@@ -67,9 +69,9 @@ func (t *Tree) clear(ctx context.Context) error {
 }
 
 func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
-	t := &Tree{repo: r, name: s.folder(), rec: record{Spec: s, Start: s.Base.Commit, Made: r.now(), Making: true}}
+	t := &Tree{repo: r, name: s.Folder(), rec: record.Record{Spec: s, Start: s.Base.Commit, Made: r.now(), Making: true}}
 	if s.Private {
-		t.rec.History = cmp.Or(s.trusted(), s.Base.Commit) // many checkouts share the base's
+		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // many checkouts share the base's
 	} else {
 		t.rec.GitDir = filepath.Join(r.common, "worktrees", t.name)
 	}
@@ -83,7 +85,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if s.Private {
 		t.rec.At = t.rec.Start
 	}
-	if err := t.update(func(*record) {}); err != nil {
+	if err := t.update(func(*record.Record) {}); err != nil {
 		return nil, err
 	}
 	err := r.git.MoveRefs(ctx, edits...)
@@ -97,7 +99,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	}
 	if err == nil {
 		// It need not survive a power loss: the index says the same.
-		err = t.store(func(rec *record) { rec.Making = false }, false)
+		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
@@ -115,11 +117,11 @@ func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	if _, err := r.dropBroken(ctx, s); err != nil {
 		return nil, err
 	}
-	have, err := r.git.Refs(ctx, branchRef(s.Branch), r.names.work(s.Key), r.names.wip(s.Key), r.names.olds(s.Key))
+	have, err := r.git.Refs(ctx, refname.Branch(s.Branch), r.names.Work(s.Key), r.names.WIP(s.Key), r.names.Olds(s.Key))
 	if err != nil {
 		return nil, err
 	}
-	if have[branchRef(s.Branch)] != "" {
+	if have[refname.Branch(s.Branch)] != "" {
 		if err := r.freeBranch(ctx, s); err != nil {
 			return nil, err
 		}
@@ -128,7 +130,7 @@ func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, have[r.names.work(s.Key)]
+	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, have[r.names.Work(s.Key)]
 	if t.rec.RemoteConfig, err = r.remoteConfig(ctx); err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func (r *Repo) pickStart(ctx context.Context, s Spec, have map[string]string, re
 	if s.Fresh {
 		return s.Base.Commit, nil
 	}
-	start := have[branchRef(s.Branch)]
+	start := have[refname.Branch(s.Branch)]
 	if remote != "" && remote != start {
 		newer, err := r.remoteIsNewer(ctx, s.Key, have, start, remote)
 		if err != nil {
@@ -169,7 +171,7 @@ func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]st
 	if local == "" {
 		return true, nil
 	}
-	if remote == have[r.names.work(key)] || have[r.names.old(key, remote)] == remote {
+	if remote == have[r.names.Work(key)] || have[r.names.Old(key, remote)] == remote {
 		return false, nil
 	}
 	behind, err := r.git.Contains(ctx, local, remote)
@@ -180,7 +182,7 @@ func (r *Repo) remoteIsNewer(ctx context.Context, key string, have map[string]st
 func (r *Repo) startEdits(ctx context.Context, s Spec, have map[string]string, remote, start string) ([]git.Edit, error) {
 	var edits []git.Edit
 	kept := map[string]bool{}
-	for _, tip := range []string{have[branchRef(s.Branch)], have[r.names.work(s.Key)], remote} {
+	for _, tip := range []string{have[refname.Branch(s.Branch)], have[r.names.Work(s.Key)], remote} {
 		if tip == "" || kept[tip] {
 			continue
 		}
@@ -190,10 +192,10 @@ func (r *Repo) startEdits(ctx context.Context, s Spec, have map[string]string, r
 		}
 		if !inside {
 			kept[tip] = true
-			edits = append(edits, git.Edit{Ref: r.names.old(s.Key, tip), New: tip, Any: true})
+			edits = append(edits, git.Edit{Ref: r.names.Old(s.Key, tip), New: tip, Any: true})
 		}
 	}
-	for _, ref := range []string{branchRef(s.Branch), r.names.work(s.Key)} {
+	for _, ref := range []string{refname.Branch(s.Branch), r.names.Work(s.Key)} {
 		if have[ref] != start {
 			edits = append(edits, git.Edit{Ref: ref, New: start, Old: have[ref]})
 		}

@@ -7,16 +7,8 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
-
-// Base is the commit that a run starts from, and the branch that gets its work.
-type Base struct {
-	Name   string `json:"name"` // as people write it: "main"
-	Ref    string `json:"ref"`  // full ref; empty for a bare commit
-	Commit string `json:"commit"`
-	// Remote is the branch on the remote that counts as the base; empty: the local branch counts.
-	Remote string `json:"remote,omitempty"`
-}
 
 // Base resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at Dir, and wraps ErrNoBase
 // when there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
@@ -27,7 +19,7 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
 		return Base{}, fmt.Errorf("base %q is not a name of a branch, tag or commit", ref)
 	}
-	candidates := []string{branchRef(ref), "refs/remotes/" + ref, "refs/tags/" + ref}
+	candidates := []string{refname.Branch(ref), "refs/remotes/" + ref, "refs/tags/" + ref}
 	if strings.HasPrefix(ref, "refs/") {
 		candidates = append([]string{ref}, candidates...)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -27,9 +29,9 @@ type Branch struct {
 }
 
 // Branches lists ralph's branches and saved changes against base, by key. The branches are also returned with a
-// [*RecordsError].
+// [*record.Errors].
 func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
-	refs, err := r.git.Refs(ctx, r.names.branches, r.names.works(), r.names.wips())
+	refs, err := r.git.Refs(ctx, r.names.Branches, r.names.Works(), r.names.WIPs())
 	if err != nil {
 		return nil, fmt.Errorf("list branches: %w", err)
 	}
@@ -42,15 +44,15 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 		return byKey[key]
 	}
 	for ref, sha := range refs {
-		if key, ok := strings.CutPrefix(ref, r.names.branches); ok && checkKey(key) == nil {
+		if key, ok := strings.CutPrefix(ref, r.names.Branches); ok && refname.CheckKey(key) == nil {
 			of(key).Name, of(key).Tip = r.BranchName(key), sha
 		}
-		if key, ok := strings.CutPrefix(ref, r.names.wips()); ok {
+		if key, ok := strings.CutPrefix(ref, r.names.WIPs()); ok {
 			of(key).WIP = sha
 		}
 	}
 	for ref, sha := range refs {
-		if key, ok := strings.CutPrefix(ref, r.names.works()); ok && of(key).Tip == "" {
+		if key, ok := strings.CutPrefix(ref, r.names.Works()); ok && of(key).Tip == "" {
 			of(key).Tip = sha
 		}
 	}
@@ -58,7 +60,7 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 		s := t.Spec()
 		b := of(s.Key)
 		b.Tree = t.Dir()
-		if b.Name == "" && strings.HasPrefix(branchRef(s.Branch), r.names.branches) { // a named branch is the user's own
+		if b.Name == "" && strings.HasPrefix(refname.Branch(s.Branch), r.names.Branches) { // a named branch is the user's own
 			b.Name = s.Branch
 		}
 	}
@@ -124,7 +126,7 @@ func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
 		}
 		for ref := range strings.Lines(out) {
 			ref = strings.TrimSuffix(ref, "\n")
-			if !strings.HasPrefix(ref, r.names.branches) { // ralph's own branches are dropped later
+			if !strings.HasPrefix(ref, r.names.Branches) { // ralph's own branches are dropped later
 				b.On = strings.TrimPrefix(ref, git.Heads)
 				break
 			}
@@ -144,7 +146,7 @@ func (r *Repo) placeSaved(ctx context.Context, b *Branch) error {
 // Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, if the branch (without one, the
 // last imported commit) is still at tip; otherwise it fails with ErrMoved. It refuses while the branch is checked out anywhere.
 func (r *Repo) Drop(ctx context.Context, key, tip string) error {
-	if err := checkKey(key); err != nil {
+	if err := refname.CheckKey(key); err != nil {
 		return fmt.Errorf("drop: %w", err)
 	}
 	unlock, err := r.lock(ctx, key)
@@ -159,14 +161,14 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 }
 
 func (r *Repo) drop(ctx context.Context, key, tip string) error {
-	branch := r.names.branches + key
-	refs, err := r.git.Refs(ctx, branch, r.names.work(key), r.names.wip(key), r.names.olds(key))
+	branch := r.names.Branches + key
+	refs, err := r.git.Refs(ctx, branch, r.names.Work(key), r.names.WIP(key), r.names.Olds(key))
 	if err != nil {
 		return err
 	}
 	at := refs[branch]
 	if at == "" {
-		at = refs[r.names.work(key)]
+		at = refs[r.names.Work(key)]
 	}
 	if at != tip {
 		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
@@ -181,14 +183,14 @@ func (r *Repo) drop(ctx context.Context, key, tip string) error {
 		}
 	}
 	trees, err := r.Trees(ctx)
-	broken, unreadable := errors.AsType[*RecordsError](err)
+	broken, unreadable := errors.AsType[*record.Errors](err)
 	if err != nil && !unreadable {
 		return err
 	}
 	if unreadable { // those of other keys do not matter
 		for path, err := range broken.Records {
-			name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
-			if strings.HasPrefix(name, folderPrefix(key)) && len(name) == len(folderPrefix(key)+git.Digest()) {
+			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
+			if strings.HasPrefix(name, record.FolderPrefix(key)) && len(name) == len(record.FolderPrefix(key)+git.Digest()) {
 				return fmt.Errorf("%w: %w", ErrKept, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // checkouts lists the worktrees that git knows, the user's and ralph's.
@@ -35,7 +36,7 @@ func (r *Repo) freeBranch(ctx context.Context, s Spec) error {
 		return err
 	}
 	for _, c := range all {
-		if c.Branch != branchRef(s.Branch) {
+		if c.Branch != refname.Branch(s.Branch) {
 			continue
 		}
 		gitDir, err := r.gitDirOf(c.Dir)

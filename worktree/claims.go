@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 type (
@@ -26,7 +27,7 @@ type (
 // Claim takes the issue for a holder with an Owner, or fails with [*TakenError], or wraps ErrRemote. ttl is how long it is valid
 // without Renew. Host, PID, Started, Generation and Expires are filled in here. Another try with the same Owner and Run succeeds.
 func (r *Repo) Claim(ctx context.Context, key string, h Holder, ttl time.Duration) (*Claim, error) {
-	if err := checkKey(key); err != nil {
+	if err := refname.CheckKey(key); err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}
 	return r.claims.Claim(ctx, key, h, ttl)

@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"github.com/ralph-pool/ralph/worktree/record"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func TestCrashRemains(t *testing.T) {
 // half makes the record say that git has not finished.
 func (f *fixture) half(tree *Tree) {
 	f.Helper()
-	if err := tree.update(func(rec *record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
+	if err := tree.update(func(rec *record.Record) { rec.Making, rec.Used, rec.InUse = true, false, false }); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -250,7 +251,7 @@ func TestKeysDoNotCollide(t *testing.T) {
 	f := newFixture(t)
 	one, two := f.spec("a-b", "r"), f.spec("a-b", "r")
 	two.Branch = "ralph/a/b"
-	if one.folder() == two.folder() {
+	if one.Folder() == two.Folder() {
 		t.Error("two branches share a folder")
 	}
 }

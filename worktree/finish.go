@@ -7,6 +7,8 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -63,10 +65,10 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	}
 	// The old commits act on a forge or carry another name: no ref keeps them.
 	var edits []git.Edit
-	for ref, old := range map[string]string{t.repo.names.work(t.Spec().Key): refs.work, branchRef(t.Spec().Branch): refs.branch} {
+	for ref, old := range map[string]string{t.repo.names.Work(t.Spec().Key): refs.work, refname.Branch(t.Spec().Branch): refs.branch} {
 		edits = append(edits, git.Edit{Ref: ref, New: tip, Old: old})
 	}
-	if err := t.update(func(rec *record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
+	if err := t.update(func(rec *record.Record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err
 	}
 	if err := t.repo.git.MoveRefs(ctx, edits...); err != nil {

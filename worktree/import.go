@@ -9,6 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -77,9 +79,9 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	switch {
 	case err == nil && (rec.InUse || rec.Failures != importer.Failures{}):
 		// Without a power loss in mind: a flag that stays set costs one more import.
-		err = t.store(func(rec *record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
+		err = t.store(func(rec *record.Record) { rec.InUse, rec.Failures = false, importer.Failures{} }, false)
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errNoSandbox):
-		err = errors.Join(err, t.store(func(r *record) { r.Add(err, t.repo.now()) }, false))
+		err = errors.Join(err, t.store(func(r *record.Record) { r.Add(err, t.repo.now()) }, false))
 	}
 	return got, err
 }
@@ -159,21 +161,21 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 		return Import{}, err
 	}
 	for _, c := range f.others {
-		edits = append(edits, git.Edit{Ref: t.repo.names.other(s.Key, c), New: c, Any: true})
+		edits = append(edits, git.Edit{Ref: t.repo.names.Other(s.Key, c), New: c, Any: true})
 	}
 	if got.WIP, err = t.saveFiles(ctx, f, refs.wip); err != nil {
 		return Import{}, err
 	}
 	switch {
 	case got.WIP != "" && got.WIP != refs.wip:
-		edits = append(edits, git.Edit{Ref: t.repo.names.wip(s.Key), New: got.WIP, Old: refs.wip})
+		edits = append(edits, git.Edit{Ref: t.repo.names.WIP(s.Key), New: got.WIP, Old: refs.wip})
 	case got.WIP == "" && !f.partial && refs.wip != "":
 		same, err := t.repo.sameTree(ctx, refs.wip, f.tip)
 		if err != nil {
 			return Import{}, err
 		}
 		if same {
-			edits = append(edits, git.Edit{Ref: t.repo.names.wip(s.Key), Old: refs.wip})
+			edits = append(edits, git.Edit{Ref: t.repo.names.WIP(s.Key), Old: refs.wip})
 		}
 	}
 	if got.New, err = t.repo.spans.CountNew(ctx, sp, refs.tip(rec.Start)); err != nil {
@@ -196,7 +198,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs) ([]git
 	s := t.Spec()
 	var edits []git.Edit
 	kept := ""
-	for _, move := range []git.Edit{{Ref: t.repo.names.work(s.Key), Old: refs.work}, {Ref: branchRef(s.Branch), Old: refs.branch}} {
+	for _, move := range []git.Edit{{Ref: t.repo.names.Work(s.Key), Old: refs.work}, {Ref: refname.Branch(s.Branch), Old: refs.branch}} {
 		if move.Old == sp.Tip {
 			continue
 		}
@@ -210,7 +212,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs) ([]git
 		}
 		if !inside {
 			kept = move.Old
-			edits = append(edits, git.Edit{Ref: t.repo.names.old(s.Key, move.Old), New: move.Old, Any: true})
+			edits = append(edits, git.Edit{Ref: t.repo.names.Old(s.Key, move.Old), New: move.Old, Any: true})
 		}
 	}
 	return edits, nil

@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"github.com/ralph-pool/ralph/worktree/record"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,7 +232,7 @@ func TestCrashesAroundLayer(t *testing.T) {
 		"a layer that no record names": func(f *fixture, in inside) {
 			f.sh("", "rm", in.tree.privateDir()+"/index")
 			f.half(in.tree)
-			if err := in.tree.update(func(rec *record) { rec.Layer = "" }); err != nil {
+			if err := in.tree.update(func(rec *record.Record) { rec.Layer = "" }); err != nil {
 				f.Fatal(err)
 			}
 		},
@@ -335,16 +336,16 @@ func TestLayerInRecord(t *testing.T) {
 	t.Parallel()
 	f := newLayered(t)
 	in := f.private("k", "r1")
-	content, err := os.ReadFile(f.repo.recordPath(in.tree.name))
+	content, err := os.ReadFile(f.repo.records.Path(in.tree.name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := in.tree.record().Layer
-	if rec, err := decodeRecord(content); err != nil || rec.Layer != name || name == "" {
+	if rec, err := record.Decode(content); err != nil || rec.Layer != name || name == "" {
 		t.Errorf("layer %q, %v", rec.Layer, err)
 	}
 	for _, bad := range []string{"../" + name, name + "/x", "x", name[:41], "/" + name} {
-		if _, err := decodeRecord([]byte(strings.Replace(string(content), name, bad, 1))); err == nil {
+		if _, err := record.Decode([]byte(strings.Replace(string(content), name, bad, 1))); err == nil {
 			t.Errorf("a record names the layer %q", bad)
 		}
 	}

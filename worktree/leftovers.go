@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Leftover is something that a killed process or damage has left.
@@ -18,7 +20,7 @@ type Leftover = leftover.Leftover
 // ralph's refs. Nothing may be removed whose key is being worked.
 func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error) {
 	trees, err := r.Trees(ctx)
-	broken, unreadable := errors.AsType[*RecordsError](err)
+	broken, unreadable := errors.AsType[*record.Errors](err)
 	if err != nil && !unreadable {
 		return nil, err
 	}
@@ -29,10 +31,10 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 	var all []Leftover
 	if unreadable {
 		for path, why := range broken.Records {
-			name := strings.TrimSuffix(filepath.Base(path), recordSuffix)
+			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
 			known[r.entry(name)] = true
 			l := Leftover{Kind: leftover.Record, Where: path, Detail: why.Error(), Key: leftover.KeyOf(name)}
-			if _, garbled := errors.AsType[*recordError](why); garbled && !errors.Is(why, ErrVersion) {
+			if _, garbled := errors.AsType[*record.GarbledError](why); garbled && !errors.Is(why, ErrVersion) {
 				l.Safe = true
 				l.Remove = func(ctx context.Context) (string, error) { return r.setAsideName(ctx, name) }
 			}
@@ -46,15 +48,15 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 func (r *Repo) leftovers(known map[string]bool) leftover.Place {
 	return leftover.Place{
 		Git: r.git, Common: r.common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
-		Refs: []string{ownPrefix, r.names.branches}, Old: r.names.old, LockEntries: r.lockWorktrees,
-		Record: r.recordPath, SetAside: r.setAsideName,
+		Refs: []string{refname.Own, r.names.Branches}, Old: r.names.Old, LockEntries: r.lockWorktrees,
+		Record: r.records.Path, SetAside: r.setAsideName,
 	}
 }
 
 // dropBroken removes the broken ones of the key's refs, if the branch is ralph's, too.
 func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error) {
-	refs := []string{r.names.work(s.Key), r.names.wip(s.Key), r.names.olds(s.Key)}
-	if branch := branchRef(s.Branch); strings.HasPrefix(branch, r.names.branches) {
+	refs := []string{r.names.Work(s.Key), r.names.WIP(s.Key), r.names.Olds(s.Key)}
+	if branch := refname.Branch(s.Branch); strings.HasPrefix(branch, r.names.Branches) {
 		refs = append(refs, branch)
 	}
 	return r.leftovers(nil).DropBroken(ctx, r.log, refs...)
@@ -65,7 +67,7 @@ func (r *Repo) entry(name string) string { return filepath.Join(r.common, "workt
 
 // setAsideName keeps a worktree's files with its record, which cannot be read or is lost, and frees the branch.
 func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
-	content, err := os.ReadFile(r.recordPath(name))
+	content, err := os.ReadFile(r.records.Path(name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // leftovers lists what is left, each as its kind and place.
@@ -57,36 +58,36 @@ func TestLeftovers(t *testing.T) {
 		"unreadable record": {safe: true, kept: "kept/*/files/draft", leave: func(f *fixture) (leftover.Kind, string) {
 			tree := f.add("k", "r1")
 			f.write(tree.Dir(), "draft", "y")
-			f.write(filepath.Dir(tree.Dir()), filepath.Base(tree.Dir())+recordSuffix, "{")
-			return leftover.Record, tree.Dir() + recordSuffix
+			f.write(filepath.Dir(tree.Dir()), filepath.Base(tree.Dir())+record.Suffix, "{")
+			return leftover.Record, tree.Dir() + record.Suffix
 		}},
 		"record is lost": {safe: true, kept: "kept/*/files/draft", leave: func(f *fixture) (leftover.Kind, string) {
 			tree := f.add("k", "r1")
 			f.write(tree.Dir(), "draft", "y")
-			f.sh("", "rm", tree.Dir()+recordSuffix)
+			f.sh("", "rm", tree.Dir()+record.Suffix)
 			return leftover.Stray, tree.Dir()
 		}},
 		"record of a private tree is lost": {safe: true, kept: "kept/*/repository/description", leave: func(f *fixture) (leftover.Kind, string) {
 			in := f.private("k", "r1")
 			name := f.state + "/worktrees/" + in.tree.name
-			f.sh("", "rm", name+recordSuffix)
+			f.sh("", "rm", name+record.Suffix)
 			return leftover.Stray, name
 		}},
 		"record and files of a private tree are lost": {safe: true, kept: "kept/*/given", leave: func(f *fixture) (leftover.Kind, string) {
 			in := f.private("k", "r1")
-			f.sh("", "rm", "-r", in.tree.privateDir(), f.state+"/worktrees/"+in.tree.name, f.state+"/worktrees/"+in.tree.name+recordSuffix)
+			f.sh("", "rm", "-r", in.tree.privateDir(), f.state+"/worktrees/"+in.tree.name, f.state+"/worktrees/"+in.tree.name+record.Suffix)
 			return leftover.Stray, in.tree.givenDir()
 		}},
 		"folder is gone": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			tree := f.add("k", "r1")
-			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+recordSuffix)
+			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+record.Suffix)
 			return leftover.Checkout, tree.record().GitDir
 		}},
 		"folder is gone, with a commit": {safe: true, kept: "refs/ralph/old/k/", leave: func(f *fixture) (leftover.Kind, string) {
 			tree := f.add("k", "r1")
 			f.sh(tree.Dir(), "git", "switch", "-q", "--detach")
 			f.commit(tree.Dir(), "x", "x", "work")
-			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+recordSuffix)
+			f.sh("", "rm", "-rf", tree.Dir(), tree.Dir()+record.Suffix)
 			return leftover.Checkout, tree.record().GitDir
 		}},
 		"in another state folder": {leave: func(f *fixture) (leftover.Kind, string) {

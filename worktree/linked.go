@@ -12,6 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/link"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // git is pinned to the tree through ralph's own record. The worktree's .git file is never read.
@@ -37,7 +39,7 @@ func (t *Tree) makeLinked(ctx context.Context) error {
 	if was := t.record().GitDir; filepath.Dir(gitDir) != filepath.Dir(was) {
 		return fmt.Errorf("git made the worktree's git directory in an unexpected place: %s", gitDir)
 	} else if gitDir != was {
-		if err := t.update(func(rec *record) { rec.GitDir = gitDir }); err != nil {
+		if err := t.update(func(rec *record.Record) { rec.GitDir = gitDir }); err != nil {
 			return err
 		}
 	}
@@ -51,15 +53,7 @@ func (t *Tree) checkOut(ctx context.Context) error {
 		return err
 	}
 	rec := t.record()
-	return t.git().CheckOut(ctx, config, filepath.Join(t.adminDir(), "index"), rec.Spec.trusted(), cmp.Or(rec.At, rec.Start))
-}
-
-// trusted is the commit of the base, on whose files filters run; empty: they run on none.
-func (s Spec) trusted() string {
-	if s.Detached {
-		return s.From
-	}
-	return s.Base.Commit
+	return t.git().CheckOut(ctx, config, filepath.Join(t.adminDir(), "index"), rec.Spec.Trusted(), cmp.Or(rec.At, rec.Start))
 }
 
 // link makes git's record of the worktree, without files. Ralph's processes take turns.
@@ -70,7 +64,7 @@ func (t *Tree) link(ctx context.Context) error {
 	}
 	defer unlock()
 	rec := t.record()
-	l := link.Link{Dir: t.Dir(), GitDir: rec.GitDir, Head: branchRef(rec.Spec.Branch), Reason: git.LockReason + rec.Spec.Run}
+	l := link.Link{Dir: t.Dir(), GitDir: rec.GitDir, Head: refname.Branch(rec.Spec.Branch), Reason: git.LockReason + rec.Spec.Run}
 	if rec.Spec.Detached {
 		l.Head = rec.Start
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // look finds the tip and the uncommitted changes of a linked worktree, whose agent works on the host as the user. The
@@ -63,7 +64,7 @@ func (t *Tree) checkGitFiles() error {
 		}
 	}
 	names := []string{"config", "packed-refs", "shallow", "info/exclude", "info/attributes", "objects/info/alternates"}
-	for _, ref := range []string{branchRef(rec.Spec.Branch), t.repo.names.work(rec.Spec.Key), t.repo.names.wip(rec.Spec.Key)} {
+	for _, ref := range []string{refname.Branch(rec.Spec.Branch), t.repo.names.Work(rec.Spec.Key), t.repo.names.WIP(rec.Spec.Key)} {
 		names = append(names, ref, "logs/"+ref)
 	}
 	for _, name := range names {
@@ -144,10 +145,10 @@ func (t *Tree) Attach(ctx context.Context) error {
 	if _, admin := t.exists(); !admin || t.midOperation() {
 		return nil
 	}
-	if ref, err := t.repo.git.Head(ctx, rec.GitDir); err == nil && ref == branchRef(rec.Spec.Branch) {
+	if ref, err := t.repo.git.Head(ctx, rec.GitDir); err == nil && ref == refname.Branch(rec.Spec.Branch) {
 		return nil
 	}
-	_, err := t.git().Out(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", branchRef(rec.Spec.Branch))
+	_, err := t.git().Out(ctx, "symbolic-ref", "-m", "ralph: back to the branch", "HEAD", refname.Branch(rec.Spec.Branch))
 	if err != nil {
 		return fmt.Errorf("put HEAD back on %s: %w", rec.Spec.Branch, err)
 	}

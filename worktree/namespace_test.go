@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // Two trackers on one repository with the same keys do not see each other's claims, branches and worktrees.
@@ -120,13 +121,13 @@ func TestUnreadableRecord(t *testing.T) {
 			f.commit(good.Dir(), "x", "x", "work")
 			got := f.imported(good)
 			f.remove(good)
-			f.write(filepath.Dir(bad.Dir()), filepath.Base(bad.Dir())+recordSuffix, content)
+			f.write(filepath.Dir(bad.Dir()), filepath.Base(bad.Dir())+record.Suffix, content)
 			trees, err := f.repo.Trees(ctx)
-			broken, ok := errors.AsType[*RecordsError](err)
+			broken, ok := errors.AsType[*record.Errors](err)
 			if !ok || len(broken.Records) != 1 || len(trees) != 1 || trees[0].Dir() != other.Dir() {
 				t.Fatalf("%v, %v", trees, err)
 			}
-			if name == "newer" && !errors.Is(broken.Records[bad.Dir()+recordSuffix], ErrVersion) {
+			if name == "newer" && !errors.Is(broken.Records[bad.Dir()+record.Suffix], ErrVersion) {
 				t.Errorf("not told as newer: %v", err)
 			}
 			if branches, err := f.repo.Branches(ctx, f.base()); len(branches) != 3 || !errors.As(err, &broken) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -33,14 +34,14 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("note refs: %w", err)
 	}
-	skip := map[string]bool{branchRef(t.rec.Spec.Branch): true}
+	skip := map[string]bool{refname.Branch(t.rec.Spec.Branch): true}
 	trees, _ := t.repo.Trees(ctx) // a broken record is reported by whoever needs it
 	for _, other := range trees {
-		skip[branchRef(other.Spec().Branch)] = true
+		skip[refname.Branch(other.Spec().Branch)] = true
 	}
 	var commits []string
 	for ref, commit := range refs {
-		if !skip[ref] && !strings.HasPrefix(ref, ownPrefix) {
+		if !skip[ref] && !strings.HasPrefix(ref, refname.Own) {
 			commits = append(commits, commit)
 		}
 	}
@@ -130,7 +131,7 @@ func (t *Tree) BaseNow(ctx context.Context) (string, error) {
 func (t *Tree) baseHere(ctx context.Context) (string, error) {
 	s := t.Spec()
 	ref := s.Base.Ref
-	if !strings.HasPrefix(ref, git.Heads) || ref == branchRef(s.Branch) {
+	if !strings.HasPrefix(ref, git.Heads) || ref == refname.Branch(s.Branch) {
 		return "", nil
 	}
 	refs, err := t.repo.git.Refs(ctx, ref)
@@ -141,7 +142,7 @@ func (t *Tree) baseHere(ctx context.Context) (string, error) {
 // made, anybody may answer; then the base is not known.
 func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 	rec := t.record()
-	branch := rec.remoteBranch(t.repo.opts.Remote)
+	branch := rec.Spec.Base.OnRemote(t.repo.opts.Remote)
 	if branch == "" {
 		return "", nil
 	}
@@ -150,19 +151,6 @@ func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return t.repo.RemoteBranch(ctx, branch)
-}
-
-// remoteBranch is the remote's branch that the base is or follows; empty when there is none.
-func (rec record) remoteBranch(remote string) string {
-	base := rec.Spec.Base
-	if remote == "" || base.Remote != "" {
-		return base.Remote
-	}
-	if branch, ok := strings.CutPrefix(base.Ref, "refs/remotes/"+remote+"/"); ok {
-		return branch
-	}
-	branch, _ := strings.CutPrefix(base.Ref, git.Heads)
-	return branch
 }
 
 // remoteConfig is a digest of the configuration that decides who answers for the remote.

@@ -14,6 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/history"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/layer"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
@@ -36,7 +38,7 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 		if err := t.sealOrRenew(ctx); err != nil {
 			return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
 		}
-		if err := t.update(func(rec *record) { rec.Used, rec.InUse = true, true }); err != nil {
+		if err := t.update(func(rec *record.Record) { rec.Used, rec.InUse = true, true }); err != nil {
 			return Private{}, err
 		}
 	}
@@ -46,7 +48,7 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 	rec := t.record()
 	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
 	if errors.Is(err, fs.ErrNotExist) { // then the tree cannot be imported any more
-		err = errors.Join(err, t.update(func(rec *record) { rec.Never(err) }))
+		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
 	}
 	if err != nil {
 		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
@@ -57,7 +59,7 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 // AddSetup has a sandbox that can show layers show the files of a folder below those of a private tree, from the next call of
 // Sandbox on: what setup has made, which git does not track. They do not change while the sandbox is open.
 func (t *Tree) AddSetup(dir string) error {
-	return t.update(func(rec *record) { rec.Setup = dir })
+	return t.update(func(rec *record.Record) { rec.Setup = dir })
 }
 
 // sealOrRenew takes the git directory out of the files before they are an agent's. When the host has replaced the branch's
@@ -95,14 +97,14 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 	if err := t.discardFolders(); err != nil {
 		return err
 	}
-	err = t.update(func(rec *record) {
+	err = t.update(func(rec *record.Record) {
 		rec.At, rec.History, rec.Layer, rec.Replaced, rec.Used, rec.Making = refs.tip(rec.Start), rec.Spec.Base.Commit, "", "", false, true
 	})
 	if err == nil {
 		err = t.makePrivate(ctx)
 	}
 	if err == nil {
-		err = t.store(func(rec *record) { rec.Making = false }, false)
+		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
 	}
 	return err
 }
@@ -111,7 +113,7 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 func (r *Repo) history() history.Stores {
 	return history.Stores{
 		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.common, Git: r.git,
-		Used: r.inUse(func(rec record) string { return rec.History }),
+		Used: r.inUse(func(rec record.Record) string { return rec.History }),
 	}
 }
 
@@ -119,12 +121,12 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Index: filepath.Join(r.gitDir, "index"), Log: r.log, Used: r.inUse(func(rec record) string { return rec.Layer }),
+		From: r.opts.LayersFrom, Index: filepath.Join(r.gitDir, "index"), Log: r.log, Used: r.inUse(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 
 // inUse returns what the records of all trees name.
-func (r *Repo) inUse(of func(record) string) func() (map[string]bool, error) {
+func (r *Repo) inUse(of func(record.Record) string) func() (map[string]bool, error) {
 	return func() (map[string]bool, error) {
 		trees, err := r.Trees(context.Background())
 		used := map[string]bool{}
@@ -192,10 +194,10 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 		return false, nil
 	}
 	return t.repo.layers().Lay(ctx, layer.Checkout{
-		Git: t.git(), Config: config, Looks: config.Private(t.repo.format).String() + t.attributes(config), Trusted: rec.Spec.trusted(),
+		Git: t.git(), Config: config, Looks: config.Private(t.repo.format).String() + t.attributes(config), Trusted: rec.Spec.Trusted(),
 		Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
 		Can: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.temp) },
-		Use: func(name string) error { return t.update(func(rec *record) { rec.Layer = name }) },
+		Use: func(name string) error { return t.update(func(rec *record.Record) { rec.Layer = name }) },
 	})
 }
 
@@ -206,8 +208,8 @@ func (t *Tree) attributes(config git.Config) string {
 // writeFiles writes everything of the private repository but index and objects.
 func (t *Tree) writeFiles(config git.Config) error {
 	rec := t.record()
-	head := "ref: " + branchRef(rec.Spec.Branch) + "\n"
-	refs := map[string]string{branchRef(rec.Spec.Branch): rec.At}
+	head := "ref: " + refname.Branch(rec.Spec.Branch) + "\n"
+	refs := map[string]string{refname.Branch(rec.Spec.Branch): rec.At}
 	if rec.Spec.Detached {
 		head, refs = rec.At+"\n", map[string]string{}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/replay"
 )
 
@@ -60,7 +61,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.update(func(rec *record) { rec.Moving, rec.Replaced = &m, was }); err != nil {
+	if err := t.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &m, was }); err != nil {
 		return "", err
 	}
 	tip := m.Tip
@@ -99,7 +100,7 @@ func (t *Tree) finishMove(ctx context.Context, saved bool) error {
 			return err
 		}
 	}
-	return t.update(func(rec *record) {
+	return t.update(func(rec *record.Record) {
 		if done {
 			rec.Spec.Base, rec.Start, rec.Earlier = m.Onto, m.Start, m.Earlier
 		}
@@ -138,7 +139,7 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 			return err
 		}
 		if wip != "" && wip != refs.wip {
-			save := git.Edit{Ref: t.repo.names.wip(t.Spec().Key), New: wip, Old: refs.wip}
+			save := git.Edit{Ref: t.repo.names.WIP(t.Spec().Key), New: wip, Old: refs.wip}
 			if err := t.repo.git.MoveRefs(ctx, save); err != nil {
 				return err
 			}
@@ -157,9 +158,9 @@ func (t *Tree) follow(ctx context.Context, refs treeRefs, saved bool) error {
 }
 
 // onto makes the commits of tip on top of the new base.
-func (t *Tree) onto(ctx context.Context, base Base, tip string) (move, error) {
+func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, error) {
 	rec := t.record()
-	m := move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
+	m := record.Move{Onto: base, Start: rec.Start, Earlier: rec.Earlier}
 	sp, err := t.repo.spans.Read(ctx, base.Commit, tip)
 	if err != nil {
 		return m, err

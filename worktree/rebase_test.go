@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/ralph-pool/ralph/worktree/record"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,7 @@ func TestRebaseKeepsWhatOnlyAMergeHolds(t *testing.T) {
 	if s := f.sh(tree.Dir(), "git", "status", "--porcelain", "--branch"); s != "## ralph/k" || f.read(tree.Dir(), "c") != "x" {
 		t.Errorf("the worktree: %s", s)
 	}
-	if got := f.imported(tree); got.Tip != tip || got.New != 0 || tree.Spec().Base.Commit != onto || f.ref(f.repo.names.work("k")) != tip {
+	if got := f.imported(tree); got.Tip != tip || got.New != 0 || tree.Spec().Base.Commit != onto || f.ref(f.repo.names.Work("k")) != tip {
 		t.Errorf("imported %+v", got)
 	}
 	f.commit(f.dir, "mine", "conflict", "main conflicts")
@@ -185,7 +186,7 @@ func TestRebaseCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, wantBase := tip, base
-			if err := tree.update(func(rec *record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+			if err := tree.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
 				t.Fatal(err)
 			}
 			if moved {
@@ -222,7 +223,7 @@ func TestRebaseCrashKeepsEdits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tree.update(func(rec *record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
+			if err := tree.update(func(rec *record.Record) { rec.Moving, rec.Replaced = &next, tip }); err != nil {
 				t.Fatal(err)
 			}
 			f.git("update-ref", "refs/heads/ralph/k", next.Tip)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/note"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // useRemote sets up talking to the remote. It runs in the checkout, because a remote's relative path starts there.
@@ -57,7 +59,7 @@ func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) 
 	if r.opts.Remote == "" {
 		return "", nil
 	}
-	ref := branchRef(branch)
+	ref := refname.Branch(branch)
 	for range fetchTries {
 		refs, err := r.remote.RemoteRefs(ctx, r.opts.Remote, ref)
 		if err != nil || refs[ref] == "" {
@@ -79,7 +81,7 @@ func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) 
 
 // RemoteBranches are where the remote's branches are whose names begin with the prefix, by their refs.
 func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]string, error) {
-	return r.remote.RemoteRefs(ctx, r.opts.Remote, branchRef(prefix)+"*")
+	return r.remote.RemoteRefs(ctx, r.opts.Remote, refname.Branch(prefix)+"*")
 }
 
 // Push pushes exactly tip to the branch on the remote, with a lease on the value that was there when the tree was
@@ -94,12 +96,12 @@ func (t *Tree) Push(ctx context.Context, tip string) error {
 	if err := t.repo.push(ctx, rec.Spec.Branch, rec.Lease, tip); err != nil {
 		return fmt.Errorf("push %s: %w", rec.Spec.Branch, err)
 	}
-	return t.update(func(rec *record) { rec.Lease = tip })
+	return t.update(func(rec *record.Record) { rec.Lease = tip })
 }
 
 // push moves the branch on the remote from exactly old.
 func (r *Repo) push(ctx context.Context, branch, old, tip string) error {
-	remote, ref := r.opts.Remote, branchRef(branch)
+	remote, ref := r.opts.Remote, refname.Branch(branch)
 	if remote == "" {
 		return errors.New("the repository was opened without a remote")
 	}

@@ -80,7 +80,7 @@ func (t *Tree) discard() error {
 			return err
 		}
 	}
-	for _, path := range []string{r.refsPath(t.name), r.recordPath(t.name)} {
+	for _, path := range []string{r.refsPath(t.name), r.records.Path(t.name)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove record: %w", err)
 		}

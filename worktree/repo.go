@@ -14,6 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
@@ -26,7 +28,8 @@ type Repo struct {
 	git     git.Runner // pinned to the checkout that the user stands in
 	remote  git.Runner // may talk to the remote
 	objects git.Store
-	names   names
+	names   refname.Names
+	records record.Store
 	claims  *claim.Store
 	spans   *span.Reader
 	temp    string // temporary files of this process
@@ -72,7 +75,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if strings.HasPrefix(o.Remote, "-") || o.Remote != "" && !git.ValidRef("refs/remotes/"+o.Remote) {
 		return nil, fmt.Errorf("remote %q is not a valid name of a remote; list them with: git remote", o.Remote)
 	}
-	refs, err := newNames(o.Namespace)
+	refs, err := refname.In(o.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	r := &Repo{
 		place: place{p.Top, p.GitDir, p.Common, p.Format}, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
-		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, ownPrefix, refs.branches),
+		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, refname.Own, refs.Branches),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
 	r.spans = &span.Reader{Git: r.git}
@@ -99,6 +102,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r.temp = leftover.TempDir(r.path("."), r.self)
+	r.records = record.Store{Dir: r.path("worktrees"), Temp: r.temp, Entries: filepath.Join(r.common, "worktrees")}
 	if err := os.MkdirAll(r.temp, 0o700); err != nil {
 		return nil, err
 	}
@@ -118,7 +122,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		}
 		claims = r.remote
 	}
-	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.claims(), Left: o.HostDir, Now: o.Now})
+	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Left: o.HostDir, Now: o.Now})
 	return r, err
 }
 
@@ -157,7 +161,7 @@ func (r *Repo) Dir() string { return r.top }
 
 // BranchName is the short name of the branch for a key.
 func (r *Repo) BranchName(key string) string {
-	return strings.TrimPrefix(r.names.branches, git.Heads) + key
+	return strings.TrimPrefix(r.names.Branches, git.Heads) + key
 }
 
 // Contains reports whether commit is outer, or an ancestor of it.

@@ -3,74 +3,23 @@ package worktree
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Spec is one run's worktree.
-type Spec struct {
-	Run    string `json:"run"`    // unique id of the run
-	Key    string `json:"key"`    // path-safe key of the issue; names the worktree's folder and the refs
-	Branch string `json:"branch"` // short branch name; "ralph/<key>" for issues
-	Base   Base   `json:"base"`
-	// Fresh starts at Base even when earlier work exists (which is kept under refs/ralph/old).
-	Fresh    bool     `json:"fresh,omitempty"`
-	Without  string   `json:"without,omitempty"` // like Fresh, where the earlier work has this commit
-	Identity Identity `json:"identity,omitzero"` // of the run's commits
-	// Private: an isolating sandbox works here. The run gets a repository of its own, with the history of base and branch,
-	// and after the first call of Sandbox the host reads nothing in its folders.
-	Private bool `json:"private,omitempty"`
-	// Detached: a throw-away checkout of Base.Commit. It has no branch and nothing is imported from it.
-	Detached bool `json:"detached,omitempty"`
-	// Of is the run that a detached tree serves, if Run is a name of the tree's own.
-	Of string `json:"of,omitempty"`
-	// Layers tries whether the sandbox can show a private tree over a layer, with temporary files in a folder. Nil, or an error:
-	// the tree is a plain checkout.
-	Layers func(ctx context.Context, dir string) error `json:"-"`
-	// From is the commit of the base that a detached tree is of, or builds on: what it has besides may be an agent's. Empty: no
-	// filter runs.
-	From string `json:"from,omitempty"`
-}
-
 var errDetached = errors.New("the tree is a throw-away checkout without a branch")
-
-func (s Spec) check() error {
-	if s.Run == "" || s.Base.Commit == "" {
-		return errors.New("run and base are required")
-	}
-	if err := checkKey(s.Key); err != nil {
-		return err
-	}
-	if s.Detached && s.Branch == "" {
-		return nil
-	}
-	if s.Detached {
-		return errors.New("a detached tree has no branch")
-	}
-	return git.CheckBranch(s.Branch)
-}
-
-// folder is unique for key, branch and run, and starts with what people look for.
-func (s Spec) folder() string {
-	unique := ""
-	if s.Detached { // a run can have several
-		unique = rand.Text()
-	}
-	return folderPrefix(s.Key) + git.Digest(s.Key, s.Branch, s.Run, unique)
-}
-
-// folderPrefix begins the names of a key's worktrees. A digest follows.
-func folderPrefix(key string) string { return key[:min(len(key), 80)] + "-" }
 
 // Private is what a sandbox may see of git: the run's private repository, writable, and object folders, read-only.
 type Private struct {
@@ -98,8 +47,8 @@ type Tree struct {
 	name string // of its folder and of its record
 
 	mu     sync.Mutex
-	rec    record     // guarded by mu
-	config git.Config // guarded by mu; nil: not read yet
+	rec    record.Record // guarded by mu
+	config git.Config    // guarded by mu; nil: not read yet
 }
 
 // Spec is what the tree was made for. After Rebase its Base is the new one.
@@ -131,21 +80,21 @@ func (t *Tree) Unsaved() bool { return t.record().InUse && !t.record().Spec.Deta
 // may be called again later.
 func (t *Tree) Waits() bool { rec := t.record(); return t.Unsaved() && rec.Waits() }
 
-func (t *Tree) record() record {
+func (t *Tree) record() record.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rec
 }
 
 // update changes the record in memory and, durably, on disk.
-func (t *Tree) update(change func(*record)) error { return t.store(change, true) }
+func (t *Tree) update(change func(*record.Record)) error { return t.store(change, true) }
 
-func (t *Tree) store(change func(*record), durable bool) error {
+func (t *Tree) store(change func(*record.Record), durable bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rec := t.rec
 	change(&rec)
-	if err := t.repo.saveRecord(t.name, rec, durable); err != nil {
+	if err := t.repo.records.Save(t.name, rec, durable); err != nil {
 		return err
 	}
 	t.rec = rec
@@ -160,11 +109,11 @@ func (refs treeRefs) tip(start string) string { return cmp.Or(refs.work, refs.br
 
 func (t *Tree) readRefs(ctx context.Context) (treeRefs, error) {
 	s, n := t.Spec(), t.repo.names
-	all, err := t.repo.git.Refs(ctx, branchRef(s.Branch), n.work(s.Key), n.wip(s.Key))
+	all, err := t.repo.git.Refs(ctx, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
 	if err != nil {
 		return treeRefs{}, fmt.Errorf("read refs of %s: %w", s.Key, err)
 	}
-	return treeRefs{branch: all[branchRef(s.Branch)], work: all[n.work(s.Key)], wip: all[n.wip(s.Key)]}, nil
+	return treeRefs{branch: all[refname.Branch(s.Branch)], work: all[n.Work(s.Key)], wip: all[n.WIP(s.Key)]}, nil
 }
 
 // readSpan lists the commits from the base to tip.
@@ -178,35 +127,17 @@ func (r *Repo) lock(ctx context.Context, key string) (unlock func(), err error) 
 }
 
 // Trees lists the worktrees ralph has made here, those of crashed runs included. The trees are
-// also returned with a [*RecordsError].
+// also returned with a [*record.Errors].
 func (r *Repo) Trees(ctx context.Context) ([]*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	entries, err := os.ReadDir(r.path("worktrees"))
-	if err != nil {
-		return nil, fmt.Errorf("list worktrees: %w", err)
+	all, err := r.records.All()
+	trees := make([]*Tree, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		trees = append(trees, &Tree{repo: r, name: name, rec: all[name]})
 	}
-	var trees []*Tree
-	broken := map[string]error{}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), recordSuffix)
-		if !ok {
-			continue
-		}
-		rec, err := r.loadRecord(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
-		case err != nil:
-			broken[r.recordPath(name)] = err
-		default:
-			trees = append(trees, &Tree{repo: r, name: name, rec: rec})
-		}
-	}
-	if len(broken) > 0 {
-		return trees, &RecordsError{Records: broken}
-	}
-	return trees, nil
+	return trees, err
 }
 
 // exists reports whether the worktree's files, and git's record of a linked one, are there.

@@ -26,6 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/merge"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // Errors that callers act on; each is wrapped with details.
@@ -58,6 +59,12 @@ var (
 	ErrAway = git.ErrAway
 	// ErrDeclined: the remote was reached and does not accept this push.
 	ErrDeclined = git.ErrDeclined
+)
+
+// What a run's worktree is made for, and from.
+type (
+	Spec = record.Spec
+	Base = record.Base
 )
 
 // Options configures a Repo. StateDir is required.

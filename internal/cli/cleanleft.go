@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // leftover is all that ralph has left for one key.
@@ -48,7 +49,7 @@ type cleaner struct {
 
 // unreadable notes records that cannot be read: they keep their own worktrees, and no others. Other errors are returned.
 func (c *cleaner) unreadable(err error) error {
-	if _, ok := errors.AsType[*worktree.RecordsError](err); !ok {
+	if _, ok := errors.AsType[*record.Errors](err); !ok {
 		return err
 	}
 	c.broken = err

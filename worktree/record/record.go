@@ -1,31 +1,35 @@
-package worktree
+// Package record is what ralph stores about worktrees: what each was made for, and how far it has come.
+package record
 
 import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
-const recordSuffix = ".json"
+// Suffix ends the names of the files with records.
+const Suffix = ".json"
 
-// recordVersion is the format of a record. An older ralph refuses a newer one.
-const recordVersion = 1
+// version is the format of a record. An older ralph refuses a newer one.
+const version = 1
 
-// RecordsError lists the worktree records that cannot be read, by path. Trees and Branches return it together with
-// everything else.
-type RecordsError struct{ Records map[string]error }
+// Errors lists the records that cannot be read, by path.
+type Errors struct{ Records map[string]error }
 
-func (e *RecordsError) Error() string {
+func (e *Errors) Error() string {
 	paths := slices.Sorted(maps.Keys(e.Records))
 	if len(paths) == 1 {
 		return e.Records[paths[0]].Error()
@@ -33,14 +37,17 @@ func (e *RecordsError) Error() string {
 	return fmt.Sprintf("%d worktree records cannot be read; first: %v", len(paths), e.Records[paths[0]])
 }
 
-// recordError is a record that was read and says nothing sensible.
-type recordError struct{ error }
+// GarbledError is about a record that was read and says nothing sensible.
+type GarbledError struct{ Err error }
 
-func (e *recordError) Unwrap() error { return e.error }
+func (e *GarbledError) Error() string { return e.Err.Error() }
 
-// record is what ralph knows about a worktree. It is stored beside the worktree, never inside, where an agent writes, and
+// Unwrap is what is wrong with it.
+func (e *GarbledError) Unwrap() error { return e.Err }
+
+// Record is what ralph knows about a worktree. It is stored beside the worktree, never inside, where an agent writes, and
 // before the worktree is made, so that a crash leaves nothing that is not known.
-type record struct {
+type Record struct {
 	Version int       `json:"version"`
 	Spec    Spec      `json:"spec"`
 	Start   string    `json:"start"`
@@ -67,7 +74,7 @@ type record struct {
 	// InUse: something in it may be on no ref of ralph's.
 	InUse bool `json:"in_use,omitempty"`
 	// Moving is a rebase whose refs move; a crash leaves it set.
-	Moving *move `json:"moving,omitempty"`
+	Moving *Move `json:"moving,omitempty"`
 	// Replaced is a commit that stands in the private repository and that Rebase or Finish has replaced.
 	Replaced string `json:"replaced,omitempty"`
 	// Finished is the tip that Finish has made last.
@@ -75,83 +82,118 @@ type record struct {
 	importer.Failures
 }
 
-// move is what a rebase makes of the commits that the record names.
-type move struct {
+// Move is what a rebase makes of the commits that the record names.
+type Move struct {
 	Onto    Base   `json:"onto"`
 	Tip     string `json:"tip"`
 	Start   string `json:"start"`
 	Earlier string `json:"earlier,omitempty"`
 }
 
-func (r *Repo) recordPath(name string) string { return r.path("worktrees", name+recordSuffix) }
+// Store is the folder with the records of a repository's worktrees. It is safe for concurrent use, also by several processes.
+type Store struct {
+	Dir, Temp string // Temp is on the same file system
+	Entries   string // where git keeps what it knows of linked worktrees
+}
 
-// saveRecord replaces the record: a reader sees the old one or the new one. A durable one outlives a power loss.
-func (r *Repo) saveRecord(name string, rec record, durable bool) error {
-	rec.Version = recordVersion
+// Path is where the record with this name is.
+func (s Store) Path(name string) string { return filepath.Join(s.Dir, name+Suffix) }
+
+// Save replaces the record: a reader sees the old one or the new one. A durable one outlives a power loss.
+func (s Store) Save(name string, rec Record, durable bool) error {
+	rec.Version = version
 	content, err := json.MarshalIndent(rec, "", "\t")
 	if err != nil {
 		return fmt.Errorf("save record of worktree %s: %w", name, err)
 	}
-	temp := filepath.Join(r.temp, "record-"+rand.Text())
+	temp := filepath.Join(s.Temp, "record-"+rand.Text())
 	if err := git.WriteNew(temp, append(content, '\n'), 0o600, durable); err != nil {
 		return fmt.Errorf("save record of worktree %s: %w", name, err)
 	}
-	if err := os.Rename(temp, r.recordPath(name)); err != nil {
+	if err := os.Rename(temp, s.Path(name)); err != nil {
 		return fmt.Errorf("save record of worktree %s: %w", name, errors.Join(err, os.Remove(temp)))
 	}
 	return nil
 }
 
-func (r *Repo) loadRecord(name string) (record, error) {
-	path := r.recordPath(name)
+// Load reads a record.
+func (s Store) Load(name string) (Record, error) {
+	path := s.Path(name)
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return record{}, fmt.Errorf("worktree %s: %w", name, err)
+		return Record{}, fmt.Errorf("worktree %s: %w", name, err)
 	}
-	rec, err := decodeRecord(content)
+	rec, err := Decode(content)
 	if err != nil {
-		return record{}, fmt.Errorf("worktree record %s: %w", path, &recordError{err})
+		return Record{}, fmt.Errorf("worktree record %s: %w", path, &GarbledError{err})
 	}
 	if rec.GitDir != "" { // the repository may have been moved
-		rec.GitDir = r.entry(filepath.Base(rec.GitDir))
+		rec.GitDir = filepath.Join(s.Entries, filepath.Base(rec.GitDir))
 	}
 	return rec, nil
 }
 
-// decodeRecord reads a record and refuses one that would name anything unsafe.
-func decodeRecord(content []byte) (record, error) {
-	var rec record
+// All reads all records, by name. Those that can be read are also returned with [*Errors].
+func (s Store) All() (map[string]Record, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
+	all, broken := map[string]Record{}, map[string]error{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), Suffix)
+		if !ok {
+			continue
+		}
+		rec, err := s.Load(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case err != nil:
+			broken[s.Path(name)] = err
+		default:
+			all[name] = rec
+		}
+	}
+	if len(broken) > 0 {
+		return all, &Errors{Records: broken}
+	}
+	return all, nil
+}
+
+// Decode reads a record and refuses one that would name anything unsafe.
+func Decode(content []byte) (Record, error) {
+	var rec Record
 	if err := json.Unmarshal(content, &rec); err != nil {
-		return record{}, err
+		return Record{}, err
 	}
-	if rec.Version > recordVersion {
-		return record{}, ErrVersion
+	if rec.Version > version {
+		return Record{}, claim.ErrVersion
 	}
-	if err := rec.Spec.check(); err != nil {
-		return record{}, err
+	if err := rec.Spec.Check(); err != nil {
+		return Record{}, err
 	}
 	for _, sha := range []string{rec.Start, rec.Spec.Base.Commit} {
 		if !git.IsObject(sha) {
-			return record{}, fmt.Errorf("%q is not a commit", sha)
+			return Record{}, fmt.Errorf("%q is not a commit", sha)
 		}
 	}
 	for _, sha := range []string{rec.Spec.From, rec.Lease, rec.Replaced, rec.Finished, rec.Earlier, rec.History, rec.At} {
 		if sha != "" && !git.IsObject(sha) {
-			return record{}, fmt.Errorf("%q is not a commit", sha)
+			return Record{}, fmt.Errorf("%q is not a commit", sha)
 		}
 	}
 	if private := rec.Spec.Private; private != (rec.GitDir == "") || private != (rec.History != "") {
-		return record{}, errors.New("it is neither a private tree nor a linked one")
+		return Record{}, errors.New("it is neither a private tree nor a linked one")
 	}
 	if rec.Layer != "" && !layer.IsName(rec.Layer) {
-		return record{}, fmt.Errorf("%q is not a layer", rec.Layer)
+		return Record{}, fmt.Errorf("%q is not a layer", rec.Layer)
 	}
 	if m := rec.Moving; m != nil && (!git.IsObject(m.Tip) || !git.IsObject(m.Onto.Commit) || !git.IsObject(m.Start)) {
-		return record{}, errors.New("it names a rebase without commits")
+		return Record{}, errors.New("it names a rebase without commits")
 	}
 	for _, path := range []string{rec.GitDir, rec.Setup} {
 		if path != "" && (!filepath.IsAbs(path) || filepath.Clean(path) != path) {
-			return record{}, fmt.Errorf("%q is not a clean absolute path", path)
+			return Record{}, fmt.Errorf("%q is not a clean absolute path", path)
 		}
 	}
 	return rec, nil
