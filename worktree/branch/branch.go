@@ -1,0 +1,157 @@
+// Package branch lists what ralph has left in a repository: branches, imported commits and saved changes.
+package branch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/span"
+)
+
+// Branch is what ralph left for one key.
+type Branch struct {
+	Key    string
+	Name   string // short branch name; empty when only saved commits are left
+	On     string // without a Name: another branch that contains the saved commits
+	Tip    string // of the branch, or the last imported commit
+	Ahead  int    // commits that the base does not have
+	Merged bool   // the base has all that the branch changes, in its commits or in others
+	WIP    string
+	Stale  bool   // WIP was saved before the branch's latest commits
+	Tree   string // path of its worktree, if one exists
+}
+
+// Tree is a worktree: its folder, and the key and branch that it is of.
+type Tree struct{ Dir, Key, Branch string }
+
+// Lister lists the branches of a repository.
+type Lister struct {
+	Git   git.Runner
+	Names refname.Names
+}
+
+// List lists branches and saved changes against the commit of a base, by key. The worktrees are asked for after the refs, so that
+// no branch seems to have none while it is being made.
+func (l Lister) List(ctx context.Context, base string, trees func() []Tree) ([]Branch, error) {
+	all, err := l.all(ctx, trees)
+	if err == nil {
+		err = l.countAhead(ctx, base, all)
+	}
+	for i := range all {
+		if err == nil {
+			err = l.placeSaved(ctx, &all[i])
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list branches: %w", err)
+	}
+	return all, nil
+}
+
+// all are the branches by key, with what refs and worktrees say of them.
+func (l Lister) all(ctx context.Context, trees func() []Tree) ([]Branch, error) {
+	refs, err := l.Git.Refs(ctx, l.Names.Branches, l.Names.Works(), l.Names.WIPs())
+	if err != nil {
+		return nil, err
+	}
+	byKey := map[string]*Branch{}
+	of := func(key string) *Branch {
+		if byKey[key] == nil {
+			byKey[key] = &Branch{Key: key}
+		}
+		return byKey[key]
+	}
+	for ref, sha := range refs {
+		if key, ok := strings.CutPrefix(ref, l.Names.Branches); ok && refname.CheckKey(key) == nil {
+			of(key).Name, of(key).Tip = strings.TrimPrefix(ref, git.Heads), sha
+		}
+		if key, ok := strings.CutPrefix(ref, l.Names.WIPs()); ok {
+			of(key).WIP = sha
+		}
+	}
+	for ref, sha := range refs {
+		if key, ok := strings.CutPrefix(ref, l.Names.Works()); ok && of(key).Tip == "" {
+			of(key).Tip = sha
+		}
+	}
+	for _, t := range trees() {
+		b := of(t.Key)
+		b.Tree = t.Dir
+		if b.Name == "" && strings.HasPrefix(refname.Branch(t.Branch), l.Names.Branches) { // a named branch is the user's own
+			b.Name = t.Branch
+		}
+	}
+	all := make([]Branch, 0, len(byKey))
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		all = append(all, *byKey[key])
+	}
+	return all, nil
+}
+
+// countAhead counts for all branches at once: one walk gives every commit that base does not have, and its parents.
+func (l Lister) countAhead(ctx context.Context, base string, branches []Branch) error {
+	var in strings.Builder
+	for _, b := range branches {
+		if b.Tip != "" {
+			in.WriteString(b.Tip + "\n")
+		}
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	out, err := l.Git.Run(ctx, in.String()+"^"+base+"\n", "rev-list", "--parents", "--stdin")
+	if err != nil {
+		return err
+	}
+	s := span.Span{Parents: map[string][]string{}}
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			s.Parents[fields[0]] = fields[1:]
+		}
+	}
+	var open []string
+	for i := range branches {
+		if b := &branches[i]; b.Tip != "" {
+			b.Ahead = len(s.Reach(b.Tip))
+			if b.Merged = b.Ahead == 0; !b.Merged {
+				open = append(open, b.Tip)
+			}
+		}
+	}
+	merged, err := span.Merged(ctx, l.Git, base, open)
+	for i := range branches {
+		branches[i].Merged = branches[i].Merged || merged[branches[i].Tip]
+	}
+	return err
+}
+
+// placeSaved fills in On and Stale.
+func (l Lister) placeSaved(ctx context.Context, b *Branch) error {
+	if b.Name == "" && b.Tip != "" && !b.Merged {
+		out, err := l.Git.Out(ctx, "for-each-ref", "--contains="+b.Tip, "--format=%(refname)", "--", git.Heads)
+		if err != nil {
+			return err
+		}
+		for ref := range strings.Lines(out) {
+			ref = strings.TrimSuffix(ref, "\n")
+			if !strings.HasPrefix(ref, l.Names.Branches) { // ralph's own branches are dropped later
+				b.On = strings.TrimPrefix(ref, git.Heads)
+				break
+			}
+		}
+	}
+	if b.WIP == "" || b.Tip == "" {
+		return nil
+	}
+	on, err := l.Git.Out(ctx, "rev-parse", "--verify", b.WIP+"^1")
+	if err != nil || on == b.Tip {
+		return err
+	}
+	b.Stale, err = l.Git.Contains(ctx, b.Tip, on)
+	return err
+}
