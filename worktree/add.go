@@ -73,7 +73,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if s.Private {
 		t.rec.History = cmp.Or(s.Trusted(), s.Base.Commit) // many checkouts share the base's
 	} else {
-		t.rec.GitDir = filepath.Join(r.common, "worktrees", t.name)
+		t.rec.GitDir = filepath.Join(r.at.Common, "worktrees", t.name)
 	}
 	var edits []git.Edit
 	if !s.Detached {
@@ -131,7 +131,7 @@ func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 		return nil, err
 	}
 	t.rec.Start, t.rec.Lease, t.rec.Earlier = start, remote, have[r.names.Work(s.Key)]
-	if t.rec.RemoteConfig, err = r.remoteConfig(ctx); err != nil {
+	if t.rec.RemoteConfig, err = r.remote.Answers(ctx); err != nil {
 		return nil, err
 	}
 	return r.startEdits(ctx, s, have, remote, start)

@@ -22,8 +22,8 @@ func (r *Repo) checkouts(ctx context.Context) ([]git.Checkout, error) {
 
 // gitDirOf finds the git directory of a checkout without looking into the checkout.
 func (r *Repo) gitDirOf(dir string) (string, error) {
-	if dir == r.top {
-		return r.gitDir, nil
+	if dir == r.at.Top {
+		return r.at.GitDir, nil
 	}
 	return r.git.GitDirOf(dir)
 }

@@ -54,7 +54,7 @@ func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, err
 	if last == commit {
 		return links, nil
 	}
-	links, err := diff.Links(ctx, r.git, commit, r.top)
+	links, err := diff.Links(ctx, r.git, commit, r.at.Top)
 	if err != nil {
 		return nil, err
 	}

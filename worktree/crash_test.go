@@ -216,7 +216,7 @@ func TestCopiedRepository(t *testing.T) {
 	f.commit(run.Dir(), "b", "x", "work")
 	original := f.repo
 	f.dir, f.state = filepath.Join(realDir(t), "copy"), filepath.Join(realDir(t), "state")
-	f.sh("", "cp", "-R", original.top, f.dir)
+	f.sh("", "cp", "-R", original.at.Top, f.dir)
 	f.open(Options{})
 	if tree := f.add("k", "r2"); f.show(tree.Start(), "b") != "x" {
 		t.Errorf("the run in the copy starts at %s", tree.Start())

@@ -96,7 +96,7 @@ func (t *Tree) runScript(ctx context.Context, in Inside, s importer.Script, env 
 
 // places are where an import writes.
 func (r *Repo) places() []string {
-	return []string{r.opts.StateDir, filepath.Join(r.common, "objects")}
+	return []string{r.opts.StateDir, filepath.Join(r.at.Common, "objects")}
 }
 
 // capsNow are the caps, as far as there is room.

@@ -47,7 +47,7 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 
 func (r *Repo) leftovers(known map[string]bool) leftover.Place {
 	return leftover.Place{
-		Git: r.git, Common: r.common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
+		Git: r.git, Common: r.at.Common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
 		Refs: []string{refname.Own, r.names.Branches}, Old: r.names.Old, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,
 	}
@@ -63,7 +63,7 @@ func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error)
 }
 
 // entry is where git keeps what it knows of a linked worktree with this name.
-func (r *Repo) entry(name string) string { return filepath.Join(r.common, "worktrees", name) }
+func (r *Repo) entry(name string) string { return filepath.Join(r.at.Common, "worktrees", name) }
 
 // setAsideName keeps a worktree's files with its record, which cannot be read or is lost, and frees the branch.
 func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {

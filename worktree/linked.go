@@ -20,9 +20,9 @@ import (
 func (t *Tree) git() git.Runner {
 	g := git.New(t.repo.opts.StateDir).SameMemory(t.repo.git)
 	if gitDir := t.record().GitDir; gitDir != "" {
-		return g.Pin(gitDir, t.repo.common, t.Dir())
+		return g.Pin(gitDir, t.repo.at.Common, t.Dir())
 	}
-	return g.Pin(t.repo.gitDir, t.repo.common, t.Dir())
+	return g.Pin(t.repo.at.GitDir, t.repo.at.Common, t.Dir())
 }
 
 // makeLinked makes a linked worktree, files included.
@@ -68,7 +68,7 @@ func (t *Tree) link(ctx context.Context) error {
 	if rec.Spec.Detached {
 		l.Head = rec.Start
 	}
-	return link.Make(ctx, t.repo.git, t.repo.gitDir == t.repo.common, l)
+	return link.Make(ctx, t.repo.git, t.repo.at.GitDir == t.repo.at.Common, l)
 }
 
 // lockWorktrees serialises what adds, removes and lists git's records of worktrees.
@@ -82,7 +82,7 @@ func (t *Tree) midOperation() bool { return git.OperationIn(t.record().GitDir) !
 // CopyIn copies files and folders of the user's checkout, such as what git ignores, to the same place in the worktree. See
 // [filecopy.Copy]; Options.Private are left out. It fails once a sandbox has been open on a private tree.
 func (t *Tree) CopyIn(ctx context.Context, paths []string) error {
-	return t.copyFrom(ctx, t.repo.top, paths, filecopy.InnerLink)
+	return t.copyFrom(ctx, t.repo.at.Top, paths, filecopy.InnerLink)
 }
 
 // TakeUntracked is CopyIn for what another worktree has besides what git tracks there. No agent may have been in that one;

@@ -53,12 +53,12 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 
 // checkGitFiles refuses files of git's that an agent on the host has replaced by pipes. git opens them in every command.
 func (t *Tree) checkGitFiles() error {
-	rec, common := t.record(), t.repo.common
+	rec, common := t.record(), t.repo.at.Common
 	if rec.Spec.Private { // such an agent reaches none of them
 		return nil
 	}
 	var paths []string
-	for _, dir := range []string{rec.GitDir, t.repo.gitDir, common} {
+	for _, dir := range []string{rec.GitDir, t.repo.at.GitDir, common} {
 		for _, name := range []string{"HEAD", "index", "config.worktree", "logs/HEAD"} {
 			paths = append(paths, filepath.Join(dir, name))
 		}
@@ -108,7 +108,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 			return "", err
 		}
 	}
-	given := []string{filepath.Join(t.repo.common, "objects")}
+	given := []string{filepath.Join(t.repo.at.Common, "objects")}
 	caps := t.capsNow()
 	q, err := t.runScript(ctx, t.host(), importer.Script{
 		What: importer.Files, GitDir: dir, Branch: "none", Last: head, Blob: caps.Blob, Files: caps.Files, Depth: caps.Depth,

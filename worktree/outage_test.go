@@ -74,7 +74,7 @@ func TestRemoteFaultsPass(t *testing.T) {
 	}
 	tip := f.commit(f.dir, "b.txt", "two\n", "second")
 	fault()
-	if err := repo.push(ctx, "ralph/a", "", tip); err != nil {
+	if err := repo.remote.Push(ctx, "ralph/a", "", tip); err != nil {
 		t.Error(err)
 	}
 	if slept != 10 {

@@ -2,8 +2,6 @@ package worktree
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,30 +144,9 @@ func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 	if branch == "" {
 		return "", nil
 	}
-	now, err := t.repo.remoteConfig(ctx)
+	now, err := t.repo.remote.Answers(ctx)
 	if err != nil || now != rec.RemoteConfig {
 		return "", err
 	}
 	return t.repo.RemoteBranch(ctx, branch)
-}
-
-// remoteConfig is a digest of the configuration that decides who answers for the remote.
-func (r *Repo) remoteConfig(ctx context.Context) (string, error) {
-	if r.opts.Remote == "" {
-		return "", nil
-	}
-	config, err := r.git.Config(ctx)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	for _, s := range config {
-		section, name, key := s.Split()
-		switch {
-		case section == "remote" && name == r.opts.Remote, section == "core" && (key == "sshcommand" || key == "gitproxy"),
-			section == "url", section == "http":
-			_, _ = fmt.Fprintf(sum, "%s\x00%s\x00", s.Name, s.Value)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -112,7 +112,7 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 // history are the stores of base commits. A tree's record is stored before its store is made.
 func (r *Repo) history() history.Stores {
 	return history.Stores{
-		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.common, Git: r.git,
+		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.at.Common, Git: r.git,
 		Used: r.inUse(func(rec record.Record) string { return rec.History }),
 	}
 }
@@ -121,7 +121,7 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Index: filepath.Join(r.gitDir, "index"), Log: r.log, Used: r.inUse(func(rec record.Record) string { return rec.Layer }),
+		From: r.opts.LayersFrom, Index: filepath.Join(r.at.GitDir, "index"), Log: r.log, Used: r.inUse(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 
@@ -194,7 +194,7 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 		return false, nil
 	}
 	return t.repo.layers().Lay(ctx, layer.Checkout{
-		Git: t.git(), Config: config, Looks: config.Private(t.repo.format).String() + t.attributes(config), Trusted: rec.Spec.Trusted(),
+		Git: t.git(), Config: config, Looks: config.Private(t.repo.at.Format).String() + t.attributes(config), Trusted: rec.Spec.Trusted(),
 		Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
 		Can: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.temp) },
 		Use: func(name string) error { return t.update(func(rec *record.Record) { rec.Layer = name }) },
@@ -223,7 +223,7 @@ func (t *Tree) writeFiles(config git.Config) error {
 	for name, content := range map[string]string{
 		"HEAD":                    head,
 		"packed-refs":             packed,
-		"config":                  config.Private(t.repo.format, rec.Spec.Identity.Config(config)...).String(),
+		"config":                  config.Private(t.repo.at.Format, rec.Spec.Identity.Config(config)...).String(),
 		"description":             "private repository of run " + rec.Spec.Run + "\n",
 		"objects/info/alternates": importer.Alternates(t.given()),
 		"info/exclude":            config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
@@ -243,9 +243,9 @@ func (t *Tree) writeFiles(config git.Config) error {
 
 // sharedFile is a file of the user's git directory; empty when there is none.
 func (t *Tree) sharedFile(name string) string {
-	dir := t.repo.common
+	dir := t.repo.at.Common
 	if name == "info/sparse-checkout" { // each worktree has its own
-		dir = t.repo.gitDir
+		dir = t.repo.at.GitDir
 	}
 	content, err := git.ReadLinked(filepath.Join(dir, name))
 	if err != nil || len(content) == 0 {

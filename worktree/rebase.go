@@ -186,7 +186,7 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, er
 	}.Replay(ctx, base.Commit, sp.Names(), sp.Parents)
 	if conflict := new(replay.ConflictError); errors.As(err, &conflict) {
 		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
-			ErrConflict, conflict.Paths, git.Quote(t.repo.top), git.Quote(base.Name), git.Quote(rec.Spec.Branch))
+			ErrConflict, conflict.Paths, git.Quote(t.repo.at.Top), git.Quote(base.Name), git.Quote(rec.Spec.Branch))
 	}
 	m.Tip, m.Start, m.Earlier = tip, cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]
 	return m, errors.Join(err, os.RemoveAll(scratch))
@@ -203,7 +203,7 @@ func (t *Tree) mergeOnto(ctx context.Context, g git.Runner, base Base, tip strin
 		return "", err
 	}
 	if names != "" {
-		top := git.Quote(t.repo.top)
+		top := git.Quote(t.repo.at.Top)
 		return "", fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s",
 			ErrConflict, names, top, git.Quote(t.Spec().Branch), top, git.Quote(base.Name))
 	}

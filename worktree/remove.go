@@ -69,7 +69,7 @@ func (t *Tree) Discard(ctx context.Context) error {
 func (t *Tree) discard() error {
 	r := t.repo
 	gitDir := t.record().GitDir
-	if gitDir != "" && filepath.Dir(gitDir) != filepath.Join(r.common, "worktrees") {
+	if gitDir != "" && filepath.Dir(gitDir) != filepath.Join(r.at.Common, "worktrees") {
 		return fmt.Errorf("remove %s: not a worktree of this repository", gitDir)
 	}
 	if err := t.discardFolders(); err != nil {

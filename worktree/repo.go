@@ -11,22 +11,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
+	"github.com/ralph-pool/ralph/worktree/remote"
 	"github.com/ralph-pool/ralph/worktree/span"
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
 // Repo is the user's repository. It is safe for concurrent use.
 type Repo struct {
-	place
+	at      Place
 	opts    Options
 	log     *slog.Logger
 	git     git.Runner // pinned to the checkout that the user stands in
-	remote  git.Runner // may talk to the remote
+	remote  *remote.Remote
 	objects git.Store
 	names   refname.Names
 	records record.Store
@@ -42,9 +44,6 @@ type Repo struct {
 	linksOf string            // guarded by mu; the commit of links
 	links   map[string]string // guarded by mu; it is not changed
 }
-
-// place is where the repository and the checkout that the user stands in are; see [git.Place].
-type place struct{ top, gitDir, common, format string }
 
 // Place is a repository and the checkout that the user stands in.
 type Place = git.Place
@@ -93,7 +92,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{
-		place: place{p.Top, p.GitDir, p.Common, p.Format}, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
+		at: p, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
 		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, refname.Own, refs.Branches),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
@@ -102,7 +101,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r.temp = leftover.TempDir(r.path("."), r.self)
-	r.records = record.Store{Dir: r.path("worktrees"), Temp: r.temp, Entries: filepath.Join(r.common, "worktrees")}
+	r.records = record.Store{Dir: r.path("worktrees"), Temp: r.temp, Entries: filepath.Join(r.at.Common, "worktrees")}
 	if err := os.MkdirAll(r.temp, 0o700); err != nil {
 		return nil, err
 	}
@@ -116,11 +115,11 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		r.log.Warn("removed worktree is still on disk", "path", path, "error", err)
 	})
 	claims := r.git
+	if r.remote, err = remote.Open(ctx, r.git, r.at.Top, remote.Options{Name: o.Remote, Credentials: o.Credentials, Sleep: o.Sleep}); err != nil {
+		return nil, err
+	}
 	if o.Remote != "" {
-		if err := r.useRemote(ctx); err != nil {
-			return nil, err
-		}
-		claims = r.remote
+		claims = r.remote.Talk
 	}
 	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Left: o.HostDir, Now: o.Now})
 	return r, err
@@ -157,7 +156,16 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 func (r *Repo) StateDir() string { return r.opts.StateDir }
 
 // Dir is the top of the user's checkout.
-func (r *Repo) Dir() string { return r.top }
+func (r *Repo) Dir() string { return r.at.Top }
+
+// Base resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at Dir, and wraps ErrNoBase when
+// there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
+func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
+	return base.Find(ctx, r.git, r.at, ref)
+}
+
+// Settled fails with ErrUnended while a merge, a rebase or the like has not ended in the user's checkout.
+func (r *Repo) Settled(ctx context.Context) error { return r.git.Settled(ctx, r.at.GitDir, r.at.Top) }
 
 // BranchName is the short name of the branch for a key.
 func (r *Repo) BranchName(key string) string {

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
@@ -38,7 +39,7 @@ var (
 	// ErrVersion: a newer version of ralph wrote the claim, or the record of a worktree.
 	ErrVersion = claim.ErrVersion
 	// ErrNoBase: no branch with commits is named or checked out.
-	ErrNoBase = errors.New("no base branch")
+	ErrNoBase = base.ErrNone
 	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
 	ErrDirty = merge.ErrDirty
 	// ErrUnended: a merge, a rebase or the like has not ended in the user's checkout.

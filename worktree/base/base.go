@@ -1,0 +1,85 @@
+// Package base finds the commit that runs start from.
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
+)
+
+// ErrNone: no branch with commits is named or checked out.
+var ErrNone = errors.New("no base branch")
+
+// Find resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at the place, and wraps ErrNone when
+// there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
+func Find(ctx context.Context, g git.Runner, at git.Place, ref string) (record.Base, error) {
+	if ref == "" {
+		return head(ctx, g, at)
+	}
+	if strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, "\x00\n") {
+		return record.Base{}, fmt.Errorf("base %q is not a name of a branch, tag or commit", ref)
+	}
+	candidates := []string{refname.Branch(ref), "refs/remotes/" + ref, "refs/tags/" + ref}
+	if strings.HasPrefix(ref, "refs/") {
+		candidates = append([]string{ref}, candidates...)
+	}
+	found := ""
+	if git.ValidRef(candidates[0]) {
+		refs, err := g.Refs(ctx, candidates...)
+		if err != nil {
+			return record.Base{}, fmt.Errorf("base %s: %w", ref, err)
+		}
+		for _, c := range candidates {
+			if refs[c] != "" {
+				found = c
+				break
+			}
+		}
+		if strings.HasPrefix(found, "refs/heads/") { // git lets nobody point a branch to anything but a commit
+			return record.Base{Name: git.DisplayName(ref), Ref: found, Commit: refs[found]}, nil
+		}
+	}
+	name := ref
+	if found != "" {
+		name = found
+	}
+	commit, err := g.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if git.Failed(err) {
+		return record.Base{}, fmt.Errorf("base %s: no such branch, tag or commit; list branches with: git branch --all", git.Printable(ref))
+	}
+	if err != nil {
+		return record.Base{}, fmt.Errorf("base %s: %w", ref, err)
+	}
+	return record.Base{Name: git.DisplayName(ref), Ref: found, Commit: commit}, nil
+}
+
+// head is the branch that is checked out.
+func head(ctx context.Context, g git.Runner, at git.Place) (record.Base, error) {
+	ref, err := g.Head(ctx, at.GitDir)
+	if git.ExitCode(err) == 1 {
+		return record.Base{}, fmt.Errorf("%w: no branch is checked out in %s", ErrNone, at.Top)
+	}
+	if err != nil {
+		return record.Base{}, fmt.Errorf("base: %w", err)
+	}
+	refs, err := g.Refs(ctx, ref)
+	if err != nil {
+		return record.Base{}, fmt.Errorf("base: %w", err)
+	}
+	if refs[ref] == "" {
+		all, err := g.Refs(ctx, "refs/heads/")
+		if err != nil {
+			return record.Base{}, fmt.Errorf("base: %w", err)
+		}
+		if len(all) > 0 {
+			return record.Base{}, fmt.Errorf("%w: branch %s has no commits yet", ErrNone, git.DisplayName(ref))
+		}
+		return record.Base{}, errors.New("repository has no commits yet; make the first with: git commit --allow-empty -m init")
+	}
+	return record.Base{Name: git.DisplayName(ref), Ref: ref, Commit: refs[ref]}, nil
+}

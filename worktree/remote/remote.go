@@ -1,0 +1,142 @@
+// Package remote is the repository that clones share: where its branches are, and how they move.
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/refname"
+)
+
+// Options say how to talk to a remote.
+type Options struct {
+	Name string // empty: there is none
+	// Credentials give user name and secret over HTTPS, afresh for each command; nil: the user's own credential helpers do.
+	Credentials func(ctx context.Context) (user, secret string, err error)
+	// Sleep waits between two tries; nil: the real time.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// Remote is a remote of a clone, or none. It is safe for concurrent use.
+type Remote struct {
+	Talk git.Runner // may talk to it
+	here git.Runner
+	name string
+}
+
+// Open makes a Remote of the clone that here works on. It runs in the checkout at top, because a remote's relative path starts there.
+func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
+	r := &Remote{here: here, name: o.Name}
+	if o.Name == "" {
+		return r, nil
+	}
+	ok, err := here.HasRemote(ctx, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w %q; add it with: git remote add %s URL", git.ErrNoRemote, o.Name, o.Name)
+	}
+	ssh, err := here.Out(ctx, "config", "--get", "core.sshCommand")
+	if err != nil && git.ExitCode(err) != 1 {
+		return nil, fmt.Errorf("read core.sshCommand: %w", err)
+	}
+	r.Talk = here.With(git.RemoteEnv(ssh)...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
+	if o.Credentials == nil {
+		return r, nil
+	}
+	url, err := here.RemoteURL(ctx, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := git.Credentials(url, o.Credentials)
+	r.Talk = r.Talk.WithAuth(auth)
+	return r, err
+}
+
+// fetchTries bounds how often a branch that keeps moving is fetched again.
+const fetchTries = 5
+
+// Branch is where the branch is on the remote, with its commits fetched; empty when the remote has none.
+func (r *Remote) Branch(ctx context.Context, branch string) (string, error) {
+	if r.name == "" {
+		return "", nil
+	}
+	ref := refname.Branch(branch)
+	for range fetchTries {
+		refs, err := r.Talk.RemoteRefs(ctx, r.name, ref)
+		if err != nil || refs[ref] == "" {
+			return "", err
+		}
+		here, err := r.here.Yes(ctx, "cat-file", "-e", refs[ref]+"^{commit}")
+		if err != nil && !git.Failed(err) {
+			return "", err
+		}
+		if here {
+			return refs[ref], nil
+		}
+		if err := r.Talk.Fetch(ctx, r.name, ref); err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%w: branch %s changes faster than it can be fetched", git.ErrRemote, branch)
+}
+
+// Branches are where the remote's branches are whose names begin with the prefix, by their refs.
+func (r *Remote) Branches(ctx context.Context, prefix string) (map[string]string, error) {
+	return r.Talk.RemoteRefs(ctx, r.name, refname.Branch(prefix)+"*")
+}
+
+// Push moves a branch from exactly old. What is there already is no error.
+func (r *Remote) Push(ctx context.Context, branch, old, tip string) error {
+	ref := refname.Branch(branch)
+	if r.name == "" {
+		return errors.New("the repository was opened without a remote")
+	}
+	if !git.IsObject(tip) {
+		return fmt.Errorf("%q is not a commit", tip)
+	}
+	err := r.Talk.Push(ctx, git.TransferTime, r.name, ref, old, tip)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	refs, readErr := r.Talk.RemoteRefs(ctx, r.name, ref)
+	switch {
+	case readErr != nil:
+		return readErr
+	case refs[ref] == tip: // it did arrive
+		return nil
+	case refs[ref] != old:
+		return fmt.Errorf("%w: the branch on %s is at %s, expected %s",
+			git.ErrMoved, r.name, git.OrNothing(refs[ref]), git.OrNothing(old))
+	case errors.Is(err, git.ErrDeclined), errors.Is(err, git.ErrRemote):
+		return err
+	}
+	return fmt.Errorf("%w: %w", git.ErrRemote, err)
+}
+
+// Answers is a digest of the configuration that decides who answers for the remote.
+func (r *Remote) Answers(ctx context.Context) (string, error) {
+	if r.name == "" {
+		return "", nil
+	}
+	config, err := r.here.Config(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, s := range config {
+		section, name, key := s.Split()
+		switch {
+		case section == "remote" && name == r.name, section == "core" && (key == "sshcommand" || key == "gitproxy"),
+			section == "url", section == "http":
+			_, _ = fmt.Fprintf(sum, "%s\x00%s\x00", s.Name, s.Value)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
