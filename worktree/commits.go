@@ -48,20 +48,7 @@ func (r *Repo) Changes(ctx context.Context, bases []string, tip string, added fu
 
 // Links are the symbolic links of a commit, see [diff.Links]. Those of the last commit are kept. The caller must not change them.
 func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, error) {
-	r.mu.Lock()
-	last, links := r.linksOf, r.links
-	r.mu.Unlock()
-	if last == commit {
-		return links, nil
-	}
-	links, err := diff.Links(ctx, r.git, commit, r.at.Top)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.linksOf, r.links = commit, links
-	return links, nil
+	return r.links.Of(ctx, r.git, commit, r.at.Top)
 }
 
 // Git reads the repository, hardened; see package diff.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 
@@ -101,12 +100,5 @@ func (r *Repo) places() []string {
 
 // capsNow are the caps, as far as there is room.
 func (t *Tree) capsNow() importer.Caps {
-	caps := t.repo.opts.Caps.WithDefaults()
-	bytes, _ := importer.Room(t.repo.places()...)
-	if !t.record().Spec.Private { // the user's own agent; only the disk is a limit
-		caps = importer.Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: caps.Depth}
-	}
-	caps.Size = min(caps.Size, bytes)
-	caps.Blob = min(caps.Blob, caps.Size)
-	return caps
+	return t.repo.opts.Caps.Now(!t.Spec().Private, t.repo.places()...)
 }

@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -17,7 +16,7 @@ type Identity = identity.Identity
 
 var (
 	// ErrNoIdentity means that commits need the user's name and e-mail address, and git knows none.
-	ErrNoIdentity = errors.New("git knows no name and e-mail address to commit with")
+	ErrNoIdentity = identity.ErrNone
 	// ErrSign means that git cannot sign commits.
 	ErrSign = identity.ErrSign
 )
@@ -103,27 +102,10 @@ func (r *Repo) writer(who Identity, user identity.Ident) identity.Writer {
 }
 
 // User is the name that the user has told git, or ralph's with ErrNoIdentity.
-func (r *Repo) User(ctx context.Context) (identity.Ident, error) {
-	config, err := r.git.Config(ctx)
-	if err != nil {
-		return identity.Ident{}, err
-	}
-	known, err := r.git.KnowsIdent(ctx)
-	if err == nil && !known {
-		err = ErrNoIdentity
-	}
-	return identity.Of(config), err
-}
+func (r *Repo) User(ctx context.Context) (identity.Ident, error) { return identity.User(ctx, r.git) }
 
 // CheckIdentity makes sure that commits can be made as asked, before anybody works for them: git knows the user's name where
 // it is needed, and can sign. here: agents commit with the user's own git configuration.
 func (r *Repo) CheckIdentity(ctx context.Context, who Identity, here bool) error {
-	user, err := r.User(ctx)
-	if errors.Is(err, ErrNoIdentity) && !who.NeedsUser() && !(here && who.Author == identity.Ident{}) {
-		err = nil
-	}
-	if err != nil || who.Sign == "" {
-		return err
-	}
-	return r.writer(who, user).Try(ctx, r.temp)
+	return r.writer(who, identity.Ident{}).Check(ctx, who, here, r.temp)
 }

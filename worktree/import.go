@@ -170,7 +170,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	case got.WIP != "" && got.WIP != refs.wip:
 		edits = append(edits, git.Edit{Ref: t.repo.names.WIP(s.Key), New: got.WIP, Old: refs.wip})
 	case got.WIP == "" && !f.partial && refs.wip != "":
-		same, err := t.repo.sameTree(ctx, refs.wip, f.tip)
+		same, err := diff.Same(ctx, t.repo.git, refs.wip, f.tip)
 		if err != nil {
 			return Import{}, err
 		}
@@ -268,11 +268,6 @@ func (t *Tree) Earlier(ctx context.Context) (Import, error) {
 		return Import{}, fmt.Errorf("commits of earlier runs of %s: %w", t.Spec().Key, err)
 	}
 	return Import{Tip: s.Tip, Commits: s.Commits}, nil
-}
-
-// sameTree reports whether two commits hold the same files.
-func (r *Repo) sameTree(ctx context.Context, a, b string) (bool, error) {
-	return r.git.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
 }
 
 // Imported is what ralph's refs hold of the run's work now. It does not look at the files.

@@ -32,7 +32,7 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 	if unreadable {
 		for path, why := range broken.Records {
 			name := strings.TrimSuffix(filepath.Base(path), record.Suffix)
-			known[r.entry(name)] = true
+			known[filepath.Join(r.records.Entries, name)] = true
 			l := Leftover{Kind: leftover.Record, Where: path, Detail: why.Error(), Key: leftover.KeyOf(name)}
 			if _, garbled := errors.AsType[*record.GarbledError](why); garbled && !errors.Is(why, ErrVersion) {
 				l.Safe = true
@@ -62,9 +62,6 @@ func (r *Repo) dropBroken(ctx context.Context, s Spec) (dropped bool, err error)
 	return r.leftovers(nil).DropBroken(ctx, r.log, refs...)
 }
 
-// entry is where git keeps what it knows of a linked worktree with this name.
-func (r *Repo) entry(name string) string { return filepath.Join(r.at.Common, "worktrees", name) }
-
 // setAsideName keeps a worktree's files with its record, which cannot be read or is lost, and frees the branch.
 func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
 	content, err := os.ReadFile(r.records.Path(name))
@@ -72,7 +69,7 @@ func (r *Repo) setAsideName(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	t := &Tree{repo: r, name: name}
-	if entry := r.entry(name); leftover.IsOurs(entry) {
+	if entry := filepath.Join(r.records.Entries, name); leftover.IsOurs(entry) {
 		t.rec.GitDir = entry
 		if err := r.leftovers(nil).KeepHead(ctx, entry, leftover.KeyOf(name)); err != nil {
 			return "", err

@@ -14,6 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/link"
+	"github.com/ralph-pool/ralph/worktree/private"
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
@@ -53,24 +55,11 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 
 // checkGitFiles refuses files of git's that an agent on the host has replaced by pipes. git opens them in every command.
 func (t *Tree) checkGitFiles() error {
-	rec, common := t.record(), t.repo.at.Common
-	if rec.Spec.Private { // such an agent reaches none of them
+	s, n := t.Spec(), t.repo.names
+	if s.Private { // such an agent reaches none of them
 		return nil
 	}
-	var paths []string
-	for _, dir := range []string{rec.GitDir, t.repo.at.GitDir, common} {
-		for _, name := range []string{"HEAD", "index", "config.worktree", "logs/HEAD"} {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	names := []string{"config", "packed-refs", "shallow", "info/exclude", "info/attributes", "objects/info/alternates"}
-	for _, ref := range []string{refname.Branch(rec.Spec.Branch), t.repo.names.Work(rec.Spec.Key), t.repo.names.WIP(rec.Spec.Key)} {
-		names = append(names, ref, "logs/"+ref)
-	}
-	for _, name := range names {
-		paths = append(paths, filepath.Join(common, filepath.FromSlash(name)))
-	}
-	return git.CheckRegular(paths...)
+	return link.CheckFiles(t.repo.at, t.record().GitDir, refname.Branch(s.Branch), n.Work(s.Key), n.WIP(s.Key))
 }
 
 // snapshot writes the files of a linked worktree as a tree; empty when they are those of head. It uses the same script as
@@ -94,7 +83,7 @@ func (t *Tree) snapshot(ctx context.Context, head string) (tree string, err erro
 	for name, content := range map[string]string{
 		"index": string(index), "info/sparse-checkout": string(sparse),
 		"info/exclude":    config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
-		"info/attributes": t.attributes(config),
+		"info/attributes": private.Attributes(t.repo.at, config),
 	} {
 		if content == "" {
 			continue

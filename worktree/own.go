@@ -2,10 +2,7 @@ package worktree
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,10 +14,6 @@ import (
 // Which commits are the run's own? An agent in the user's repository can fetch or merge what people have committed, and it
 // can make any ref say that its own commits are a person's. So what counts is where the refs were before the agent
 // began, which is stored beside the worktree's record, and where the base is now: on the remote, as the remote says.
-
-const refsSuffix = ".refs"
-
-func (r *Repo) refsPath(name string) string { return r.path("worktrees", name+refsSuffix) }
 
 // noteRefs stores where all refs are. It leaves out ralph's own refs and the branches of other runs, whose commits have
 // not been finished yet.
@@ -43,24 +36,10 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 			commits = append(commits, commit)
 		}
 	}
-	slices.Sort(commits)
-	content := strings.Join(slices.Compact(commits), "\n") + "\n"
-	if err := git.WriteNew(t.repo.refsPath(t.name), []byte(content), 0o600, false); err != nil {
+	if err := t.repo.records.SaveRefs(t.name, commits); err != nil {
 		return fmt.Errorf("note refs: %w", err)
 	}
 	return nil
-}
-
-// notedRefs are the commits that refs were at before an agent worked in the tree.
-func (t *Tree) notedRefs() ([]string, error) {
-	content, err := os.ReadFile(t.repo.refsPath(t.name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("commits from before run %s: %w", t.Spec().Run, err)
-	}
-	return slices.DeleteFunc(strings.Split(string(content), "\n"), func(s string) bool { return !git.IsObject(s) }), nil
 }
 
 // own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Unless all
@@ -82,9 +61,9 @@ func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error)
 	if !acts {
 		return nil, nil
 	}
-	others, err := t.notedRefs()
+	others, err := t.repo.records.LoadRefs(t.name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("commits from before run %s: %w", rec.Spec.Run, err)
 	}
 	if rec.Spec.Private || rec.Spec.Base.Remote == "" {
 		here, err := t.baseHere(ctx)

@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/history"
-	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/layer"
+	"github.com/ralph-pool/ralph/worktree/private"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 func (t *Tree) privateDir() string { return t.repo.path("repos", t.name) }
@@ -76,16 +74,12 @@ func (t *Tree) sealOrRenew(ctx context.Context) error {
 	} else if rec.Used {
 		return nil
 	}
-	return t.writeGitFile(filepath.Join(t.repo.opts.StateDir, "none"))
+	return t.hideGit()
 }
 
-// writeGitFile makes the worktree's .git file. A provider covers it with one that names the private repository.
-func (t *Tree) writeGitFile(gitDir string) error {
-	path := filepath.Join(t.Dir(), ".git")
-	if err := disk.RemoveAll(path); err != nil { // it may be an agent's
-		return err
-	}
-	return os.WriteFile(path, []byte("gitdir: "+gitDir+"\n"), 0o600)
+// hideGit makes the .git file of the worktree lead nowhere. A provider covers it with one that names the private repository.
+func (t *Tree) hideGit() error {
+	return private.WriteGitFile(t.Dir(), filepath.Join(t.repo.opts.StateDir, "none"))
 }
 
 // renewPrivate replaces files and private repository by new ones at the branch's tip.
@@ -154,11 +148,6 @@ func (t *Tree) given() []string {
 // committing unfiltered content. In a partial clone, objects that are not here cannot be fetched from inside.
 func (t *Tree) makePrivate(ctx context.Context) error {
 	dir := t.privateDir()
-	for _, sub := range []string{"hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return err
-		}
-	}
 	if err := errors.Join(os.Mkdir(t.folder(), 0o700), os.Mkdir(t.Dir(), 0o700)); err != nil {
 		return err
 	}
@@ -166,7 +155,8 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.writeFiles(config); err != nil {
+	rec := t.record()
+	if err := (private.Files{From: t.repo.at, Config: config, Spec: rec.Spec, At: rec.At, Given: t.given()}).Write(dir); err != nil {
 		return err
 	}
 	laid, err := t.lay(ctx, config)
@@ -178,13 +168,13 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	}
 	// After the checkout: in a partial clone that is when the files are fetched.
 	partial := config.Get("extensions.partialclone") != ""
-	if err := t.repo.history().Make(ctx, t.record().History, partial); err != nil {
+	if err := t.repo.history().Make(ctx, rec.History, partial); err != nil {
 		return err
 	}
 	if err := t.giveBranch(ctx, partial); err != nil {
 		return err
 	}
-	return t.writeGitFile(dir)
+	return private.WriteGitFile(t.Dir(), dir)
 }
 
 // lay makes files and index over a layer; false when a plain checkout is to be made.
@@ -194,65 +184,14 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 		return false, nil
 	}
 	return t.repo.layers().Lay(ctx, layer.Checkout{
-		Git: t.git(), Config: config, Looks: config.Private(t.repo.at.Format).String() + t.attributes(config), Trusted: rec.Spec.Trusted(),
+		Git: t.git(), Config: config, Looks: config.Private(t.repo.at.Format).String() + private.Attributes(t.repo.at, config), Trusted: rec.Spec.Trusted(),
 		Commit: rec.At, Dir: t.Dir(), Index: filepath.Join(t.privateDir(), "index"),
 		Can: func(ctx context.Context) error { return rec.Spec.Layers(ctx, t.repo.temp) },
 		Use: func(name string) error { return t.update(func(rec *record.Record) { rec.Layer = name }) },
 	})
 }
 
-func (t *Tree) attributes(config git.Config) string {
-	return config.File("core.attributesfile", "git/attributes") + t.sharedFile("info/attributes")
-}
-
-// writeFiles writes everything of the private repository but index and objects.
-func (t *Tree) writeFiles(config git.Config) error {
-	rec := t.record()
-	head := "ref: " + refname.Branch(rec.Spec.Branch) + "\n"
-	refs := map[string]string{refname.Branch(rec.Spec.Branch): rec.At}
-	if rec.Spec.Detached {
-		head, refs = rec.At+"\n", map[string]string{}
-	}
-	if base := rec.Spec.Base; base.Ref != "" && refs[base.Ref] == "" {
-		refs[base.Ref] = base.Commit
-	}
-	packed := "# pack-refs with: \n"
-	for ref, commit := range refs {
-		packed += commit + " " + ref + "\n"
-	}
-	for name, content := range map[string]string{
-		"HEAD":                    head,
-		"packed-refs":             packed,
-		"config":                  config.Private(t.repo.at.Format, rec.Spec.Identity.Config(config)...).String(),
-		"description":             "private repository of run " + rec.Spec.Run + "\n",
-		"objects/info/alternates": importer.Alternates(t.given()),
-		"info/exclude":            config.File("core.excludesfile", "git/ignore") + t.sharedFile("info/exclude"),
-		"info/attributes":         t.attributes(config),
-		"info/sparse-checkout":    t.sharedFile("info/sparse-checkout"),
-		"shallow":                 t.sharedFile("shallow"),
-	} {
-		if content == "" {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(t.privateDir(), name), []byte(content), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sharedFile is a file of the user's git directory; empty when there is none.
-func (t *Tree) sharedFile(name string) string {
-	dir := t.repo.at.Common
-	if name == "info/sparse-checkout" { // each worktree has its own
-		dir = t.repo.at.GitDir
-	}
-	content, err := git.ReadLinked(filepath.Join(dir, name))
-	if err != nil || len(content) == 0 {
-		return ""
-	}
-	return strings.TrimSuffix(string(content), "\n") + "\n"
-}
+func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.at, name) }
 
 // giveBranch packs what the branch has beyond the base.
 func (t *Tree) giveBranch(ctx context.Context, partial bool) error {

@@ -173,42 +173,14 @@ func (t *Tree) onto(ctx context.Context, base Base, tip string) (record.Move, er
 	if rec.Spec.Private { // which merge driver runs would be the agent's choice
 		g = g.With(config.WithoutPrograms()...)
 	}
-	for _, parents := range sp.Parents {
-		if len(parents) > 1 {
-			m.Tip, err = t.mergeOnto(ctx, g, base, tip)
-			return m, err
-		}
-	}
 	scratch := filepath.Join(t.repo.temp, "rebase-"+rand.Text())
 	name, email := config.Ident()
-	tip, renamed, err := replay.Options{
-		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(),
-	}.Replay(ctx, base.Commit, sp.Names(), sp.Parents)
-	if conflict := new(replay.ConflictError); errors.As(err, &conflict) {
-		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
-			ErrConflict, conflict.Paths, git.Quote(t.repo.at.Top), git.Quote(base.Name), git.Quote(rec.Spec.Branch))
+	var renamed map[string]string
+	m.Tip, renamed, err = replay.Options{
+		Git: g, Objects: t.repo.objects, Scratch: scratch, Name: name, Email: email, Now: t.repo.now(), Top: t.repo.at.Top,
+	}.Onto(ctx, base, rec.Spec.Branch, sp)
+	if renamed != nil {
+		m.Start, m.Earlier = cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]
 	}
-	m.Tip, m.Start, m.Earlier = tip, cmp.Or(renamed[rec.Start], base.Commit), renamed[rec.Earlier]
 	return m, errors.Join(err, os.RemoveAll(scratch))
-}
-
-// mergeOnto merges the branch with the new base.
-func (t *Tree) mergeOnto(ctx context.Context, g git.Runner, base Base, tip string) (string, error) {
-	inside, err := g.Contains(ctx, tip, base.Commit)
-	if err != nil || inside {
-		return tip, err
-	}
-	tree, names, err := g.MergeTree(ctx, base.Commit, tip)
-	if err != nil {
-		return "", err
-	}
-	if names != "" {
-		top := git.Quote(t.repo.at.Top)
-		return "", fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s",
-			ErrConflict, names, top, git.Quote(t.Spec().Branch), top, git.Quote(base.Name))
-	}
-	if g, err = g.WithIdent(ctx); err != nil {
-		return "", err
-	}
-	return g.CommitTree(ctx, tree, fmt.Sprintf("Merge %s into %s\n", t.Spec().Branch, base.Name), base.Commit, tip)
 }

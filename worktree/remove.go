@@ -40,7 +40,7 @@ func (t *Tree) remove() error {
 	if !rec.Over() {
 		err := fmt.Errorf("%w: %s", ErrKept, t.Dir())
 		if files && rec.Spec.Private { // git must find no repository of an agent's in a folder that is named to a person
-			err = errors.Join(err, t.writeGitFile(filepath.Join(t.repo.opts.StateDir, "none")))
+			err = errors.Join(err, t.hideGit())
 		}
 		return err
 	}
@@ -80,12 +80,7 @@ func (t *Tree) discard() error {
 			return err
 		}
 	}
-	for _, path := range []string{r.refsPath(t.name), r.records.Path(t.name)} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove record: %w", err)
-		}
-	}
-	return nil
+	return r.records.Remove(t.name)
 }
 
 // trash moves a folder to where it is deleted.

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/claim"
+	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -39,10 +39,7 @@ type Repo struct {
 	// statusTime is how long git status may look at files of an agent's.
 	statusTime time.Duration
 	now        func() time.Time
-
-	mu      sync.Mutex
-	linksOf string            // guarded by mu; the commit of links
-	links   map[string]string // guarded by mu; it is not changed
+	links      diff.LinkCache
 }
 
 // Place is a repository and the checkout that the user stands in.

@@ -14,12 +14,6 @@ const (
 	folderLimit = 2500 // lines of the files of a folder, without those of folders below it
 )
 
-// oversized are files and folders above the limits, with the lines that they had when they were listed: they may only
-// shrink.
-var oversized = map[string]int{
-	"worktree": 3238,
-}
-
 // TestSizes keeps files and folders small enough to be read in one go. Tests and what only tests use are not counted.
 func TestSizes(t *testing.T) {
 	t.Parallel()
@@ -32,7 +26,7 @@ func TestSizes(t *testing.T) {
 	if len(lines) < 200 {
 		t.Errorf("only %d files were read", len(lines))
 	}
-	for _, problem := range checkSizes(lines, oversized) {
+	for _, problem := range checkSizes(lines) {
 		t.Error(problem)
 	}
 }
@@ -40,9 +34,8 @@ func TestSizes(t *testing.T) {
 // isTestSupport reports a folder of the tests, or one that is named after what it tests, such as trackertest.
 func isTestSupport(folder string) bool { return isExempt(folder) || strings.HasSuffix(folder, "test") }
 
-// checkSizes returns the files and folders above their limit, and exceptions that are needed no more. The commands of
-// internal/cli share one folder, however many there are.
-func checkSizes(files, exceptions map[string]int) (problems []string) {
+// checkSizes returns the files and folders above their limit. The commands of internal/cli share one folder, however many there are.
+func checkSizes(files map[string]int) (problems []string) {
 	sizes := map[string]int{}
 	limit := map[string]int{}
 	for file, n := range files {
@@ -53,14 +46,8 @@ func checkSizes(files, exceptions map[string]int) (problems []string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		most := max(limit[name], exceptions[name])
-		if sizes[name] > most {
-			problems = append(problems, fmt.Sprintf("%s has %d lines, at most %d are allowed: split it", name, sizes[name], most))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(exceptions)) {
-		if sizes[name] <= limit[name] {
-			problems = append(problems, fmt.Sprintf("%s is within the limit: take it out of the table of exceptions", name))
+		if sizes[name] > limit[name] {
+			problems = append(problems, fmt.Sprintf("%s has %d lines, at most %d are allowed: split it", name, sizes[name], limit[name]))
 		}
 	}
 	return problems
@@ -69,24 +56,20 @@ func checkSizes(files, exceptions map[string]int) (problems []string) {
 func TestCheckSizes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name              string
-		files, exceptions map[string]int
-		want              string // part of the problem; empty: none
+		name  string
+		files map[string]int
+		want  string // part of the problem; empty: none
 	}{
-		{"at the limits", map[string]int{"a/a.go": 400, "a/b/b.go": 400}, nil, ""},
-		{"file", map[string]int{"a/a.go": 401}, nil, "a/a.go has 401 lines"},
+		{"at the limits", map[string]int{"a/a.go": 400, "a/b/b.go": 400}, ""},
+		{"file", map[string]int{"a/a.go": 401}, "a/a.go has 401 lines"},
 		{"folder", map[string]int{
 			"a/1.go": 400, "a/2.go": 400, "a/3.go": 400, "a/4.go": 400, "a/5.go": 400, "a/6.go": 400, "a/7.go": 101,
-		}, nil, "a has 2501 lines"},
-		{"as large as listed", map[string]int{"a/a.go": 500}, map[string]int{"a/a.go": 500}, ""},
-		{"larger than listed", map[string]int{"a/a.go": 501}, map[string]int{"a/a.go": 500}, "at most 500"},
-		{"listed and small", map[string]int{"a/a.go": 400}, map[string]int{"a/a.go": 500}, "within the limit"},
-		{"listed and gone", map[string]int{"a/a.go": 400}, map[string]int{"b": 3000}, "b is within the limit"},
+		}, "a has 2501 lines"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := checkSizes(tt.files, tt.exceptions)
+			got := checkSizes(tt.files)
 			switch {
 			case tt.want == "" && len(got) > 0:
 				t.Errorf("problems: %q", got)

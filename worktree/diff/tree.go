@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -90,4 +91,34 @@ func submodules(ctx context.Context, g git.Runner, commit string) (map[string]bo
 		}
 	}
 	return named, nil
+}
+
+// Same reports whether two commits hold the same files.
+func Same(ctx context.Context, g git.Runner, a, b string) (bool, error) {
+	return g.Yes(ctx, "diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--end-of-options", a, b, "--")
+}
+
+// LinkCache keeps the links of the last commit that was asked for. It is safe for concurrent use.
+type LinkCache struct {
+	mu    sync.Mutex
+	of    string            // guarded by mu; the commit
+	links map[string]string // guarded by mu; it is not changed
+}
+
+// Of is Links. The caller must not change them.
+func (c *LinkCache) Of(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
+	c.mu.Lock()
+	last, links := c.of, c.links
+	c.mu.Unlock()
+	if last == commit {
+		return links, nil
+	}
+	links, err := Links(ctx, g, commit, top)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of, c.links = commit, links
+	return links, nil
 }

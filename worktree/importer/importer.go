@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,19 @@ func (c Caps) WithDefaults() Caps {
 		Files: cmp.Or(c.Files, 20_000),
 		Paths: cmp.Or(c.Paths, 5_000_000), Depth: cmp.Or(c.Depth, 250),
 	}
+}
+
+// Now are the caps with their defaults, as far as there is room in the places where an import writes. For an agent that works on the
+// host as the user only the room is a limit.
+func (c Caps) Now(host bool, places ...string) Caps {
+	c = c.WithDefaults()
+	if host {
+		c = Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: c.Depth}
+	}
+	bytes, _ := Room(places...)
+	c.Size = min(c.Size, bytes)
+	c.Blob = min(c.Blob, c.Size)
+	return c
 }
 
 //go:embed inside.sh

@@ -21,6 +21,7 @@ type Options struct {
 	Scratch     string // a folder that does not exist yet; the caller deletes it
 	Name, Email string // of the committer
 	Now         time.Time
+	Top         string // of the user's checkout, which errors name
 }
 
 // ConflictError is a commit that conflicts with what is before it now.

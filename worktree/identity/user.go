@@ -1,0 +1,38 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// ErrNone means that commits need the user's name and e-mail address, and git knows none.
+var ErrNone = errors.New("git knows no name and e-mail address to commit with")
+
+// User is the name that the user has told git, or ralph's with ErrNone.
+func User(ctx context.Context, g git.Runner) (Ident, error) {
+	config, err := g.Config(ctx)
+	if err != nil {
+		return Ident{}, err
+	}
+	known, err := g.KnowsIdent(ctx)
+	if err == nil && !known {
+		err = ErrNone
+	}
+	return Of(config), err
+}
+
+// Check makes sure that commits can be made as an identity asks: git knows the user's name where it is needed, and can sign. here: agents
+// commit with the user's own git configuration. temp is a folder for temporary files.
+func (w Writer) Check(ctx context.Context, who Identity, here bool, temp string) error {
+	user, err := User(ctx, w.Git)
+	if errors.Is(err, ErrNone) && !who.NeedsUser() && !(here && who.Author == Ident{}) {
+		err = nil
+	}
+	if err != nil || who.Sign == "" {
+		return err
+	}
+	w.Identity = who.For(user)
+	return w.Try(ctx, temp)
+}

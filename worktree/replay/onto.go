@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/merge"
+	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/span"
+)
+
+// Onto puts a branch's commits on a new base: it makes them anew or, when there is a merge among them, merges the base. It returns the
+// new tip, and what each commit has become; nil: they stay. An error that wraps merge.ErrConflict says how people solve it.
+func (o Options) Onto(ctx context.Context, base record.Base, branch string, s span.Span) (tip string, renamed map[string]string, err error) {
+	for _, parents := range s.Parents {
+		if len(parents) > 1 {
+			tip, err = o.mergeOnto(ctx, base, branch, s.Tip)
+			return tip, nil, err
+		}
+	}
+	tip, renamed, err = o.Replay(ctx, base.Commit, s.Names(), s.Parents)
+	if conflict, is := errors.AsType[*ConflictError](err); is {
+		err = fmt.Errorf("%w in %s; to solve it by hand: git -C %s rebase %s %s",
+			merge.ErrConflict, conflict.Paths, git.Quote(o.Top), git.Quote(base.Name), git.Quote(branch))
+	}
+	return tip, renamed, err
+}
+
+// mergeOnto merges the branch with the new base.
+func (o Options) mergeOnto(ctx context.Context, base record.Base, branch, tip string) (string, error) {
+	inside, err := o.Git.Contains(ctx, tip, base.Commit)
+	if err != nil || inside {
+		return tip, err
+	}
+	tree, names, err := o.Git.MergeTree(ctx, base.Commit, tip)
+	if err != nil {
+		return "", err
+	}
+	if names != "" {
+		top := git.Quote(o.Top)
+		return "", fmt.Errorf("%w in %s; to solve it by hand: git -C %s switch %s && git -C %s merge %s",
+			merge.ErrConflict, names, top, git.Quote(branch), top, git.Quote(base.Name))
+	}
+	g, err := o.Git.WithIdent(ctx)
+	if err != nil {
+		return "", err
+	}
+	return g.CommitTree(ctx, tree, fmt.Sprintf("Merge %s into %s\n", branch, base.Name), base.Commit, tip)
+}
