@@ -59,6 +59,7 @@ type Gateway struct {
 	Missing []error
 
 	proxy *egress.Proxy
+	real  *strings.Replacer // of the services' addresses inside
 	dir   string
 }
 
@@ -113,6 +114,11 @@ func (c Config) Open() (*Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
+	var addresses []string
+	for _, e := range config.Endpoints {
+		addresses = append(addresses, g.proxy.URL(e.Name), e.Upstream)
+	}
+	g.real = strings.NewReplacer(addresses...)
 	for i, l := range g.Agents {
 		o := &g.Agents[i].Options
 		o.Env = agents.Conceal(o.Env, c.Agents)
@@ -224,6 +230,19 @@ func learning(service agents.Service, secrets *redact.Secrets) func(context.Cont
 	}
 }
 
+// Name replaces the addresses of services inside, which mean nothing to people, by the real ones, in what an agent said of its
+// failure. It may be called on nil.
+func (g *Gateway) Name(failures ...*agents.Failure) {
+	if g == nil || g.real == nil {
+		return
+	}
+	for _, f := range failures {
+		if f != nil {
+			f.Message = g.real.Replace(f.Message)
+		}
+	}
+}
+
 // Refused lists the connections that the proxy refused, for people. It may be called on nil, and after Close.
 func (g *Gateway) Refused() []string {
 	if g == nil || g.proxy == nil {
@@ -251,7 +270,11 @@ func Refusals(list []sandboxes.Refusal, more int) (lines []string) {
 		if r.Count != 1 {
 			times = fmt.Sprintf("%d times", r.Count)
 		}
-		lines = append(lines, fmt.Sprintf("network: %s was refused (%s), %s", r.Where, r.Reason, times))
+		what := "was refused"
+		if r.Reason == string(egress.NotResolved) || r.Reason == string(egress.NotConnected) { // it was let through
+			what = "was not reached"
+		}
+		lines = append(lines, fmt.Sprintf("network: %s %s (%s), %s", r.Where, what, r.Reason, times))
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("network: %d more refusals", more))

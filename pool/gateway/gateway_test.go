@@ -8,6 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
 // A credential is redacted from the moment it is obtained, also when its owner has renewed it meanwhile.
@@ -41,8 +42,10 @@ func TestRefusals(t *testing.T) {
 	for range maxRefusals + 2 {
 		list = append(list, sandboxes.Refusal{Where: "host:443", Reason: "not allowed", Count: 2})
 	}
+	list[1].Reason = string(egress.NotConnected)
 	lines := Refusals(list, 3)
-	if len(lines) != maxRefusals+1 || lines[0] != "network: host:443 was refused (not allowed), 2 times" || lines[maxRefusals] != "network: 5 more refusals" {
+	if len(lines) != maxRefusals+1 || lines[0] != "network: host:443 was refused (not allowed), 2 times" || lines[maxRefusals] != "network: 5 more refusals" ||
+		lines[1] != "network: host:443 was not reached (not-connected), 2 times" {
 		t.Errorf("%q", lines)
 	}
 }
@@ -70,6 +73,10 @@ func TestChain(t *testing.T) {
 		if env := strings.Join(l.Options.Env, " "); strings.Contains(env, "=key") || strings.Contains(env, "=inside") || !strings.Contains(env, "ralph-placeholder-") {
 			t.Errorf("%s has %s", l.Choice(), env)
 		}
+	}
+	failure := &agents.Failure{Message: "502 Bad Gateway, url: " + g.proxy.URL("openai") + "/responses"}
+	if g.Name(nil, failure); failure.Message != "502 Bad Gateway, url: https://api.openai.com/v1/responses" {
+		t.Errorf("the service is named as %q", failure.Message)
 	}
 	c.Meter = NewMeter(c.Network, "r")
 	e := c.endpoint("codex", agents.Service{Name: "openai"})

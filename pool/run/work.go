@@ -30,6 +30,10 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		return s, nil
 	}
 	res := x.loop(ctx, &s)
+	x.space.Gateway.Name(res.Failure)
+	for _, i := range res.Iterations {
+		x.space.Gateway.Name(i.Failure)
+	}
 	f := &s.Facts
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage

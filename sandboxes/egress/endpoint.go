@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +74,8 @@ type Route struct {
 type endpoint struct {
 	Endpoint
 	upstream  *url.URL
+	host      string // of the upstream
+	port      int
 	transport *http.Transport
 	strip     []string
 }
@@ -119,7 +122,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 	up.Path = strings.TrimSuffix(up.Path, "/")
 	e.Routes = slices.Clone(e.Routes)
 	return &endpoint{
-		Endpoint: e, upstream: up,
+		Endpoint: e, upstream: up, host: host, port: port,
 		strip: slices.Concat(credentialHeaders(), e.Strip, []string{e.Header}),
 		transport: &http.Transport{
 			// There is one place to go, whatever is in the request.
@@ -168,11 +171,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		if r.Context().Err() != nil {
 			return // the program has gone
 		}
-		var d *denial
-		if err = p.tooLarge(err); !errors.As(err, &d) {
-			err = &denial{NotConnected, "the service cannot be reached", errors.New(string(secret.Replace([]byte(err.Error()), "***")))}
-		}
-		p.httpRefuse(w, e.Name, 0, err)
+		p.failed(w, e, err, secret)
 		return
 	}
 	if err := readable(in); err != nil {
@@ -187,6 +186,21 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	in.Header.Del("Alt-Svc")
 	maskHeader(in.Header, secret)
 	answer(w, in, secret.Mask)
+}
+
+// failed refuses a request that has not reached the service, which it names: the program knows its address on loopback only.
+func (p *Proxy) failed(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder) {
+	var d *denial
+	switch err = p.tooLarge(err); {
+	case !errors.As(err, &d):
+		err = errors.New(string(secret.Replace([]byte(err.Error()), "***")))
+		d = &denial{NotConnected, "the connection failed", err}
+	case d.reason == TooMuch:
+		p.httpRefuse(w, e.Name, 0, d)
+		return
+	}
+	where := net.JoinHostPort(e.host, strconv.Itoa(e.port))
+	p.httpRefuse(w, e.host, e.port, &denial{d.reason, "the service at " + where + " is not reached: " + d.detail, d.err})
 }
 
 // copied is a body of which something else gets a copy.

@@ -378,11 +378,15 @@ func TestEndpointRefuses(t *testing.T) {
 		},
 		"a service inside": {
 			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://127.0.0.1" },
-			status:   403, body: "private, local or reserved", event: "address-refused api:0",
+			status:   403, body: "private, local or reserved", event: "address-refused 127.0.0.1:443",
+		},
+		"a service without an address": {
+			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://nowhere.example.com" },
+			status:   502, body: "the service at nowhere.example.com:443 is not reached: the name has no address", event: "not-resolved nowhere.example.com:443",
 		},
 		"a service that is not there": {
 			endpoint: func(e *egress.Endpoint) { e.Upstream = "https://example.com:444" },
-			status:   502, body: "nothing answers there", event: "not-connected api:0",
+			status:   502, body: "the service at example.com:444 is not reached: nothing answers there", event: "not-connected example.com:444",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -420,7 +424,7 @@ func TestEndpointVerifiesTheService(t *testing.T) {
 	if res := ask(t, other, nil); res.status != 502 {
 		t.Errorf("status %d", res.status)
 	}
-	other.wantRefused(t, "not-connected api:0")
+	other.wantRefused(t, "not-connected api.other.test:443")
 }
 
 func TestBadConfig(t *testing.T) {
