@@ -3,10 +3,13 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -33,5 +36,19 @@ func TestLogLines(t *testing.T) {
 		time + "  warning     sandbox: 1 process was killed at the process limit of 9; raise pids if they need more\n" +
 		time + "  warning     sandbox: 2 processes were killed at the memory limit of 64 MB; raise memory-mb if they need more\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestCutOutputIsTold: the log says which file lacks the end of what a check has printed.
+func TestCutOutputIsTold(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	gate := fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x | fold -w 60000; exit 1", redact.StreamLimit)
+	m.run(t, nil, "work", "--sandbox=none", "--agent-command=false", "--commit-author=A <a@b.c>", "--gate", gate)
+	const want = "warning     baseline-gate-0-1.log has the first 64 MiB of the output; 1118 more bytes were not kept\n"
+	if got := m.run(t, nil, "logs", "one"); strings.Count(got.stdout, want) != 1 {
+		t.Errorf("status %d, %d bytes: %.300s", got.status, len(got.stdout), got.stdout)
 	}
 }

@@ -22,7 +22,7 @@ func TestStreamsAreRedacted(t *testing.T) {
 	want := strings.ReplaceAll(text, value, Value)
 	for _, size := range []int{1, 7, 4096, len(text)} {
 		var to closing
-		w := New(value).Stream(&to)
+		w := New(value).Stream(&to, nil)
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))
 			if got, err := w.Write([]byte(rest[:n])); got != n || err != nil {
@@ -42,14 +42,15 @@ func TestStreamsAreRedacted(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	var to closing
-	c := &capped{to: &to, left: 10}
+	var lost int64
+	c := &capped{to: &to, left: 10, cut: func(n int64) { lost = n }}
 	for range 3 {
 		if n, err := c.Write([]byte("12345678")); n != 8 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if err := c.Close(); err != nil || to.String() != "1234567812\n[ralph: 14 more bytes were not kept]\n" {
-		t.Errorf("%q, %v", to.String(), err)
+	if err := c.Close(); err != nil || to.String() != "1234567812\n[ralph: 14 more bytes were not kept]\n" || lost != 14 {
+		t.Errorf("%q, %d lost, %v", to.String(), lost, err)
 	}
 }
 

@@ -23,10 +23,10 @@ func (l logWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Stream returns a writer for a raw stream. It replaces values line by line and keeps at most StreamLimit bytes. It
-// belongs to one goroutine.
-func (s *Secrets) Stream(to io.WriteCloser) io.WriteCloser {
-	return &stream{secrets: s, to: &capped{to: to, left: StreamLimit}}
+// Stream returns a writer for a raw stream. It replaces values line by line and keeps at most StreamLimit bytes. Close calls
+// cut with the number of bytes that were left out, if any were. It belongs to one goroutine.
+func (s *Secrets) Stream(to io.WriteCloser, cut func(lost int64)) io.WriteCloser {
+	return &stream{secrets: s, to: &capped{to: to, left: StreamLimit, cut: cut}}
 }
 
 const (
@@ -70,6 +70,7 @@ type capped struct {
 	to   io.WriteCloser
 	left int64
 	lost int64
+	cut  func(lost int64)
 }
 
 func (c *capped) Write(b []byte) (int, error) {
@@ -86,6 +87,7 @@ func (c *capped) Write(b []byte) (int, error) {
 
 func (c *capped) Close() error {
 	if c.lost > 0 {
+		c.cut(c.lost)
 		if _, err := fmt.Fprintf(c.to, "\n[ralph: %d more bytes were not kept]\n", c.lost); err != nil {
 			return errors.Join(err, c.to.Close())
 		}

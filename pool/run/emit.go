@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
@@ -52,18 +53,22 @@ func (r *Runner) Stamp(e journal.Event) journal.Event {
 
 // stream opens a file of the run's folder for the raw output of one command.
 func (x *execution) stream(name string) (io.WriteCloser, error) {
+	cut := func(lost int64) {
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: fmt.Sprintf(
+			"%s has the first %d MiB of the output; %d more bytes were not kept", name, redact.StreamLimit>>20, lost)})
+	}
 	if x.task.Stream != nil {
 		to, err := x.task.Stream(name)
 		if err != nil {
 			return nil, err
 		}
-		return x.c.Secrets.Stream(to), nil
+		return x.c.Secrets.Stream(to, cut), nil
 	}
 	f, err := x.folder.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	return x.c.Secrets.Stream(f), nil
+	return x.c.Secrets.Stream(f, cut), nil
 }
 
 // refusal emits an event for a refused connection.
