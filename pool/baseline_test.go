@@ -111,7 +111,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	defer waits.file.Close()
 	f.Config.Run.Gate = lines("echo x >>" + ran + "; read x <" + waits.path + "; no-such-program")
 	f.onEvent = func(e journal.Event) {
-		if strings.HasPrefix(e.Text, "waits for the gate on main") {
+		if e.Text == "a waits for the gate on main, which the run of b has started" || e.Text == "b waits for the gate on main, which the run of a has started" {
 			if _, err := waits.file.WriteString("go\n"); err != nil {
 				t.Error(err)
 			}

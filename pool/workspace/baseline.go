@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -68,6 +69,9 @@ type Baselines struct {
 	dir    string
 	busy   chan struct{}     // held while the gate runs: the others wait for the first
 	cannot map[string]cannot // by name; guarded by busy
+
+	mu sync.Mutex
+	by string // the key for whose run the gate runs; guarded by mu; empty: not known
 }
 
 // cannot is a gate that could not run.
@@ -93,7 +97,8 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if err := l.wait(ctx, b); err != nil {
 		return nil, err
 	}
-	defer func() { <-l.busy }()
+	l.holds(b.Key)
+	defer func() { l.holds(""); <-l.busy }()
 	if v, err := l.load(name); v != nil || err != nil { // whoever ran it before has left it
 		return v, err
 	}
@@ -117,13 +122,26 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	return v, l.save(name, v)
 }
 
+// holds notes for whose run the gate runs.
+func (l *Baselines) holds(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.by = key
+}
+
 // wait returns when no other gate runs.
 func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 	select {
 	case l.busy <- struct{}{}:
 		return nil
 	default:
-		b.Says("waits for the gate on " + b.Base.Name + ", which another run has started")
+		l.mu.Lock()
+		by := "another run"
+		if l.by != "" {
+			by = "the run of " + l.by
+		}
+		l.mu.Unlock()
+		b.Says(b.Key + " waits for the gate on " + b.Base.Name + ", which " + by + " has started")
 	}
 	select {
 	case l.busy <- struct{}{}:
