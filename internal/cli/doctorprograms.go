@@ -102,21 +102,46 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 
 // submodules warns of folders that will be empty: a worktree has what the repository's own commits have.
 func (d *doctor) submodules(ctx context.Context, p *parts) {
-	base, err := p.repo.Base(ctx, p.Base)
-	if err != nil {
-		return // said before
-	}
-	there, err := p.repo.Has(ctx, base.Commit, ".gitmodules")
-	named := func(line string) bool { return strings.Contains(line, "submodule") }
-	switch {
+	switch there, brought, err := p.submodules(ctx); {
 	case err != nil:
 		d.warn("submodules", err.Error(), "")
 	case !there:
-	case slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named):
+	case brought:
 		d.ok("submodules", "setup or before brings them")
 	default:
-		d.warn("submodules", "their folders are empty in worktrees: neither setup nor before brings them",
-			`setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`)
+		d.warn("submodules", emptySubmodules, submodulesFix)
+	}
+}
+
+// What is said of submodules that a gate may need.
+const (
+	emptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
+	submodulesFix   = `setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`
+)
+
+// submodules reports whether the base has any, and whether a command brings their files.
+func (p *parts) submodules(ctx context.Context) (there, brought bool, err error) {
+	base, err := p.repo.Base(ctx, p.Base)
+	if err != nil {
+		return false, false, nil //nolint:nilerr // said before
+	}
+	there, err = p.repo.Has(ctx, base.Commit, ".gitmodules")
+	named := func(line string) bool { return strings.Contains(line, "submodule") }
+	return there, slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named), err
+}
+
+// lackOnBase says once what setup or gate may lack on the base, where one of them fails there; empty: nothing that is known of.
+func (p *parts) lackOnBase(ctx context.Context) func() string {
+	said := false
+	return func() string {
+		if said {
+			return ""
+		}
+		said = true
+		if there, brought, err := p.submodules(ctx); err != nil || !there || brought {
+			return ""
+		}
+		return "submodules: " + emptySubmodules + "; " + submodulesFix
 	}
 }
 

@@ -26,6 +26,22 @@ func TestDoctorSeesSubmodules(t *testing.T) {
 	}
 }
 
+// TestWorkNamesSubmodules once in doctor's words where the gate fails on the base or cannot run there.
+func TestWorkNamesSubmodules(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []string{"cat sub/check", "./sub/check"} {
+		m := newMachine(t)
+		m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+		m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ../sub.git\n")
+		m.commit(t)
+		args := []string{"work", "--sandbox=none", "--agent-command=false", "--commit-author=A <a@b.c>", "--gate", gate}
+		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before brings them; setup: ["
+		if got := m.run(t, nil, args...); strings.Count(got.stderr, want) != 1 {
+			t.Errorf("%s: %+v", gate, got)
+		}
+	}
+}
+
 func TestScriptOf(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

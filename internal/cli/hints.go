@@ -102,7 +102,7 @@ func hintFor(err error) string {
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"
 	}
-	return cmp.Or(sandboxFix(err), identityHint(err))
+	return cmp.Or(sandboxFix(err), identityHint(err), diskFull(err.Error(), ""))
 }
 
 // identityHint is the command that fixes a missing name or key.

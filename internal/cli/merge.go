@@ -129,7 +129,7 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx)}
+	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx), state: p.state}
 	c.Observe, c.Run.Emit = view.event, a.host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {

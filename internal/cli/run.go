@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/job"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
@@ -139,13 +140,18 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	defer a.noteStopping(cmd.Context(), p.StopGrace)()
 	res, err := j.Do(cmd.Context())
 	if err != nil {
-		return err
+		return p.onFullDisk(err)
 	}
 	res = redactedResult(res, p.secrets)
 	if perr := a.printJob(res, f); perr != nil {
 		return perr
 	}
-	return jobVerdict(res.Record, res.Unavailable)
+	err = jobVerdict(res.Record, res.Unavailable)
+	said := diskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.state)
+	if said != "" && (err == nil || hintFor(err) != said) {
+		a.ui.warn(said)
+	}
+	return err
 }
 
 // jobUsage says what does not fit together, with the flag that fixes it.

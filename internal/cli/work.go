@@ -66,7 +66,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx)}
+	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx), state: p.state, lack: p.lackOnBase(ctx)}
 	outbox := p.outbox()
 	if dry {
 		outbox = "" // nothing is sent
@@ -115,7 +115,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	p.checkAgain(c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	err = a.workEnded(summary, view, len(args) > 0, err)
+	err = a.workEnded(summary, view, len(args) > 0, p.onFullDisk(err))
 	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
 		a.ui.warn(text)
 	}

@@ -20,6 +20,9 @@ type workView struct {
 	screen  *tui.View               // nil: there is none
 	project string                  // of a service
 	checked map[string]checked      // by run; what passes, and is not printed yet
+	state   string                  // the folder of ralph's state; empty: not known
+	full    bool                    // somebody was told that a disk is full
+	lack    func() string           // what a check that fails on the base may lack, once; nil: not known
 }
 
 // checked is how long setup and gate have taken in one place.
@@ -59,6 +62,11 @@ func (v *workView) check(e journal.Event) {
 	if !e.Check.Passed() {
 		delete(v.checked, e.Run)
 		v.line(e, string(e.Kind)+" "+v.ui.paint(yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		if v.lack != nil && e.Place == journal.PlaceBase {
+			if lack := v.lack(); lack != "" {
+				v.line(e, v.ui.paint(yellow, "warning"), lack)
+			}
+		}
 		return
 	}
 	if v.checked == nil {
@@ -105,6 +113,7 @@ func (v *workView) event(e journal.Event) {
 		v.line(e, v.ui.paint(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
 		v.line(e, v.ui.paint(yellow, "warning"), raising(e.Text))
+		v.warnFull(e.Text)
 	case journal.EventSkipped:
 		v.line(e, v.ui.paint(dim, "left out"), skipText(e))
 	case journal.EventRecovered:
@@ -127,6 +136,7 @@ func (v *workView) problem(e journal.Event) {
 		return
 	}
 	v.ui.warn(e.Text)
+	v.warnFull(e.Text)
 }
 
 func (v *workView) detail(e journal.Event) string {
@@ -157,6 +167,7 @@ func (v *workView) ended(e journal.Event) {
 	default:
 		v.line(e, what, text+": "+reason)
 	}
+	v.warnFull(reasonOf(e))
 }
 
 // line prints what happened, and more in lines of its own.

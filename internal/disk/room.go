@@ -50,6 +50,16 @@ func filesystem(path string) (uint64, error) {
 	return deviceOf(info), nil
 }
 
+// Same reports that both paths are on the same file system.
+func Same(a, b string) bool {
+	first, err := filesystem(a)
+	if err != nil {
+		return false
+	}
+	second, err := filesystem(b)
+	return err == nil && first == second
+}
+
 func deviceOf(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Dev) //nolint:gosec,unconvert // a number; its type differs between systems

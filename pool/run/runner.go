@@ -233,6 +233,7 @@ type execution struct {
 	news    chan struct{}                 // at has changed
 	shown   atomic.Bool                   // the issue has a note of progress
 	edited  atomic.Bool                   // the issue differs from the snapshot
+	unsaved atomic.Bool                   // the log has that the journal was not written
 
 	base      worktree.Base
 	moved     bool  // base is newer than at the start of this process; for reports
@@ -355,7 +356,7 @@ func (x *execution) reattach(ctx context.Context) error {
 func (x *execution) save(ctx context.Context, s journal.State) {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
 	rec := report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets)
-	if err := x.c.Store.Save(context.WithoutCancel(ctx), rec); err != nil {
+	if err := x.c.Store.Save(context.WithoutCancel(ctx), rec); err != nil && !x.unsaved.Swap(true) {
 		x.log.Error("journal not written", "error", err)
 	}
 }

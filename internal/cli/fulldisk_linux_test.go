@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk mounts a new file system of so many MiB in the machine's folder.
+func (m machine) smallDisk(t *testing.T, mib string) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root may mount; CI is root")
+	}
+	dir := filepath.Join(m.root, "small")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+mib+"m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestFullDiskIsNamed: one line says which disk is full and what frees space, however often writing fails.
+func TestFullDiskIsNamed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+	m.commit(t)
+	filler := m.program(t, "filler", "cat /dev/zero >junk; exit 3\n") + "/filler"
+	args := []string{
+		"--sandbox=none", "--agent-command=" + filler, "--gate=true", "--commit-author=A <a@b.c>",
+		"--state-dir=" + m.smallDisk(t, "12") + "/state",
+	}
+	const want = "the disk of ROOT/small is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full\n"
+	noFloor := func(h *Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
+	got := m.run(t, noFloor, append([]string{"work"}, args...)...)
+	if got.status != exitIncomplete || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 {
+		t.Errorf("work: %+v", got)
+	}
+	if got := m.run(t, noFloor, append([]string{"run", "--prompt=hi"}, args...)...); strings.Count(got.stderr, want) != 1 {
+		t.Errorf("run: %+v", got)
+	}
+}
