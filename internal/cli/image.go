@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/tempdir"
+	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/image"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -146,6 +147,11 @@ func runImage(
 	if tag == "" {
 		if tag, err = image.Tag(top, file, args); err != nil {
 			return &exitError{status: exitUsage, err: err}
+		}
+	}
+	if f.engine == "docker" { // podman has no daemon
+		if err := container.Answers(cmd.Context(), container.Docker(), a.host.Env); err != nil && !errors.Is(err, exec.ErrNotFound) {
+			return err
 		}
 	}
 	err = do(cmd.Context(), image.Engine{

@@ -48,12 +48,30 @@ func TestImageRemovedTwice(t *testing.T) {
 		"podman": "Error: inspecting object: ralph:x: image not known",
 	} {
 		m := newMachine(t)
-		bin := m.program(t, engine, "echo '"+says+"' >&2; exit 1\n")
+		bin := m.program(t, engine, "[ $1 = info ] && exit; echo '"+says+"' >&2; exit 1\n")
 		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			"image", "remove", "--image=ralph:x", "--engine", engine)
 		want := ran{status: exitFailed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed before, or never built; --image or --engine name another\n"}
 		if got != want {
 			t.Errorf("%s: got %+v", engine, got)
+		}
+	}
+}
+
+// TestImageWithoutADaemon: that nobody answers is one line with what helps, and none of docker's.
+func TestImageWithoutADaemon(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/Dockerfile", "FROM scratch\n")
+	bin := m.program(t, "docker", "echo DEPRECATED; echo 'Cannot connect to the Docker daemon' >&2; exit 1\n")
+	for _, args := range [][]string{{"image", "build"}, {"docker", "remove-image"}} {
+		got := m.run(t, func(h *Host) {
+			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + m.root + "/none.sock"}
+		}, args...)
+		want := ran{status: exitFailed, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
+			"sudo systemctl start docker, or Docker Desktop\n"}
+		if got != want {
+			t.Errorf("%v: %+v", args, got)
 		}
 	}
 }

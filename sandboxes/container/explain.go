@@ -13,6 +13,15 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
+// Answers reports why an engine does not answer, in one line with what helps; env is that of its program.
+func Answers(ctx context.Context, e Engine, env []string) error {
+	p := &Provider{engine: e, config: Config{HostEnv: env}}
+	if _, err := p.call(ctx, e.dialect().info...); err != nil {
+		return p.explain(ctx, err)
+	}
+	return nil
+}
+
 // explain finds why the engine does not answer, by trying its socket if that is a local one.
 func (p *Provider) explain(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused || p.engine.Dialect != DialectDocker {
