@@ -50,6 +50,7 @@ type parts struct {
 	passedOver string          // the forge that the tracker "auto" could have taken, too; empty: there is none
 	taken      string          // the tracker that it took instead
 	looks      bool            // nothing is run in the sandbox
+	warned     bool            // it was said what the sandbox has no means for
 	clock      func() time.Time
 }
 

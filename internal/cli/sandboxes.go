@@ -87,8 +87,11 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range warnings {
-		a.ui.warn(w)
+	if !p.warned {
+		for _, w := range warnings {
+			a.ui.warn(w)
+		}
+		p.warned = true
 	}
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {

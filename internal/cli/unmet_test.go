@@ -68,3 +68,17 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 		t.Errorf("taken back by a flag: %+v", got)
 	}
 }
+
+// TestDoctorSaysOnceWhatDoesNotCount, however many of its checks need the sandbox.
+func TestDoctorSaysOnceWhatDoesNotCount(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	m.commit(t)
+	m.write(t, ".ralph/config.yaml", "sandbox: native\nsandbox-show: [/etc]\n")
+	m.trust(t)
+	got := m.run(t, nil, "doctor", "--sandbox=docker", "--image=x", "--agent-command=true")
+	if n := strings.Count(got.stderr, "sandbox-show does not count"); n != 1 {
+		t.Errorf("%d times: %+v", n, got)
+	}
+}
