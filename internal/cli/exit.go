@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -153,6 +154,9 @@ func flagCause(e *pflag.InvalidValueError) string {
 	case "bool":
 		return fmt.Sprintf("%q is neither true nor false", e.GetValue())
 	case "int":
+		if errors.Is(e, strconv.ErrRange) {
+			return fmt.Sprintf("%s is not from %d to %d", e.GetValue(), math.MinInt, math.MaxInt)
+		}
 		return fmt.Sprintf("%q is not a whole number", e.GetValue())
 	}
 	return errors.Unwrap(e).Error()

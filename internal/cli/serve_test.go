@@ -269,7 +269,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{write("empty.yaml", "")}, "names no project"},
 		{[]string{write("list.yaml", "- a\n")}, "the file must hold"},
 		{[]string{write("key.yaml", "paralel: 3\nprojects: [{repo: a}]\n")}, `key.yaml:1: unknown key "paralel"; did you mean parallel?`},
-		{[]string{write("number.yaml", "parallel: -1\nprojects: [{repo: a}]\n")}, "number.yaml:1: parallel: a whole number"},
+		{[]string{write("number.yaml", "parallel: -1\nprojects: [{repo: a}]\n")}, "number.yaml:1: parallel: -1 is less than 0"},
 		{[]string{write("norepo.yaml", "projects:\n  - name: a\n")}, "norepo.yaml:2: a project without repo"},
 		{[]string{write("value.yaml", "projects:\n  - repo: a\n    poll: soon\n")}, "value.yaml:3: poll:"},
 		{[]string{write("name.yaml", "projects:\n  - repo: a\n    name: a/b\n")}, `project "a/b" needs a name`},

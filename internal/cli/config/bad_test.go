@@ -21,7 +21,7 @@ func TestBadFile(t *testing.T) {
 		{"not a number", "# x\n\nparallel: many\n", `F:3: parallel: "many" is not a whole number`},
 		{"a fraction", "parallel: 1.5\n", `F:1: parallel: "1.5" is not a whole number`},
 		{"too small", "parallel: 0\n", `F:1: parallel: 0 is less than 1`},
-		{"too large", "parallel: 4294967296\n", `F:1: parallel: 4294967296 is too large`},
+		{"too large", "parallel: 4294967296\n", `F:1: parallel: 4294967296 is not from 1 to 2147483647`},
 		{"no unit", "idle-timeout: 600\n", `F:1: idle-timeout: "600" has no unit; write 600s or 600m`},
 		{"no duration", "idle-timeout: soon\n", `F:1: idle-timeout: "soon" is not a duration such as 90s or 1h30m`},
 		{"short duration", "idle-timeout: 1ms\n", `F:1: idle-timeout: 1ms is less than 1s`},

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -37,10 +36,12 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 		f.each(n, "the file", func(name string, v *ast.MappingValueNode) {
 			switch name {
 			case "parallel":
-				s.Parallel, err = strconv.Atoi(v.Value.String())
-				if err != nil || s.Parallel < 0 {
-					f.fail(v, "parallel: a whole number is wanted; 0: no limit")
+				n, err := Key{Kind: Int}.number(v.Value.String())
+				if err != nil {
+					f.fail(v, "parallel: "+err.Error()+"; 0: no limit")
+					return
 				}
+				s.Parallel = n.(int)
 			case "projects":
 				s.Projects = f.projects(v)
 			default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/words"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // scalar reads one text as the key's kind. Lists are read by list.
@@ -19,6 +20,9 @@ func (k Key) scalar(s string) (any, error) {
 		return k.number(s)
 	case Float:
 		f, err := strconv.ParseFloat(s, 64)
+		if errors.Is(err, strconv.ErrRange) || err == nil && f > mostAmount {
+			return nil, outside(s, k.Min, int64(mostAmount))
+		}
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, fmt.Errorf("%q is not a number", s)
 		}
@@ -41,7 +45,14 @@ func (k Key) scalar(s string) (any, error) {
 }
 
 func (k Key) number(s string) (any, error) {
+	most := int64(math.MaxInt32)
+	if _, wide := k.Default.(int64); wide {
+		most = math.MaxInt64
+	}
 	n, err := strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrRange) || n > most {
+		return nil, outside(s, k.Min, most)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a whole number", s)
 	}
@@ -51,20 +62,31 @@ func (k Key) number(s string) (any, error) {
 	if n > 0 && n < k.Least {
 		return nil, fmt.Errorf("%d is too little; give %d or more, or 0 for the default", n, k.Least)
 	}
-	if _, wide := k.Default.(int64); wide {
+	if most == math.MaxInt64 {
 		return n, nil
-	}
-	if n > math.MaxInt32 {
-		return nil, fmt.Errorf("%d is too large", n)
 	}
 	return int(n), nil
 }
+
+// mostAmount is more than anybody has of what an amount counts; nothing that is computed from it overflows.
+const mostAmount = 1e9
+
+// outside is the error of a number that is too large, or too small to be read.
+func outside(s string, least, most any) error {
+	return fmt.Errorf("%s is not from %v to %v", s, least, most)
+}
+
+// durationForm is what a duration looks like, however long.
+var durationForm = pattern.Lazy(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
 func (k Key) duration(s string) (any, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		if _, err := strconv.ParseInt(s, 10, 32); err == nil {
 			return nil, fmt.Errorf("%q has no unit; write %ss or %sm", s, s, s)
+		}
+		if durationForm().MatchString(s) {
+			return nil, outside(s, time.Duration(k.Min), time.Duration(math.MaxInt64).Truncate(time.Second))
 		}
 		return nil, fmt.Errorf("%q is not a duration such as 90s or 1h30m", s)
 	}
