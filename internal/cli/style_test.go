@@ -95,7 +95,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 
 func plain(_ style, text string) string { return text }
 
-// Other columns end in an ellipsis: free text first, then the name, and states, times and numbers last.
+// Other columns end in an ellipsis: free text first, then names longer than 20, and then details are left out before states and
+// numbers are cut.
 func TestTableCutsWhatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
@@ -109,12 +110,15 @@ func TestTableCutsWhatHasNoRoom(t *testing.T) {
 		60: "ISSUE               STATE           STARTED   TITLE\n" +
 			"fix-the-login-page  policy-blocked  just now  The login pag…\n" +
 			"b                   succeeded       47 h ago  Short\n",
-		50: "ISSUE             STATE           STARTED   TITLE\n" +
-			"fix-the-login-p…  policy-blocked  just now  The l…\n" +
-			"b                 succeeded       47 h ago  Short\n",
-		44: "ISSUE             STATE     STARTED   TITLE\n" +
-			"fix-the-login-p…  policy-…  just now  The l…\n" +
-			"b                 succeed…  47 h ago  Short\n",
+		50: "ISSUE               STATE           STARTED\n" +
+			"fix-the-login-page  policy-blocked  just now\n" +
+			"b                   succeeded       47 h ago\n",
+		40: "ISSUE               STATE\n" +
+			"fix-the-login-page  policy-blocked\n" +
+			"b                   succeeded\n",
+		30: "ISSUE               STATE\n" +
+			"fix-the-login-page  policy-bl…\n" +
+			"b                   succeeded\n",
 	} {
 		var b strings.Builder
 		table(&b, rows, width, plain)

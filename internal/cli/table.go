@@ -14,8 +14,9 @@ import (
 func (p *printer) table(rows [][]string) { table(p.out, rows, p.width(), p.paint) }
 
 const (
-	// leastCell is how narrow the first column and one that wraps may become; a last one that would have less stands below the
-	// others.
+	// leastName is how narrow the column of keys may become.
+	leastName = 20
+	// leastCell is how narrow one that wraps may become; a last one that would have less stands below the others.
 	leastCell = 16
 	// leastCut is how narrow other columns may become.
 	leastCut = 6
@@ -50,6 +51,11 @@ func rank(heading string) int {
 	return 2
 }
 
+// details are columns that are left out, in this order, where the terminal is too narrow for the others.
+func details() []string {
+	return []string{"TITLE", "WHERE", "FROM", "TOOK", "COMMITS", "ATTEMPT", "STARTED"}
+}
+
 func table(w io.Writer, rows [][]string, width int, paint func(style, string) string) {
 	last := len(rows[0]) - 1
 	wraps := strings.HasPrefix(rows[0][last], "WHY")
@@ -58,6 +64,9 @@ func table(w io.Writer, rows [][]string, width int, paint func(style, string) st
 		var line strings.Builder
 		at := 0
 		for i, cell := range row {
+			if widths[i] == 0 {
+				continue
+			}
 			cell = cleanLine(cell)
 			colour := stateColour(cell)
 			switch {
@@ -81,7 +90,8 @@ func table(w io.Writer, rows [][]string, width int, paint func(style, string) st
 }
 
 // columns are the widths of the columns. Where the terminal is too narrow, columns are cut by rank, and of one rank the widest
-// first. A last column that wraps takes what is left.
+// first; before states, times and numbers are cut, details are left out: their width is 0. A last column that wraps takes what is
+// left.
 func columns(rows [][]string, width int, wraps bool) []int {
 	most := widest
 	if width == 0 {
@@ -104,7 +114,13 @@ func columns(rows [][]string, width int, wraps bool) []int {
 		}
 		over += n
 	}
-	for turn, least := range []int{leastCut, leastCell, leastCut} {
+	for turn, least := range []int{leastCut, leastName, leastCut} {
+		for _, name := range details() {
+			if i := slices.Index(rows[0], name); turn == 2 && over > 0 && i > 0 {
+				over -= widths[i] + 2
+				widths[i] = 0
+			}
+		}
 		for ; over > 0; over-- {
 			at := -1
 			for i, n := range widths {
