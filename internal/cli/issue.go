@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -78,6 +79,25 @@ func (p *parts) names(ctx context.Context) func(key string) string {
 		return n.Names(context.WithoutCancel(ctx))
 	})
 	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
+}
+
+// aKey matches what may be a key in a text of ralph's.
+var aKey = regexp.MustCompile(`[a-z0-9][a-z0-9._-]*`)
+
+// inNames is an event whose text calls issues as people do.
+func inNames(name func(key string) string, e journal.Event) journal.Event {
+	if e.Kind == journal.EventSweep {
+		e.Text = aKey.ReplaceAllStringFunc(e.Text, name)
+	}
+	return e
+}
+
+// inCommand is what to type for an issue: its name, unless a shell would read that otherwise.
+func inCommand(name, key string) string {
+	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+		return key
+	}
+	return name
 }
 
 // distinct is a name as people are shown it, with the key where another name looks the same.

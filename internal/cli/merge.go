@@ -78,9 +78,9 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, all bool) erro
 	case 1:
 		r, failed := worker.Merge(ctx, keys[0])
 		r.Issue.Key = keys[0]
-		err = a.mergedOne(ctx, r, failed)
+		err = a.mergedOne(ctx, p.names(ctx), r, failed)
 	default:
-		err = a.mergedAll(ctx, worker.MergeAll(ctx, keys))
+		err = a.mergedAll(ctx, p.names(ctx), worker.MergeAll(ctx, keys))
 	}
 	return cmp.Or(err, unseen)
 }
@@ -102,7 +102,8 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 			rest = append(rest, key)
 			continue
 		}
-		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[1]s`, and merge it with `ralph merge %[1]s`", key, report.Reason(last.Reason)))
+		name := p.names(ctx)(key)
+		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[3]s`", name, report.Reason(last.Reason), inCommand(name, key)))
 	}
 	if n := len(keys) - len(rest); n > 0 {
 		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, plural(len(keys), "issue"))}
@@ -130,7 +131,7 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx), state: p.state}
-	c.Observe, c.Run.Emit = view.event, a.host.Observe
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(inNames(view.name, e)) }, a.host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
 		return nil, &exitError{status: exitUsage, err: err}
@@ -139,8 +140,9 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 }
 
 // mergedOne says what has become of one merge.
-func (a *app) mergedOne(ctx context.Context, r pool.Result, err error) error {
+func (a *app) mergedOne(ctx context.Context, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
+	name := names(key)
 	switch v := r.Record.Verdict; {
 	case isAway(errors.Join(err, r.Unavailable)):
 		return &exitError{status: exitParked, err: cmp.Or(err, r.Unavailable)}
@@ -149,28 +151,29 @@ func (a *app) mergedOne(ctx context.Context, r pool.Result, err error) error {
 	case ctx.Err() != nil && r.Record.Published == "":
 		return errInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", key, skipReason(key, *r.Skip))}
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, skipReason(inCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
-		return a.merged(key, r.Finished[len(r.Finished)-1])
+		return a.merged(name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
 		return &exitError{status: exitParked, err: r.Unavailable}
 	}
-	return a.merged(key, r.Record)
+	return a.merged(name, r.Record)
 }
 
 // mergedAll says what has become of several merges. The worst of them makes the exit status.
-func (a *app) mergedAll(ctx context.Context, results []pool.Result) error {
+func (a *app) mergedAll(ctx context.Context, names func(key string) string, results []pool.Result) error {
 	left, last := 0, error(nil)
 	for _, r := range results {
-		err := a.mergedOne(ctx, r, r.Err)
+		err := a.mergedOne(ctx, names, r, r.Err)
 		if err == nil {
 			continue
 		}
 		left, last = left+1, err
-		if text := err.Error(); strings.HasPrefix(text, r.Issue.Key+" ") {
+		name := names(r.Issue.Key)
+		if text := err.Error(); strings.HasPrefix(text, name+" ") {
 			a.ui.warn(text)
 		} else if !errors.Is(err, errInterrupted) {
-			a.ui.warn(r.Issue.Key + " is not merged: " + text)
+			a.ui.warn(name + " is not merged: " + text)
 		}
 	}
 	switch {
@@ -187,16 +190,16 @@ func (a *app) mergedAll(ctx context.Context, results []pool.Result) error {
 }
 
 // merged says how a merge has ended.
-func (a *app) merged(key string, r journal.Record) error {
+func (a *app) merged(name string, r journal.Record) error {
 	if !r.Merges(r.Verdict) || r.Published == "" {
 		return &exitError{
-			status: exitIncomplete, hint: "`ralph show " + key + "` says what to type next",
-			err: fmt.Errorf("%s is not merged: %s: %s", key, outcomeOf(r), report.Reason(r.Verdict.Reason)),
+			status: exitIncomplete, hint: "`ralph show " + inCommand(name, r.Key) + "` says what to type next",
+			err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
 		}
 	}
-	a.ui.printf("%s: %s, and the issue is closed\n", cleanLine(key), cleanLine(r.Published))
+	a.ui.printf("%s: %s, and the issue is closed\n", cleanLine(name), cleanLine(r.Published))
 	if ungated(r) {
-		a.ui.warn(cleanLine(key) + " was merged without a gate; " + gateFix)
+		a.ui.warn(cleanLine(name) + " was merged without a gate; " + gateFix)
 	}
 	return nil
 }

@@ -67,3 +67,33 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 		t.Errorf("named: %+v", got)
 	}
 }
+
+// An issue is called the same in all that merges say, whatever its key is.
+func TestMergeCallsAnIssueByOneName(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	for _, key := range []string{"JIRA-1", "JIRA-2", "JIRA-3"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add "+key+"\n")
+	}
+	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	failed := m.run(t, nil, append(own, "merge", "JIRA-3", "--gate=false")...)
+	one := m.run(t, nil, append(own, "merge", "JIRA-1", "--gate=true")...)
+	two := m.run(t, nil, append(own, "merge", "JIRA-2", "JIRA-3", "--gate=true")...)
+	if !strings.Contains(failed.stderr, "JIRA-3 is not merged: ") || !strings.Contains(failed.stderr, "`ralph show JIRA-3` says") ||
+		!strings.HasPrefix(one.stdout, "JIRA-1: merged into m") || !strings.Contains(two.stderr, "the gate runs on JIRA-2 and JIRA-3 together") {
+		t.Errorf("%+v\n%+v\n%+v", failed, one, two)
+	}
+	for _, got := range []ran{failed, one, two} {
+		for line := range strings.Lines(got.stdout + got.stderr) {
+			if strings.Contains(strings.ReplaceAll(line, "ralph/jira", ""), "jira") {
+				t.Errorf("another name: %s", line)
+			}
+		}
+	}
+}

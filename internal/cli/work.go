@@ -81,7 +81,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 		return err
 	}
 	defer traces.Close()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(e); traces.Observe(e) }, a.host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(inNames(view.name, e)); traces.Observe(e) }, a.host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
