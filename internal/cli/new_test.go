@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,24 @@ func TestNewNamesALabelOnce(t *testing.T) {
 	text, err := os.ReadFile(files[0])
 	if err != nil || !strings.Contains(string(text), "labels: [no-human, x]\n") {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// TestNewInOtherScripts: titles whose letters cannot be in a key have keys that tell them apart, and not by their order.
+func TestNewInOtherScripts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	var keys []string
+	for _, title := range []string{"ログインを直す", "検索を速くする", "ログインを直す"} {
+		got := m.run(t, nil, "new", title)
+		if !regexp.MustCompile(`^issue-[0-9a-f]{8}(-2)?\n$`).MatchString(got.stdout) {
+			t.Fatalf("%s: %+v", title, got)
+		}
+		keys = append(keys, strings.TrimSpace(got.stdout))
+	}
+	if keys[0] == keys[1] || keys[2] != keys[0]+"-2" {
+		t.Errorf("keys %v", keys)
 	}
 }
 

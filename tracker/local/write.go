@@ -15,8 +15,10 @@ import (
 
 var _ tracker.Writer = (*Tracker)(nil)
 
-// longestName is how much of a title goes into the name of its file.
-const longestName = 50
+const (
+	longestName = 50                // how much of a title goes into the name of its file
+	untitled    = len("issue-") + 8 // how much of its key does, where none of its letters can be in a key
+)
 
 // Text is the file of a new issue.
 func (t *Tracker) Text(d tracker.Draft) string {
@@ -129,7 +131,7 @@ func freeName(root *os.Root, title string) (string, error) {
 		}
 		stem = strings.TrimPrefix(stem+"-"+w[:min(len(w), longestName)], "-")
 	}
-	stem = cmp.Or(stem, "issue")
+	stem = cmp.Or(stem, tracker.Key(title)[:untitled]) // of other scripts
 	for n := 1; ; n++ {
 		name := stem
 		if n > 1 || tracker.Key(stem) != stem || !isIssue(stem+".md") {
