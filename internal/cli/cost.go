@@ -48,7 +48,9 @@ type costGroup struct {
 }
 
 func (g *costGroup) add(r journal.Record) {
-	g.Runs++
+	if !r.Settings.Attended { // a merge by a person, which a review may have cost something
+		g.Runs++
+	}
 	if agentWorked(r) && journal.Costless(r.Facts.Usage) {
 		g.Unknown++
 	}
@@ -226,6 +228,9 @@ func addUp(runs []journal.Record, by string) costData {
 	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
 	at := map[string]int{}
 	for _, r := range runs {
+		if r.Settings.Attended && r.Facts.Usage == (agents.Usage{}) {
+			continue
+		}
 		for _, part := range split(r, by) {
 			group := cleanLine(groupOf(part, by))
 			i, ok := at[group]

@@ -171,6 +171,27 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// A merge by a person is no run of an agent; what its review has used counts.
+func TestCostOfMergesByAPerson(t *testing.T) {
+	t.Parallel()
+	run := costRun("one", 1, agents.Usage{Input: 3, CostUSD: 1})
+	merge, reviewed := costRun("one", 1, agents.Usage{}), costRun("two", 1, agents.Usage{Input: 2, CostUSD: 2})
+	merge.Settings.Attended, reviewed.Settings.Attended = true, true
+	for by, want := range map[string]string{"issue": "two 0 one 1 total 1 $3.00", "day": "2026-03-01 1 total 1 $3.00"} {
+		sums := addUp([]journal.Record{run, merge, reviewed}, by)
+		got := ""
+		for _, g := range append(sums.Groups, sums.Total) {
+			got += fmt.Sprintf("%s %d ", g.Group, g.Runs)
+		}
+		if got += sums.Total.spend().String(); got != want {
+			t.Errorf("by %s: %s, want %s", by, got, want)
+		}
+	}
+	if sums := addUp([]journal.Record{merge}, "outcome"); len(sums.Groups) != 0 || sums.Total.Runs != 0 {
+		t.Errorf("only a merge: %+v", sums)
+	}
+}
+
 func TestCostCommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
