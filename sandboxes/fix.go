@@ -25,6 +25,7 @@ const (
 	SetUnbounded Setting = "unbounded" // accept an engine without limits
 	SetMemory    Setting = "memory"    // more
 	SetCPUs      Setting = "cpus"      // more
+	SetPlace     Setting = "place"     // move the folder that the error names
 )
 
 // Fixable returns an error with the changes that help.

@@ -51,3 +51,25 @@ func TestFullDiskIsNamed(t *testing.T) {
 		t.Errorf("run: %+v", got)
 	}
 }
+
+// TestPlaceOfTheSandbox: where a sandbox has its own files nothing of the host is shown, and what to do about that is said.
+func TestPlaceOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	m.commit(t)
+	state, err := os.MkdirTemp("/dev/shm", "ralph-test-") //nolint:usetesting // it has to be there
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(state) })
+	doctor := []string{"doctor", "--sandbox=native", "--agent-command=true"}
+	if got := m.run(t, nil, doctor...); !strings.Contains(got.stdout, "native: works") {
+		t.Skip("native does not work here")
+	}
+	got := m.run(t, nil, append(doctor, "--state-dir="+state)...)
+	const want = "is in a place that the sandbox needs for itself; move it out of /dev, /proc and /sys (state-dir has the worktrees), or choose another sandbox with --sandbox"
+	if !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), want) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -44,6 +44,8 @@ func fixWords(f sandboxes.Fix) string {
 		return "give it more with --memory-mb"
 	case sandboxes.SetCPUs:
 		return "give it more with --cpus"
+	case sandboxes.SetPlace:
+		return "move it out of /dev, /proc and /sys (state-dir has the worktrees)"
 	}
 	return "change its " + string(f.Setting)
 }

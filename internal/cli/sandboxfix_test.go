@@ -21,6 +21,9 @@ func TestSandboxFix(t *testing.T) {
 		"name a runtime that the engine has with --container-runtime, or leave it out": {{Setting: sandboxes.SetRuntime}},
 		"accept it: --container-unbounded":                                             {{Setting: sandboxes.SetUnbounded}},
 		"give it more with --memory-mb, or give it more with --cpus":                   {{Setting: sandboxes.SetMemory}, {Setting: sandboxes.SetCPUs}},
+		"move it out of /dev, /proc and /sys (state-dir has the worktrees), or choose another sandbox with --sandbox": {
+			{Setting: sandboxes.SetPlace}, {Setting: sandboxes.SetProvider},
+		},
 	} {
 		if got := sandboxFix(fmt.Errorf("open: %w", sandboxes.Fixable(errors.New("no"), fixes...))); got != want {
 			t.Errorf("%v: %q, want %q", fixes, got, want)

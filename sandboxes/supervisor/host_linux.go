@@ -102,7 +102,8 @@ func CheckFolder(name, path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if Reserved(real) || Reserved(filepath.Clean(path)) {
-		return "", fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path)
+		return "", sandboxes.Fixable(fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path),
+			sandboxes.Fix{Setting: sandboxes.SetPlace}, sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
 	return real, nil
 }
