@@ -104,6 +104,7 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
+		space.Gateway.Name(res.Failure)
 		return nil
 	})
 	r.Usage, r.Unseen = r.Usage.Add(res.Usage), r.Unseen.Add(res.Unseen)
