@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,5 +93,30 @@ func TestDoctorSeesTools(t *testing.T) {
 		if strings.Contains(got.stdout, line) {
 			t.Errorf("%q still in:\n%s", line, got.stdout)
 		}
+	}
+}
+
+// TestServiceNamesSubmodules of each project.
+func TestServiceNamesSubmodules(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ../sub.git\n")
+	m.commit(t)
+	file := filepath.Join(m.root, "serve.yaml")
+	text := "projects:\n  - repo: " + m.repo + "\n    name: shop\n    sandbox: none\n    agent-command: false\n    gate: cat sub/check\n    commit-author: A <a@b.c>\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	errs, interrupt := newTranscript(), make(chan struct{})
+	h := m.host(&out, &out)
+	h.Stderr, h.Interrupt = errs, interrupt
+	status := make(chan int, 1)
+	go func() { status <- Run(t.Context(), []string{"serve", "--listen=none", file}, h) }()
+	errs.until(t, "shop/one  warning  submodules: "+emptySubmodules)
+	close(interrupt)
+	if got := <-status; got != 0 {
+		t.Errorf("status %d\n%s", got, errs.until(t, ""))
 	}
 }

@@ -367,6 +367,11 @@ func (s *serving) explained(err error) error {
 	return errors.New(line)
 }
 
+// view prints the events of a project.
+func (s *serving) view(project string) *workView {
+	return &workView{ui: s.ui, started: time.Now(), name: func(key string) string { return project + "/" + key }}
+}
+
 // observe prints what matters of the projects' events.
 func (s *serving) observe(project string, e journal.Event) {
 	s.metrics.Observe(project, e)
@@ -374,7 +379,7 @@ func (s *serving) observe(project string, e journal.Event) {
 	s.mu.Lock()
 	view := s.views[project]
 	if view == nil {
-		view = &workView{ui: s.ui, started: time.Now(), name: func(key string) string { return project + "/" + key }}
+		view = s.view(project)
 		s.views[project] = view
 	}
 	s.mu.Unlock()

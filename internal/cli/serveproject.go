@@ -48,6 +48,11 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 	for _, text := range estimated(c.Run) {
 		p.log.Warn(text)
 	}
+	view := s.view(name)
+	view.state, view.lack = p.state, p.lackOnBase(context.WithoutCancel(ctx))
+	s.mu.Lock()
+	s.views[name] = view
+	s.mu.Unlock()
 	people, err := a.notifier(p, name, p.outbox())
 	if err != nil {
 		return nil, err
