@@ -2,9 +2,11 @@ package report
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Redacted returns a copy of the record in which no text for people carries a secret.
@@ -15,8 +17,10 @@ func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
 	return r
 }
 
-// RedactedEvent returns a copy of the event in which no text carries a secret.
+// RedactedEvent returns a copy of the event in which no text carries a secret, and whose title is one clean line.
 func RedactedEvent(e journal.Event, s *redact.Secrets) journal.Event {
+	title, _ := tracker.Clean(e.Title)
+	e.Title = strings.Join(strings.Fields(title), " ") // an event is one line to many readers
 	e.Text, e.Title, e.Session = s.Clean(e.Text), s.Clean(e.Title), s.Clean(e.Session)
 	e.Reason, e.Skip, e.Check = redacted(e.Reason, s), redacted(e.Skip, s), redacted(e.Check, s)
 	return e

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -12,7 +11,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
-	"github.com/ralph-pool/ralph/tracker"
 )
 
 // emit stamps an event, redacts it, writes it to the run's folder and passes it on.
@@ -43,10 +41,6 @@ func (r *Runner) Stamp(e journal.Event) journal.Event {
 	e.Seq, e.PID, e.Pool = r.seq.Add(1), os.Getpid(), r.c.Name
 	if e.Time.IsZero() {
 		e.Time = time.Now()
-	}
-	if e.Title != "" { // an event is one line to many readers
-		e.Title, _ = tracker.Clean(e.Title)
-		e.Title = strings.Join(strings.Fields(e.Title), " ")
 	}
 	return report.RedactedEvent(e, r.c.Secrets)
 }
