@@ -62,11 +62,11 @@ var (
 	ErrDeclined = git.ErrDeclined
 )
 
-// What a run's worktree is made for, and from.
-type (
-	Spec = record.Spec
-	Base = record.Base
-)
+// Spec is what one run's worktree is made for.
+type Spec = record.Spec
+
+// Base is the commit that a run starts from.
+type Base = record.Base
 
 // Options configures a Repo. StateDir is required.
 type Options struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
-// ErrNone: no branch with commits is named or checked out.
+// ErrNone means that no branch with commits is named or checked out.
 var ErrNone = errors.New("no base branch")
 
 // Find resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at the place, and wraps ErrNone when
