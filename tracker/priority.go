@@ -2,6 +2,8 @@ package tracker
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -59,7 +61,7 @@ func ParsePriority(s string) (label string, priority int, err error) {
 	}
 	n, err := strconv.ParseInt(s[at+1:], 10, 32)
 	if err != nil || n < 1 {
-		return s[:at], 0, errors.New("has no whole number from 1 on after the equals sign; 1 is the most urgent")
+		return s[:at], 0, fmt.Errorf("has no whole number from 1 to %d after the equals sign; 1 is the most urgent", math.MaxInt32)
 	}
 	return s[:at], int(n), nil
 }

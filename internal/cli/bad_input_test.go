@@ -81,6 +81,8 @@ func TestBadInput(t *testing.T) {
 			name: "cost since no time", args: []string{"cost", "--since=yesterday"}, status: 2,
 			want: `--since: "yesterday" is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01`,
 		},
+		{name: "cost since before all", args: []string{"cost", "--since=99999999999d"}, status: 2, want: `--since: 99999999999d goes back before 1970`},
+		{name: "limit of a label", args: []string{"config", "--parallel-by-label=a=99999999999999999999"}, status: 2, want: `--parallel-by-label: "a=99999999999999999999" has no whole number from 1 to 2147483647 after the equals sign`},
 		{name: "remote", args: []string{"status", "--remote=nowhere"}, status: 2, want: `there is no remote "nowhere"; add it with: git remote add nowhere URL`},
 		{name: "init without a terminal", args: []string{"init"}, status: 2, want: `there is no terminal to ask on; give --agent (claude-code, codex, command) and --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},
 		{name: "init without sandbox", args: []string{"init", "--agent=codex"}, status: 2, want: `there is no terminal to ask on; give --sandbox (auto, native, docker, podman, sbx, landlock, none), or --yes to take what is proposed`},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,6 +165,9 @@ func newCostCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// longAgo matches a duration, however long.
+var longAgo = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^[0-9]+d$`)
+
 // parseSince reads a duration before now or a local date; empty is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -173,12 +177,15 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return date, nil
 	}
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 14); err == nil { // at most 44 years
+		if n, err := strconv.ParseUint(days, 10, 15); err == nil && now.AddDate(0, 0, -int(n)).Unix() > 0 {
 			return now.AddDate(0, 0, -int(n)), nil
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && now.Add(-d).Unix() > 0 {
 		return now.Add(-d), nil
+	}
+	if longAgo.MatchString(text) {
+		return time.Time{}, usagef("--since: %s goes back before 1970", text)
 	}
 	return time.Time{}, usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }

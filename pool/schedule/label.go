@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +35,11 @@ func ParseLimit(s string) (label string, n int, err error) {
 	if at < 0 {
 		return "", 0, errors.New("is not LABEL=NUMBER, such as database=1")
 	}
-	if n, err = strconv.Atoi(s[at+1:]); err != nil || n < 1 {
-		return s[:at], 0, errors.New("has no whole number from 1 on after the equals sign")
+	most, err := strconv.ParseInt(s[at+1:], 10, 32)
+	if err != nil || most < 1 {
+		return s[:at], 0, fmt.Errorf("has no whole number from 1 to %d after the equals sign", math.MaxInt32)
 	}
-	return s[:at], n, nil
+	return s[:at], int(most), nil
 }
 
 // Check refuses limits that would let nothing begin.

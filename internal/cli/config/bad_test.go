@@ -61,7 +61,7 @@ func TestBadFile(t *testing.T) {
 		{"branch prefix with a command", "branch-prefix: r$(id)/\n", `F:1: branch-prefix: "r$(id)/" cannot begin a branch name; write something like ralph/ (A to Z, a to z, 0 to 9, . _ - /)`},
 		{"priority without a number", "priority-labels: [urgent]\n", `F:1: priority-labels: "urgent" is not LABEL=NUMBER, such as urgent=1`},
 		{"priority of no label", "priority-labels: ['=1']\n", `F:1: priority-labels: "=1" has a label that is empty; a label has a name`},
-		{"priority of nothing", "priority-labels: [urgent=0]\n", `F:1: priority-labels: "urgent=0" has no whole number from 1 on after the equals sign; 1 is the most urgent`},
+		{"priority of nothing", "priority-labels: [urgent=0]\n", `F:1: priority-labels: "urgent=0" has no whole number from 1 to 2147483647 after the equals sign; 1 is the most urgent`},
 		{"two priorities", "priority-labels: [Urgent=1, soon=2, urgent=3]\n", `F:1: priority-labels names the label "urgent" twice; leave one`},
 		{"option as base", "base: --upload-pack=x\n", `F:1: base: "--upload-pack=x" begins with a dash`},
 		{"control characters", "model: \"a\\u001b[31m\"\n", `F:1: model: "a\x1b[31m" contains control characters`},
