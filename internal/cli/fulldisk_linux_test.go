@@ -73,3 +73,21 @@ func TestPlaceOfTheSandbox(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestNewOnAFullDisk leaves no issue without its text.
+func TestNewOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	backlog := filepath.Join(m.smallDisk(t, "1"), "backlog")
+	if err := os.Mkdir(backlog, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(backlog), "junk"), make([]byte, 2<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	got := m.run(t, nil, "new", "One", "--body=x", "--local-dir="+backlog)
+	if left, err := os.ReadDir(backlog); got.status == 0 || err != nil || len(left) > 0 {
+		t.Errorf("%+v: %v, %v", got, left, err)
+	}
+}

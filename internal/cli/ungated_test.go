@@ -48,6 +48,18 @@ func TestNamedIssueInReview(t *testing.T) {
 	}
 }
 
+// Front matter that does not begin the file is told, for its labels are none.
+func TestFrontMatterBelowEmptyLines(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "\n\n---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--dry-run")
+	if !strings.Contains(got.stderr, "one.md:1: front matter begins in the first line of a file; remove the empty lines above it") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // An agent that is a path to nothing takes no issue.
 func TestAgentThatIsAPathToNothing(t *testing.T) {
 	t.Parallel()

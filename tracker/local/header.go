@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,11 @@ func (f frontMatter) slips() (wrong []error) {
 		if meant := nearest.To(v.name, missing); meant != "" {
 			wrong = append(wrong, errorAt(v.line, "%s is no field that ralph knows; did you mean %s?", shown(v.name), meant))
 		}
+	}
+	body := f.doc.raw[f.doc.body:f.doc.bodyEnd]
+	rest := bytes.TrimLeft(body, "\r\n")
+	if first, more, _ := bytes.Cut(rest, []byte("\n")); len(rest) < len(body) && fenceLine(first) && bytes.Contains(more, []byte("\n---")) {
+		wrong = append(wrong, errorAt(1, "front matter begins in the first line of a file; remove the empty lines above it"))
 	}
 	return wrong
 }

@@ -153,5 +153,8 @@ func writeNew(root *os.Root, name, text string) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil { // such as on a full disk
+		return errors.Join(err, root.Remove(name))
+	}
+	return nil
 }
