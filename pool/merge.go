@@ -64,7 +64,7 @@ func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base,
 		}
 	}
 	if here+remote == "" {
-		return base, "", fmt.Errorf("there is no branch %s yet", branch)
+		return base, "", fmt.Errorf("there is no branch %s", branch)
 	}
 	return base, "", fmt.Errorf("%s has no change that %s lacks", branch, base.Name)
 }

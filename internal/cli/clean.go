@@ -79,7 +79,7 @@ type cleaned struct {
 
 func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, caches bool) (err error) {
 	c := cleaner{p: p, dry: dry, discard: discard, gone: map[string]string{}}
-	if c.base, err = p.base(ctx); err != nil {
+	if c.base, err = p.foreignBase(ctx); err != nil {
 		return err
 	}
 	if c.local, err = worktree.Open(ctx, p.top, p.repository()); err != nil {

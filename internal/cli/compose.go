@@ -32,6 +32,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/commits"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // This file is the one place where the parts of ralph are put together.
@@ -153,6 +154,17 @@ func (p *parts) base(ctx context.Context) (worktree.Base, error) {
 		return base, &exitError{status: exitUsage, err: err}
 	}
 	return base, p.wrong("base", err)
+}
+
+var errOwnBase = errors.New("has the work of an issue, and is no base for others")
+
+// foreignBase is the base, unless it is a branch of ralph's own that is only checked out to be looked at: issues would pile up on it.
+func (p *parts) foreignBase(ctx context.Context) (worktree.Base, error) {
+	base, err := p.base(ctx)
+	if err == nil && p.Base == "" && strings.HasPrefix(base.Ref, git.Heads+p.BranchPrefix) {
+		err = &exitError{status: exitUsage, err: fmt.Errorf("%s, which is checked out, %w", base.Name, errOwnBase)}
+	}
+	return base, err
 }
 
 // startable refuses a repository without a commit, which a job could not start from.

@@ -105,7 +105,10 @@ func (d *doctor) tell() error {
 }
 
 func (d *doctor) base(ctx context.Context, p *parts) {
-	base, err := p.repo.Base(ctx, p.Base)
+	base, err := p.foreignBase(ctx)
+	if err == nil {
+		err = p.prefixFree(ctx)
+	}
 	if err != nil {
 		d.fail("base", err.Error(), hintFor(err))
 		return

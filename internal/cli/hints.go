@@ -96,6 +96,8 @@ func hintFor(err error) string {
 		return tokenHint
 	case errors.Is(err, worktree.ErrRemote):
 		return remoteHint
+	case errors.Is(err, errOwnBase):
+		return "git switch BRANCH, or name the base: --base BRANCH"
 	case errors.Is(err, worktree.ErrNoBase):
 		return "check a branch out with: git switch BRANCH"
 	}

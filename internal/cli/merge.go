@@ -27,7 +27,7 @@ tried, so that the branch that fails is found and left, and the others land. One
 the others. --all leaves out what a review has not accepted, and what has changed its checks: look at it, and name it.`
 
 func newMergeCommand(a *app) *cobra.Command {
-	var all bool
+	var all, unfinished bool
 	cmd := &cobra.Command{
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
@@ -37,18 +37,24 @@ func newMergeCommand(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.merge(ctx, p, args, all) }),
+		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+			return a.merge(ctx, p, args, all, unfinished)
+		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
+	cmd.Flags().BoolVar(&unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
 	a.bind(cmd, config.ForMerge)
 	return cmd
 }
 
-func (a *app) merge(ctx context.Context, p *parts, args []string, all bool) error {
+func (a *app) merge(ctx context.Context, p *parts, args []string, all, unfinished bool) error {
 	var keys []string
 	for _, typed := range args {
 		issue, err := p.issue(ctx, typed)
 		if err != nil {
+			return err
+		}
+		if err := p.done(ctx, typed, issue.Key); err != nil && !unfinished {
 			return err
 		}
 		if !slices.Contains(keys, issue.Key) {
@@ -83,6 +89,27 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, all bool) erro
 		err = a.mergedAll(ctx, p.names(ctx), worker.MergeAll(ctx, keys))
 	}
 	return cmp.Or(err, unseen)
+}
+
+// done refuses an issue whose agent was stopped before it was done.
+func (p *parts) done(ctx context.Context, name, key string) error {
+	runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
+	if err != nil {
+		return err
+	}
+	runs = slices.DeleteFunc(runs, func(r journal.Record) bool { return r.Settings.Attended })
+	if len(runs) == 0 {
+		return nil
+	}
+	last := stateOf(runs[len(runs)-1])
+	if last.State != string(journal.Interrupted) && !(last.left() && last.Stage.Before(journal.StageVerify)) {
+		return nil
+	}
+	name = inCommand(name, key)
+	return &exitError{
+		status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
+		hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
+	}
 }
 
 // seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
@@ -120,7 +147,7 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := p.base(ctx)
+	base, err := p.foreignBase(ctx)
 	if err != nil {
 		return nil, err
 	}

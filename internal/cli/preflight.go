@@ -172,7 +172,7 @@ func noSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &exitError{status: exitUsage, err: errors.New("sandbox " + sandboxLine(name, err)), hint: "`ralph doctor` looks at it again"}
+	return &exitError{status: exitParked, err: errors.New("sandbox " + sandboxLine(name, err)), hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
 }
 
 // sandboxLine says in one line which sandbox does not work, and why.

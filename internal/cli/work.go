@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own worktree until
@@ -155,14 +156,38 @@ func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
 			return err
 		}
 	}
-	base, err := p.base(ctx)
+	base, err := p.foreignBase(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.prefixFree(ctx); err != nil {
 		return err
 	}
 	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
 		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	return nil
+}
+
+// prefixFree refuses a branch that is called like a folder of ralph's branches: git can have only one of them.
+func (p *parts) prefixFree(ctx context.Context) error {
+	var folders []string
+	for at, c := range p.BranchPrefix {
+		if c == '/' {
+			folders = append(folders, git.Heads+p.BranchPrefix[:at])
+		}
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	refs, err := p.repo.Git().Refs(ctx, folders...)
+	for _, ref := range folders {
+		if refs[ref] != "" {
+			name := strings.TrimPrefix(ref, git.Heads)
+			return usagef("a branch is called %s, and ralph's are called %s…; rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
+		}
+	}
+	return err
 }
 
 // problemOf says why a sweep could not work the backlog; empty: it could.

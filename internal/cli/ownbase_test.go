@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+)
+
+// git runs git in the repository.
+func (m machine) git(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", m.repo}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+// worked is a machine whose issue one has a commit on its branch, and how two is worked.
+func worked(t *testing.T) (m machine, work []string) {
+	t.Helper()
+	m = newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	for _, key := range []string{"one", "two"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	}
+	work = []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--agent-command=" + program + "/agent"}
+	if got := m.run(t, nil, append(work, "one")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	return m, work
+}
+
+// A branch of ralph's that is checked out to be looked at is no base: neither for the next issue, nor for a merge, nor for clean.
+func TestBranchToLookAtIsNoBase(t *testing.T) {
+	t.Parallel()
+	m, work := worked(t)
+	m.git(t, "switch", "-q", "ralph/one")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	for _, args := range [][]string{append(work, "two"), append(own, "merge", "one"), {"clean"}, append(work, "--dry-run")} {
+		got := m.run(t, nil, args...)
+		if got.status != exitUsage || !strings.Contains(got.stderr, "ralph/one, which is checked out, has the work of an issue, and is no base for others\nralph: git switch BRANCH, or name the base: --base BRANCH") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "is no base for others") {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, append(work, "--base=ralph/one", "two")...); got.status != 0 {
+		t.Errorf("where it is named: %+v", got)
+	}
+}
+
+// A branch that git cannot have beside ralph's is found before any issue is taken.
+func TestBranchInTheWayOfAll(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	m.git(t, "branch", "ralph")
+	const want = "a branch is called ralph, and ralph's are called ralph/…; rename it with: git branch -m ralph OTHER, or set branch-prefix"
+	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions")
+	if got.status != exitUsage || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+	if got = m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What an agent has left that was stopped is merged only when a person says so.
+func TestMergeOfAStoppedAgent(t *testing.T) {
+	t.Parallel()
+	m, _ := worked(t)
+	files, err := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "state.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	store, err := sqlite.Open(t.Context(), files[0], slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := store.Find(t.Context(), journal.Query{Key: "one"})
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	runs[0].Verdict.Outcome, runs[0].Verdict.Final = journal.Interrupted, false
+	if err := store.Save(t.Context(), runs[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	got := m.run(t, nil, append(own, "merge", "one")...)
+	if got.status != exitIncomplete || !strings.Contains(got.stderr, "one is not merged: its agent was stopped before it was done") || !strings.Contains(got.stderr, "`ralph merge --unfinished one`") {
+		t.Errorf("%+v", got)
+	}
+	if got = m.run(t, nil, append(own, "merge", "--unfinished", "one")...); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+}
