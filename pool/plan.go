@@ -56,10 +56,7 @@ func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in th
 // With keys it is restricted to them. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
 	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
-	if errors.Is(err, worktree.ErrNoBase) {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, worktree.ErrNoBase) {
 		return Plan{}, err
 	}
 	return w.plan(ctx, base, nil, turns{}, keys)
@@ -67,7 +64,7 @@ func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
 
 // Preview is the Plan after the issues are closed that a sweep would close first.
 func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
-	base, err := w.runner.Base(ctx)
+	base, err := w.newBase(ctx)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -340,6 +340,3 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 	}
 	return err
 }
-
-// ownerOf is the prefix of the owner of a host's claims.
-func ownerOf(host string) string { return host + "/" }

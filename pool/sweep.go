@@ -135,8 +135,8 @@ func (s *sweep) run(ctx context.Context) error {
 	return err
 }
 
-// begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by a
-// person are tried all the same.
+// begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is
+// over. Keys named by a person are tried all the same.
 func (s *sweep) begin(ctx context.Context) error {
 	s.pool.obeyAll(ctx, s.keys)
 	w := s.pool.Worker
@@ -227,7 +227,7 @@ func (s *sweep) list(ctx context.Context) error {
 	s.listed, s.woken = time.Now(), s.pool.woken()
 	var err error
 	if first {
-		s.base, err = s.pool.runner.Base(s.hard)
+		s.base, err = s.pool.newBase(s.hard)
 	}
 	var plan Plan
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree/base"
 )
 
 // keyed is an agent whose login may be missing.
@@ -219,6 +220,27 @@ func TestProviderThatOpensNothing(t *testing.T) {
 	f.issue("a")
 	if s := f.sweep(t.Context()); !strings.Contains(f.only(s).Verdict.Reason.Detail, "neither a sandbox nor an error") {
 		t.Errorf("%+v", f.only(s).Verdict)
+	}
+	f.clean()
+}
+
+// A branch of ralph's own that is checked out to be looked at is no base of new runs, unless it is named.
+func TestOwnBranchIsNoBase(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.one()
+	f.git(f.repo, "switch", "-q", "ralph/a")
+	f.issue("b")
+	if s, err := f.pool().Sweep(t.Context()); !errors.Is(err, base.ErrOwn) || len(s.Runs) != 0 {
+		t.Errorf("a sweep: %+v, %v", s, err)
+	}
+	if _, err := f.pool().Work(t.Context(), "b"); !errors.Is(err, base.ErrOwn) {
+		t.Errorf("one issue: %v", err)
+	}
+	f.Config.Run.Base = "ralph/a"
+	if r := f.one("b"); r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("where it is named: %+v", r.Verdict)
 	}
 	f.clean()
 }

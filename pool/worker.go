@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/base"
 )
 
 // Worker works one issue at a time for each call of Work. It is safe for concurrent use.
@@ -157,7 +159,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	if err != nil {
 		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
 	}
-	findBase := w.runner.Base
+	findBase := w.newBase
 	if t.merge { // an earlier merge may be unfinished
 		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
 			return r, err
@@ -176,6 +178,12 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	}
 	r := w.work(ctx, hard, task{issue: issue, follow: t.follow, merge: t.merge}, keys, base)
 	return r, errors.Join(r.Err, r.Deferred)
+}
+
+// newBase is the base of new runs.
+func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
+	b, err := w.runner.Base(ctx)
+	return b, cmp.Or(err, base.Foreign(b, w.cfg.Base, w.c.BranchPrefix))
 }
 
 // task is an issue to work, and the request to follow up if that is why.
@@ -276,7 +284,7 @@ func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, 
 
 // holder is the holder of a claim. Its owner is unique to the call.
 func (w *Worker) holder(r journal.Record) worktree.Holder {
-	h := worktree.Holder{Owner: fmt.Sprintf("%s%d/%s", ownerOf(r.Host), os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
+	h := worktree.Holder{Owner: fmt.Sprintf("%s/%d/%s", r.Host, os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
 	if m, ok := tracker.As[tracker.Marker](w.cfg.Tracker); ok {
 		h.Mark = m.Mark(r.Key)
 	}

@@ -10,14 +10,16 @@ import (
 // What an issue may have at most, in bytes. Longer ones would take minutes to check for secrets, and fit no prompt.
 const (
 	MaxTitle = 4 << 10
-	MaxText  = 8 << 20 // body and comments together
+	MaxText  = 8 << 20 // body and trusted comments together: anybody may write others, and no prompt has them
 )
 
 // Check reports what breaks the contract of Issue.
 func (i Issue) Check() error {
 	text := len(i.Body)
 	for _, c := range i.Comments {
-		text += len(c.Body)
+		if c.Trusted {
+			text += len(c.Body)
+		}
 	}
 	switch {
 	case i.Key != Key(i.Key):

@@ -39,7 +39,7 @@ func TestChecked(t *testing.T) {
 		"no URL":         func(i *tracker.Issue) { i.URL = "" },
 		"title has 5000": func(i *tracker.Issue) { i.Title = strings.Repeat("x", 5000) },
 		"text has": func(i *tracker.Issue) {
-			i.Comments = []tracker.Comment{{Body: strings.Repeat("x", tracker.MaxText)}, {Body: "x"}}
+			i.Comments = []tracker.Comment{{Trusted: true, Body: strings.Repeat("x", tracker.MaxText)}, {Trusted: true, Body: "x"}}
 		},
 		"has the key": func(i *tracker.Issue) { i.Key = "one" },
 	} {
@@ -54,6 +54,8 @@ func TestChecked(t *testing.T) {
 			t.Errorf("%s: Get returned it", want)
 		}
 	}
+	// Who may comment cannot keep an issue from being worked.
+	good.Comments = []tracker.Comment{{Body: strings.Repeat("x", tracker.MaxText+1)}}
 	c := tracker.Checked(fixed{list: []tracker.Issue{good}})
 	if got, err := c.Get(t.Context(), "one"); err != nil || got.URL != "u/1" || !tracker.IsReadOnly(c) {
 		t.Error(got, err)

@@ -41,7 +41,7 @@ type Issue struct {
 	// ID is the tracker's own name for it, as people see it, such as "#42"; never empty.
 	ID     string
 	Title  string // at most [MaxTitle]
-	Body   string // with the comments at most [MaxText]
+	Body   string // with the trusted comments at most [MaxText]
 	URL    string // where a person reads it, for the local tracker the file's path; never empty
 	Author string
 	Labels []string // as the tracker spells them

@@ -31,8 +31,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/base"
 	"github.com/ralph-pool/ralph/worktree/commits"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // This file is the one place where the parts of ralph are put together.
@@ -156,15 +156,16 @@ func (p *parts) base(ctx context.Context) (worktree.Base, error) {
 	return base, p.wrong("base", err)
 }
 
-var errOwnBase = errors.New("has the work of an issue, and is no base for others")
-
-// foreignBase is the base, unless it is a branch of ralph's own that is only checked out to be looked at: issues would pile up on it.
+// foreignBase is the base, for a command that gives it commits or judges by it what may be removed.
 func (p *parts) foreignBase(ctx context.Context) (worktree.Base, error) {
-	base, err := p.base(ctx)
-	if err == nil && p.Base == "" && strings.HasPrefix(base.Ref, git.Heads+p.BranchPrefix) {
-		err = &exitError{status: exitUsage, err: fmt.Errorf("%s, which is checked out, %w", base.Name, errOwnBase)}
+	b, err := p.base(ctx)
+	if err != nil {
+		return b, err
 	}
-	return base, err
+	if err := base.Foreign(b, p.Base, p.BranchPrefix); err != nil {
+		return b, &exitError{status: exitUsage, err: err}
+	}
+	return b, nil
 }
 
 // startable refuses a repository without a commit, which a job could not start from.

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/base"
 )
 
 // This file has the texts that say what to do about something, each in one place.
@@ -96,7 +97,7 @@ func hintFor(err error) string {
 		return tokenHint
 	case errors.Is(err, worktree.ErrRemote):
 		return remoteHint
-	case errors.Is(err, errOwnBase):
+	case errors.Is(err, base.ErrOwn):
 		return "git switch BRANCH, or name the base: --base BRANCH"
 	case errors.Is(err, worktree.ErrNoBase):
 		return "check a branch out with: git switch BRANCH"

@@ -54,8 +54,10 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, all, unfinishe
 		if err != nil {
 			return err
 		}
-		if err := p.done(ctx, typed, issue.Key); err != nil && !unfinished {
-			return err
+		if !unfinished {
+			if err := p.done(ctx, typed, issue.Key); err != nil {
+				return err
+			}
 		}
 		if !slices.Contains(keys, issue.Key) {
 			keys = append(keys, issue.Key)

@@ -47,11 +47,11 @@ func TestBranchToLookAtIsNoBase(t *testing.T) {
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
 	for _, args := range [][]string{append(work, "two"), append(own, "merge", "one"), {"clean"}, append(work, "--dry-run")} {
 		got := m.run(t, nil, args...)
-		if got.status != exitUsage || !strings.Contains(got.stderr, "ralph/one, which is checked out, has the work of an issue, and is no base for others\nralph: git switch BRANCH, or name the base: --base BRANCH") {
+		if got.status != exitUsage || !strings.Contains(got.stderr, "ralph/one, which is checked out, is a branch of ralph's own, and no base for other issues\nralph: git switch BRANCH, or name the base: --base BRANCH") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "is no base for others") {
+	if got := m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, "no base for other issues") {
 		t.Errorf("%+v", got)
 	}
 	if got := m.run(t, nil, append(work, "--base=ralph/one", "two")...); got.status != 0 {

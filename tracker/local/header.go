@@ -74,7 +74,8 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// slips are fields whose names are nearly those of fields that decide when and whether an issue is worked, where those are lacking.
+// slips are fields whose names are nearly those of fields that decide when and whether an issue is worked, where those are lacking,
+// and front matter that is none because empty lines stand above it.
 func (f frontMatter) slips() (wrong []error) {
 	missing := []string{"labels", "blocked_by", "touches", "state", "priority"}
 	for _, v := range f.fields {

@@ -65,6 +65,9 @@ func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error
 		return tracker.Issue{}, err
 	}
 	if err := writeNew(root, name+".md", text); err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok { // with the path that is said before
+			err = at.Err
+		}
 		return tracker.Issue{}, fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name+".md"), err)
 	}
 	return t.Get(ctx, tracker.Key(name))

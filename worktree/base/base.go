@@ -15,6 +15,18 @@ import (
 // ErrNone means that no branch with commits is named or checked out.
 var ErrNone = errors.New("no base branch")
 
+// ErrOwn means that the branch that is checked out is one of ralph's own.
+var ErrOwn = errors.New("is a branch of ralph's own, and no base for other issues")
+
+// Foreign refuses a base that nobody has named and whose branch begins with ralph's prefix: it is checked out to be looked at, and other
+// issues would pile up on its work.
+func Foreign(b record.Base, named, prefix string) error {
+	if named != "" || !strings.HasPrefix(b.Ref, git.Heads+prefix) {
+		return nil
+	}
+	return fmt.Errorf("%s, which is checked out, %w", b.Name, ErrOwn)
+}
+
 // Find resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at the place, and wraps ErrNone when
 // there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
 func Find(ctx context.Context, g git.Runner, at git.Place, ref string) (record.Base, error) {

@@ -154,7 +154,7 @@ func groups() []group {
 				Help: "texts by which the agent says that it is done"},
 		}},
 		{"Git", []Key{
-			{Name: "base", Check: checkArgument, Guard: Changed, Use: toMerge, Help: "branch, tag or commit runs start from; empty: the branch checked out"},
+			{Name: "base", Check: checkArgument, Guard: Changed, Use: toMerge, Help: "branch, tag or commit runs start from; empty: the branch checked out, unless it is ralph's own"},
 			{Name: "branch-prefix", Default: "ralph/", Check: checkBranchPrefix, Guard: Changed, Use: toMerge, Help: "what the branches' names begin with"},
 			{Name: "publish", Default: "auto", Choices: []string{"auto", "auto-merge", "branch", "merge", "pr", "none"}, Guard: Looser, Levels: [][]string{{"none"}, {"branch"}, {"auto", "pr"}, {"auto-merge", "merge"}}, Use: toWork,
 				Help: "what becomes of finished commits; auto: pr on a forge, else branch; auto-merge: a pr that the forge merges once its checks pass"},

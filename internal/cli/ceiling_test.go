@@ -1,0 +1,18 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// Like git, ralph looks for a repository in no folder above those of GIT_CEILING_DIRECTORIES.
+func TestCeilingOfTheSearch(t *testing.T) {
+	m := newMachine(t)
+	m.write(t, "a/b/file", "")
+	m.commit(t)
+	t.Setenv("GIT_CEILING_DIRECTORIES", m.repo+"/a")
+	got := m.run(t, nil, "init", "--yes", "--repo="+m.repo+"/a/b")
+	if got.status != exitUsage || !strings.Contains(got.stderr, "not a git repository") && !strings.Contains(got.stderr, "no repository") {
+		t.Errorf("%+v", got)
+	}
+}
