@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"sync/atomic"
 )
 
@@ -65,7 +64,3 @@ func Check() error {
 
 // Args are the arguments, after the program's name, that make a process serve the role.
 func Args(role string, args ...string) []string { return append([]string{word, role}, args...) }
-
-// CatchSignals makes this process survive every signal that can be caught. An init process calls it: no command inside
-// may end the sandbox with a signal.
-func CatchSignals() { signal.Notify(make(chan os.Signal, 1)) }

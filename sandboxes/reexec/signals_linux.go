@@ -1,0 +1,39 @@
+package reexec
+
+import (
+	"os"
+	"os/signal"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// CatchSignals makes this process survive every signal that can be caught. An init process calls it: no command inside
+// may end the sandbox with a signal.
+func CatchSignals() {
+	signal.Notify(make(chan os.Signal, 1))
+	ignoreUncaught()
+}
+
+// sigaction is the kernel's struct.
+type sigaction struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+// ignoreUncaught ignores the signals that Go leaves to C libraries. The kernel drops one that an init process does not handle,
+// unless a thread has blocked it, which each does while it handles another one: then it ends the process.
+func ignoreUncaught() {
+	const first, last, ignore = 32, 64, 1
+	for number := uintptr(first); number <= last; number++ {
+		var action sigaction
+		get := unsafe.Pointer(&action) //nolint:gosec // there is no other way to ask
+		if _, _, err := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, 0, uintptr(get), unsafe.Sizeof(action.mask), 0, 0); err != 0 || action.handler != 0 {
+			continue
+		}
+		action = sigaction{handler: ignore}
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(get), 0, unsafe.Sizeof(action.mask), 0, 0) // as good as before
+	}
+}
