@@ -47,6 +47,8 @@ type Planting struct {
 	Most int
 	// Suffix becomes part of all names. A caller takes random letters and digits, so that nothing can know the names.
 	Suffix string
+
+	roleOf func(file string) (Role, string)
 }
 
 // Canaries returns tests that must fail: for each ecosystem some beside changed files and one beside most of its other
@@ -54,36 +56,33 @@ type Planting struct {
 // change: only the caller can see that, since no gate runs the tests of all ecosystems. Each is to be planted alone,
 // because code that ends the process early hides only the tests that run with it. Scripts and make have none.
 func Canaries(p Planting) []Canary {
-	taken := map[string]bool{}
-	for _, file := range p.Files {
-		taken[file] = true
-	}
+	p.roleOf = roles(nil)
 	suffix := clean(p.Suffix)
 	var out []Canary
+	taken := func(c Canary) bool {
+		same := func(o Canary) bool { return o.Path == c.Path }
+		return slices.Contains(p.Files, c.Path) || slices.ContainsFunc(out, same)
+	}
 	for _, e := range All() {
 		if e.Canary == nil {
 			continue
 		}
 		for _, site := range e.sites(p) {
-			canaries := e.plant(site, p, suffix, taken)
-			for _, c := range canaries {
-				taken[c.Path] = true
-			}
-			out = append(out, canaries...)
+			out = append(out, e.plant(site, p, suffix, taken)...)
 		}
 	}
 	return out
 }
 
 // plant returns the canaries of a site: the files of one folder beside which to plant, the best first.
-func (e Ecosystem) plant(site []string, p Planting, suffix string, taken map[string]bool) []Canary {
+func (e Ecosystem) plant(site []string, p Planting, suffix string, taken func(Canary) bool) []Canary {
 	const tries = 20 // names
 	file, text, found := e.neighbour(site, p)
 	if !found {
 		return nil
 	}
 	place := Place{Text: text, Suffix: suffix}
-	if e.rank(file) < len(e.Groups) {
+	if e.rank(p, file) < len(e.Groups) {
 		place.Beside = path.Base(file)
 	}
 	for range tries {
@@ -92,7 +91,7 @@ func (e Ecosystem) plant(site []string, p Planting, suffix string, taken map[str
 			canaries[i].Ecosystem, canaries[i].Mark = e.Name, suffix
 			canaries[i].Path = path.Join(path.Dir(file), canaries[i].Path)
 		}
-		if !slices.ContainsFunc(canaries, func(c Canary) bool { return taken[c.Path] }) {
+		if !slices.ContainsFunc(canaries, taken) {
 			return canaries
 		}
 		place.Suffix += "x"
@@ -107,7 +106,7 @@ func (e Ecosystem) neighbour(site []string, p Planting) (best string, text []byt
 	most, first := -1, 0
 	for _, file := range site[:min(enough, len(site))] {
 		read, err := p.Read(file)
-		if err != nil || e.Excluded != nil && e.Excluded(file, read) || found && e.rank(file) > first {
+		if err != nil || e.Excluded != nil && e.Excluded(file, read) || found && e.rank(p, file) > first {
 			continue
 		}
 		read = read[:min(maxText, len(read))]
@@ -116,7 +115,7 @@ func (e Ecosystem) neighbour(site []string, p Planting) (best string, text []byt
 			asserts = 1 + Count(file, read).Assertions
 		}
 		if asserts > most {
-			best, text, found, most, first = file, read, true, asserts, e.rank(file)
+			best, text, found, most, first = file, read, true, asserts, e.rank(p, file)
 		}
 	}
 	return best, text, found
@@ -126,21 +125,37 @@ func (e Ecosystem) neighbour(site []string, p Planting) (best string, text []byt
 func (e Ecosystem) sites(p Planting) [][]string {
 	const usual = 3
 	beside := map[string][]string{} // by folder
-	ranks := map[string]int{}       // by file
 	tests := map[string]int{}       // by folder
 	for _, file := range p.Files {
-		folder := path.Dir(file)
-		rank := e.rank(file)
-		if rank < len(e.Groups) {
-			tests[folder]++
-		} else if e.Home == nil || !e.Home(file) {
+		test := e.group(file) < len(e.Groups)
+		if !test && (e.Home == nil || !e.Home(file)) {
 			continue
 		}
-		ranks[file] = rank
+		folder := path.Dir(file)
+		if test {
+			tests[folder]++
+		}
 		beside[folder] = append(beside[folder], file)
 	}
-	for _, files := range beside {
-		slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
+	// Roles cost most, so only the folders that are used get them.
+	looked := map[string]bool{}
+	sure := func(folder string) []string {
+		if looked[folder] {
+			return beside[folder]
+		}
+		looked[folder] = true
+		ranks := map[string]int{}
+		tests[folder] = 0
+		beside[folder] = slices.DeleteFunc(beside[folder], func(file string) bool {
+			ranks[file] = e.rank(p, file)
+			if ranks[file] < len(e.Groups) {
+				tests[folder]++
+				return false
+			}
+			return e.Home == nil || !e.Home(file)
+		})
+		slices.SortFunc(beside[folder], func(a, b string) int { return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b)) })
+		return beside[folder]
 	}
 	var sites [][]string
 	used := map[string]bool{}
@@ -148,37 +163,44 @@ func (e Ecosystem) sites(p Planting) [][]string {
 		folder := path.Dir(path.Clean(file))
 		source := match.Any(e.Sources, file)
 		// Code whose tests stand further up, such as that of a crate.
-		for source && len(beside[folder]) == 0 && folder != "." && folder != "/" {
+		for source && len(sure(folder)) == 0 && folder != "." && folder != "/" {
 			folder = path.Dir(folder)
 		}
-		if len(beside[folder]) > 0 && (source || tests[folder] > 0) && !used[folder] && len(sites) < cmp.Or(p.Most, usual) {
+		if files := sure(folder); len(files) > 0 && (source || tests[folder] > 0) && !used[folder] && len(sites) < cmp.Or(p.Most, usual) {
 			used[folder] = true
-			sites = append(sites, beside[folder])
+			sites = append(sites, files)
 		}
 	}
-	general := ""
-	for _, folder := range slices.Sorted(maps.Keys(beside)) {
-		if !used[folder] && (general == "" || tests[folder] > tests[general]) {
-			general = folder
+	var general []string
+	for _, folder := range slices.SortedFunc(maps.Keys(beside), func(a, b string) int { return cmp.Or(tests[b]-tests[a], cmp.Compare(a, b)) }) {
+		if files := sure(folder); !used[folder] && len(files) > 0 && (tests[folder] > 0 || general == nil) {
+			if general = files; tests[folder] > 0 {
+				break
+			}
 		}
 	}
-	if general != "" {
-		sites = append(sites, beside[general])
+	if general != nil {
+		sites = append(sites, general)
 	}
 	return sites
 }
 
 // rank says how surely the ecosystem's tools run the file as a test: the index of its first group that says so, or the
 // number of groups.
-func (e Ecosystem) rank(file string) int {
-	if !match.Any(e.Sources, file) || match.Within(file, match.Foreign) || e.Excluded != nil && e.Excluded(file, nil) {
-		return len(e.Groups)
+func (e Ecosystem) rank(p Planting, file string) int {
+	i := e.group(file)
+	if i < len(e.Groups) {
+		if role, _ := p.roleOf(file); role != Test {
+			return len(e.Groups)
+		}
 	}
-	if role, _ := RoleOf(file, nil); role != Test {
-		return len(e.Groups)
-	}
-	for i, g := range e.Groups {
-		if g.Role == Test && match.Any(g.Files, file) {
+	return i
+}
+
+// group is rank without a look at the other roles that the file may have.
+func (e Ecosystem) group(file string) int {
+	if match.Any(e.Sources, file) && !match.Within(file, match.Foreign) && (e.Excluded == nil || !e.Excluded(file, nil)) {
+		if i := slices.IndexFunc(e.Groups, func(g Group) bool { return g.Role == Test && match.Any(g.Files, file) }); i >= 0 {
 			return i
 		}
 	}

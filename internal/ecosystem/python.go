@@ -1,6 +1,7 @@
 package ecosystem
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
@@ -98,8 +99,7 @@ func python() Ecosystem {
 		Canary: pythonCanary,
 		// A package of tests, or the root, where the tests of small projects stand.
 		Home: func(file string) bool {
-			return match.Any([]string{"/test/__init__.py", "/tests/__init__.py", "/pyproject.toml", "/setup.py", "/setup.cfg"},
-				file)
+			return slices.Contains([]string{"test/__init__.py", "tests/__init__.py", "pyproject.toml", "setup.py", "setup.cfg"}, file)
 		},
 	}
 }

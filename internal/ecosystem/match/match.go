@@ -12,11 +12,14 @@ import (
 // A pattern is like a line of .gitignore: "*.mk" is a file in any folder, "tests/" all below a folder of that name,
 // "tests/*.rs" a file in such a folder, "spec/**/*.rb" one at any depth below it, and "/bin/" begins at the root.
 func Any(patterns []string, file string) bool {
-	folders := strings.Split(file, "/")
-	base := folders[len(folders)-1]
+	base := file[strings.LastIndexByte(file, '/')+1:]
+	var folders []string // split for the first pattern that needs them
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if !strings.Contains(pattern, "/") { // most are
 			return ofName(pattern, base)
+		}
+		if folders == nil {
+			folders = strings.Split(file, "/")
 		}
 		pattern, below := strings.CutSuffix(pattern, "/")
 		pattern, root := strings.CutPrefix(pattern, "/")
