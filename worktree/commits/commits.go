@@ -109,7 +109,7 @@ func (r *Repo) Stat(ctx context.Context, base, tip string) (Stat, error) {
 	if err != nil {
 		return Stat{}, fmt.Errorf("read %s: %w", tip, err)
 	}
-	changes, err := object.DiffTreeWithOptions(ctx, before, after, object.DefaultDiffTreeOptions)
+	changes, err := r.compare(ctx, before, after)
 	if err != nil {
 		return Stat{}, fmt.Errorf("compare %s with %s: %w", base, tip, err)
 	}

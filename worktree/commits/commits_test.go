@@ -1,8 +1,11 @@
 package commits
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +27,8 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,6 +72,48 @@ func TestCommits(t *testing.T) {
 		if err != nil || s.Insertions != 2 || s.Deletions != 2 || len(s.Files) != 4 || s.Uncounted != 1 {
 			t.Errorf("%+v, %v", s, err)
 		}
+	}
+}
+
+// Stat names the files that git names, of folders that come, go, move and take the place of files.
+func TestStatOfFolders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	for _, name := range []string{"same/deep/a", "edited/deep/a", "edited/b", "gone/deep/a", "moved/deep/a", "file", "folder/a", "folder/b"} {
+		write(t, dir, name, "the text of "+name+"\n")
+	}
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "First")
+	base := gitIn(t, dir, "rev-parse", "HEAD")
+	gitIn(t, dir, "rm", "-qr", "gone", "file", "folder")
+	gitIn(t, dir, "mv", "moved", "here")
+	for _, name := range []string{"edited/deep/a", "file/inside/a", "folder", "new/deep/a"} {
+		write(t, dir, name, "another text for "+name+"\n")
+	}
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "Second")
+	tip := gitIn(t, dir, "rev-parse", "HEAD")
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Stat(t.Context(), base, tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range got.Files {
+		lines = append(lines, fmt.Sprintf("%d\t%d\t%s", f.Insertions, f.Deletions, f.Path))
+	}
+	slices.Sort(lines)
+	want := strings.Split(gitIn(t, dir, "diff", "--numstat", "--no-renames", base, tip), "\n")
+	// A moved file counts once, at its new place.
+	want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, "moved/deep/a") })
+	want[slices.Index(want, "1\t0\there/deep/a")] = "0\t0\there/deep/a"
+	slices.Sort(want)
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
 	}
 }
 

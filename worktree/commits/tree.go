@@ -1,0 +1,91 @@
+package commits
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// mostFolders is how deep folders are looked into; no commit of a run has deeper ones.
+const mostFolders = 1000
+
+// compare lists the files that differ between two trees. It reads the folders that differ: go-git's own comparison reads all that
+// are in them as well.
+func (r *Repo) compare(ctx context.Context, before, after *object.Tree) (object.Changes, error) {
+	var out object.Changes
+	if err := r.compareFolder(ctx, before, after, "", 0, &out); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b *object.Change) int { return cmp.Compare(cmpPath(a), cmpPath(b)) })
+	return object.DetectRenames(out, object.DefaultDiffTreeOptions)
+}
+
+func (r *Repo) compareFolder(ctx context.Context, before, after *object.Tree, at string, depth int, out *object.Changes) error {
+	if ctx.Err() != nil || depth > mostFolders {
+		return cmp.Or(context.Cause(ctx), fmt.Errorf("more than %d folders are inside each other", mostFolders))
+	}
+	from, to := byName(before), byName(after)
+	names := maps.Clone(from)
+	maps.Copy(names, to)
+	for name := range names {
+		a, b := from[name], to[name]
+		if a.Hash == b.Hash && a.Mode == b.Mode {
+			continue
+		}
+		if !isFolder(a) && !isFolder(b) {
+			*out = append(*out, &object.Change{From: entry(before, at, a), To: entry(after, at, b)})
+			continue
+		}
+		if a.Mode != filemode.Empty && !isFolder(a) {
+			*out = append(*out, &object.Change{From: entry(before, at, a)})
+		}
+		if b.Mode != filemode.Empty && !isFolder(b) {
+			*out = append(*out, &object.Change{To: entry(after, at, b)})
+		}
+		old, err := r.folder(a)
+		if err != nil {
+			return err
+		}
+		now, err := r.folder(b)
+		if err == nil {
+			err = r.compareFolder(ctx, old, now, at+name+"/", depth+1, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isFolder(e object.TreeEntry) bool { return e.Mode == filemode.Dir }
+
+// folder is the tree of an entry; nil if it is none.
+func (r *Repo) folder(e object.TreeEntry) (*object.Tree, error) {
+	if !isFolder(e) {
+		return nil, nil
+	}
+	return object.GetTree(r.repo.Storer, e.Hash)
+}
+
+func byName(t *object.Tree) map[string]object.TreeEntry {
+	entries := map[string]object.TreeEntry{}
+	if t != nil {
+		for _, e := range t.Entries {
+			entries[e.Name] = e
+		}
+	}
+	return entries
+}
+
+// entry is one side of a change; the zero one is of a file that is not there.
+func entry(in *object.Tree, at string, e object.TreeEntry) object.ChangeEntry {
+	if e.Mode == filemode.Empty {
+		return object.ChangeEntry{}
+	}
+	return object.ChangeEntry{Name: at + e.Name, Tree: in, TreeEntry: e}
+}
