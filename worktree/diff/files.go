@@ -115,11 +115,12 @@ func List(ctx context.Context, g git.Runner, commit string) (map[string]Entry, e
 	if err != nil {
 		return nil, fmt.Errorf("list files: %w", err)
 	}
-	files := map[string]Entry{}
+	files := make(map[string]Entry, strings.Count(out, "\x00"))
 	for line := range strings.SplitSeq(out, "\x00") {
 		meta, path, _ := strings.Cut(line, "\t")
-		if fields := strings.Fields(meta); len(fields) == 3 {
-			files[path] = Entry{fields[0], fields[2]}
+		mode, meta, _ := strings.Cut(meta, " ")
+		if _, id, ok := strings.Cut(meta, " "); ok {
+			files[path] = Entry{mode, id}
 		}
 	}
 	return files, nil
