@@ -20,6 +20,14 @@ type Layerer interface {
 	Layers(ctx context.Context, dir string) error
 }
 
+// Differ is implemented by sandboxes of a [Layerer].
+type Differ interface {
+	// Changes is the absolute path inside of a read-only folder with what is in the Spec's Worktree alone, without Lower and
+	// Setup: everything that has come or changed, and a character device for each name that is gone. A folder may cover the one
+	// below. Empty: there is none.
+	Changes() string
+}
+
 // Noticer is implemented by sandboxes that know more than an [Exit] says, such as that a process of a command was killed at
 // a limit although the command went on.
 type Noticer interface {

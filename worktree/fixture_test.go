@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // fixture is a real repository with one commit on main and a state folder.
@@ -176,6 +177,9 @@ func boxed(t *Tree) Inside {
 		argv := merged(t, c.Argv)
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.Dir, cmd.Env = t.Dir(), append([]string{"PATH=" + os.Getenv("PATH")}, c.Env...)
+		if t.Layered() {
+			cmd.Env = append(cmd.Env, importer.ChangesEnv+"="+changesPlace)
+		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 		err := cmd.Run()
 		if exit := new(exec.ExitError); errors.As(err, &exit) {
@@ -185,13 +189,16 @@ func boxed(t *Tree) Inside {
 	}
 }
 
+// changesPlace is where a tree's own folder is shown beside the tree.
+const changesPlace = "/mnt"
+
 // merged is a command as it runs where the tree is mounted over its layer, if it has one.
 func merged(t *Tree, argv []string) []string {
 	name := t.record().Layer
 	if name == "" {
 		return argv
 	}
-	const mount = `mkdir -p "$3/work"; mount -t overlay overlay -o "userxattr,lowerdir=$1,upperdir=$2,workdir=$3/work" "$2"; cd "$2"; shift 3; exec "$@"`
+	const mount = `mkdir -p "$3/work"; mount --bind "$2" ` + changesPlace + `; mount -o remount,bind,ro ` + changesPlace + `; mount -t overlay overlay -o "userxattr,lowerdir=$1,upperdir=$2,workdir=$3/work" "$2"; cd "$2"; shift 3; exec "$@"`
 	return append([]string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", mount, "sh", t.repo.layers().Tree(name), t.Dir(), t.folder()}, argv...)
 }
 

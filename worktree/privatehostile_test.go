@@ -106,12 +106,14 @@ func TestHostilePrivateRepository(t *testing.T) {
 // TestHugeFileThatGitReads: git on the host would take as much memory as the agent asks for.
 func TestHugeFileThatGitReads(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	in := f.private("k", "r1")
-	tip := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD; rm -f .gitignore; truncate -s 3G .gitignore")
-	got, err := in.tree.Import(context.Background(), boxed(in.tree))
-	if got.Tip != tip || err == nil || !strings.Contains(err.Error(), ".gitignore.too-big-for-git") {
-		t.Errorf("imported %+v, error %v", got, err)
+	for _, make := range []func(*testing.T) *fixture{newFixture, newLayered} {
+		f := make(t)
+		in := f.private("k", "r1")
+		tip := in.sh("echo x > done; git add -A; git commit -qm work; git rev-parse HEAD; rm -f .gitignore; truncate -s 3G .gitignore")
+		got, err := in.tree.Import(context.Background(), boxed(in.tree))
+		if got.Tip != tip || err == nil || !strings.Contains(err.Error(), ".gitignore.too-big-for-git") {
+			t.Errorf("imported %+v, error %v", got, err)
+		}
 	}
 }
 

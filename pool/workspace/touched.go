@@ -91,7 +91,7 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	out := proc.NewTail(differMax)
 	since := fmt.Sprintf("@%d.%09d", b.change.Unix(), b.change.Nanosecond())
 	exit, err := w.Box.Exec(ctx, sandboxes.Command{
-		Argv: []string{"find", ".", "-path", "./.git", "-prune", "-o", "-newerct", since, "-print0"}, Stdout: out,
+		Dir: w.changes, Argv: []string{"find", ".", "-path", "./.git", "-prune", "-o", "-newerct", since, "-print0"}, Stdout: out,
 	})
 	now := time.Now()
 	back := now.Sub(b.at) - now.Round(0).Sub(b.at.Round(0)) // how far somebody has set the clock back
@@ -104,6 +104,9 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	names := map[string]bool{}
 	for name := range strings.SplitSeq(out.String(), "\x00") {
 		names[strings.TrimPrefix(name, "./")] = true
+	}
+	if w.changes != "" {
+		delete(names, ".") // all that comes is noted there, and it covers nothing: other folders may cover those below
 	}
 	return func(file string) bool {
 		for ; !names[file]; file = path.Dir(file) {

@@ -19,8 +19,8 @@ func (spaced) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
 }
 
-// opened is a checkout of files in which nothing has run, with a sandbox.
-func opened(t *testing.T, files ...string) *Workspace {
+// committed is a repository with these files in its first commit.
+func committed(t *testing.T, o worktree.Options, files ...string) (*worktree.Repo, worktree.Base) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, file := range files {
@@ -38,7 +38,8 @@ func opened(t *testing.T, files ...string) *Workspace {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
 	}
-	repo, err := worktree.Open(t.Context(), dir, worktree.Options{StateDir: t.TempDir()})
+	o.StateDir = t.TempDir()
+	repo, err := worktree.Open(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +47,13 @@ func opened(t *testing.T, files ...string) *Workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return repo, base
+}
+
+// opened is a checkout of files in which nothing has run, with a sandbox.
+func opened(t *testing.T, files ...string) *Workspace {
+	t.Helper()
+	repo, base := committed(t, worktree.Options{}, files...)
 	tree, err := repo.Add(t.Context(), worktree.Spec{Run: "r", Key: "k", Base: base, Detached: true, Private: true})
 	if err != nil {
 		t.Fatal(err)

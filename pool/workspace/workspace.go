@@ -49,6 +49,9 @@ type Workspace struct {
 	room     int64      // how much it left, where there is least
 	lost     []string   // warnings of a sandbox that broke
 	unsaved  error      // which uncommitted files the last import could not save; nil: none
+
+	changes   string // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
+	overSetup bool   // one of the layers is what setup has made
 }
 
 // Open opens the sandbox. It does nothing when it is open.
@@ -101,6 +104,10 @@ func (w *Workspace) Open(ctx context.Context) error {
 		w.leaveWarmth()
 		w.skip = false
 	}
+	w.changes, w.overSetup = "", spec.Setup != ""
+	if b, ok := sandboxes.As[sandboxes.Differ](w.Box); ok {
+		w.changes = b.Changes()
+	}
 	w.hasOpened(ctx)
 	w.disk.also(w.Box)
 	return nil
@@ -142,8 +149,12 @@ func (w *Workspace) leaveWarmth() {
 	}
 }
 
-// inside runs git in the sandbox, for an import.
+// inside runs git in the sandbox, for an import. Git has made the layer below the worktree, and setup another one, which may hold
+// anything: then the import looks at all files.
 func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, error) {
+	if w.changes != "" && !w.overSetup {
+		cmd.Env = append(slices.Clone(cmd.Env), importer.ChangesEnv+"="+w.changes)
+	}
 	exit, err := w.Box.Exec(ctx, sandboxes.Command{
 		Argv: cmd.Argv, Env: cmd.Env, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 	})

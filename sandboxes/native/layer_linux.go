@@ -27,6 +27,9 @@ const (
 	upperPlace = "/.upper"
 )
 
+// changesPlace is where commands find the worktree's own folder, read-only.
+const changesPlace = "/.changes"
+
 // workName is overlayfs's own folder beside the worktree: both have to be in one mount.
 const workName = "work"
 
@@ -105,12 +108,25 @@ func (p *plan) layTree(write bool) error {
 			return fmt.Errorf("make it read-only: %w", err)
 		}
 	}
+	if err := showChanges(upper); err != nil {
+		return err
+	}
 	for _, place := range append(p.Lower, upperPlace) {
 		if err := removeMount(place); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showChanges shows the upper folder as it is.
+func showChanges(upper string) error {
+	mount, err := copyMount(upper)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = mount.Close() }()
+	return place(int(mount.Fd()), shown{Inside: changesPlace})
 }
 
 // layers are the file systems on which worktrees over a lower folder were tried.

@@ -141,6 +141,33 @@ func TestLower(t *testing.T) {
 	}
 }
 
+// Commands see what is the tree's own, and cannot write there.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	l := newLowered(t)
+	box := l.open(0)
+	defer func() {
+		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	changes := box.(sandboxes.Differ).Changes()
+	got := shIn(t, box, `set -e
+		rm c; echo more >>folder/b; rm -r old; mkdir old; echo x >>own
+		cd `+changes+`; find . -mindepth 1 -printf '%P %y\n' | sort; cat folder/b own
+		for try in "touch new" "rm own" "chmod 700 own" "mount -o remount,bind,rw $PWD" "umount $PWD"; do
+			if $try 2>/dev/null; then echo "$try has worked"; fi
+		done`)
+	if want := ".git f\nc c\nfolder d\nfolder/b f\ngone c\nold d\nown f\nb\nmore\nown\nx\n"; got != want {
+		t.Errorf("in %s are\n%s", changes, got)
+	}
+	if plain, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{Run: "plain-" + l.specs[0].Run, Worktree: t.TempDir()}); err != nil {
+		t.Error(err)
+	} else if got := plain.(sandboxes.Differ).Changes(); got != "" || plain.Close(context.WithoutCancel(t.Context())) != nil {
+		t.Errorf("without a lower folder there are changes in %q", got)
+	}
+}
+
 // The kernel would let two sandboxes use one upper folder.
 func TestOneSandboxForEachTree(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,14 @@ func (s *sandbox) Close(ctx context.Context) error {
 	return nil
 }
 
+// Changes is where commands find the worktree's own folder.
+func (s *sandbox) Changes() string {
+	if len(s.plan.Lower) == 0 {
+		return ""
+	}
+	return changesPlace
+}
+
 // Notices says how many processes the limits have killed.
 func (s *sandbox) Notices() []string {
 	s.mu.Lock()

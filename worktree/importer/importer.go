@@ -59,6 +59,10 @@ func (c Caps) Now(host bool, places ...string) Caps {
 	return c
 }
 
+// ChangesEnv names the variable of the script with the folder that has all files which git has not made; unset: the worktree. It
+// shows the same names as the worktree, and may be read-only.
+const ChangesEnv = "RALPH_CHANGES"
+
 //go:embed inside.sh
 var script string
 

@@ -32,6 +32,8 @@ if ! folders; then
 fi
 trap 'rm -rf "${parent:-$temp}"' EXIT
 export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD"
+# All that git has not made is there, under the same names.
+changes=${RALPH_CHANGES:-.}
 printf 'ref: refs/heads/%s\n' "$branch" >"$GIT_DIR/HEAD"
 : >"$temp/store/info/alternates"
 while [ "$given" -gt 0 ]; do
@@ -51,12 +53,16 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 # Git would wait for ever at a pipe that has the name of a file it reads.
 find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
 # The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once.
-find . -maxdepth "$depth" -path ./.git -prune -o \
-	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -exec rm -f {} + -o \
+cd "$changes" && find . -maxdepth "$depth" -path ./.git -prune -o \
+	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) \
+	-exec sh -c 'cd "$GIT_WORK_TREE" && rm -f "$@"' sh {} + -o \
 	-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
-	-exec sh -c 'for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
+	-exec sh -c 'cd "$GIT_WORK_TREE" && for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
 	-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
 	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
+# The host refuses a commit with deeper folders.
+find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
+cd "$GIT_WORK_TREE" || exit 1
 
 printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
 if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
@@ -78,8 +84,6 @@ fi
 
 escaped() { sed 's/[][*?!#\\ ]/\\&/g; s/^\.//' >>"$GIT_DIR/info/exclude"; }
 exclude() { printf '%s\n' "$1" | escaped; }
-# The host refuses a commit with deeper folders.
-find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
 if [ -s "$temp/lists/deep" ]; then
 	escaped <"$temp/lists/deep"
 	note notes "not saved, because more than $depth folders are inside each other: $(head -n 1 "$temp/lists/deep" | cut -c 1-200)"

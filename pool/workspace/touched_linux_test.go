@@ -1,0 +1,84 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/native"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Over a layer the files that may have changed are known from what is not the layer's, and an import saves all of it.
+func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
+	t.Parallel()
+	files := []string{"a", "sub/b", "sub/deep/c", "sub/other/d", "z/e"}
+	const below = "sub/b sub/deep/c sub/other/d" // what is in a folder into which something was copied
+	for name, c := range map[string]struct{ do, may, saved string }{
+		"nothing":                      {`cat a sub/b >/dev/null; ls -R >/dev/null`, "", ""},
+		"content":                      {`echo more >>sub/b`, below, "M sub/b"},
+		"mode":                         {`chmod 755 sub/b`, below, "M sub/b"},
+		"removed":                      {`rm sub/deep/c`, below, "D sub/deep/c"},
+		"a folder removed":             {`rm -r sub/deep`, below, "D sub/deep/c"},
+		"a folder renamed":             {`mv sub/deep sub/deeper`, below, "D sub/deep/c A sub/deeper/c"},
+		"an empty folder in its place": {`rm -r sub/deep; mkdir sub/deep`, below, "D sub/deep/c"},
+		"a new one in its place":       {`rm -r sub/deep; mkdir sub/deep; echo x >sub/deep/new`, below, "D sub/deep/c A sub/deep/new"},
+		"another file":                 {`echo x >sub/deep/new`, below, "A sub/deep/new"},
+		"at the top":                   {`echo x >new`, "", "A new"},
+		"made, committed and removed": {
+			`echo x >z/new; git add .; git -c user.name=a -c user.email=a@b.example commit -qm x; rm z/new`, "z/e", "D z/new",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayersFrom: 1}, files...)
+			config := &Config{Repo: repo, Sandboxes: native.New(native.Config{}), Log: slog.New(slog.DiscardHandler)}
+			open := func(key string, detached bool) *Workspace {
+				spec := worktree.Spec{Run: key + rand.Text(), Key: key, Base: base, Detached: detached, Private: true, Layers: config.Layers()}
+				if spec.From = base.Commit; !detached {
+					spec.Branch, spec.From = "ralph/"+key, ""
+				}
+				tree, err := repo.Add(t.Context(), spec)
+				if err != nil || !tree.Layered() {
+					t.Fatal(tree, err)
+				}
+				w := config.New(spec.Run, tree, nil, nil)
+				if detached {
+					w.Dir = tree.Dir()
+				}
+				if err := w.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = w.Shut(t.Context()) })
+				if exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
+					t.Fatal(exit, err)
+				}
+				return w
+			}
+			w := open("look", true)
+			may, known := w.changed(t.Context())
+			got := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return may == nil || !may(f) })
+			if strings.Join(got, " ") != c.may || !known || (may == nil) != (name == "nothing") {
+				t.Errorf("may have changed: %q (known: %v), want %q", got, known, c.may)
+			}
+			w = open("take", false)
+			if err := w.Take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			saved := ""
+			if w.Last.WIP != "" {
+				out, err := repo.Git().Out(t.Context(), "diff-tree", "-r", "--no-renames", "--name-status", w.Last.WIP+"^1", w.Last.WIP)
+				if err != nil {
+					t.Fatal(err)
+				}
+				saved = strings.Join(strings.Fields(out), " ")
+			}
+			if saved != c.saved {
+				t.Errorf("saved %q, want %q", saved, c.saved)
+			}
+		})
+	}
+}
