@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"issues", func(ctx context.Context) error { return b.issues(ctx, *few) }},
 		{"growth", func(ctx context.Context) error { return b.growth(ctx, *few, *many) }},
 		{"files", func(ctx context.Context) error {
-			return errors.Join(b.files(ctx, 200, "2.5"), b.files(ctx, *large, "0.25"))
+			return errors.Join(b.files(ctx, 200, map[string]string{"native": "2.5", "none": "1.5"}), b.files(ctx, *large, map[string]string{"native": "0.25"}))
 		}},
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -31,33 +33,40 @@ func (b *bench) issues(ctx context.Context, n int) error {
 	return nil
 }
 
-// files measures one issue after the other in an isolated worktree of a repository with so many files, from the second on.
-func (b *bench) files(ctx context.Context, n int, aim string) error {
-	var ours, bare samples
+// files measures one issue after the other in a repository with so many files, isolated and not, from the second on.
+func (b *bench) files(ctx context.Context, n int, aims map[string]string) error {
+	ours, bare := map[string]*samples{"native": {}, "none": {}}, samples{}
 	rounds := b.few() + 1
-	s, err := b.newScene(ctx, rounds, n)
+	s, err := b.newScene(ctx, rounds*len(ours), n)
 	if err != nil {
 		return err
 	}
+	issue := 0
 	for round := range rounds {
 		b.note("%d files, round %d of %d", n, round, rounds-1)
-		c, err := measure(s.work(ctx, b.ralph, "native", commits, "--gate=test -e work || test -e part0", fmt.Sprintf("issue-%04d", round)))
+		for _, sandbox := range slices.Sorted(maps.Keys(ours)) {
+			c, err := measure(s.work(ctx, b.ralph, sandbox, commits, "--gate=test -e work || test -e part0", fmt.Sprintf("issue-%04d", issue)))
+			if err != nil {
+				return err
+			}
+			if issue++; round > 0 {
+				ours[sandbox].add(c)
+			}
+		}
+		c, err := measure(s.floor(ctx, 1, 1, commits))
 		if err != nil {
-			return err
-		}
-		if round > 0 {
-			ours.add(c)
-		}
-		if c, err = measure(s.floor(ctx, 1, 1, commits)); err != nil {
 			return err
 		}
 		if round > 0 {
 			bare.add(c)
 		}
 	}
-	b.out.add(fmt.Sprintf("native, %d files: time per issue", n), ours.elapsed, bare.elapsed, aim)
-	b.out.add(fmt.Sprintf("native, %d files: CPU per issue", n), ours.cpu, bare.cpu, "")
-	return errors.Join(s.expect(ctx, "ralph/", rounds), os.RemoveAll(s.dir))
+	for _, sandbox := range slices.Sorted(maps.Keys(ours)) {
+		got := ours[sandbox]
+		b.out.add(fmt.Sprintf("%s, %d files: time per issue", sandbox, n), got.elapsed, bare.elapsed, aims[sandbox])
+		b.out.add(fmt.Sprintf("%s, %d files: CPU per issue", sandbox, n), got.cpu, bare.cpu, "")
+	}
+	return errors.Join(s.expect(ctx, "ralph/", issue), os.RemoveAll(s.dir))
 }
 
 // growth measures a large backlog against a small one, both of ralph's: time for each issue must not grow.
