@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"os/signal"
 
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 	_ "github.com/ralph-pool/ralph/sandboxes/escape" // the attacks' roles
@@ -12,5 +11,5 @@ import (
 
 func main() {
 	reexec.Main()
-	os.Exit(inside.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, func() { signal.Notify(make(chan os.Signal, 1)) }))
+	os.Exit(inside.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, reexec.CatchSignals))
 }
