@@ -321,6 +321,13 @@ succeeded,2,2,2000,500,0,0,,0,2500
 			t.Errorf("%v lacks %q:\n%s", args, want, got)
 		}
 	}
+	// What a merge by a person took and cost is not what the issue did.
+	merge := costRun("one", 4, agents.Usage{})
+	merge.Settings.Attended, merge.Ended = true, merge.Started.Add(time.Second)
+	save(merge)
+	if got := run("status"); !strings.Contains(got, "  1m0s  $0.25\n") || strings.Contains(got, "  1s  ") {
+		t.Errorf("after a merge:\n%s", got)
+	}
 }
 
 // The chart has a bar for each group and none for the total, and is left out where it would say nothing.

@@ -51,7 +51,7 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 	if n := len(s.Runs); n > 0 {
 		last := s.Runs[n-1]
 		t := last.Tally()
-		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row()[1], report.Reason(last.Verdict.Reason)
+		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row(journal.Record{})[1], report.Reason(last.Verdict.Reason)
 		all := sumOf(runs)
 		s.Attempts, s.Spent, s.Unknown, s.Branch, s.Request = t.Attempts, all.Usage, all.Unknown, last.Branch, last.Request.URL
 		if t.Waits(time.Now(), choices(p.Config, t.Attempts+1)) {
@@ -115,7 +115,7 @@ func (a *app) printIssue(s issueStatus, name string) {
 	}
 	rows := [][]string{{"RUN", "STATE", "COMMITS", "STARTED", "TOOK", "COST"}}
 	for _, r := range s.Runs {
-		row := r.row()
+		row := r.row(journal.Record{})
 		rows = append(rows, []string{r.ID, row[1], row[3], row[4], row[5], row[6]})
 	}
 	a.ui.printf("\n")

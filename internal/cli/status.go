@@ -152,8 +152,12 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
 	name := p.names(ctx)
+	work, err := p.lastWork(ctx, states)
+	if err != nil {
+		return err
+	}
 	for _, s := range states {
-		row := s.row()
+		row := s.row(work[s.Key])
 		row[0] = name(s.Key)
 		rows = append(rows, row)
 	}
@@ -293,7 +297,35 @@ func (a *app) printLeft(states []runState) {
 func (s runState) left() bool      { return s.State == "died" || s.State == "unfinished" }
 func (s runState) leftMerge() bool { return s.left() && s.Settings.Attended }
 
-func (s runState) row() []string {
+// lastWork are the latest runs of agents, by key, of issues whose latest run is a merge by a person.
+func (p *parts) lastWork(ctx context.Context, states []runState) (map[string]journal.Record, error) {
+	var keys []string
+	for _, s := range states {
+		if s.Settings.Attended && !s.Ended.IsZero() {
+			keys = append(keys, s.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	runs, err := p.journal.Find(ctx, journal.Query{Keys: keys, Kind: journal.KindIssue})
+	if err != nil {
+		return nil, err
+	}
+	work := map[string]journal.Record{}
+	for _, r := range runs {
+		if !r.Settings.Attended && !r.Ended.IsZero() {
+			work[r.Key] = r
+		}
+	}
+	return work, nil
+}
+
+// row is a line of the table. What a merge by a person took and cost says nothing of the issue, so work has that.
+func (s runState) row(work journal.Record) []string {
+	if !work.Ended.IsZero() {
+		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
+	}
 	took := age(time.Since(s.Started))
 	state := s.State
 	switch {

@@ -2,6 +2,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -208,7 +210,7 @@ func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
 		kind, name = journal.KindCommand, "shell"
 	}
 	rec := r.NewRecord(kind, "")
-	rec.Title, rec.Base, rec.Branch = j.Name, base.Name, base.Name
+	rec.Title, rec.Base, rec.Branch = j.title(), base.Name, base.Name
 	switch j.Strategy {
 	case StrategyMerge:
 		rec.Key, rec.Scratch = "run-"+rec.ID, true
@@ -223,6 +225,17 @@ func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
 	}
 	rec.Dir = r.Folder(rec.Key, rec.ID)
 	return rec
+}
+
+// title says what the job is about: its name, or else the first line of what it is to do.
+func (j Job) title() string {
+	const limit = 100 // bytes
+	text := j.Run.Prompt.Inline + j.Run.Prompt.Template
+	if j.Command != nil {
+		text = strings.Join(j.Command.Argv, " ")
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return cmp.Or(j.Name, agents.Clip(line, limit))
 }
 
 // Recover brings jobs that died to their end, and tells each to recovered.
