@@ -46,6 +46,9 @@ func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.I
 			return err
 		}
 		a.ui.printf("%s is %s.\n", name, state)
+		if change.Reopen {
+			a.ui.note("`ralph retry %s` has it worked again", name)
+		}
 		return nil
 	})
 	a.bind(cmd, config.ForIssue)

@@ -164,6 +164,9 @@ func skipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipReview {
 		return report.Skip(s) + "; `ralph retry " + key + "` puts it back"
 	}
+	if s.Code == journal.SkipUnfit && s.Detail == "closed" {
+		return report.Skip(s) + "; `ralph reopen " + key + "` opens it"
+	}
 	return report.Skip(s)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,10 @@ func (a *app) tree(ctx context.Context, p *parts, args []string) error {
 	dir := p.top + "-" + p.key(ctx, key)
 	if len(args) > 1 {
 		dir = a.path(args[1])
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
+			cleanLine(dir), cleanLine(key), cleanLine(git.Quote(dir)))
 	}
 	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
 		return err

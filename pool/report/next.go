@@ -97,6 +97,9 @@ func nextHere(h Hints, r journal.Record) string {
 	case v.Final && r.Facts.End == loop.EndUnchanged:
 		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s, then %s; it continues from the commits so far.",
 			tracker.Code(r.Base), again)
+	case v.Final && v.Reason.Code == journal.ReasonConflict:
+		return fmt.Sprintf("solve the conflict after %s; then %s and %s.", tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
+			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))
 	case v.Final:
 		return fmt.Sprintf("find out why%s, then %s; it continues from the commits so far.", with(h.Show, key), again)
 	case v.RetryAt.IsZero():

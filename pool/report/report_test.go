@@ -48,6 +48,10 @@ func TestNext(t *testing.T) {
 		{journal.Verdict{Outcome: journal.Interrupted}, "", journal.Request{}, "nothing; the next sweep continues"},
 		{journal.Verdict{Outcome: journal.Superseded}, "", journal.Request{}, "nothing; the work so far is kept on the branch."},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, "", journal.Request{}, "find out why with `ralph show a`, then `ralph work a`; it continues from the commits so far."},
+		{
+			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonConflict}}, "", journal.Request{},
+			"solve the conflict after `git rebase main ralph/a`; then `git switch main` and `ralph merge a`.",
+		},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
 		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
 	} {

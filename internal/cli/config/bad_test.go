@@ -98,7 +98,7 @@ func TestBrokenYAML(t *testing.T) {
 	for _, c := range []struct{ name, file, where string }{
 		{"bracket", "parallel: 1\nlabels: [a, b\n", "F:2: not valid YAML: "},
 		{"quote", "parallel: 1\n\nmodel: \"x\n", "F:3: not valid YAML: "},
-		{"tab", "local:\n\tdir: x\n", "F:2: not valid YAML: "},
+		{"tab", "local:\n\tdir: x\n", "F:2: not valid YAML: found a tab "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
