@@ -41,7 +41,9 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
 	}
 	if err != nil {
-		d.fail("repository", err.Error(), "")
+		for line := range strings.Lines(err.Error()) { // one for each wrong key
+			d.fail("repository", strings.TrimSpace(line), "")
+		}
 		return d.tell()
 	}
 	defer func() { err = errors.Join(err, p.close()) }()

@@ -117,7 +117,7 @@ func (a *app) printChecks(c scaffold.Choices) {
 	for _, row := range []struct {
 		key  string
 		list []string
-	}{{"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
+	}{{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
 		if len(row.list) > 0 {
 			a.ui.printf("%s  %-13s  %s\n", title, row.key, cleanLine(strings.Join(row.list, "; ")))
 			title = ""
