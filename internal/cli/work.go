@@ -236,11 +236,22 @@ func asUsage(err error) error {
 	return err
 }
 
+// onlyKey is the key of the only run.
+func onlyKey(runs []journal.Record) string {
+	if len(runs) == 1 {
+		return runs[0].Key
+	}
+	return "KEY"
+}
+
 // verdict is the exit status of a sweep.
 func verdict(s pool.Summary) error {
 	unfinished := countIf(s.Runs, func(r journal.Record) bool { return r.Ended.IsZero() }) // the next sweep ends them
 	untold := countIf(s.Runs, func(r journal.Record) bool { return r.Unreported != "" || r.Unlabelled != "" })
-	bad := len(s.Runs) - s.Count(journal.Succeeded, journal.Superseded)
+	failed := slices.DeleteFunc(slices.Clone(s.Runs), func(r journal.Record) bool {
+		return r.Verdict.Outcome == journal.Succeeded || r.Verdict.Outcome == journal.Superseded
+	})
+	bad := len(failed)
 	switch {
 	case s.Interrupted:
 		return errInterrupted
@@ -261,7 +272,7 @@ func verdict(s pool.Summary) error {
 			hint: "the next `ralph work` goes on from there, without the agent"}
 	case bad > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
-			hint: "`ralph show KEY` says why and what to type next"}
+			hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
 	case s.Unavailable != nil:
 		return &exitError{status: exitIncomplete, err: errors.New(unavailableText(s.Unavailable))}
 	case len(s.Broken) > 0: // each has been told
