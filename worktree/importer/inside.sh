@@ -52,17 +52,19 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 
 # Git would wait for ever at a pipe that has the name of a file it reads.
 find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
-# The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once.
-cd "$changes" && find . -maxdepth "$depth" -path ./.git -prune -o \
-	-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) \
-	-exec sh -c 'cd "$GIT_WORK_TREE" && rm -f "$@"' sh {} + -o \
-	-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
-	-exec sh -c 'cd "$GIT_WORK_TREE" && for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
-	-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
-	-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
-# The host refuses a commit with deeper folders.
-find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
-cd "$GIT_WORK_TREE" || exit 1
+# The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once. The
+# host refuses a commit with folders deeper than some.
+search() {
+	find . -maxdepth "$depth" -path ./.git -prune -o \
+		-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) \
+		-exec sh -c 'cd "$GIT_WORK_TREE" && rm -f "$@"' sh {} + -o \
+		-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
+		-exec sh -c 'cd "$GIT_WORK_TREE" && for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
+		-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
+		-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
+	find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
+}
+if ! (cd "$changes" 2>/dev/null && { search || :; }); then search; fi
 
 printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
 if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
