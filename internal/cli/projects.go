@@ -154,7 +154,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)
 			}
 		}
-		if file, err := o.pauseFile(cmd, p); away != nil && err == nil {
+		if file, err := o.pauseFile(cmd, p, true); away != nil && err == nil {
 			if _, err := os.Stat(file); err == nil {
 				s.State = string(service.Paused)
 			}
@@ -257,7 +257,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		var p config.Project
 		var file string
 		if p, err = o.find(name); err == nil {
-			file, err = o.pauseFile(cmd, p)
+			file, err = o.pauseFile(cmd, p, false)
 		}
 		if err == nil {
 			err = service.WritePause(file, paused)
@@ -273,15 +273,17 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	return nil
 }
 
-// pauseFile is where a pause of a project is noted.
-func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project) (string, error) {
+// pauseFile is where a pause of a project is noted. To look there, its configuration need not be trusted.
+func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project, looks bool) (string, error) {
 	b := *o.app
 	b.repo, b.project = p.Repo, &p
 	place, err := worktree.Locate(cmd.Context(), p.Repo)
 	if err != nil {
 		return "", err
 	}
-	loaded, err := config.Load(b.sources(cmd.Flags(), place.Top))
+	from := b.sources(cmd.Flags(), place.Top)
+	from.Looks = looks
+	loaded, err := config.Load(from)
 	if err != nil {
 		return "", err
 	}

@@ -114,7 +114,9 @@ func TestProjects(t *testing.T) {
 	}
 	do(0, "Resumed repo", "resume", "repo")
 	do(0, "not-running", "list")
+	do(0, "Paused repo", "pause", "repo")
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
+	do(0, "paused", "list")
 	do(exitUsage, "read and accept it with: ralph trust", "pause", "repo")
 	file := filepath.Join(m.home, ".config", "ralph", "serve.yaml")
 	if err := os.WriteFile(file, []byte("# ours\nprojects: [{repo: "+m.repo+"}]\n"), 0o640); err != nil {
