@@ -41,7 +41,8 @@ func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 		return file, nil
 	}
 	if syntax, ok := errors.AsType[yaml.Error](err); ok && syntax.GetToken() != nil {
-		text := strings.Join(strings.Fields(syntax.GetMessage()), " ")
+		text := strings.ReplaceAll(syntax.GetMessage(), "character '\t'", "a tab")
+		text = strings.Join(strings.Fields(text), " ")
 		if key, _, found := strings.Cut(text, " already defined at ["); found && strings.HasPrefix(text, "mapping key ") {
 			text = key + " is there twice" // its place is counted in this text, and not in the file
 		}

@@ -108,7 +108,7 @@ func (f *file) document(data []byte, body func(ast.Node)) {
 	// Duplicates are allowed here because the parser compares less than this file does; see entry.
 	doc, err := yamlparse.Parse(data, parser.AllowDuplicateMapKey())
 	if wrong, ok := errors.AsType[*yamlparse.Error](err); ok {
-		f.layer.fail(f.at(wrong.Line), "not valid YAML: "+strings.ReplaceAll(wrong.Text, "character '\t'", "a tab"))
+		f.layer.fail(f.at(wrong.Line), "not valid YAML: "+wrong.Text)
 		return
 	}
 	bodies := 0
