@@ -92,7 +92,7 @@ func (t *tree) learnKin(all []process, now map[int]process) {
 			if p.pid == self || t.knows(p.pid, now) {
 				continue
 			}
-			if t.inGroup(p) || t.knows(p.parent, now) || t.knows(p.session, now) {
+			if t.inGroup(p) || t.knows(p.parent, now) || t.inSession(p, now) {
 				t.learn(p)
 				added = true
 			}
@@ -113,6 +113,14 @@ func (t *tree) learn(p process) {
 func (t *tree) knows(pid int, now map[int]process) bool {
 	started, ok := t.known[pid]
 	return ok && now[pid].started == started
+}
+
+// inSession reports a process of a session that a member has begun. The member may be gone: nobody gets its PID as long as the session
+// has a process. So that finds a child that was started while its parent was killed.
+func (t *tree) inSession(p process, now map[int]process) bool {
+	began, ok := t.known[p.session]
+	leader, alive := now[p.session]
+	return ok && p.started >= began && (!alive || leader.started == began)
 }
 
 func (t *tree) inGroup(p process) bool {

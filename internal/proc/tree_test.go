@@ -272,6 +272,35 @@ func TestKillMarkedWhileOthersStart(t *testing.T) {
 	}
 }
 
+// What has come from members that are gone is known by its session. One that got the PID of a session's first process later is not.
+func TestOrphansOfASession(t *testing.T) {
+	t.Parallel()
+	orphan := process{pid: 30, parent: 1, group: 20, session: 20, started: 300}
+	other := process{pid: 40, parent: 1, group: 40, session: 40, started: 400}
+	for _, c := range []struct {
+		name  string
+		known map[int]uint64
+		all   []process
+		want  bool
+	}{
+		{"the leader is gone", map[int]uint64{20: 200}, []process{orphan, other}, true},
+		{"the leader lives", map[int]uint64{20: 200}, []process{{pid: 20, session: 20, started: 200}, orphan}, true},
+		{"another has the PID", map[int]uint64{20: 200}, []process{{pid: 20, session: 20, started: 290}, orphan}, false},
+		{"the session is older", map[int]uint64{20: 310}, []process{orphan}, false},
+		{"no member began it", map[int]uint64{21: 200}, []process{orphan}, false},
+	} {
+		tr := tree{known: c.known, spare: true}
+		now := map[int]process{}
+		for _, p := range c.all {
+			now[p.pid] = p
+		}
+		tr.learnKin(c.all, now)
+		if got := tr.knows(30, now); got != c.want || tr.knows(40, now) {
+			t.Errorf("%s: a member: %v", c.name, got)
+		}
+	}
+}
+
 // A program that carries the mark itself, such as ralph started by an agent of ralph's, survives its own killing.
 func TestKillMarkedSparesItself(t *testing.T) {
 	t.Parallel()
