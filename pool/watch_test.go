@@ -104,9 +104,10 @@ func (f *fixture) shellProject() {
 
 const rightSnake = `printf 'def total(a, b):\n    return a + b\n' > total.py`
 
-// background leaves a process that makes a file right again and again, after the wrong one was committed.
+// background leaves a process that makes a file right again and again, after the wrong one was committed. No later git of the agent's
+// commits the right one.
 func background(file, text string) string {
-	return fmt.Sprintf(`echo >> %s; git add -A; git commit -qm work; (setsid sh -c 'trap "" TERM HUP; while [ -e %s ]; do echo "%s" > %s; done' >/dev/null 2>&1 &)`,
+	return fmt.Sprintf(`echo >> %s; git add -A; git commit -qm work; (setsid sh -c 'trap "" TERM HUP; while [ -e %s ]; do echo "%s" > %s; done' >/dev/null 2>&1 &); git() { :; }`,
 		file, file, text, file)
 }
 
