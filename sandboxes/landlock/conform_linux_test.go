@@ -12,3 +12,8 @@ func TestConforms(t *testing.T) {
 	t.Parallel()
 	sandboxtest.Run(t, func(*testing.T) sandboxes.Provider { return landlock.New(landlock.Config{}) }, sandboxtest.Options{})
 }
+
+func TestGitWorksInside(t *testing.T) {
+	t.Parallel()
+	sandboxtest.Git(t, landlock.New(landlock.Config{}))
+}

@@ -3,11 +3,9 @@ package landlock_test
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,72 +17,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// crashing names the run that this program, as one of its own, opens a sandbox for until it is killed.
-const crashing = "LANDLOCK_TEST_CRASH"
-
-// untilKilled runs a command that would outlive this program.
-func untilKilled(run string) int {
-	dir, err := os.Getwd()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	ctx := context.Background()
-	box, err := landlock.New(landlock.Config{}).Open(ctx, sandboxes.Spec{Run: run, Worktree: dir})
-	if err == nil {
-		_, err = box.Exec(ctx, sandboxes.Command{
-			Argv:   []string{"sh", "-c", "exec 9>life; setsid sh -c 'trap \"\" TERM HUP; sleep 100' & echo ready; sleep 100"},
-			Stdout: os.Stdout,
-		})
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
-// TestNothingOutlivesRalph kills a program that has a sandbox: all that is in it dies at once, without anybody's help,
-// and what is left of it is gone after Reap.
+// TestNothingOutlivesRalph: what is in a sandbox dies with ralph, and what is left of it is gone after Reap.
 func TestNothingOutlivesRalph(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	life := filepath.Join(dir, "life")
-	if err := unix.Mkfifo(life, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(life, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	read, err := os.OpenFile(life, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = read.Close() }()
-
-	run := "crash-" + rand.Text()
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), crashing+"="+run), os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("the sandbox says %q, %v", line, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if n, err := read.Read(make([]byte, 1)); n != 0 || err == nil { // the end of file, or the test's own limit
-		t.Errorf("the lifeline says %d, %v", n, err)
-	}
-	if err := landlock.New(landlock.Config{}).Reap(t.Context(), run); err != nil {
-		t.Errorf("Reap: %v", err)
-	}
-	nothingLeft(t, run)
+	nothingLeft(t, sandboxtest.Crash(t, landlock.New(landlock.Config{})))
 }
 
 // TestNothingOutlivesTheSupervisor kills a sandbox's supervisor: the command ends with an error, and nothing of it is left.

@@ -7,7 +7,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // wanted are the tests that were asked for, for the ordinary user.
@@ -15,6 +17,7 @@ var wanted string
 
 func TestMain(m *testing.M) {
 	reexec.Main()
+	sandboxtest.CrashMain(landlock.New(landlock.Config{}))
 	if status, inside := other(); inside {
 		os.Exit(status)
 	}

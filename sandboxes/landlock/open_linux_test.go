@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // linked makes a worktree with a .git file, and a private repository.
@@ -154,7 +155,7 @@ func ofAnother(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinary, ordinary)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, sandboxtest.Ordinary, sandboxtest.Ordinary)); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -18,6 +18,11 @@ func TestConforms(t *testing.T) {
 	sandboxtest.Run(t, func(*testing.T) sandboxes.Provider { return native.New(native.Config{}) }, sandboxtest.Options{})
 }
 
+func TestGitWorksInside(t *testing.T) {
+	t.Parallel()
+	sandboxtest.Git(t, native.New(native.Config{}))
+}
+
 // layered shows every worktree over an empty lower folder beside the folder that it is in, and a folder of the host: a pipe in
 // the worktree leads nowhere.
 type layered struct {

@@ -6,7 +6,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/sandboxes/native"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
+	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
 // withoutMain is set in the environment of a program that forgets to call reexec.Main.
@@ -16,6 +18,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) == "" {
 		reexec.Main()
 	}
+	sandboxtest.CrashMain(native.New(native.Config{}))
 	if status, inside := other(); inside {
 		os.Exit(status)
 	}

@@ -1,4 +1,4 @@
-package native_test
+package sandboxtest
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// TestGitWorksInside commits to a private repository that borrows the objects of another, with the host's own git.
-func TestGitWorksInside(t *testing.T) {
-	t.Parallel()
+// Git commits inside to a private repository that borrows the objects of another, with the host's own git: for providers
+// that mount it.
+func Git(t *testing.T, p sandboxes.Provider) {
+	t.Helper()
 	dir := t.TempDir()
 	git := func(args ...string) string {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestGitWorksInside(t *testing.T) {
 	}
 	git("-C", "private", "update-ref", "HEAD", base)
 
-	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{
+	box, err := p.Open(t.Context(), sandboxes.Spec{
 		Run: "git-" + dir, Worktree: filepath.Join(dir, "tree"), GitDir: filepath.Join(dir, "private"), Objects: []string{objects},
 	})
 	if err != nil {

@@ -1,0 +1,88 @@
+package sandboxtest
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// Crashing is the environment variable that names the run whose sandbox [CrashMain] opens.
+const Crashing = "SANDBOXTEST_CRASH"
+
+// CrashMain is for TestMain: in a program that [Crash] has started it opens a sandbox in the working folder, and runs a
+// command that would outlive the program.
+func CrashMain(p sandboxes.Provider) {
+	run := os.Getenv(Crashing)
+	if run == "" {
+		return
+	}
+	dir, err := os.Getwd()
+	if err == nil {
+		ctx := context.Background()
+		var box sandboxes.Sandbox
+		if box, err = p.Open(ctx, sandboxes.Spec{Run: run, Worktree: dir}); err == nil {
+			_, err = box.Exec(ctx, sandboxes.Command{
+				Argv:   []string{"sh", "-c", "exec 9>life; setsid sh -c 'trap \"\" TERM HUP; sleep 100' & echo ready; sleep 100"},
+				Stdout: os.Stdout,
+			})
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// Crash kills a program that has a sandbox of p: all that is in it dies at once, without anybody's help. It calls Reap
+// then, and returns the run, of which nothing may be left on the host. TestMain has to call [CrashMain].
+func Crash(t *testing.T, p interface {
+	sandboxes.Provider
+	sandboxes.Reaper
+}) (run string) {
+	t.Helper()
+	dir := t.TempDir()
+	life := filepath.Join(dir, "life")
+	if err := unix.Mkfifo(life, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(life, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	read, err := os.OpenFile(life, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = read.Close() }()
+
+	run = "crash-" + rand.Text()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), Crashing+"="+run), os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the sandbox says %q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if n, err := read.Read(make([]byte, 1)); n != 0 || err == nil { // the end of file, or the test's own limit
+		t.Errorf("the lifeline says %d, %v", n, err)
+	}
+	if err := p.Reap(t.Context(), run); err != nil {
+		t.Errorf("Reap: %v", err)
+	}
+	return run
+}
