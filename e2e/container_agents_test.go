@@ -4,9 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // The real agents work a backlog to the end in containers of a real engine, as they do in the native sandbox: with a
@@ -17,7 +18,7 @@ func TestRealAgentsInContainers(t *testing.T) {
 	for _, engine := range []string{"docker", "podman"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			requireEngine(t, engine)
+			containertest.Require(t, engine)
 			for agent, tt := range map[string]struct{ service, key, program, model string }{
 				"claude-code": {"", "ANTHROPIC_API_KEY", "claude", "sonnet"},
 				"codex":       {"/v1", "OPENAI_API_KEY", "codex", "gpt-5.5"},
@@ -58,15 +59,6 @@ func TestRealAgentsInContainers(t *testing.T) {
 				})
 			}
 		})
-	}
-}
-
-// requireEngine skips a test of an engine that this run does not have. Where the variable names the engine it never
-// skips: then an engine that does not work is a failure.
-func requireEngine(t *testing.T, engine string) {
-	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), engine) {
-		t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // What setup has fetched for the gate on the base is there for every later sandbox of the image: the agent's, and those that
@@ -21,7 +23,7 @@ func TestHomeOfSetupInContainers(t *testing.T) {
 		} {
 			t.Run(engine+" "+name, func(t *testing.T) {
 				t.Parallel()
-				requireEngine(t, engine)
+				containertest.Require(t, engine)
 				s, r := newScene(t, doIt), newRepository(t)
 				r.backlog(t, 2)
 				counts := s.path("counts")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // An issue is worked in a container whose worktree is at another path and which has a network of its own; the report says
@@ -14,7 +16,7 @@ func TestContainerKeys(t *testing.T) {
 	for _, engine := range []string{"docker", "podman"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			requireEngine(t, engine)
+			containertest.Require(t, engine)
 			s, r := newScene(t, doIt), newRepository(t)
 			keys := r.backlog(t, 1)
 			agent := `RALPH_AGENT_COMMAND=sh -c 'pwd >where && id -G | tr " " "\n" | grep -x 54321 >>where && git add where && git commit -qm Where && ` +

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // twoRounds is an agent that waits for its ralph to be killed, and finds its commit when it is started again. It has no
@@ -22,7 +24,7 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 		for _, when := range []string{"opening", "working"} {
 			t.Run(engine+" "+when, func(t *testing.T) {
 				t.Parallel()
-				requireEngine(t, engine)
+				containertest.Require(t, engine)
 				temp := privateTemp(t)
 				s, r := newScene(t, doIt), newRepository(t)
 				keys := r.backlog(t, 1)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // enginePath is a socket before the engine's own. While it is shut, the engine is stopped to whoever comes through it.
@@ -97,7 +99,7 @@ func TestEngineStopsDuringARun(t *testing.T) {
 	for _, files := range []string{"bind", "copy"} {
 		t.Run(files, func(t *testing.T) {
 			t.Parallel()
-			requireEngine(t, "docker")
+			containertest.Require(t, "docker")
 			short, err := os.MkdirTemp("", "engine") //nolint:usetesting // the path of a socket is short
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +143,7 @@ func TestContainerRemovedDuringARun(t *testing.T) {
 		for _, files := range []string{"bind", "copy"} {
 			t.Run(engine+" "+files, func(t *testing.T) {
 				t.Parallel()
-				requireEngine(t, engine)
+				containertest.Require(t, engine)
 				s, r := newScene(t, doIt), newRepository(t)
 				keys := r.backlog(t, 1)
 				p := s.start(t, r, engineEnv(twoRounds), append(s.containerWork(files), "--sandbox", engine)...)
@@ -167,7 +169,7 @@ func TestContainerRemovedDuringARun(t *testing.T) {
 // A container that can start no process any more when the work is imported is replaced by another over the same files.
 func TestNoProcessesForTheImport(t *testing.T) {
 	t.Parallel()
-	requireEngine(t, "docker")
+	containertest.Require(t, "docker")
 	s, r := newScene(t, doIt), newRepository(t)
 	keys := r.backlog(t, 1)
 	const agent = `RALPH_AGENT_COMMAND=sh -c 'echo 1 >one.txt && git add one.txt && git commit -qm One && echo up >/tmp/up; ` +

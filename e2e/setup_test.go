@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // Setup runs once for all issues: what it has put into the worktree and the home is there in every later sandbox, as it was
@@ -35,7 +37,7 @@ func TestSetupRunsOnce(t *testing.T) {
 						t.Skip("no isolating sandbox")
 					}
 				} else {
-					requireEngine(t, sandbox)
+					containertest.Require(t, sandbox)
 					env = engineEnv("RALPH_SANDBOX="+sandbox, "RALPH_IMAGE="+os.Getenv("RALPH_TEST_IMAGE"))
 				}
 				r.write(t, ".gitignore", "/deps/\nsub/out\n")

@@ -26,7 +26,7 @@ func (f *fixture) signing() {
 	}
 	public, err := os.ReadFile(key + ".pub")
 	if err == nil {
-		err = os.WriteFile(key+".allowed", append([]byte("ada@example.invalid "), public...), 0o600)
+		err = os.WriteFile(key+".allowed", append([]byte("ada@example.com "), public...), 0o600)
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -166,7 +166,7 @@ func TestClaimedPeople(t *testing.T) {
 		"nobody":          {commits, ""},
 		"the agent":       {trailers("Co-authored-by: Agent 4.5 <Agent@example.invalid>"), ""},
 		"a co-author":     {trailers("Co-authored-by: Eve <e@example.invalid>"), ""},
-		"the user":        {trailers("CO-AUTHORED-BY: Ada <ada@example.invalid>"), ""},
+		"the user":        {trailers("CO-AUTHORED-BY: Ada <ada@example.com>"), ""},
 		"another":         {trailers("Co-Authored-By: Boss <b@example.invalid>"), "Co-Authored-By: Boss <b@example.invalid>"},
 		"another's agent": {trailers("Co-authored-by: Agent <agent@example.invalid> <b@example.invalid>"), "Co-authored-by: Agent <agent@example.invalid> <b@example.invalid>"},
 		"many roles": {

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
 // BenchmarkSandbox measures opening with closing, and one command, against the engine's own run and exec.
@@ -22,10 +23,10 @@ func BenchmarkSandbox(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, r := range rigs() {
-		if strings.HasPrefix(name, "podman-rootless") || !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(name, copySuffix)) {
+		if strings.HasPrefix(name, "podman-rootless") || !containertest.Named(strings.TrimSuffix(name, copySuffix)) {
 			continue
 		}
-		image := os.Getenv(imageVar)
+		image := os.Getenv(containertest.ImageVar)
 		dir := b.TempDir()
 		for _, d := range []string{dir, filepath.Dir(dir)} {
 			if err := os.Chown(d, 1000, 1000); err != nil {

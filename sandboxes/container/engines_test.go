@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
@@ -57,7 +58,7 @@ func asUser(t *testing.T, name string) {
 		Dir: "/",
 		Env: []string{
 			"HOME=" + u.HomeDir, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=/run/user/" + u.Uid, helperVar + "=" + path,
-			enginesVar + "=podman-rootless", imageVar + "=" + os.Getenv(imageVar),
+			containertest.EnginesVar + "=podman-rootless", containertest.ImageVar + "=" + os.Getenv(containertest.ImageVar),
 		},
 		Stdout: &out, Stderr: &out,
 	})

@@ -1,31 +1,25 @@
 package container_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 	"github.com/ralph-pool/ralph/sandboxes/copying"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Names of the environment that e2e/engines/start.sh sets.
-const (
-	enginesVar  = "RALPH_TEST_ENGINES"
-	imageVar    = "RALPH_TEST_IMAGE"
-	rootlessVar = "RALPH_TEST_ROOTLESS"
-)
+// rootlessVar is the variable of the environment that names the user of podman without root; e2e/engines/start.sh sets it.
+const rootlessVar = "RALPH_TEST_ROOTLESS"
 
 // Names by which a test starts this binary as another program.
 const (
@@ -65,25 +59,13 @@ var helper = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(scratch, "inside")
-	var out bytes.Buffer
-	exit, err := proc.Run(context.Background(), proc.Spec{
-		Argv:   []string{"go", "build", "-trimpath", "-o", path, "./testdata/inside"},
-		Env:    append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux"),
-		Stdout: &out, Stderr: &out,
-	})
-	if err == nil && exit.Code != 0 {
-		err = fmt.Errorf("build the helper: %s", &out)
-	}
-	return path, err
+	return path, containertest.Build(context.Background(), path)
 })
 
-// require skips a test of an engine that this run does not have. Where the variable names the engine it never skips:
-// then an engine that does not work is a failure.
+// require skips a test of a rig whose engine this run does not have.
 func require(t *testing.T, engine string) {
 	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv(enginesVar), ","), strings.TrimSuffix(engine, copySuffix)) {
-		t.Skipf("%s does not name %s; start it with e2e/engines/start.sh and source the file that it names", enginesVar, engine)
-	}
+	containertest.Require(t, strings.TrimSuffix(engine, copySuffix))
 }
 
 // rig is one engine of the tests.
@@ -132,7 +114,7 @@ func (r rig) config(t *testing.T) container.Config {
 		t.Fatal(err)
 	}
 	return container.Config{
-		Image: os.Getenv(imageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
+		Image: os.Getenv(containertest.ImageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
 		Runtime: r.runtime, Unbounded: r.unbounded,
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 	"github.com/ralph-pool/ralph/sandboxes/image"
 )
 
@@ -19,13 +19,11 @@ func TestRealEngines(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"docker", "podman"} {
 		t.Run(name, func(t *testing.T) {
-			if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), name) {
-				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", name)
-			}
+			containertest.Require(t, name)
 			t.Parallel()
 			root := t.TempDir()
 			file := filepath.Join(root, ".ralph", "Dockerfile")
-			write(t, file, "FROM "+os.Getenv("RALPH_TEST_IMAGE")+"\nARG AGENT_UID\nARG NOTE\nENV NOTE=$NOTE\nUSER ${AGENT_UID}:${AGENT_UID}\n")
+			write(t, file, "FROM "+os.Getenv(containertest.ImageVar)+"\nARG AGENT_UID\nARG NOTE\nENV NOTE=$NOTE\nUSER ${AGENT_UID}:${AGENT_UID}\n")
 			args, err := image.Args([]string{"AGENT_UID=4444", "NOTE=two words"})
 			if err != nil {
 				t.Fatal(err)

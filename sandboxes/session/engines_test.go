@@ -5,79 +5,20 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
-	"github.com/ralph-pool/ralph/sandboxes/container"
-	"github.com/ralph-pool/ralph/sandboxes/copying"
+	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 	"github.com/ralph-pool/ralph/sandboxes/session"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// engines runs a test on real containers whose files are mounted, and on such whose files are copied. e2e/engines/start.sh
-// starts the engines; where RALPH_TEST_ENGINES names one and it does not work, this fails.
-func engines(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
-	t.Helper()
-	t.Parallel()
-	named, program := strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), ""
-	if slices.Contains(named, "docker") || slices.Contains(named, "podman") {
-		program = helper(t)
-	}
-	for name, engine := range map[string]container.Engine{
-		"docker": container.Docker(), "docker-copy": container.Docker(), "podman-copy": container.Podman(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if !slices.Contains(named, engine.Name) {
-				t.Skipf("RALPH_TEST_ENGINES does not name %s; start it with e2e/engines/start.sh and source the file that it names", engine.Name)
-			}
-			t.Parallel()
-			c := container.Config{
-				Image: os.Getenv("RALPH_TEST_IMAGE"), Helper: container.Helper{Path: program}, StateDir: open(t, t.TempDir()),
-			}
-			if strings.HasSuffix(name, "-copy") {
-				test(t, copying.Wrap(container.New(engine, c)))
-				return
-			}
-			test(t, container.New(engine, c))
-		})
-	}
-}
-
-// helper builds the program that works inside.
-func helper(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(open(t, t.TempDir()), "inside")
-	var out bytes.Buffer
-	exit, err := proc.Run(t.Context(), proc.Spec{
-		Argv:   []string{"go", "build", "-trimpath", "-o", path, "../container/testdata/inside"},
-		Env:    append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux"),
-		Stdout: &out, Stderr: &out,
-	})
-	if err != nil || exit.Code != 0 {
-		t.Fatalf("build the helper: %v\n%s", err, &out)
-	}
-	return path
-}
-
-// open lets every user of the machine look into a test's folder, and changes nothing above the test's own.
-func open(t *testing.T, dir string) string {
-	t.Helper()
-	for d := dir; d != filepath.Clean(os.TempDir()) && d != "/"; d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // given gives a folder to the user that commands inside run as.
 func given(t *testing.T, dir string) {
 	t.Helper()
-	open(t, filepath.Dir(dir))
+	containertest.Readable(t, filepath.Dir(dir))
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -90,7 +31,7 @@ func given(t *testing.T, dir string) {
 }
 
 func TestContainers(t *testing.T) {
-	engines(t, func(t *testing.T, p sandboxes.Provider) {
+	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := repository(t, map[string]string{"f": "1\n", ".gitignore": "ignored\n", "gone": "gone\n"})
 		write(t, filepath.Join(dir, "ignored"), "before\n")
 		given(t, dir)
@@ -130,7 +71,7 @@ func TestContainers(t *testing.T) {
 
 // Without a repository there is no diff, and the reason is git's, wherever the files are.
 func TestContainersWithoutARepository(t *testing.T) {
-	engines(t, func(t *testing.T, p sandboxes.Provider) {
+	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := t.TempDir()
 		given(t, dir)
 		s := prepare(t, session.Config{Provider: p, Spec: spec(dir)})
@@ -142,7 +83,7 @@ func TestContainersWithoutARepository(t *testing.T) {
 
 // Commands may commit: in the workspace's own repository where it is mounted, in a private one where it is copied.
 func TestContainersCommit(t *testing.T) {
-	engines(t, func(t *testing.T, p sandboxes.Provider) {
+	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := repository(t, map[string]string{"f": "1\n"})
 		c := session.Config{Provider: p, Spec: spec(dir)}
 		if p.Capabilities().Files == sandboxes.Copy {
@@ -165,7 +106,7 @@ func TestContainersCommit(t *testing.T) {
 // private is a worktree of the repository with a private one, as package pool makes them.
 func private(t *testing.T, dir string) sandboxes.Spec {
 	t.Helper()
-	state, err := filepath.EvalSymlinks(open(t, t.TempDir()))
+	state, err := filepath.EvalSymlinks(containertest.Readable(t, t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +136,7 @@ func private(t *testing.T, dir string) sandboxes.Spec {
 
 // A process that was killed at a limit is in the notices.
 func TestContainersNotice(t *testing.T) {
-	engines(t, func(t *testing.T, p sandboxes.Provider) {
+	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := t.TempDir()
 		given(t, dir)
 		c := session.Config{Provider: p, Spec: spec(dir)}

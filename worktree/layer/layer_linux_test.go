@@ -15,19 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/internal/gittest"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
-		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
+	gittest.Isolate()
 	goleak.VerifyTestMain(m)
 }
 

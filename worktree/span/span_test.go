@@ -2,7 +2,6 @@ package span
 
 import (
 	"bufio"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -11,20 +10,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/internal/gittest"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// TestMain makes the tests independent of the user's configuration.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.invalid",
-		"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.invalid",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
+	gittest.Isolate()
 	goleak.VerifyTestMain(m)
 }
 
@@ -107,7 +98,7 @@ func TestPeople(t *testing.T) {
 	t.Parallel()
 	want := []Person{
 		{"author", "José <j@x>"},
-		{"committer", "Ada <ada@example.invalid>"},
+		{"committer", "Ada <ada@example.com>"},
 		{"Reviewed-by:", "Grace <g@x>"},
 		{"Co-authored-by:", "Bo <b@x>"},
 	}
