@@ -282,6 +282,15 @@ func Refusals(list []sandboxes.Refusal, more int) (lines []string) {
 	return lines
 }
 
+// Named reports that a text names the host of one of these lines of [Refusals].
+func Named(text string, lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
+		where, ok := strings.CutPrefix(line, "network: ")
+		host, _, ported := strings.Cut(where, ":")
+		return ok && ported && strings.Contains(text, host)
+	})
+}
+
 // Close ends the proxy. It may be called on nil.
 func (g *Gateway) Close() error {
 	if g == nil || g.proxy == nil {

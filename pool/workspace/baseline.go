@@ -41,8 +41,8 @@ func (e *BaselineError) Error() string {
 		how = "it did not end in time"
 	}
 	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", what, e.Check.Command, e.Base, how)
-	if last := lastLine(e.Check.Tail); last != "" {
-		text += ": " + last
+	if cause := causeLine(e.Check.Tail); cause != "" {
+		text += ": " + cause
 	}
 	if len(e.Refused) > 0 {
 		text += "; " + strings.Join(e.Refused, "; ")

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -95,4 +97,17 @@ func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// causal marks lines that tell why a program has failed. Many end with others: a summary, or where a log is.
+var causal = pattern.Lazy(`[Ee]rror: |(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
+
+// causeLine is the last line that tells a cause, or else the last.
+func causeLine(s string) string {
+	for _, line := range slices.Backward(strings.Split(s, "\n")) {
+		if causal().MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return lastLine(s)
 }

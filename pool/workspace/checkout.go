@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -73,13 +74,23 @@ func lacks(c loop.Check) bool {
 	return !c.Passed() && m != nil && slices.Contains(words, cmp.Or(m[1]+m[2]+m[3], "make"))
 }
 
+// unreached is what programs say where a connection was refused and they do not name the host.
+var unreached = pattern.Lazy(`(?i)\b403\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bECONN(REFUSED|RESET)\b|\bgetaddrinfo\b|(not|n't) resolve|no such host|` +
+	`name or service not known|failure in name resolution|tunnel|proxy ?(error|connect)|network is unreachable|connection (was )?refused`)
+
+// unconnected reports that a check failed because of a connection that was refused. One that was refused and that the check does
+// not speak of may be any program's question whether it is up to date.
+func (c Checked) unconnected(check loop.Check) bool {
+	return !check.Passed() && len(c.Refused) > 0 && (unreached().MatchString(check.Tail) || gateway.Named(check.Tail, c.Refused))
+}
+
 // ran reports that every check could run, whatever it said: none lacked a program, a target, time or a connection.
 func (c Checked) ran() bool {
 	if len(c.Checks) == 0 {
 		return false
 	}
 	last := c.Checks[len(c.Checks)-1]
-	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacks(last) && (last.Passed() || len(c.Refused) == 0)
+	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacks(last) && !c.unconnected(last)
 }
 
 // Check makes the checkout, runs the checks and removes it again.

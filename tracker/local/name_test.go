@@ -3,6 +3,7 @@ package local
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -34,6 +35,25 @@ func TestNames(t *testing.T) {
 		}
 		if shown, other := tr.Names(t.Context())[key]; ok && (other != (key != file) || other && shown != file) {
 			t.Errorf("%q: the name of %s is %q", name, key, shown)
+		}
+	}
+}
+
+// A new file is named after the title, however short that is.
+func TestNamesOfNewFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tr := open(t, dir)
+	for title, want := range map[string]string{
+		"typo": "typo", "fix-login": "fix-login", "a": "a", "Two words": "two-words", "README": "readme-1", "…": "issue-",
+		"\u767b\u5f55": "issue-", "documentation": "documentation",
+	} {
+		issue, err := tr.Create(t.Context(), tr.Text(tracker.Draft{Title: title}))
+		if err != nil || issue.Title != title {
+			t.Fatalf("%q: %+v, %v", title, issue, err)
+		}
+		if issue.Key != want && (want != "issue-" || !strings.HasPrefix(issue.Key, want)) {
+			t.Errorf("%q is named %q, want %q", title, issue.Key, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +133,9 @@ func freeName(root *os.Root, title string) (string, error) {
 		}
 		stem = strings.TrimPrefix(stem+"-"+w[:min(len(w), longestName)], "-")
 	}
-	stem = cmp.Or(stem, tracker.Key(title)[:untitled]) // of other scripts
+	if stem == "" { // its letters are of other scripts
+		stem = tracker.Key(title)[:untitled]
+	}
 	for n := 1; ; n++ {
 		name := stem
 		if n > 1 || tracker.Key(stem) != stem || !isIssue(stem+".md") {
