@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
 	"github.com/ralph-pool/ralph/worktree/record"
-	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -63,9 +61,9 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 		return Import{}, err
 	}
 	// The old commits act on a forge or carry another name: no ref keeps them.
-	var edits []git.Edit
-	for ref, old := range map[string]string{t.repo.names.Work(t.Spec().Key): refs.work, refname.Branch(t.Spec().Branch): refs.branch} {
-		edits = append(edits, git.Edit{Ref: ref, New: tip, Old: old})
+	edits, err := t.tipEdits(ctx, after, refs, before.Tip)
+	if err != nil {
+		return Import{}, err
 	}
 	if err := t.update(func(rec *record.Record) { rec.Replaced, rec.Finished = before.Tip, tip }); err != nil {
 		return Import{}, err

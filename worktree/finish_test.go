@@ -160,3 +160,24 @@ func TestFinishWithoutControls(t *testing.T) {
 	}
 	f.remove(tree)
 }
+
+// A commit that a person has made on the branch since the import is kept, and the old commits of the run are not.
+func TestFinishKeepsWhatAPersonHasCommitted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.add("42", "r1")
+	old := f.commit(tree.Dir(), "a", "a\n", acting)
+	f.imported(tree)
+	person := f.git("commit-tree", "-p", old, "-m", "Of a person", old+"^{tree}")
+	f.git("update-ref", "refs/heads/ralph/42", person, old)
+	got, err := tree.Finish(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := f.ref("refs/heads/ralph/42"); at != got.Tip {
+		t.Errorf("the branch is at %s, want %s", at, got.Tip)
+	}
+	if kept := f.git("for-each-ref", "--format=%(objectname)", "refs/ralph/old"); kept != person {
+		t.Errorf("kept are %q, want %s", kept, person)
+	}
+}

@@ -156,7 +156,7 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 			}
 		}
 	}
-	edits, err := t.tipEdits(ctx, sp, refs)
+	edits, err := t.tipEdits(ctx, sp, refs, "")
 	if err != nil {
 		return Import{}, err
 	}
@@ -193,8 +193,8 @@ func (t *Tree) moveTo(ctx context.Context, f found, refs treeRefs) (Import, erro
 	return got, err
 }
 
-// tipEdits moves the branch and the work ref to the span's tip, and keeps the tips that it does not contain.
-func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs) ([]git.Edit, error) {
+// tipEdits moves the branch and the work ref to the span's tip, and keeps the tips that it neither contains nor replaces.
+func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs, replaced string) ([]git.Edit, error) {
 	s := t.Spec()
 	var edits []git.Edit
 	kept := ""
@@ -203,7 +203,7 @@ func (t *Tree) tipEdits(ctx context.Context, sp span.Span, refs treeRefs) ([]git
 			continue
 		}
 		edits = append(edits, git.Edit{Ref: move.Ref, New: sp.Tip, Old: move.Old})
-		if move.Old == "" || move.Old == kept {
+		if move.Old == "" || move.Old == kept || move.Old == replaced {
 			continue
 		}
 		inside, err := t.repo.spans.Has(ctx, sp, move.Old)

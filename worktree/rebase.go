@@ -69,7 +69,7 @@ func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	edits, err := t.tipEdits(ctx, sp, refs)
+	edits, err := t.tipEdits(ctx, sp, refs, "")
 	if err != nil {
 		return "", err
 	}
