@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -449,4 +450,47 @@ func TestMergeThatHadToWait(t *testing.T) {
 		t.Errorf("%+v, %v; the issue:\n%s", r, err, f.text("a"))
 	}
 	f.clean()
+}
+
+// A merge checks the commits on a clean checkout, also where runs do not: commits whose gate has failed are not merged.
+func TestMergeOfAFailedGate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.GateOn, f.Config.Run.MaxIterations, f.Config.Run.NoCanary = run.GateOnWorktree, 1, true
+	f.Config.Run.Gate = lines("test ! -f a.txt")
+	f.issue("a")
+	if r := f.one(); r.Verdict.Outcome != journal.GateFailed {
+		t.Fatalf("the run: %+v", r.Verdict)
+	}
+	before := f.git(f.repo, "rev-parse", "main")
+	r, err := f.pool().Merge(t.Context(), "a")
+	if err != nil || r.Record.Verdict.Outcome != journal.GateFailed {
+		t.Errorf("the merge: %+v, %v", r.Record.Verdict, err)
+	}
+	if at := f.git(f.repo, "rev-parse", "main"); at != before || strings.Contains(f.text("a"), "state: closed") {
+		t.Errorf("main is at %s, was at %s; the issue:\n%s", at, before, f.text("a"))
+	}
+}
+
+// Nobody looks at what an unattended merge does: an issue that has changed meanwhile is left to a person.
+func TestMergeOfAnEditedIssue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Publish = journal.PublishMerge
+	f.issue("a")
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write(".ralph/backlog/a.md", f.text("a")+"\nAnd one more thing.\n")
+	})
+	before := f.git(f.repo, "rev-parse", "main")
+	r := f.one()
+	if v := r.Verdict; v.Outcome != journal.Succeeded || v.Reason.Code != journal.ReasonEdited || v.Unattended() {
+		t.Errorf("%+v", v)
+	}
+	if at := f.git(f.repo, "rev-parse", "main"); at != before || !strings.Contains(f.text("a"), "in-review") {
+		t.Errorf("main is at %s, was at %s; the issue:\n%s", at, before, f.text("a"))
+	}
+	f.onStage("", nil)
+	if r, err := f.pool().Merge(t.Context(), "a"); err != nil || r.Record.Verdict.Outcome != journal.Succeeded || !r.Closed {
+		t.Errorf("a person's merge: %+v, %v", r.Record.Verdict, err)
+	}
 }

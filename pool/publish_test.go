@@ -308,3 +308,19 @@ echo $RALPH_ITERATION >> work; git add -A; git commit -qm work; test $RALPH_ITER
 	}
 	g.clean()
 }
+
+// What a clean checkout said of one commit is not said of a later one.
+func TestCheckoutOfEarlierCommits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; if test -f needed.txt; then echo b >bad; git add bad; git commit -qm second
+		else echo x >needed.txt; echo w >a.txt; git add a.txt; git commit -qm first; fi`+done)
+	f.Config.Run.Gate = lines("test ! -f bad || exit 7; test ! -f a.txt || test -f needed.txt")
+	f.Config.Run.NoCanary, f.Config.Run.MaxIterations = true, 2
+	f.issue("a")
+	if r := f.one(); r.Verdict.Outcome != journal.GateFailed || r.Facts.Verify != nil {
+		t.Errorf("%+v, %+v", r.Verdict, r.Facts.Verify)
+	}
+	if text := f.text("a"); !strings.Contains(text, "exit status 7") || strings.Contains(text, "clean checkout of the tip") {
+		t.Errorf("the report:\n%s", text)
+	}
+}

@@ -215,7 +215,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 	}
 	if t.merge {
 		s := &a.rec.Settings
-		s.Publish, s.Attended, s.Checks.Files, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, 1
+		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	if err := w.runner.Admission().Admit(hard, &a.rec); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 const mergeLong = `Merge what is on an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
@@ -24,40 +25,43 @@ Changes to tests and other checks are no obstacle: you have decided.
 
 Several branches are merged together: they land in one step after one run of the gate on all of them. If that fails, halves are
 tried, so that the branch that fails is found and left, and the others land. One that changes what checks it is merged alone, after
-the others. --all leaves out what a review has not accepted, and what has changed its checks: look at it, and name it.`
+the others. --all leaves out what a review has not accepted, what has changed its checks, and issues that have changed since their
+run began: look at it, and name it.`
+
+// mergeFlags say which branches may be merged.
+type mergeFlags struct{ all, unfinished, edited bool }
 
 func newMergeCommand(a *app) *cobra.Command {
-	var all, unfinished bool
+	var o mergeFlags
 	cmd := &cobra.Command{
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
 		Args: func(_ *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
+			if o.all == (len(args) > 0) {
 				return usagef("name the issues whose branches are to be merged, or --all of them")
 			}
 			return nil
 		},
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
-			return a.merge(ctx, p, args, all, unfinished)
+			return a.merge(ctx, p, args, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
-	cmd.Flags().BoolVar(&unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
+	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
+	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
+	cmd.Flags().BoolVar(&o.edited, "edited", false, "also where the issue has changed since its run began")
 	a.bind(cmd, config.ForMerge)
 	return cmd
 }
 
-func (a *app) merge(ctx context.Context, p *parts, args []string, all, unfinished bool) error {
+func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) error {
 	var keys []string
 	for _, typed := range args {
 		issue, err := p.issue(ctx, typed)
 		if err != nil {
 			return err
 		}
-		if !unfinished {
-			if err := p.done(ctx, typed, issue.Key); err != nil {
-				return err
-			}
+		if err := p.done(ctx, typed, issue, o); err != nil {
+			return err
 		}
 		if !slices.Contains(keys, issue.Key) {
 			keys = append(keys, issue.Key)
@@ -70,7 +74,7 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, all, unfinishe
 	stop := context.AfterFunc(a.hard, worker.Kill)
 	defer stop()
 	unseen := error(nil)
-	if all {
+	if o.all {
 		if keys, err = worker.Unmerged(ctx); err == nil {
 			keys, unseen, err = a.seen(ctx, p, keys)
 		}
@@ -93,9 +97,9 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, all, unfinishe
 	return cmp.Or(err, unseen)
 }
 
-// done refuses an issue whose agent was stopped before it was done.
-func (p *parts) done(ctx context.Context, name, key string) error {
-	runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
+// done refuses an issue whose agent was stopped before it was done, or has not seen what the issue asks for by now.
+func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o mergeFlags) error {
+	runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
 	if err != nil {
 		return err
 	}
@@ -104,14 +108,25 @@ func (p *parts) done(ctx context.Context, name, key string) error {
 		return nil
 	}
 	last := stateOf(runs[len(runs)-1])
-	if last.State != string(journal.Interrupted) && !(last.left() && last.Stage.Before(journal.StageVerify)) {
-		return nil
+	name = inCommand(name, issue.Key)
+	switch {
+	case !o.unfinished && (last.State == string(journal.Interrupted) || last.left() && last.Stage.Before(journal.StageVerify)):
+		return &exitError{
+			status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
+			hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
+		}
+	case !o.edited && edited(issue, last.Record):
+		return &exitError{
+			status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
+			hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are", name),
+		}
 	}
-	name = inCommand(name, key)
-	return &exitError{
-		status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
-		hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
-	}
+	return nil
+}
+
+// edited reports an issue that is not what the run worked from.
+func edited(issue tracker.Issue, r journal.Record) bool {
+	return r.Hash != "" && r.Hash != issue.Hash()
 }
 
 // seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
@@ -121,18 +136,23 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 		if err != nil {
 			return nil, nil, err
 		}
-		var last journal.Verdict
+		var last journal.Record
 		for _, r := range runs {
 			if r.Verdict.Outcome == journal.Succeeded {
-				last = r.Verdict
+				last = r
 			}
 		}
-		if last.Outcome == "" || last.Unattended() {
+		reason, flag := last.Verdict.Reason, ""
+		if issue, err := p.tracker.Get(ctx, key); err != nil {
+			return nil, nil, err
+		} else if edited(issue, last) {
+			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
+		} else if last.ID == "" || last.Verdict.Unattended() {
 			rest = append(rest, key)
 			continue
 		}
 		name := p.names(ctx)(key)
-		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[3]s`", name, report.Reason(last.Reason), inCommand(name, key)))
+		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), inCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
 		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, plural(len(keys), "issue"))}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -95,5 +97,34 @@ func TestMergeCallsAnIssueByOneName(t *testing.T) {
 				t.Errorf("another name: %s", line)
 			}
 		}
+	}
+}
+
+// Commits that were made for another text are not merged in silence, nor is the issue closed.
+func TestMergeOfAnEditedIssue(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	file := filepath.Join(m.repo, ".ralph/backlog/a.md")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write(t, ".ralph/backlog/a.md", strings.Replace(string(text), "# Add a\n", "# Add a\n\nAnd b.\n", 1))
+	named := m.run(t, nil, append(own, "merge", "a", "--gate=true")...)
+	all := m.run(t, nil, append(own, "merge", "--all", "--gate=true")...)
+	if named.status != exitIncomplete || !strings.Contains(named.stderr, "a is not merged: the issue has changed since the run began") ||
+		!strings.Contains(named.stderr, "`ralph merge --edited a`") || all.status != exitIncomplete || !strings.Contains(all.stderr, "`ralph merge --edited a`") {
+		t.Errorf("%+v\n%+v", named, all)
+	}
+	if got := m.run(t, nil, append(own, "merge", "--edited", "a", "--gate=true")...); got.status != 0 || !strings.HasPrefix(got.stdout, "a: merged into m") {
+		t.Errorf("%+v", got)
 	}
 }

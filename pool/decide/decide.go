@@ -180,6 +180,8 @@ func verified(f journal.Facts) journal.Verdict {
 		return verdict(journal.Succeeded, journal.ReasonReview, refused(f.Review))
 	case w.Changed():
 		return verdict(journal.Succeeded, journal.ReasonChecks, changedChecks(w))
+	case f.Outdated:
+		return verdict(journal.Succeeded, journal.ReasonEdited, "")
 	}
 	return journal.Verdict{Outcome: journal.Succeeded}
 }

@@ -142,6 +142,7 @@ func decideCases() []decideCase {
 			watched(journal.Watch{Files: []journal.Watched{{Path: "x_test.go", Test: true}}, Base: &journal.Verification{Checks: green}}, ""),
 			final(want(journal.Succeeded, journal.ReasonChecks, "x_test.go")),
 		},
+		{"the issue has changed", journal.Facts{End: loop.EndDone, Commits: 2, Outdated: true}, final(want(journal.Succeeded, journal.ReasonEdited, ""))},
 		{"nothing was changed", journal.Facts{End: loop.EndDone, Commits: 2, Unchanged: true}, final(want(journal.NoChange, journal.ReasonUnchanged, ""))},
 		{
 			"nothing was changed, and the gate fails", journal.Facts{End: loop.EndDone, Commits: 2, Unchanged: true, Verify: &journal.Verification{Checks: red}},

@@ -253,10 +253,11 @@ type Facts struct {
 	Conflict string        `json:"conflict,omitempty"` // the commits do not fit the base any more
 	Publish  *Fault        `json:"publish,omitempty"`  // why the commits could not be published
 	Tries    int           `json:"publish_tries,omitempty"`
-	Done     bool          `json:"done,omitempty"`   // publishing is over
-	Gone     bool          `json:"gone,omitempty"`   // the issue is not there any more
-	Edited   bool          `json:"edited,omitempty"` // the issue is not what the run works from any more
-	At       time.Time     `json:"at,omitzero"`      // when the facts were complete
+	Done     bool          `json:"done,omitempty"`     // publishing is over
+	Gone     bool          `json:"gone,omitempty"`     // the issue is not there any more
+	Edited   bool          `json:"edited,omitempty"`   // the issue is not what the run works from any more
+	Outdated bool          `json:"outdated,omitempty"` // and was not when the commits were about to be published
+	At       time.Time     `json:"at,omitzero"`        // when the facts were complete
 }
 
 // Unseen is the part of Usage that only agents report, although the answers of their services passed ralph. It counts for the
@@ -273,6 +274,16 @@ func (f Facts) Unseen() (u agents.Usage) {
 
 // Seen is the part of Usage that counts for what all runs may spend together.
 func (f Facts) Seen() agents.Usage { return f.Usage.Less(f.Unseen()) }
+
+// About drops what was found out about other commits than the tip.
+func (f *Facts) About(tip string) {
+	if f.Verify != nil && f.Verify.Tip != tip {
+		f.Verify, f.Watch = nil, nil
+	}
+	if f.Retest != nil && f.Retest.Tip != tip {
+		f.Retest = nil
+	}
+}
 
 // GatePassed reports that the gate ran in the worktree and every command passed.
 func (f Facts) GatePassed() bool { return f.GateRan && passed(f.Gate) }

@@ -13,7 +13,7 @@ type Verdict struct {
 
 // Unattended reports a success that needs nobody's look before it is merged.
 func (v Verdict) Unattended() bool {
-	return v.Outcome == Succeeded && v.Reason.Code != ReasonChecks && !v.Draft()
+	return v.Outcome == Succeeded && v.Reason.Code != ReasonChecks && v.Reason.Code != ReasonEdited && !v.Draft()
 }
 
 // Draft reports that a request only shows the commits: the gate does not pass, or no review has accepted them.
@@ -93,6 +93,7 @@ const (
 	ReasonBaseChecks   ReasonCode = "base-checks"    // Detail: the check that failed with the files of the base
 	ReasonGateFiles    ReasonCode = "gate-files"     // Detail: changed files that the checks depend on
 	ReasonChecks       ReasonCode = "checks-changed" // a success whose checks have changed; Detail: in what
+	ReasonEdited       ReasonCode = "issue-edited"   // a success, but the issue has changed since the run began
 	ReasonUnproved     ReasonCode = "unproved"       // Detail: why the tests of the change do not show what it does
 	ReasonReview       ReasonCode = "review-refused" // a success that its review did not accept; Detail: why
 	ReasonUnreviewed   ReasonCode = "not-reviewed"   // a success without the review that it should have; Detail: why

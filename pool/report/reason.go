@@ -41,6 +41,8 @@ func Reason(r journal.Reason) string {
 		return "the commits change what the checks depend on: " + r.Detail
 	case journal.ReasonChecks:
 		return "the checks themselves have changed: " + r.Detail
+	case journal.ReasonEdited:
+		return "the issue has changed since the run began"
 	case journal.ReasonUnproved:
 		return "no test shows what the commits do: " + r.Detail
 	case journal.ReasonReview:

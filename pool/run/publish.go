@@ -50,10 +50,11 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		out := x.outward(s)
-		if x.killed || out && !x.fence(ctx) || !x.wanted(ctx) {
+		if x.killed || x.outward(s) && !x.fence(ctx) || !x.wanted(ctx) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
+		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
+		out := x.outward(s)
 		err := x.prove(ctx, &s, out)
 		if err == nil && !out {
 			return s, nil

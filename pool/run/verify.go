@@ -159,9 +159,7 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 		w.Last = got
 	}
 	s.Tip, s.Commits, s.WIP, s.Facts.Commits = w.Last.Tip, len(w.Last.Commits), w.Last.WIP, len(w.Last.Commits)
-	if r := s.Facts.Retest; r != nil && r.Tip != s.Tip {
-		s.Facts.Retest = nil // of earlier commits
-	}
+	s.Facts.About(s.Tip)
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
 		s.Facts.Unchanged, err = x.c.Repo.Unchanged(ctx, x.base.Commit, s.Tip)
@@ -256,6 +254,9 @@ func (x *execution) finish(ctx context.Context, s journal.State) (journal.State,
 	}
 	if s.Facts.Tip == s.Tip {
 		s.Facts.Tip = got.Tip // the same files
+	}
+	if v := s.Facts.Verify; v != nil && v.Tip == s.Tip {
+		v.Tip = got.Tip
 	}
 	s.Tip, x.space.Last = got.Tip, got
 	return s, nil
@@ -356,7 +357,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
 		return x.judgeWork(ctx, s)
 	}
-	if v := s.Facts.Verify; v == nil || v.Tip != s.Tip {
+	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
 		next, err := x.check(ctx, *s)
 		if err != nil {
 			x.log.Warn("work not verified yet", "error", err)
