@@ -2,11 +2,13 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/named"
 )
 
@@ -50,7 +52,7 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	scan := p.Secrets.Finder().Scan(func(file string) { note("%s brings a secret", file) })
 	changes, err := p.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
-		return nil, err
+		return unread(err)
 	}
 	scan.End()
 	if len(p.Protected) > 0 && len(changes.Paths) > 0 {
@@ -88,4 +90,12 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 		found = append(found[:MaxFindings], fmt.Sprintf("and %d more", more))
 	}
 	return found, nil
+}
+
+// unread is the finding where an agent's commits are too much to be read. Any other error is not theirs.
+func unread(err error) ([]string, error) {
+	if errors.Is(err, diff.ErrTooMuch) {
+		return []string{fmt.Sprintf("what the commits change cannot be checked for secrets and protected paths: %v", err)}, nil
+	}
+	return nil, err
 }

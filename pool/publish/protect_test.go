@@ -1,9 +1,27 @@
 package publish
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/diff"
 )
+
+// Commits that are too much to be read are blocked; a failure that is not theirs stays an error.
+func TestUnreadIsBlocked(t *testing.T) {
+	t.Parallel()
+	found, err := unread(fmt.Errorf("read what commits change: %w", diff.ErrTooMuch))
+	if err != nil || len(found) != 1 || !strings.Contains(found[0], "cannot be checked") {
+		t.Errorf("found %q, error %v", found, err)
+	}
+	broken := errors.New("broken")
+	if found, err := unread(broken); !errors.Is(err, broken) || found != nil {
+		t.Errorf("found %q, error %v", found, err)
+	}
+}
 
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -36,8 +38,31 @@ type Range struct {
 }
 
 // Read reads what the commits of the range change. added is called with every line that any of them adds; line is only
-// valid during the call. Contents are data: no filter, text conversion or external diff runs.
+// valid during the call. Contents are data: no filter, text conversion or external diff runs. ErrTooMuch says that git had
+// not enough memory or time for it.
 func Read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("%w: git did not end in %s", ErrTooMuch, readTime))
+	defer cancel()
+	return readIn(ctx, g.WithMemory(git.AgentMemory), r, added)
+}
+
+// What is spent on the changes of one range. A file of line breaks takes git forty times its size.
+const (
+	readTime  = 10 * time.Minute
+	mostPaths = 1 << 30 // bytes of lists of paths
+)
+
+// readIn maps git's end at the limit of the runner to ErrTooMuch.
+func readIn(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
+	c, err := read(ctx, g, r, added)
+	if failed, ok := errors.AsType[*git.Error](err); ok &&
+		(failed.ExitCode == 128+int(syscall.SIGKILL) || strings.Contains(strings.ToLower(failed.Stderr), "memory")) {
+		err = fmt.Errorf("%w: %w", ErrTooMuch, err)
+	}
+	return c, err
+}
+
+func read(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	if len(r.Commits) == 0 {
 		return Changes{}, nil
 	}
@@ -91,6 +116,7 @@ type changes struct {
 	commits Range
 	seen    map[string]bool
 	paths   []string
+	size    int // bytes of paths
 	links   map[string]bool
 	added   func(path string, line []byte)
 }
@@ -131,7 +157,9 @@ func (c *changes) parse(r *bufio.Reader) error {
 				if err := cmp.Or(errModes, err); err != nil {
 					return fmt.Errorf("the list of paths is cut: %w", err)
 				}
-				c.takeSome(modes + path)
+				if c.takeSome(modes + path); c.size > mostPaths {
+					return ErrTooMuch
+				}
 				continue
 			case next[0] == 0:
 				_, _ = r.Discard(1) // it has been seen
@@ -157,7 +185,7 @@ func (c *changes) close(lines *proc.Lines) error {
 // ofMerges reads what merges have that none of their parents has. The rest is a change of a parent or of a base.
 func (c *changes) ofMerges(ctx context.Context, merges []string) error {
 	// One process lists all of them: there can be many, and hardly any changes something.
-	list, err := c.git.Run(ctx, strings.Join(merges, "\n")+"\n",
+	list, err := c.list(ctx, strings.Join(merges, "\n")+"\n",
 		slices.Concat([]string{"diff-tree", "--stdin", "-r", "-c", "-z", "--raw"}, rawDiff())...)
 	if err != nil {
 		return fmt.Errorf("list what merges change: %w", err)
@@ -204,7 +232,7 @@ func (c *changes) undone(ctx context.Context) error {
 		return fmt.Errorf("look for the base of %s: %w", git.Short(c.commits.Tip), err)
 	}
 	for _, base := range strings.Fields(out) {
-		names, err := c.git.Out(ctx, slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, rawDiff(),
+		names, err := c.list(ctx, "", slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, rawDiff(),
 			[]string{"--end-of-options", base, c.commits.Tip, "--"})...)
 		if err == nil {
 			err = c.take(names)
@@ -214,6 +242,19 @@ func (c *changes) undone(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// list is the output of a command that lists paths.
+func (c *changes) list(ctx context.Context, stdin string, args ...string) (string, error) {
+	var out strings.Builder
+	err := c.git.Read(ctx, stdin, func(r *bufio.Reader) error {
+		n, err := io.Copy(&out, io.LimitReader(r, mostPaths))
+		if err == nil && n == mostPaths {
+			err = ErrTooMuch
+		}
+		return err
+	}, args...)
+	return out.String(), err
 }
 
 // take adds paths that git has listed with --raw.
@@ -238,6 +279,7 @@ func (c *changes) takeSome(raw string) (paths []string, rest string) {
 		}
 		if paths = append(paths, path); !c.seen[path] {
 			c.seen[path] = true
+			c.size += len(path)
 			c.paths = append(c.paths, path)
 		}
 		raw = rest

@@ -28,7 +28,7 @@ func (e Entry) Exists() bool { return e.ID != "" }
 
 // Files lists the paths that differ between two commits, with renames.
 func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) {
-	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
+	out, err := g.WithMemory(git.AgentMemory).Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
 		"--no-textconv", "--end-of-options", base, tip, "--")
 	if err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)
@@ -76,7 +76,7 @@ func entry(mode, id string) Entry {
 	return Entry{mode, id}
 }
 
-// ErrTooMuch says that the files are more than may be read.
+// ErrTooMuch says that files or changes are more than may be read.
 var ErrTooMuch = errors.New("too much has changed")
 
 // Limit bounds what is read of files, in bytes.

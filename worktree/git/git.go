@@ -25,6 +25,8 @@ import (
 )
 
 const (
+	// AgentMemory is what a command may use for data of an agent's. A million objects take it a tenth.
+	AgentMemory = 2 << 30
 	stderrLimit = 16 << 10        // bytes of standard error that are kept
 	killGrace   = 5 * time.Second // time for git to remove its lock files after it was asked to end
 
@@ -206,7 +208,7 @@ func (g Runner) Holds(ctx context.Context, outer, inner string) (bool, error) {
 
 // MergeTree merges two commits without a work tree. conflicts lists the files that conflict, in one line.
 func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, conflicts string, err error) {
-	out, err := g.Out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	out, err := g.WithMemory(AgentMemory).Out(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
 	tree, names, _ := strings.Cut(out, "\x00")
 	if ExitCode(err) == 1 {
 		return "", Printable(strings.ReplaceAll(strings.Trim(names, "\x00"), "\x00", ", ")), nil
@@ -279,7 +281,7 @@ func (g Runner) mergedTrees(ctx context.Context, ours string, theirs []string) (
 	for _, id := range theirs {
 		fmt.Fprintf(&pairs, "%s %s\n", ours, id)
 	}
-	out, err := g.Run(ctx, pairs.String(), "merge-tree", "--stdin", "--name-only", "--no-messages")
+	out, err := g.WithMemory(AgentMemory).Run(ctx, pairs.String(), "merge-tree", "--stdin", "--name-only", "--no-messages")
 	if err != nil && !Failed(err) {
 		return nil, err
 	}

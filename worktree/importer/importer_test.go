@@ -238,7 +238,7 @@ func TestRead(t *testing.T) {
 				}
 				var limit strings.Builder
 				err := q.git.Pipe(t.Context(), strings.NewReader("go\n"), &limit, "-c", `alias.limit=!read go; grep "Max data size" "/proc/$PPID/limits"`, "limit")
-				if want := strconv.Itoa(memory); q.Objects > 0 && runtime.GOOS == "linux" && (err != nil || !strings.Contains(limit.String(), want)) {
+				if want := strconv.Itoa(git.AgentMemory); q.Objects > 0 && runtime.GOOS == "linux" && (err != nil || !strings.Contains(limit.String(), want)) {
 					t.Errorf("git has %q, %v, want %s", limit.String(), err, want)
 				}
 				if err := q.Close(); err != nil {
