@@ -26,18 +26,23 @@ func (c counter) count(id string, at int) (paths, depth int, err error) {
 		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
 	}
 	if t.depth == 0 {
-		t.paths, t.depth, t.longest = t.files, 1, t.name
+		t.paths, t.depth, t.longest, t.size = t.files, 1, t.name, t.names
 		for _, folder := range t.folders {
 			paths, depth, err := c.count(folder.id, at+1)
 			if err != nil {
 				return 0, 0, err
 			}
 			t.paths, t.depth = min(t.paths+paths, c.caps.Paths+1), max(t.depth, depth+1)
-			t.longest = max(t.longest, folder.name+1+c.longest(folder.id))
+			below := c.counted(folder.id)
+			t.longest = max(t.longest, folder.name+1+below.longest)
+			t.size = min(t.size+below.size+int64(below.paths)*int64(folder.name+1), c.caps.PathBytes+1)
 		}
 	}
 	if t.paths > c.caps.Paths {
 		return 0, 0, fmt.Errorf("more than %d paths: %w", c.caps.Paths, ErrTooBig)
+	}
+	if t.size > c.caps.PathBytes {
+		return 0, 0, fmt.Errorf("paths of more than %d bytes together: %w", c.caps.PathBytes, ErrTooBig)
 	}
 	if at+t.depth > c.caps.Depth {
 		return 0, 0, fmt.Errorf("more than %d folders inside each other: %w", c.caps.Depth, ErrTooBig)
@@ -48,13 +53,8 @@ func (c counter) count(id string, at int) (paths, depth int, err error) {
 	return t.paths, t.depth, nil
 }
 
-// longest is that of a folder which has been counted.
-func (c counter) longest(id string) int {
-	if t := cmp.Or(c.trees[id], c.given[id]); t != nil {
-		return t.longest
-	}
-	return 0
-}
+// counted is a folder which has been counted; an empty one where it is nowhere.
+func (c counter) counted(id string) *tree { return cmp.Or(c.trees[id], c.given[id], &tree{}) }
 
 // all counts for every folder of the pack.
 func (c counter) all() error {

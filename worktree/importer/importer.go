@@ -35,6 +35,8 @@ type Caps struct {
 	Files   int   // new files among the uncommitted changes; default 20,000. The rest is named and stays in the worktree
 	Paths   int   // paths in the files of one commit; default 5,000,000
 	Depth   int   // folders inside each other; default 250
+
+	PathBytes int64 // bytes of all paths in the files of one commit; default 512 MiB
 }
 
 // WithDefaults replaces zero values.
@@ -42,7 +44,7 @@ func (c Caps) WithDefaults() Caps {
 	return Caps{
 		Objects: cmp.Or(c.Objects, 1_000_000), Size: cmp.Or(c.Size, 4<<30), Blob: cmp.Or(c.Blob, 512<<20),
 		Files: cmp.Or(c.Files, 20_000),
-		Paths: cmp.Or(c.Paths, 5_000_000), Depth: cmp.Or(c.Depth, 250),
+		Paths: cmp.Or(c.Paths, 5_000_000), Depth: cmp.Or(c.Depth, 250), PathBytes: cmp.Or(c.PathBytes, 512<<20),
 	}
 }
 
@@ -51,7 +53,7 @@ func (c Caps) WithDefaults() Caps {
 func (c Caps) Now(host bool, places ...string) Caps {
 	c = c.WithDefaults()
 	if host {
-		c = Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: c.Depth}
+		c = Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: c.Depth, PathBytes: 1 << 50}
 	}
 	bytes, _ := Room(places...)
 	c.Size = min(c.Size, bytes)

@@ -150,6 +150,13 @@ func TestRead(t *testing.T) {
 			}
 			return p.commit(p.tree("40000", tree, "0"), now, base)
 		}},
+		"long paths of shared folders": {want: "paths of more than 536870912 bytes", make: func(p *pack) string {
+			tree := p.tree("100644", p.object(typeBlob, "x"), names(900)...)
+			for range 10 {
+				tree = p.tree("40000", tree, strings.Repeat("d", 250))
+			}
+			return p.commit(p.tree("40000", tree, names(1000)...), now, base)
+		}},
 		"1,000 folders inside each other": {want: "inside each other", make: func(p *pack) string {
 			tree := p.tree("100644", p.object(typeBlob, "x"), "f")
 			for range 1000 {

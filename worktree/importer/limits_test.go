@@ -8,6 +8,30 @@ import (
 	"testing"
 )
 
+// TestPathBytes: what is counted is the bytes of all paths as git lists them.
+func TestPathBytes(t *testing.T) {
+	t.Parallel()
+	p := &pack{}
+	blob := p.object(typeBlob, "x")
+	tree := p.tree("40000", p.tree("100644", blob, "one", "three"), "a", "bb") // a/one, a/three, bb/one, bb/three
+	p.tree("40000", tree, "ccc")
+	caps := Caps{}.WithDefaults()
+	s := &scanner{in: bufio.NewReader(bytes.NewReader(p.bytes())), caps: caps}
+	c, err := s.scan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, fits := range map[int64]bool{26 + 4*4: true, 26 + 4*4 - 1: false} {
+		caps.PathBytes = most
+		for _, tree := range c.trees {
+			tree.depth = 0
+		}
+		if err := (counter{trees: c.trees, caps: caps}).all(); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
+			t.Errorf("%d bytes: error %v", most, err)
+		}
+	}
+}
+
 // TestCommitLimits: the messages of commits are held in memory, by ralph and by git.
 func TestCommitLimits(t *testing.T) {
 	t.Parallel()

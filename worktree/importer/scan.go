@@ -45,10 +45,12 @@ type contents struct {
 type tree struct {
 	files   int
 	folders []folder
-	name    int // bytes of the longest name of a file
-	paths   int // in all folders below, once counted; see counter
+	name    int   // bytes of the longest name of a file
+	names   int64 // bytes of the names of all files
+	paths   int   // in all folders below, once counted; see counter
 	depth   int
-	longest int // bytes of the longest path
+	longest int   // bytes of the longest path
+	size    int64 // bytes of all paths
 }
 
 // folder is a tree in another one.
@@ -208,9 +210,11 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…", len(name), nameLimit, git.Printable(string(name[:50])))
 		}
 		t.name = max(t.name, len(name))
+		t.names += int64(len(name))
 		switch string(bytes.TrimLeft(mode, "0")) {
 		case "40000":
 			t.folders = append(t.folders, folder{hex.EncodeToString(content[end+1 : end+1+idSize]), len(name)})
+			t.names -= int64(len(name))
 		case "160000":
 			c.gitlinks = true
 			t.files++
