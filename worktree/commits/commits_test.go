@@ -117,6 +117,37 @@ func TestStatOfFolders(t *testing.T) {
 	}
 }
 
+// Equal files are renames, one for each that is gone. A file that moves and changes is not looked for: that compares each with each.
+func TestStatOfRenames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	text := strings.Repeat("line\n", 20)
+	for _, name := range []string{"old/1", "old/2", "old/3"} {
+		write(t, dir, name, text)
+	}
+	write(t, dir, "edited", "first\n"+text)
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "First")
+	base := gitIn(t, dir, "rev-parse", "HEAD")
+	gitIn(t, dir, "rm", "-qr", "old/1", "old/2", "edited")
+	for _, name := range []string{"new/1", "new/2", "new/3"} {
+		write(t, dir, name, text)
+	}
+	write(t, dir, "now", "other\n"+text)
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "Second")
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Stat(t.Context(), base, gitIn(t, dir, "rev-parse", "HEAD"))
+	want := []File{{"edited", 0, 21}, {"new/1", 0, 0}, {"new/2", 0, 0}, {"new/3", 20, 0}, {"now", 21, 0}}
+	if err != nil || !slices.Equal(got.Files, want) {
+		t.Errorf("%v, %v, want %v", got.Files, err, want)
+	}
+}
+
 // Objects that are not there are errors, not panics.
 func TestMissing(t *testing.T) {
 	t.Parallel()

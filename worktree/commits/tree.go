@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -22,7 +23,30 @@ func (r *Repo) compare(ctx context.Context, before, after *object.Tree) (object.
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b *object.Change) int { return cmp.Compare(cmpPath(a), cmpPath(b)) })
-	return object.DetectRenames(out, object.DefaultDiffTreeOptions)
+	return renamed(out), nil
+}
+
+// renamed makes one change of a file that is gone and an equal one that is new. Looking for similar ones as well, as go-git does,
+// compares each file with each.
+func renamed(changes object.Changes) object.Changes {
+	type content struct {
+		id   plumbing.Hash
+		mode filemode.FileMode
+	}
+	of := func(e object.ChangeEntry) content { return content{e.TreeEntry.Hash, e.TreeEntry.Mode} }
+	gone := map[content][]*object.Change{}
+	for _, c := range changes {
+		if c.To.Name == "" {
+			gone[of(c.From)] = append(gone[of(c.From)], c)
+		}
+	}
+	for _, c := range changes {
+		if from := gone[of(c.To)]; c.From.Name == "" && len(from) > 0 {
+			gone[of(c.To)] = from[1:]
+			c.From, from[0].From = from[0].From, object.ChangeEntry{}
+		}
+	}
+	return slices.DeleteFunc(changes, func(c *object.Change) bool { return c.From.Name == "" && c.To.Name == "" })
 }
 
 func (r *Repo) compareFolder(ctx context.Context, before, after *object.Tree, at string, depth int, out *object.Changes) error {
