@@ -82,14 +82,14 @@ func (a aliases) add(links map[string]string, link string) {
 }
 
 // protected returns a protected name that the path also has by links, or whose link leads by it; empty: there is none.
-func (a aliases) protected(p Policy, changed name) string {
+func (a aliases) protected(g *guard, changed name) string {
 	seen := map[name]bool{changed: true}
 	for todo := a.names(changed); len(todo) > 0 && len(seen) < aliasLimit; todo = todo[1:] {
 		n := todo[0]
 		if seen[n] {
 			continue
 		}
-		if p.protects(n.path) != "" || n.link && p.protectsBelow(n.path) != "" {
+		if g.protects(n.path) != "" || n.link && g.protectsBelow(n.path) != "" {
 			return n.path
 		}
 		seen[n] = true

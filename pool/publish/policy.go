@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -20,8 +21,6 @@ type Policy struct {
 	Repo      *worktree.Repo
 	Protected []string // see ProtectedPaths; empty protects nothing
 	Secrets   *redact.Secrets
-
-	named []named.File // what the user's git configuration names; see CheckFrom
 }
 
 // Check looks at every commit of base..tip before anything of it leaves the repository, and returns what it may not
@@ -43,20 +42,16 @@ func (p Policy) Check(ctx context.Context, tree *worktree.Tree, base, tip string
 
 // CheckFrom looks at every commit of tip that is in none of the bases.
 func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]string, error) {
-	var found []string
-	note := func(format string, args ...any) {
-		if s := fmt.Sprintf(format, args...); !slices.Contains(found, s) {
-			found = append(found, s)
-		}
-	}
-	scan := p.Secrets.Finder().Scan(func(file string) { note("%s brings a secret", file) })
+	var found findings
+	scan := p.Secrets.Finder().Scan(func(file string) { found.note("%s brings a secret", file) })
 	changes, err := p.Repo.Changes(ctx, bases, tip, scan.Line)
 	if err != nil {
 		return unread(err)
 	}
 	scan.End()
+	var files []named.File
 	if len(p.Protected) > 0 && len(changes.Paths) > 0 {
-		if p.named, err = named.Files(ctx, p.Repo.Git(), p.Repo.Dir()); err != nil {
+		if files, err = named.Files(ctx, p.Repo.Git(), p.Repo.Dir()); err != nil {
 			return nil, err
 		}
 	}
@@ -64,32 +59,76 @@ func (p Policy) CheckFrom(ctx context.Context, bases []string, tip string) ([]st
 	if err != nil {
 		return nil, err
 	}
+	if err := p.judge(ctx, changes, newGuard(p.Protected, files), aliases, &found); err != nil {
+		return nil, err
+	}
+	return found.list(), nil
+}
+
+// judge looks at what the commits change besides lines. An agent can make millions of paths of few objects.
+func (p Policy) judge(ctx context.Context, changes worktree.Changes, g *guard, aliases aliases, found *findings) error {
+	done := func() bool { return ctx.Err() != nil || len(found.texts) > mostFindings }
 	for _, file := range changes.Paths {
-		if pattern := p.protects(file); pattern != "" {
-			note("%s is protected (%s)", file, pattern)
+		if done() {
+			break
 		}
-		if alias := aliases.protected(p, name{file, slices.Contains(changes.Links, file)}); alias != "" {
-			note("%s is what the protected %s leads to", file, alias)
+		if pattern := g.protects(file); pattern != "" {
+			found.note("%s is protected (%s)", file, pattern)
+		}
+		_, link := slices.BinarySearch(changes.Links, file)
+		if alias := aliases.protected(g, name{file, link}); alias != "" {
+			found.note("%s is what the protected %s leads to", file, alias)
 		}
 		if p.Secrets.In(file) {
-			note("a file's name carries a secret")
+			found.note("a file's name carries a secret")
 		}
 	}
 	for _, link := range changes.Links {
-		if pattern := p.protectsBelow(link); pattern != "" {
-			note("%s is a link in place of a folder with protected files (%s)", link, pattern)
+		if done() {
+			break
+		}
+		if pattern := g.protectsBelow(link); pattern != "" {
+			found.note("%s is a link in place of a folder with protected files (%s)", link, pattern)
 		}
 	}
 	for commit, object := range changes.Objects {
+		if done() {
+			break
+		}
 		if p.Secrets.In(object) {
-			note("the message, the author or another header of commit %.12s carries a secret", commit)
+			found.note("the message, the author or another header of commit %.12s carries a secret", commit)
 		}
 	}
-	slices.Sort(found)
-	if more := len(found) - MaxFindings; more > 0 {
-		found = append(found[:MaxFindings], fmt.Sprintf("and %d more", more))
+	return context.Cause(ctx)
+}
+
+// mostFindings is how many findings are looked for.
+const mostFindings = 1000
+
+// findings are what was found, each once.
+type findings struct{ texts map[string]bool }
+
+func (f *findings) note(format string, args ...any) {
+	if len(f.texts) > mostFindings {
+		return
 	}
-	return found, nil
+	if f.texts == nil {
+		f.texts = map[string]bool{}
+	}
+	f.texts[fmt.Sprintf(format, args...)] = true
+}
+
+// list names some of them, and counts the others.
+func (f *findings) list() []string {
+	all := slices.Sorted(maps.Keys(f.texts))
+	more := len(all) - MaxFindings
+	switch {
+	case len(all) > mostFindings:
+		return append(all[:MaxFindings], fmt.Sprintf("and at least %d more", more))
+	case more > 0:
+		return append(all[:MaxFindings], fmt.Sprintf("and %d more", more))
+	}
+	return all
 }
 
 // unread is the finding where an agent's commits are too much to be read. Any other error is not theirs.

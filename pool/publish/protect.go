@@ -11,6 +11,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/ralph-pool/ralph/worktree/named"
 )
 
 //go:embed protected.txt
@@ -47,21 +49,55 @@ func folded(path string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(path)))
 }
 
-// protects returns the pattern, or the setting of git's, that protects the path; empty when none does.
-func (p Policy) protects(file string) string {
-	lower := folded(file)
-	for _, pattern := range p.Protected {
-		name := lower
-		if !strings.Contains(pattern, "/") {
-			name = path.Base(lower)
+// guard is protected paths in the form in which many paths are compared with them.
+type guard struct {
+	patterns []pattern
+	named    []named.File // what the user's git configuration names
+	lower    []string     // its paths, folded
+}
+
+// pattern is one protected path.
+type pattern struct {
+	text, lower string
+	anywhere    bool     // it holds in every folder
+	plain       bool     // it is a path
+	above       []string // the folders on its way
+}
+
+func newGuard(protected []string, files []named.File) *guard {
+	g := &guard{named: files}
+	for _, text := range protected {
+		p := pattern{text: text, lower: folded(text), anywhere: !strings.Contains(text, "/"), plain: !strings.ContainsAny(text, `*?[]{}\`)}
+		for at, c := range text {
+			if c == '/' && text[:at] != "**" {
+				p.above = append(p.above, folded(text[:at]))
+			}
 		}
-		if doublestar.MatchUnvalidated(folded(pattern), name) {
-			return pattern
+		g.patterns = append(g.patterns, p)
+	}
+	for _, n := range files {
+		g.lower = append(g.lower, folded(n.Path))
+	}
+	return g
+}
+
+// protects returns the pattern, or the setting of git's, that protects the path; empty when none does.
+func (g *guard) protects(file string) string {
+	lower := folded(file)
+	base := path.Base(lower)
+	for i := range g.patterns {
+		p := &g.patterns[i]
+		name := lower
+		if p.anywhere {
+			name = base
+		}
+		if p.lower == name || !p.plain && doublestar.MatchUnvalidated(p.lower, name) {
+			return p.text
 		}
 	}
-	for _, n := range p.named {
-		if named := folded(n.Path); lower == named || strings.HasPrefix(lower, named+"/") {
-			return n.Setting + " names it"
+	for i, named := range g.lower {
+		if lower == named || strings.HasPrefix(lower, named) && lower[len(named)] == '/' {
+			return g.named[i].Setting + " names it"
 		}
 	}
 	return ""
@@ -69,18 +105,18 @@ func (p Policy) protects(file string) string {
 
 // protectsBelow returns a pattern that protects paths below the folder. A pattern that holds in every folder does not
 // count: it protects those paths wherever a link of the folder's name leads to.
-func (p Policy) protectsBelow(folder string) string {
+func (g *guard) protectsBelow(folder string) string {
 	lower := folded(folder)
-	for _, pattern := range p.Protected {
-		for at, c := range pattern {
-			if c == '/' && pattern[:at] != "**" && doublestar.MatchUnvalidated(folded(pattern[:at]), lower) {
-				return pattern
+	for i := range g.patterns {
+		for _, above := range g.patterns[i].above {
+			if doublestar.MatchUnvalidated(above, lower) {
+				return g.patterns[i].text
 			}
 		}
 	}
-	for _, n := range p.named {
-		if strings.HasPrefix(folded(n.Path), lower+"/") {
-			return n.Setting + " names " + n.Path
+	for i, named := range g.lower {
+		if strings.HasPrefix(named, lower+"/") {
+			return g.named[i].Setting + " names " + g.named[i].Path
 		}
 	}
 	return ""

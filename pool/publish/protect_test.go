@@ -1,12 +1,15 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
@@ -25,7 +28,7 @@ func TestUnreadIsBlocked(t *testing.T) {
 
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()
-	p := Policy{Protected: ProtectedPaths()}
+	p := newGuard(ProtectedPaths(), nil)
 	for _, file := range []string{
 		"AGENTS.md", "AGENTS.override.md", "services/api/AGENTS.md", "agents.MD", "CLAUDE.md", "web/CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
 		"docs/GEMINI.md", ".github/copilot-instructions.md", ".github/instructions/go.instructions.md", ".github/prompts/x.prompt.md",
@@ -57,9 +60,32 @@ func TestProtectedPaths(t *testing.T) {
 	}
 }
 
+// An agent makes any number of protected paths of few objects: looking stops when there are enough findings, or at the context's end.
+func TestJudgeStops(t *testing.T) {
+	t.Parallel()
+	var changes worktree.Changes
+	for i := range 3 * mostFindings {
+		changes.Paths = append(changes.Paths, fmt.Sprintf("%d/AGENTS.md", i))
+	}
+	p, g := Policy{Secrets: redact.New()}, newGuard(ProtectedPaths(), nil)
+	var found findings
+	if err := p.judge(t.Context(), changes, g, aliases{}, &found); err != nil || len(found.texts) != mostFindings+1 {
+		t.Errorf("%d findings, error %v", len(found.texts), err)
+	}
+	if list := found.list(); len(list) != MaxFindings+1 || list[MaxFindings] != "and at least 981 more" {
+		t.Errorf("%q", list)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	found = findings{}
+	if err := p.judge(ctx, changes, g, aliases{}, &found); !errors.Is(err, context.Canceled) || len(found.texts) > 0 {
+		t.Errorf("%d findings after the end, error %v", len(found.texts), err)
+	}
+}
+
 func TestProtectedBelow(t *testing.T) {
 	t.Parallel()
-	p := Policy{Protected: append(ProtectedPaths(), "ops/*/keys/**", "a/{b,c/d}/e")}
+	p := newGuard(append(ProtectedPaths(), "ops/*/keys/**", "a/{b,c/d}/e"), nil)
 	for _, folder := range []string{".github", ".GitHub", ".github/workflows", ".gitea", "ops", "ops/eu", "ops/eu/keys", "a", "a/b", "a/c/d"} {
 		if p.protectsBelow(folder) == "" {
 			t.Errorf("nothing below %s is protected", folder)
@@ -74,7 +100,7 @@ func TestProtectedBelow(t *testing.T) {
 // What is one name on some file system is protected under each of its forms.
 func TestProtectedForms(t *testing.T) {
 	t.Parallel()
-	p := Policy{Protected: append(ProtectedPaths(), "gr\u00f6\u00dfe/**")}
+	p := newGuard(append(ProtectedPaths(), "gr\u00f6\u00dfe/**"), nil)
 	for _, file := range []string{
 		"AGENT\u017f.md", "CLAUDE\u200c.md", "\ufeff.cursor/rules/a.mdc", "gro\u0308\u00dfe/x", "GR\u00d6SSE/x", "Gr\u00f6\u1e9ee/x", "gr\u00f6\u00dfe/x",
 	} {
