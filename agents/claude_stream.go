@@ -15,7 +15,7 @@ type claudeDecoder struct {
 	Stream
 	message    string // the one that the main agent writes
 	model      string // of the main agent
-	usage      Tally  // of the messages, for a process that ends without a result
+	usage      Tally  // of the messages since the last result, for a process that ends without another
 	context    int64  // tokens of the main agent's latest request and its answer
 	apiError   string // of the latest message that claude made up to report an error
 	limitEnd   int64  // Unix time at which the rate limit that stopped it ends
@@ -153,11 +153,12 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 		}
 		return events, err
 	}
-	d.Waiting = ""
+	d.Waiting, d.apiError, d.limitEnd = "", "", 0
 	id := Clip(m.ID, 128)
 	usage, uerr := m.Usage.sum()
 	d.usage.Note(id, usage)
 	if main {
+		d.Finished, d.Failure = false, nil // it goes on after a result
 		d.model, d.context = Clip(m.Model, 128), usage.Tokens()+usage.CacheRead
 	}
 	err = errors.Join(err, uerr)
@@ -284,7 +285,7 @@ func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 		u, cerr := u.Sane()
 		usage, err = u, errors.Join(err, uerr, cerr)
 	}
-	d.Finished, d.spent = true, d.spent.Add(usage)
+	d.Finished, d.spent, d.usage = true, d.spent.Add(usage), Tally{}
 	if len(r.Structured) <= maxStructured && !bytes.Equal(r.Structured, []byte("null")) {
 		d.structured = r.Structured
 	}
@@ -358,9 +359,6 @@ func claudeErrorClass(name string) Class {
 // Finish sums the process up.
 func (d *claudeDecoder) Finish(e Ending) Report {
 	r := d.Report(e)
-	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.spent, d.model, d.context, d.denied, d.structured
-	if !d.Finished {
-		r.Usage = d.usage.Sum()
-	}
+	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.spent.Add(d.usage.Sum()), d.model, d.context, d.denied, d.structured
 	return r
 }

@@ -62,6 +62,7 @@ const (
 	claudeDone   = `{"type":"result","subtype":"success","is_error":false,"session_id":"0f3c2a10-0000-4000-8000-0000000000a1"}`
 	claudeText   = `{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"one "},{"type":"text","text":"two"}]}}`
 	claudeTool   = `{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","name":"Bash","input":{"description":"d","command":"go\n\u001b[31m test"}}]}}`
+	claudeError  = `{"type":"assistant","error":"rate_limit","message":{"id":"e1","model":"<synthetic>","content":[{"type":"text","text":"no"}]}}`
 	claudeNested = `{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"id":"m9","content":[{"type":"text","text":"<promise>COMPLETE</promise>"},{"type":"tool_use","name":"Read","input":{"file_path":"a.go"}}]}}`
 )
 
@@ -188,9 +189,17 @@ func TestClaudeFailures(t *testing.T) {
 			agents.Ending{Signal: "SIGKILL"}, agents.Killed, "401", time.Time{}},
 		"waited, then worked": {[]string{`{"type":"system","subtype":"api_retry","error_status":529}`, claudeText},
 			agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
-		"no result":        {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
-		"not found inside": {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "install it where the agent runs", time.Time{}},
-		"a later success":  {append(failed(`"result":"x"`), claudeDone), agents.Ending{}, "", "", time.Time{}},
+		"no result":           {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
+		"not found inside":    {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "install it where the agent runs", time.Time{}},
+		"a later success":     {append(failed(`"result":"x"`), claudeDone), agents.Ending{}, "", "", time.Time{}},
+		"work after a result": {[]string{claudeDone, claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
+		"work after a failure": {append(failed(`"api_error_status":401,"result":"x"`), claudeText), agents.Ending{Signal: "SIGKILL"},
+			agents.Killed, "SIGKILL", time.Time{}},
+		"a sub-agent after a result": {[]string{claudeDone, claudeNested}, agents.Ending{}, "", "", time.Time{}},
+		"an error that passed": {append([]string{claudeError, claudeText}, failed(`"result":"x"`)...), agents.Ending{ExitCode: 1},
+			agents.OtherFailure, "x", time.Time{}},
+		"a limit that passed": {append([]string{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1790000000}}`, claudeText},
+			failed(`"result":"x"`)...), agents.Ending{ExitCode: 1}, agents.OtherFailure, "x", time.Time{}},
 	} {
 		_, report := decode(agents.Claude{}, c.ending, c.lines...)
 		f := report.Failure
@@ -242,6 +251,7 @@ func TestClaudeUsage(t *testing.T) {
 		"older versions: totals":                   {[]string{result(`,"total_cost_usd":0.5`), result(`,"total_cost_usd":0.75`)}, agents.Usage{Input: 2, Output: 4, CacheRead: 6, CacheWrite: 8, CostUSD: 0.75}},
 		"by model, helpers included":               {[]string{result(models), result(models)}, agents.Usage{Input: 10, Output: 12, CostUSD: 1.5}},
 		"nonsense is not counted":                  {[]string{`{"type":"result","subtype":"success","usage":{"input_tokens":-5,"output_tokens":1e99},"total_cost_usd":"x"}`}, agents.Usage{}},
+		"work after a result":                      {[]string{snapshot("a", "9"), result(models), snapshot("b", "1"), snapshot("b", "7")}, agents.Usage{Input: 15, Output: 13, CostUSD: 0.75}},
 	} {
 		if _, report := decode(agents.Claude{}, agents.Ending{}, c.lines...); report.Usage != c.want || report.SessionTotal {
 			t.Errorf("%s: %+v, want %+v", name, report.Usage, c.want)
