@@ -11,6 +11,8 @@ type counter struct {
 	trees map[string]*tree // of the pack
 	given map[string]*tree // of the given history, as far as the pack names them
 	caps  Caps
+
+	idSize int
 }
 
 // count fills in paths, depth and longest path of a folder. One that is nowhere has no paths; git refuses a pack that names it.
@@ -27,15 +29,15 @@ func (c counter) count(id string, at int) (paths, depth int, err error) {
 	}
 	if t.depth == 0 {
 		t.paths, t.depth, t.longest, t.size = t.files, 1, t.name, t.names
-		for _, folder := range t.folders {
-			paths, depth, err := c.count(folder.id, at+1)
+		for id, name := range t.each(c.idSize) {
+			paths, depth, err := c.count(id, at+1)
 			if err != nil {
 				return 0, 0, err
 			}
 			t.paths, t.depth = min(t.paths+paths, c.caps.Paths+1), max(t.depth, depth+1)
-			below := c.counted(folder.id)
-			t.longest = max(t.longest, folder.name+1+below.longest)
-			t.size = min(t.size+below.size+int64(below.paths)*int64(folder.name+1), c.caps.PathBytes+1)
+			below := c.counted(id)
+			t.longest = max(t.longest, name+1+below.longest)
+			t.size = min(t.size+below.size+int64(below.paths)*int64(name+1), c.caps.PathBytes+1)
 		}
 	}
 	if t.paths > c.caps.Paths {

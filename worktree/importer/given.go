@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 
@@ -11,59 +12,67 @@ import (
 // count holds the folders of the pack to the caps. What they name of the given history is counted as well: an agent chose
 // much of that in earlier imports, and a guess for it would add up over several imports.
 func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
-	given, err := q.givenTrees(ctx, c, o)
-	if err != nil {
-		return fmt.Errorf("count the paths: %w", err)
-	}
-	return counter{trees: c.trees, given: given, caps: o.Caps}.all()
-}
-
-// givenTrees reads the folders that the pack names without holding them, and all below those, each once.
-func (q *Quarantine) givenTrees(ctx context.Context, c *contents, o Options) (map[string]*tree, error) {
-	g := givenTrees{trees: map[string]*tree{}, idSize: 20}
+	g := givenTrees{known: c.trees, trees: map[string]*tree{}, named: map[string]bool{}, caps: o.Caps, idSize: 20}
 	if o.SHA256 {
 		g.idSize = 32
 	}
-	named := map[string]bool{}
-	var level []string
-	add := func(t *tree) {
-		for _, f := range t.folders {
-			id := f.id
-			if c.trees[id] == nil && !named[id] {
-				named[id] = true
-				level = append(level, id)
-			}
+	if err := q.givenTrees(ctx, &g); err != nil {
+		return fmt.Errorf("count the paths: %w", err)
+	}
+	return counter{trees: c.trees, given: g.trees, caps: o.Caps, idSize: g.idSize}.all()
+}
+
+// givenTrees reads the folders that the pack names without holding them, and all below those, each once.
+func (q *Quarantine) givenTrees(ctx context.Context, g *givenTrees) error {
+	for _, t := range g.known {
+		if err := g.name(t); err != nil {
+			return err
 		}
 	}
-	for _, t := range c.trees {
-		add(t)
-	}
-	for depth := 0; len(level) > 0; depth++ {
-		asked := level
-		if depth > o.Caps.Depth { // each level is a process
-			return nil, fmt.Errorf("more than %d folders inside each other: %w", o.Caps.Depth, ErrTooBig)
-		}
-		if len(named) > o.Caps.Objects {
-			return nil, fmt.Errorf("more than %d folders: %w", o.Caps.Objects, ErrTooBig)
+	for depth := 0; len(g.level) > 0; depth++ {
+		asked := g.level
+		if depth > g.caps.Depth { // each level is a process
+			return fmt.Errorf("more than %d folders inside each other: %w", g.caps.Depth, ErrTooBig)
 		}
 		if err := q.git.EachObject(ctx, asked, g.keep); err != nil {
-			return nil, err
+			return err
 		}
-		level = nil
+		g.level = nil
 		for _, id := range asked {
-			if t := g.trees[id]; t != nil {
-				add(t)
+			if t := g.trees[rawID(id)]; t != nil {
+				if err := g.name(t); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return g.trees, nil
+	return nil
 }
 
 // givenTrees are folders of the given history.
 type givenTrees struct {
+	known  map[string]*tree // of the pack
 	trees  map[string]*tree
+	named  map[string]bool // all that have been asked for, or will be
+	level  []string        // those that come next, in hexadecimal
+	caps   Caps
 	idSize int
 	held   int64 // bytes so far
+}
+
+// name adds the folders in one of another to those that come next.
+func (g *givenTrees) name(t *tree) error {
+	for id := range t.each(g.idSize) {
+		if g.known[id] != nil || g.named[id] {
+			continue
+		}
+		if len(g.named) == g.caps.Objects {
+			return fmt.Errorf("more than %d folders: %w", g.caps.Objects, ErrTooBig)
+		}
+		g.named[id] = true
+		g.level = append(g.level, hex.EncodeToString([]byte(id)))
+	}
+	return nil
 }
 
 // keep takes one folder. What is missing or no folder is left out: git's check of the pack finds it, and in a partial clone
@@ -83,6 +92,6 @@ func (g *givenTrees) keep(o git.Object, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	g.trees[o.Name] = t
+	g.trees[rawID(o.Name)] = t
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -26,8 +27,34 @@ func TestPathBytes(t *testing.T) {
 		for _, tree := range c.trees {
 			tree.depth = 0
 		}
-		if err := (counter{trees: c.trees, caps: caps}).all(); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
+		if err := (counter{trees: c.trees, caps: caps, idSize: 20}).all(); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
 			t.Errorf("%d bytes: error %v", most, err)
+		}
+	}
+}
+
+// TestFoldersHeld: what is kept of folders is not more than their own bytes, and of ids that name nothing here no more than the cap.
+func TestFoldersHeld(t *testing.T) {
+	t.Parallel()
+	p := &pack{}
+	var content strings.Builder
+	const count = 1000
+	for i := range count {
+		fmt.Fprintf(&content, "40000 %04d\x00%020d", i, i)
+	}
+	p.object(typeTree, content.String())
+	s := &scanner{in: bufio.NewReader(bytes.NewReader(p.bytes())), caps: Caps{}.WithDefaults()}
+	c, err := s.scan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := givenTrees{known: c.trees, named: map[string]bool{}, caps: Caps{Objects: 10}, idSize: 20}
+	for _, tree := range c.trees {
+		if len(tree.folders) != count*21 {
+			t.Errorf("%d bytes of %d are kept", len(tree.folders), content.Len())
+		}
+		if err := g.name(tree); !errors.Is(err, ErrTooBig) || len(g.named) != 10 || len(g.level) != 10 {
+			t.Errorf("%d are named, error %v", len(g.named), err)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (q *Quarantine) check(ctx context.Context, c *contents, o Options) error {
 			}
 		}
 	}
-	if _, ok := c.trees[q.Tree]; !ok && q.Tree != "" {
+	if _, ok := c.trees[rawID(q.Tree)]; !ok && q.Tree != "" {
 		kind, err := q.git.Out(ctx, "cat-file", "-t", q.Tree)
 		if err != nil || kind != "tree" {
 			return errors.Join(fmt.Errorf("the files' tree %s is not in the pack", git.Short(q.Tree)), context.Cause(ctx))

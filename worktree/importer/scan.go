@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"strconv"
 	"time"
 
@@ -36,7 +37,7 @@ const (
 // contents is what a pack holds besides files.
 type contents struct {
 	objects  int
-	trees    map[string]*tree
+	trees    map[string]*tree     // by the bytes of their ids
 	commits  map[string]time.Time // when each was committed
 	gitlinks bool                 // a tree names a commit of another repository
 }
@@ -44,19 +45,27 @@ type contents struct {
 // tree is a folder: how many files are in it, and the folders.
 type tree struct {
 	files   int
-	folders []folder
-	name    int   // bytes of the longest name of a file
-	names   int64 // bytes of the names of all files
-	paths   int   // in all folders below, once counted; see counter
+	folders string // of each the bytes of its id, and one with the length of its name
+	name    int    // bytes of the longest name of a file
+	names   int64  // bytes of the names of all files
+	paths   int    // in all folders below, once counted; see counter
 	depth   int
 	longest int   // bytes of the longest path
 	size    int64 // bytes of all paths
 }
 
-// folder is a tree in another one.
-type folder struct {
-	id   string
-	name int // bytes of its name
+// each are the folders: ids, and bytes of names. There can be a gigabyte of them, and what is kept takes no more.
+func (t *tree) each(idSize int) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for rest := t.folders; rest != "" && yield(rest[:idSize], int(rest[idSize])); rest = rest[idSize+1:] {
+		}
+	}
+}
+
+// rawID is an id in the form in which it stands in folders; empty for what is none.
+func rawID(id string) string {
+	raw, _ := hex.DecodeString(id)
+	return string(raw)
 }
 
 // File systems take no longer names and paths. A commit with them could be checked out nowhere.
@@ -180,13 +189,13 @@ func (s *scanner) keep(c *contents, kind int, size int64) error {
 	h := s.newHash()
 	_, _ = h.Write([]byte(name + " " + strconv.FormatInt(size, 10) + "\x00")) // never fails
 	_, _ = h.Write(content)
-	id := hex.EncodeToString(h.Sum(nil))
+	id := h.Sum(nil)
 	if kind == typeCommit {
-		c.commits[id] = committed(content)
+		c.commits[hex.EncodeToString(id)] = committed(content)
 		return nil
 	}
 	t, err := c.parseTree(content, h.Size())
-	c.trees[id] = t
+	c.trees[string(id)] = t
 	return err
 }
 
@@ -200,6 +209,7 @@ func (s *scanner) newHash() hash.Hash {
 // parseTree reads "MODE NAME\0ID" entries.
 func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 	t := &tree{}
+	var folders []byte
 	for len(content) > 0 {
 		end := bytes.IndexByte(content, 0)
 		if end < 0 || len(content) < end+1+idSize {
@@ -213,7 +223,7 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		t.names += int64(len(name))
 		switch string(bytes.TrimLeft(mode, "0")) {
 		case "40000":
-			t.folders = append(t.folders, folder{hex.EncodeToString(content[end+1 : end+1+idSize]), len(name)})
+			folders = append(append(folders, content[end+1:end+1+idSize]...), byte(len(name))) //nolint:gosec // see nameLimit
 			t.names -= int64(len(name))
 		case "160000":
 			c.gitlinks = true
@@ -223,6 +233,7 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		}
 		content = content[end+1+idSize:]
 	}
+	t.folders = string(folders)
 	return t, nil
 }
 
