@@ -88,7 +88,7 @@ func (g *givenTrees) keep(o git.Object, r io.Reader) error {
 	if _, err := io.ReadFull(r, content); err != nil {
 		return err
 	}
-	t, err := new(contents).parseTree(content, g.idSize)
+	t, err := new(contents).parseTree(content, g.idSize, false)
 	if err != nil {
 		return err
 	}

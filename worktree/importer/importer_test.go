@@ -210,6 +210,22 @@ func TestRead(t *testing.T) {
 		"files' tree that is a commit": {want: "not in the pack", make: good, edit: func(s string) string {
 			return strings.Replace(s, "pack\n", "tree "+base+"\npack\n", 1)
 		}},
+		"an empty folder": {want: "the folder f is empty", make: func(p *pack) string {
+			return p.commit(p.tree("40000", p.object(typeTree, ""), "f"), now, base)
+		}},
+		"nothing but an empty root": {make: func(p *pack) string { return p.commit(p.object(typeTree, ""), now, base) }},
+		"a folder with bits of permission": {want: "f has mode 40755", make: func(p *pack) string {
+			return p.commit(p.tree("40755", baseTree, "f"), now, base)
+		}},
+		"a link to another repository with such bits": {want: "f has mode 160755", make: func(p *pack) string {
+			return p.commit(p.tree("160755", base, "f"), now, base)
+		}},
+		"a folder with a zero before its mode": {want: "f has mode 040000", make: func(p *pack) string {
+			return p.commit(p.tree("040000", baseTree, "f"), now, base)
+		}},
+		"a file that its group may write": {want: "f has mode 100664", make: func(p *pack) string {
+			return p.commit(p.tree("100664", p.object(typeBlob, "x"), "f"), now, base)
+		}},
 		"a .git folder": {want: "hasDotgit", make: func(p *pack) string {
 			return p.commit(p.tree("40000", baseTree, ".GIT"), now, base)
 		}},

@@ -13,6 +13,7 @@ import (
 	"hash"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -194,7 +195,7 @@ func (s *scanner) keep(c *contents, kind int, size int64) error {
 		c.commits[hex.EncodeToString(id)] = committed(content)
 		return nil
 	}
-	t, err := c.parseTree(content, h.Size())
+	t, err := c.parseTree(content, h.Size(), true)
 	c.trees[string(id)] = t
 	return err
 }
@@ -206,8 +207,29 @@ func (s *scanner) newHash() hash.Hash {
 	return sha1.New() //nolint:gosec // see the import
 }
 
-// parseTree reads "MODE NAME\0ID" entries.
-func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
+// emptyTrees are the ids of a folder without entries, by the hash.
+var emptyTrees = []string{
+	"\x4b\x82\x5d\xc6\x42\xcb\x6e\xb9\xa0\x60\xe5\x4b\xf8\xd6\x92\x88\xfb\xee\x49\x04",
+	"\x6e\xf1\x9b\x41\x22\x5c\x53\x69\xf1\xc1\x04\xd4\x5d\x8d\x85\xef\xa9\xb0\x57\xb5\x3b\x14\xb4\xb9\xb9\x39\xdd\x74\xde\xcc\x53\x21",
+}
+
+// canonical are the modes that git writes.
+var canonical = []string{"100644", "100755", "120000", "40000", "160000"}
+
+// unusual says what git never writes into a folder: a mode of its own, or a folder in it that is empty. The programs that read
+// such a folder differ in what they see.
+func unusual(mode, name, id []byte) error {
+	switch {
+	case !slices.Contains(canonical, string(mode)):
+		return fmt.Errorf("%s has mode %s, which git does not write", git.Printable(string(name)), git.Printable(string(mode)))
+	case slices.Contains(emptyTrees, string(id)):
+		return fmt.Errorf("the folder %s is empty, and git writes no such folder", git.Printable(string(name)))
+	}
+	return nil
+}
+
+// parseTree reads "MODE NAME\0ID" entries. ours: git has to have written them as it does today, and not somebody long ago.
+func (c *contents) parseTree(content []byte, idSize int, ours bool) (*tree, error) {
 	t := &tree{}
 	var folders []byte
 	for len(content) > 0 {
@@ -221,14 +243,19 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		}
 		t.name = max(t.name, len(name))
 		t.names += int64(len(name))
-		switch string(bytes.TrimLeft(mode, "0")) {
-		case "40000":
+		if err := unusual(mode, name, content[end+1:end+1+idSize]); err != nil && ours {
+			return nil, err
+		}
+		const format = 0o170000
+		bits, _ := strconv.ParseUint(string(mode), 8, 32) // what is no number is a gitlink, as for git
+		switch bits & format {
+		case 0o040000:
 			folders = append(append(folders, content[end+1:end+1+idSize]...), byte(len(name))) //nolint:gosec // see nameLimit
 			t.names -= int64(len(name))
-		case "160000":
-			c.gitlinks = true
+		case 0o100000, 0o120000:
 			t.files++
 		default:
+			c.gitlinks = true
 			t.files++
 		}
 		content = content[end+1+idSize:]

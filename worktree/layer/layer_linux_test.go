@@ -135,6 +135,9 @@ func (f *fixture) merged(t *tree, script string) string {
 // check compares the merged view with a plain checkout.
 func (f *fixture) check(t *tree) {
 	f.Helper()
+	if t == nil {
+		return // it is an ordinary checkout
+	}
 	plain := t.dir + ".plain"
 	want := f.sh(f.dir, fmt.Sprintf("git worktree add -q --detach %s %s; cd %[1]s; rm .git; %[3]s", plain, t.commit, look))
 	if got := f.merged(t, strings.ReplaceAll(look, "'", `'\''`)); got != want {
@@ -149,28 +152,39 @@ const everything = `mkdir -p a/b/c d deep/er e; for i in 1 2 3; do echo $i >a/$i
 	echo x >deep/er/only; echo run >run; chmod +x run; ln -s a/1 link; ln -s a dirlink; echo e >e/f; printf "%s" z >"with
 newline"; echo y >"a/ name"; echo file >file`
 
+// empty is a script that puts into the place of a file or folder at the top what git itself never makes: a folder without entries.
+func empty(name string) string {
+	return "git rm -qr " + name + `; tree=$(git hash-object -t tree -w /dev/null)
+		git commit-tree -p HEAD -m x $( (git ls-tree $(git write-tree); printf '040000 tree %s\t` + name + `\n' $tree) | git mktree) >../made; git reset -q --hard $(cat ../made); cat ../made; exit`
+}
+
 func TestKindsOfChange(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"nothing":                     ":",
-		"adds":                        "echo n >new; mkdir -p n/m; echo n >n/m/o; echo n >a/b/new",
-		"changes":                     "echo changed >a/b/c/1; echo changed >file",
-		"removes a file":              "rm a/b/c/1 file",
-		"removes folders":             "rm -r a/b deep",
-		"removes all":                 "rm -r ./*",
-		"empties a folder of files":   "rm a/1 a/2 a/3",
-		"a folder becomes a file":     "rm -r a/b; echo now >a/b",
-		"a folder becomes a link":     "rm -r a/b; ln -s ../d a/b",
-		"a link becomes a folder":     "rm dirlink; mkdir dirlink; echo x >dirlink/1",
-		"a file becomes a folder":     "rm file; mkdir -p file/in/side; echo x >file/in/side/f",
-		"a file becomes a link":       "rm file; ln -s d file",
-		"a link becomes a file":       "rm link dirlink; echo l >link; echo l >dirlink",
-		"modes":                       "chmod -x run; chmod +x a/1",
-		"names":                       `rm "with` + "\n" + `newline"; mv "a/ name" "a/ other"; mkdir "n` + "\n" + `l"; echo x >"n` + "\n" + `l/\"q\" *?"`,
-		"moves a folder":              "mv a/b moved",
-		"replaces a folder's content": "rm d/*; echo x >d/other",
-		"swaps":                       "mv a/b t; mv file a/b; mv t file",
-		"a repository inside":         "rm -r d; git init -q d; git -C d commit -q --allow-empty -m x",
+		"nothing":                      ":",
+		"adds":                         "echo n >new; mkdir -p n/m; echo n >n/m/o; echo n >a/b/new",
+		"changes":                      "echo changed >a/b/c/1; echo changed >file",
+		"removes a file":               "rm a/b/c/1 file",
+		"removes folders":              "rm -r a/b deep",
+		"removes all":                  "rm -r ./*",
+		"empties a folder of files":    "rm a/1 a/2 a/3",
+		"a folder becomes a file":      "rm -r a/b; echo now >a/b",
+		"a folder becomes a link":      "rm -r a/b; ln -s ../d a/b",
+		"a link becomes a folder":      "rm dirlink; mkdir dirlink; echo x >dirlink/1",
+		"a file becomes a folder":      "rm file; mkdir -p file/in/side; echo x >file/in/side/f",
+		"a file becomes a link":        "rm file; ln -s d file",
+		"a link becomes a file":        "rm link dirlink; echo l >link; echo l >dirlink",
+		"modes":                        "chmod -x run; chmod +x a/1",
+		"names":                        `rm "with` + "\n" + `newline"; mv "a/ name" "a/ other"; mkdir "n` + "\n" + `l"; echo x >"n` + "\n" + `l/\"q\" *?"`,
+		"moves a folder":               "mv a/b moved",
+		"replaces a folder's content":  "rm d/*; echo x >d/other",
+		"swaps":                        "mv a/b t; mv file a/b; mv t file",
+		"a repository inside":          "rm -r d; git init -q d; git -C d commit -q --allow-empty -m x",
+		"a repository further inside":  "rm -r a/b; git init -q a/b; git -C a/b commit -q --allow-empty -m x",
+		"a submodule":                  "git rm -qr a/b; git init -q ../sub; git -C ../sub commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule --quiet add ../sub a/b",
+		"a submodule for a file":       "rm file; git init -q file; git -C file commit -q --allow-empty -m x; git add -A 2>../warning",
+		"an empty folder for a file":   empty("file"),
+		"an empty folder for a folder": empty("d"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +193,11 @@ func TestKindsOfChange(t *testing.T) {
 			commit := f.commit(script)
 			first := f.lay(base, base)
 			f.check(first)
-			f.check(f.lay(base, commit)) // an agent's commit, or a moved base
+			over := f.lay(base, commit) // an agent's commit, or a moved base
+			if over == nil != strings.Contains(name, "submodule") {
+				t.Fatalf("over a layer: %v", over != nil)
+			}
+			f.check(over)
 			f.layers.Dir += "-back"
 			if back := f.lay(commit, commit); back.layer != "" {
 				f.check(f.lay(base, base)) // over the newer base

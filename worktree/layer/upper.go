@@ -24,11 +24,17 @@ const mostChanges = 2000
 // errEnough ends git when enough is known.
 var errEnough = errors.New("enough is known")
 
+// emptyTrees are the ids of a folder without entries, by the hash.
+var emptyTrees = []string{"4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
+
 // change is a file or folder that differs between two commits.
 type change struct {
 	how  byte // A, D, M or T, as git writes it
 	tree bool // what was there before, or what comes, is a folder
-	path string
+	// What was there before, or what comes, is another repository's commit: git makes an empty folder for it, which would show what
+	// is below.
+	module bool
+	path   string
 }
 
 // changesFrom lists how the tree's commit differs from another one. near is false when that is too much for a tree over the
@@ -44,7 +50,7 @@ func (c Checkout) changesFrom(ctx context.Context, from, index string) (changes 
 				return nil
 			}
 			name := path.Base(ch.path)
-			if err == nil && (len(changes) == mostChanges || strings.EqualFold(name, ".gitattributes") || strings.EqualFold(name, ".lfsconfig")) {
+			if err == nil && (ch.module || len(changes) == mostChanges || strings.EqualFold(name, ".gitattributes") || strings.EqualFold(name, ".lfsconfig")) {
 				err = errEnough
 			}
 			if err != nil {
@@ -79,8 +85,13 @@ func readChange(r reader) (change, error) {
 	if err != nil || len(fields) != 5 || fields[4] == "" {
 		return change{}, fmt.Errorf("git diff-tree: %q is no change", about)
 	}
-	const folder = "040000"
-	return change{how: fields[4][0], tree: fields[0] == ":"+folder || fields[1] == folder, path: strings.TrimSuffix(name, "\x00")}, nil
+	const folder, module = "040000", "160000"
+	is := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
+	ch := change{how: fields[4][0], tree: is(folder), module: is(module) && fields[0] != ":"+fields[1], path: strings.TrimSuffix(name, "\x00")}
+	if slices.Contains(emptyTrees, fields[3]) { // git checks no such folder out
+		ch.how = 'D'
+	}
+	return ch, nil
 }
 
 // write makes the upper folder, and at last the index.
@@ -102,23 +113,23 @@ func (s Stores) write(ctx context.Context, c Checkout, b beneath) error {
 	return os.Rename(part, c.Index)
 }
 
-// hide makes a whiteout for everything that the commit does not have any more. What comes in the place of something needs
+// hide makes a whiteout for everything that the commit does not have any more. What git has put in the place of something needs
 // none: it covers it.
 func hide(dir string, changes []change) error {
-	covered, gone := map[string]bool{}, map[string]bool{}
+	gone := map[string]bool{}
 	for _, ch := range changes {
-		switch {
-		case ch.how == 'A':
-			covered[ch.path] = true
-		case ch.how == 'D' && ch.tree:
+		if ch.how == 'D' && ch.tree {
 			gone[ch.path] = true
 		}
 	}
 	for _, ch := range changes {
-		if ch.how != 'D' || covered[ch.path] || slices.ContainsFunc(parents(ch.path), func(p string) bool { return gone[p] }) {
+		if ch.how != 'D' || slices.ContainsFunc(parents(ch.path), func(p string) bool { return gone[p] }) {
 			continue
 		}
 		at := filepath.Join(dir, filepath.FromSlash(ch.path))
+		if _, err := os.Lstat(at); err == nil {
+			continue
+		}
 		if err := os.MkdirAll(filepath.Dir(at), fs.ModePerm); err != nil {
 			return err
 		}
