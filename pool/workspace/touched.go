@@ -105,10 +105,14 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	for name := range strings.SplitSeq(out.String(), "\x00") {
 		names[strings.TrimPrefix(name, "./")] = true
 	}
-	if w.changes != "" {
+	top := w.changes != "" && names["."]
+	if top {
 		delete(names, ".") // all that comes is noted there, and it covers nothing: other folders may cover those below
 	}
 	return func(file string) bool {
+		if top && !w.inLayer(file) {
+			return true
+		}
 		for ; !names[file]; file = path.Dir(file) {
 			if file == "." {
 				return false
@@ -116,6 +120,15 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 		}
 		return true
 	}, true
+}
+
+// inLayer reports that a layer has what is in the top folder for a file. What no layer has leaves no trace when it goes.
+func (w *Workspace) inLayer(file string) bool {
+	first, _, _ := strings.Cut(file, "/")
+	return slices.ContainsFunc(w.layers, func(layer string) bool {
+		_, err := os.Lstat(filepath.Join(layer, first))
+		return layer != "" && err == nil
+	})
 }
 
 // differ lists the tracked files of an open checkout that are not those of its commit, among those that may differ; nil: all. It

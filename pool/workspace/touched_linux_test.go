@@ -3,6 +3,8 @@ package workspace
 import (
 	"crypto/rand"
 	"log/slog"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -81,4 +83,62 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a newer commit has besides its layer leaves no trace when it goes.
+func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
+	t.Parallel()
+	repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayersFrom: 1}, "a", "sub/b")
+	config := &Config{Repo: repo, Sandboxes: native.New(native.Config{}), Log: slog.New(slog.DiscardHandler)}
+	add := func(key string) *worktree.Tree {
+		spec := worktree.Spec{Run: key + rand.Text(), Key: key, Base: base, From: base.Commit, Detached: true, Private: true, Layers: config.Layers()}
+		tree, err := repo.Add(t.Context(), spec)
+		if err != nil || !tree.Layered() {
+			t.Fatal(tree, err)
+		}
+		return tree
+	}
+	add("first") // makes the layer
+	blob, err := repo.Git().Out(t.Context(), "rev-parse", base.Commit+":a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Commit = newer(t, repo, base.Commit, blob, "top", "new/file", "new/deep/file", "sub/c")
+	for name, c := range map[string]struct{ do, may string }{
+		"nothing":         {`cat top new/file`, ""},
+		"at the top":      {`rm top`, "new/deep/file new/file top"},
+		"a folder":        {`rm -r new`, "new/deep/file new/file top"},
+		"further down":    {`rm new/deep/file`, "new/deep/file"},
+		"one in a folder": {`rm sub/c`, "new/deep/file new/file sub/b sub/c top"}, // the kernel notes it at the top, too
+	} {
+		w := config.New("look-"+rand.Text(), add("look"+rand.Text()), nil, nil)
+		w.Dir = w.Tree.Dir()
+		if err := w.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", c.do}}); err != nil || !exit.OK() {
+			t.Fatal(exit, err)
+		}
+		may, known := w.changed(t.Context())
+		got := slices.DeleteFunc([]string{"a", "new/deep/file", "new/file", "sub/b", "sub/c", "top"}, func(f string) bool { return may == nil || !may(f) })
+		if strings.Join(got, " ") != c.may || !known {
+			t.Errorf("%s: may have changed: %q (known: %v), want %q", name, got, known, c.may)
+		}
+		_ = w.Shut(t.Context())
+	}
+}
+
+// newer makes a commit with more files.
+func newer(t *testing.T, repo *worktree.Repo, parent, blob string, files ...string) string {
+	t.Helper()
+	script := `export GIT_INDEX_FILE="$1"; git read-tree "$2"; shift 2; blob=$1; parent=$2; shift 2
+		for f; do git update-index --add --cacheinfo "100644,$blob,$f"; done
+		git -c user.name=a -c user.email=a@b.example commit-tree -p "$parent" -m newer "$(git write-tree)"`
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-ec", script, "sh", filepath.Join(t.TempDir(), "index"), parent, blob, parent}, files...)...)
+	cmd.Dir = repo.Dir()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
 }

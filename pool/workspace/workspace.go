@@ -50,8 +50,9 @@ type Workspace struct {
 	lost     []string   // warnings of a sandbox that broke
 	unsaved  error      // which uncommitted files the last import could not save; nil: none
 
-	changes   string // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
-	overSetup bool   // one of the layers is what setup has made
+	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
+	layers    []string // those layers, on the host
+	overSetup bool     // one of the layers is what setup has made
 }
 
 // Open opens the sandbox. It does nothing when it is open.
@@ -106,7 +107,7 @@ func (w *Workspace) Open(ctx context.Context) error {
 	}
 	w.changes, w.overSetup = "", spec.Setup != ""
 	if b, ok := sandboxes.As[sandboxes.Differ](w.Box); ok {
-		w.changes = b.Changes()
+		w.changes, w.layers = b.Changes(), []string{spec.Lower, spec.Setup}
 	}
 	w.hasOpened(ctx)
 	w.disk.also(w.Box)
