@@ -72,8 +72,8 @@ type Base = record.Base
 type Options struct {
 	StateDir string // ralph's state folder for this repository (mode 0700)
 	Place    Place  // what Locate has found for the folder; zero: Open looks for it
-	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there.
-	// It need not exist; empty: there is none.
+	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there, and
+	// beside it the boots of the machine. It need not exist; empty: there is none, and claims from before a boot have to expire.
 	HostDir string
 	// Namespace keeps the refs and worktrees of two trackers on one repository apart; it may be empty.
 	Namespace string

@@ -227,3 +227,31 @@ func TestLeaveUntold(t *testing.T) {
 		t.Errorf("later: %v", err)
 	}
 }
+
+// Another machine may have this one's name and id: its process is not taken for one that has died here.
+func TestClaimOfATwinMachine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	twin := s.clone("twin")
+	twin.store.self, twin.store.alive = s.store.self, func(int, string) bool { return false }
+	twin.store.left = filepath.Join(t.TempDir(), "left")
+	twin.store.self.Started = "1@another-boot"
+	claimed(t, s.store, "r1")
+	var taken *TakenError
+	if _, err := twin.store.Claim(t.Context(), "k", Holder{Owner: "you", Run: "r2"}, ttl); !errors.As(err, &taken) {
+		t.Errorf("the twin's claim: %v", err)
+	}
+	// The same machine after it was started again.
+	again := s.clone("again")
+	again.store.self, again.store.left, again.store.alive = s.store.self, filepath.Join(t.TempDir(), "left"), twin.store.alive
+	if err := again.store.noteBoot(); err != nil {
+		t.Fatal(err)
+	}
+	again.store.self.Started = "1@next-boot"
+	if err := again.store.noteBoot(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := again.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl); err != nil || c.Dead() != "r1" {
+		t.Errorf("after the start: %+v, %v", c, err)
+	}
+}

@@ -49,7 +49,7 @@ type refs interface {
 	written(key string) time.Time
 }
 
-// New opens the claims of a repository.
+// New opens the claims of a repository, and notes this boot of the machine.
 func New(c Config) (*Store, error) {
 	me, err := Self()
 	if err != nil {
@@ -58,6 +58,9 @@ func New(c Config) (*Store, error) {
 	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, alive: proc.Alive}
 	if c.Now != nil {
 		s.now = c.Now
+	}
+	if err := s.noteBoot(); err != nil {
+		return nil, fmt.Errorf("note this boot: %w", err)
 	}
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
@@ -118,7 +121,7 @@ func (s *Store) gone(h Holder) bool {
 	if !left(h) && s.isLeft(h) {
 		return false
 	}
-	if h.Host == s.self.Host && !left(h) {
+	if !left(h) && s.ofThisMachine(h) {
 		return !s.alive(h.PID, h.Started) || s.now().After(h.Expires)
 	}
 	return s.now().After(h.Expires.Add(clockMargin))

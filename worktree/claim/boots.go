@@ -1,0 +1,64 @@
+package claim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Two machines may have one name and one id, such as those that were made from one image. A holder that looks like a process of this
+// machine is one only if it started since a boot that this machine knows: that it is not there any more says nothing otherwise.
+
+// bootsKept is how many boots a machine knows.
+const bootsKept = 20
+
+// bootOf is the boot in a process's start; empty: the system counts no boots.
+func bootOf(started string) string {
+	_, boot, _ := strings.Cut(started, "@")
+	return boot
+}
+
+// ofThisMachine reports that the holder is or was a process of this machine.
+func (s *Store) ofThisMachine(h Holder) bool {
+	if h.Host != s.self.Host {
+		return false
+	}
+	boot := bootOf(h.Started)
+	return boot == bootOf(s.self.Started) || slices.Contains(s.boots(), boot)
+}
+
+func (s *Store) bootsFile() string { return s.left + "-boots" }
+
+func (s *Store) boots() []string {
+	if s.left == "" {
+		return nil
+	}
+	text, _ := os.ReadFile(s.bootsFile()) // without it the holder's claim has to expire
+	return strings.Fields(string(text))
+}
+
+// noteBoot makes the present boot known to later ones.
+func (s *Store) noteBoot() error {
+	known, boot := s.boots(), bootOf(s.self.Started)
+	if s.left == "" || boot == "" || slices.Contains(known, boot) {
+		return nil
+	}
+	known = append(known, boot)
+	if err := os.MkdirAll(filepath.Dir(s.left), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.left), "boots-")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(known[max(0, len(known)-bootsKept):], "\n") + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.bootsFile())
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
