@@ -30,6 +30,14 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
+	for _, script := range []string{"exec yes", "head -c 17000000 /dev/zero"} {
+		if out, err := p.Call(t.Context(), script); err == nil || out != "" || !strings.Contains(err.Error(), "has printed more than") {
+			t.Errorf("%s: %d bytes, %v", script, len(out), err)
+		}
+	}
+	if out, err := p.Call(t.Context(), "head -c 16777216 /dev/zero"); len(out) != 16<<20 || err != nil {
+		t.Errorf("at the limit: %d bytes, %v", len(out), err)
+	}
 	p.Command = []string{"no-such-program"}
 	if _, err := p.Call(t.Context(), "x"); err == nil || !strings.HasPrefix(err.Error(), "tool is not installed: build it: ") {
 		t.Errorf("error is %v", err)

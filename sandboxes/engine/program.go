@@ -21,6 +21,9 @@ import (
 // CallLimit is the longest that one call may take. None takes a second when all is well.
 const CallLimit = 2 * time.Minute
 
+// outputLimit is the most bytes that a call may print. What programs print inside a sandbox is among it.
+const outputLimit = 16 << 20
+
 // Program is an engine's program.
 type Program struct {
 	Name    string   // for errors
@@ -62,12 +65,17 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s %s has not answered for %s", p.Name, args[0], limit))
 	defer cancel()
-	var out bytes.Buffer
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := limited{over: func() { stop(nil) }}
 	errs := proc.NewTail(4 << 10)
 	// No mark: the monitor of a container, and the daemon of sbx, descend from a call and have to outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
 		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: both(&out, p.copies[0]), Stderr: both(errs, p.copies[1]),
 	})
+	if out.full {
+		return "", fmt.Errorf("%s %s has printed more than %d bytes", p.Name, args[0], outputLimit)
+	}
 	if err != nil {
 		return "", p.StartError(err)
 	}
@@ -79,6 +87,23 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 		return out.String(), &CallError{Command: p.Name + " " + verb, Code: exit.Code, Message: LastLine(errs.String())}
 	}
 	return out.String(), nil
+}
+
+// limited keeps what is written up to the limit, and then calls over.
+type limited struct {
+	kept bytes.Buffer
+	full bool
+	over func()
+}
+
+func (l *limited) String() string { return l.kept.String() }
+
+func (l *limited) Write(b []byte) (int, error) {
+	if l.full = l.full || l.kept.Len()+len(b) > outputLimit; l.full {
+		l.over()
+		return len(b), nil
+	}
+	return l.kept.Write(b)
 }
 
 func both(a, b io.Writer) io.Writer {
