@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/ralph-pool/ralph/internal/disk"
 )
@@ -84,30 +83,7 @@ func RestoreGitFile(folder string) (changed bool, err error) {
 
 // WriteGitFile gives a worktree another .git file, of the worktree's owner. It follows no link that a command has put there.
 func WriteGitFile(worktree string, content []byte) error {
-	err := func() error {
-		root, err := os.OpenRoot(worktree)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = root.Close() }()
-		info, err := root.Stat(".")
-		if err == nil {
-			err = disk.RemoveAll(filepath.Join(worktree, ".git"))
-		}
-		if err != nil {
-			return err
-		}
-		f, err := root.OpenFile(".git", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(content)
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-			err = errors.Join(err, f.Chown(int(st.Uid), int(st.Gid)))
-		}
-		return errors.Join(err, f.Close())
-	}()
-	if err != nil {
+	if err := disk.Replace(worktree, ".git", content, 0o644); err != nil {
 		return fmt.Errorf("write the worktree's .git file: %w", err)
 	}
 	return nil

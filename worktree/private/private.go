@@ -82,9 +82,5 @@ func Shared(from git.Place, name string) string {
 
 // WriteGitFile makes the .git file of a checkout, in the place of whatever is there: it may be an agent's.
 func WriteGitFile(checkout, gitDir string) error {
-	path := filepath.Join(checkout, ".git")
-	if err := disk.RemoveAll(path); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte("gitdir: "+gitDir+"\n"), 0o600)
+	return disk.Replace(checkout, ".git", []byte("gitdir: "+gitDir+"\n"), 0o600)
 }
