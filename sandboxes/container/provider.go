@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,10 +165,15 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 
 // removeFiles removes the state folders of the run's containers.
 func (p *Provider) removeFiles(run string) error {
-	var errs []error
-	files, _ := filepath.Glob(filepath.Join(p.config.StateDir, containerName(run, "*")))
-	for _, dir := range files {
-		errs = append(errs, os.RemoveAll(dir))
+	entries, err := os.ReadDir(p.config.StateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), containerName(run, "")) {
+			errs = append(errs, os.RemoveAll(filepath.Join(p.config.StateDir, e.Name())))
+		}
 	}
 	return errors.Join(errs...)
 }

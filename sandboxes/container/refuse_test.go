@@ -310,3 +310,24 @@ func TestEngineThatIsGone(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// The state folder's name is no pattern, and other runs keep their folders.
+func TestRemoveFilesInAnyFolder(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "a [b")
+	if err := container.RemoveFiles(state, "run"); err != nil {
+		t.Errorf("without the folder: %v", err)
+	}
+	mine, other := container.ContainerName("run", "1"), container.ContainerName("other", "1")
+	for _, name := range []string{mine, other} {
+		if err := os.MkdirAll(filepath.Join(state, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := container.RemoveFiles(state, "run"); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(state); err != nil || len(files) != 1 || files[0].Name() != other {
+		t.Errorf("left: %v, %v", files, err)
+	}
+}

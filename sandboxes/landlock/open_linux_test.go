@@ -82,6 +82,22 @@ func TestReapBelievesNobodyElse(t *testing.T) {
 	}
 }
 
+// TestReapInAnyFolder: a folder's name is no pattern.
+func TestReapInAnyFolder(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "a [b")
+	left := filepath.Join(base, landlock.ScratchPrefix("run")+"left")
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := landlock.New(landlock.Config{Scratch: base}).Reap(t.Context(), "run"); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(base); err != nil || len(files) > 0 {
+		t.Errorf("left: %v, %v", files, err)
+	}
+}
+
 func TestOpenRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -58,13 +59,14 @@ func (s *scratch) temp() string { return filepath.Join(s.dir, "tmp") }
 
 // findScratch finds the folders of a run. In a folder that everybody may write to, only this user's own count.
 func findScratch(base, run string) (found []*scratch, err error) {
-	dirs, err := filepath.Glob(filepath.Join(base, scratchPrefix(run)+"*"))
-	if err != nil {
+	entries, err := os.ReadDir(base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, dir := range dirs {
+	for _, e := range entries {
+		dir := filepath.Join(base, e.Name())
 		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		if err != nil || !strings.HasPrefix(e.Name(), scratchPrefix(run)) || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
 			continue
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) == os.Geteuid() {

@@ -108,9 +108,9 @@ func own(ctx context.Context, state string, p git.Place) error {
 
 // owners lists the owners of all state folders, the youngest first.
 func owners(root string) (all []owner) {
-	files, _ := filepath.Glob(filepath.Join(root, "*", ownerFile)) // the pattern is sound
-	for _, path := range files {
-		if o, err := readOwner(path); err == nil {
+	entries, _ := os.ReadDir(root) // without it there are none
+	for _, e := range entries {
+		if o, err := readOwner(filepath.Join(root, e.Name(), ownerFile)); err == nil {
 			all = append(all, o)
 		}
 	}

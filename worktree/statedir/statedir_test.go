@@ -23,7 +23,7 @@ func newFixture(t *testing.T) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fixture{t, dir, filepath.Join(dir, "state")}
+	f := fixture{t, dir, filepath.Join(dir, "state [a")} // no pattern
 	f.sh("git init -q project")
 	return f
 }
@@ -124,7 +124,7 @@ func TestOpen(t *testing.T) {
 		"moved":           {"mv project moved", "moved", false},
 		"copied":          {"cp -R project copy; printf 'AAAAAAAAAAAAAAAAAAAAAAAAAA\n' >copy/.git/ralph-id", "copy", true},
 		"made again":      {"rm -rf project; git init -q project", "project", true},
-		"owner is broken": {"echo x >state/repository", "project", true},
+		"owner is broken": {"echo x >'state [a/repository'", "project", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
