@@ -10,12 +10,14 @@ type index struct {
 	// of its keys, and is much faster.
 	begins map[uint64][]string
 	maybe  []bool
+	// longest is the length of the longest pattern.
+	longest int
 }
 
 const maybeBits = 14
 
 func newIndex(fold *[256]byte, escapes bool) index {
-	return index{fold, escapes, map[uint64][]string{}, make([]bool, 1<<maybeBits)}
+	return index{fold: fold, escapes: escapes, begins: map[uint64][]string{}, maybe: make([]bool, 1<<maybeBits)}
 }
 
 func hash(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (64 - maybeBits) }
@@ -33,6 +35,7 @@ func (x *index) add(text string) {
 	if len(pattern) < Shortest {
 		return
 	}
+	x.longest = max(x.longest, len(pattern))
 	var key uint64
 	for _, c := range pattern[:Shortest-1] {
 		key = key<<8 | uint64(c)

@@ -204,6 +204,30 @@ func TestScanAcrossChunks(t *testing.T) {
 	}
 }
 
+// Long values are found across the border of two chunks, too, in the longest way to write them.
+func TestScanLongValuesAcrossChunks(t *testing.T) {
+	t.Parallel()
+	value := strings.Repeat("a-Long_value/", 300)
+	var escaped strings.Builder
+	for _, c := range []byte(value) {
+		fmt.Fprintf(&escaped, `\u%04x`, c)
+	}
+	for name, text := range map[string]string{
+		"as it is": value, "hexadecimal": hex.EncodeToString([]byte(value)), "escaped": escaped.String(),
+		"wrapped": wrap(base64.StdEncoding.EncodeToString([]byte(value)), 20, "\n"),
+	} {
+		for _, before := range []int{1, len(text) / 2, len(text) - 1} {
+			found := 0
+			s := Known([]string{value}).Scan(func(string) { found++ })
+			s.Line("f", append(bytes.Repeat([]byte(" "), chunk-before), text...)) // it is cut at the border
+			s.End()
+			if found != 1 {
+				t.Errorf("%s, %d bytes before the border: found %d times", name, before, found)
+			}
+		}
+	}
+}
+
 func TestSecretName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{

@@ -2,7 +2,7 @@ package leak
 
 const (
 	chunk   = 256 << 10 // bytes that are looked at together
-	overlap = 4 << 10   // of them again with the next ones, for what stands across the border
+	overlap = 4 << 10   // of them again with the next ones, for what stands across the border; more for long values
 )
 
 // Scan looks at lines of many files, one after the other. It belongs to one goroutine.
@@ -13,12 +13,14 @@ type Scan struct {
 	text   []byte
 	done   bool // the file is known to carry a secret
 	fresh  int  // bytes of text that were not looked at yet
+	kept   int  // bytes that are looked at again
 }
 
 // Scan returns a Scan that calls found for each file in which there is a secret, once while its lines come one after the
 // other.
 func (f *Finder) Scan(found func(name string)) *Scan {
-	return &Scan{finder: f, found: found}
+	// A form has at least two bytes of each byte of the value, and an escape or a dump has six.
+	return &Scan{finder: f, found: found, kept: max(overlap, 3*max(f.exact.longest, f.letters.longest))}
 }
 
 // Line takes a line, without its end, of the file of that name.
@@ -41,9 +43,9 @@ func (s *Scan) add(text []byte) {
 	}
 	s.text = append(s.text, text...)
 	s.fresh += len(text)
-	if s.fresh >= chunk {
+	if s.fresh >= max(chunk, s.kept) {
 		s.look()
-		kept := s.text[max(0, len(s.text)-overlap):]
+		kept := s.text[max(0, len(s.text)-s.kept):]
 		s.text = s.text[:copy(s.text, kept)]
 	}
 }
