@@ -12,10 +12,16 @@ import (
 // removeLevels is how many levels of folders RemoveAll has open at once. Only few trees are deeper, and have folders moved.
 const removeLevels = 32
 
+// removeRounds is how often RemoveAll looks for more. A process that makes files all the time could keep it for ever.
+const removeRounds = 100
+
 // RemoveAll deletes a file or a folder, also when there are read-only folders in it. It follows no link. It needs few open
 // files and little memory however deep the folder is, and its time grows with the number of files alone. When something
 // cannot be deleted, the rest is deleted, and the error names only dir: the names below may be an agent's.
-func RemoveAll(dir string) error {
+func RemoveAll(dir string) error { return removeAll(dir, func() {}) }
+
+// removeAll calls after at the end of each round.
+func removeAll(dir string, after func()) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -25,7 +31,7 @@ func RemoveAll(dir string) error {
 	}
 	defer parent.Close()
 	name := filepath.Base(dir)
-	for {
+	for range removeRounds {
 		err := parent.Remove(name)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -45,7 +51,9 @@ func RemoveAll(dir string) error {
 			}
 			return fmt.Errorf("remove %s: %w", dir, cause(err))
 		}
+		after()
 	}
+	return fmt.Errorf("remove %s: another process makes files in it all the time", dir)
 }
 
 // cause is an error without the names in it.

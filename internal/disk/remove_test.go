@@ -12,6 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A process that makes a file again and again does not keep RemoveAll for ever.
+func TestRemoveAllOfWhatGrows(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	err := removeAll(dir, func() {
+		if made++; made < 10*removeRounds {
+			_ = os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "all the time") || made != removeRounds {
+		t.Errorf("after %d rounds: %v", made, err)
+	}
+	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // nest makes a folder with so many folders of a name inside each other, and returns the last one. A link is beside each, and
 // each has only the rights that are given.
 func nest(t *testing.T, dir, name string, levels int, mode uint32) *os.File {
