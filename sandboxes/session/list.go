@@ -1,11 +1,15 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -34,25 +38,57 @@ func (w *Workspace) list(patterns []string) (found []string, err error) {
 			return nil, err
 		}
 	}
-	seen := 0
-	err = fs.WalkDir(w.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if seen++; seen > maxEntries {
-			return fmt.Errorf("%w: the workspace has more than %d files and folders", ErrTooLarge, maxEntries)
+	seen, folders := 0, []string{"."}
+	for len(folders) > 0 {
+		folder := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		// It may have become something else meanwhile, such as a pipe.
+		f, err := w.root.OpenFile(folder, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+		if err != nil && folder == "." {
+			return nil, err
 		}
-		switch {
-		case err != nil:
-			if name == "." {
+		if err != nil {
+			continue // gone, or closed to us: it is not listed
+		}
+		err = entries(f, func(entry fs.DirEntry) error {
+			if seen++; seen > maxEntries {
+				return fmt.Errorf("%w: the workspace has more than %d files and folders", ErrTooLarge, maxEntries)
+			}
+			name := path.Join(folder, entry.Name())
+			switch {
+			case strings.EqualFold(entry.Name(), ".git"):
+			case entry.IsDir() && strings.Count(name, "/") < maxDepth:
+				folders = append(folders, name)
+			case !entry.IsDir() && fits(patterns, name) && w.isRegular(name, entry):
+				found = append(found, name)
+			}
+			return nil
+		})
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	// A folder's files come before a name that goes on after the folder's.
+	slices.SortFunc(found, func(a, b string) int {
+		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
+	})
+	return found, nil
+}
+
+// entries visits what is in a folder, a part at a time: a command may have put any number of files there. What cannot be read is
+// left out.
+func entries(folder fs.ReadDirFile, visit func(fs.DirEntry) error) error {
+	for {
+		some, err := folder.ReadDir(1000)
+		for _, entry := range some {
+			if err := visit(entry); err != nil {
 				return err
 			}
-			return nil // gone, or closed to us: it is not listed
-		case entry.IsDir() && (strings.EqualFold(entry.Name(), ".git") || strings.Count(name, "/") >= maxDepth):
-			return fs.SkipDir
-		case !entry.IsDir() && !strings.EqualFold(entry.Name(), ".git") && fits(patterns, name) && w.isRegular(name, entry):
-			found = append(found, name)
 		}
-		return nil
-	})
-	return found, err
+		if err != nil || len(some) == 0 {
+			return nil //nolint:nilerr // the end, or not readable
+		}
+	}
 }
 
 // isRegular reports a file, or a link that leads to one.

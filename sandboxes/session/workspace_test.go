@@ -266,6 +266,38 @@ func TestListFiles(t *testing.T) {
 	}
 }
 
+// endless is a folder with any number of files.
+type endless struct{ fs.ReadDirFile }
+
+func (endless) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 {
+		return nil, errors.New("all at once")
+	}
+	return make([]fs.DirEntry, n), nil
+}
+
+// A folder is not read to its end before its entries are counted.
+func TestListFilesReadsInParts(t *testing.T) {
+	t.Parallel()
+	seen, enough := 0, errors.New("enough")
+	err := session.Entries(endless{}, func(fs.DirEntry) error {
+		if seen++; seen > 2500 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("after %d entries: %v", seen, err)
+	}
+	p := newPlace(t)
+	for _, name := range []string{"x/1", "x.go", "x-y/1", "x/a.go"} {
+		write(t, filepath.Join(p.dir, name), "")
+	}
+	if got, err := p.ListFiles("x*/**"); err != nil || strings.Join(got, " ") != "x/1 x/a.go x-y/1 x.go" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // What is too deep to be asked for is not listed either.
 func TestDepthIsBounded(t *testing.T) {
 	t.Parallel()
