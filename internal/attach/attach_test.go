@@ -57,7 +57,7 @@ func until(last string) func([]string) bool {
 // local is a run of this process.
 func local(t *testing.T) (Local, journal.Record, *journal.Folder) {
 	t.Helper()
-	self, err := proc.Self()
+	self, err := proc.Started(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

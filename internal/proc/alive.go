@@ -1,9 +1,6 @@
 package proc
 
-import (
-	"os"
-	"strconv"
-)
+import "strconv"
 
 // Alive reports whether a process with this PID and start token runs (a zombie does not).
 func Alive(pid int, started string) bool {
@@ -20,8 +17,5 @@ func Started(pid int) (string, error) {
 	}
 	return token(p), nil
 }
-
-// Self is the start token of this process.
-func Self() (string, error) { return Started(os.Getpid()) }
 
 func token(p process) string { return strconv.FormatUint(p.started, 10) + "@" + bootID() }

@@ -8,7 +8,7 @@ import (
 
 func TestAlive(t *testing.T) {
 	t.Parallel()
-	self, err := Self()
+	self, err := Started(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
