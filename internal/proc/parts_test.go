@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -60,5 +61,28 @@ func TestPartsAreNotStopped(t *testing.T) {
 	case <-time.After(limit):
 		_ = cmd.Process.Kill()
 		t.Errorf("the process was stopped, and killed: %v", <-ended)
+	}
+}
+
+// Writers of any kind are compared, none among them.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	type uncomparable struct {
+		io.Writer
+		_ []int
+	}
+	for name, c := range map[string]struct {
+		a, b io.Writer
+		want bool
+	}{
+		"none":         {nil, nil, false},
+		"no first":     {nil, io.Discard, false},
+		"no second":    {io.Discard, nil, false},
+		"one":          {io.Discard, io.Discard, true},
+		"uncomparable": {uncomparable{}, uncomparable{}, false},
+	} {
+		if got := same(c.a, c.b); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }

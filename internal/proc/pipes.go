@@ -70,7 +70,7 @@ func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) 
 
 // same reports whether both are one writer.
 func same(a, b io.Writer) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
 // Chown gives the pipes to the user who must be able to open them again by name, such as /dev/stdout.
