@@ -79,6 +79,11 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 	if err != nil || !exit.OK() || !strings.Contains(out.String(), "HTTPS_PROXY=") {
 		t.Errorf("the socket is visible, or the proxy's variables are not: %+v, %v, %s", exit, err, &out)
 	}
+	out.Reset()
+	_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"cat", "/etc/resolv.conf"}, Stdout: &out})
+	if err != nil || out.String() != egress.ResolvConf {
+		t.Errorf("names are resolved by %q, %v", &out, err)
+	}
 }
 
 // behind opens a sandbox with the proxy's network, in which /srv/fetch is this program.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
@@ -52,7 +53,7 @@ func writtenSettings(uid, gid int) map[string]string {
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 " + hostname + "\n",
 		"hostname":      hostname + "\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
-		"resolv.conf":   "nameserver 127.0.0.1\noptions timeout:2 attempts:2\n",
+		"resolv.conf":   egress.ResolvConf,
 	}
 }
 
