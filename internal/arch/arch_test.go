@@ -90,8 +90,11 @@ var floors = map[string]int{
 	"agents/agenttest": 1,
 	"sandboxes":        1,
 	"sandboxes/runner": 2,
-	"tracker":          1,
-	"worktree":         1,
+
+	"sandboxes/container/containertest": 2,
+
+	"tracker":  1,
+	"worktree": 1,
 
 	"sandboxes/reexec":    0,
 	"tracker/forge/store": 0,
@@ -106,6 +109,7 @@ var floors = map[string]int{
 	"internal/ecosystem/lex":    0,
 	"internal/ecosystem/match":  0,
 	"internal/ecosystem/script": 0,
+	"internal/gittest":          0,
 	"internal/neutral":          0,
 	"internal/leak":             0,
 	"internal/meter":            2,

@@ -43,7 +43,7 @@ func TestReservedUses(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "linux") {
 		name, ours := strings.CutPrefix(p.ImportPath, module+"/")
-		if !ours || isExempt(name) {
+		if !ours || isTestSupport(name) {
 			continue
 		}
 		if floor, _ := floorOf(name); floor >= composer {
