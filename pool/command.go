@@ -206,9 +206,6 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 		return nil, nil
 	}
 	if err != nil {
-		if claim != nil { // processes of the dead run are left: the next holder has to kill them
-			err = errors.Join(err, claim.Leave(context.WithoutCancel(ctx), claim.Dead(), w.cfg.ClaimTTL))
-		}
 		return nil, err
 	}
 	answer, err := w.record(ctx, *c, issue, runs, claim, review)

@@ -92,9 +92,6 @@ type settled struct {
 // recoverRun claims the issue of a dead run and settles the run.
 func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, error) {
 	claim, err := w.claim(ctx, rec)
-	if claim != nil && err != nil {
-		return settled{}, errors.Join(err, claim.Release(ctx))
-	}
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
@@ -325,9 +322,10 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 	rec := w.newRecord(tracker.Issue{Key: key})
 	rec.ID = cmp.Or(id, rec.ID)
 	claim, err := w.claim(ctx, rec)
+	if err == nil && id != "" {
+		err = w.end(ctx, claim, id)
+	}
 	switch {
-	case claim != nil && err != nil:
-		err = errors.Join(err, claim.Release(ctx))
 	case err != nil:
 	case forget:
 		err = claim.End(ctx, worktree.Record{})

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,13 +203,10 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 // reaping is a provider that tells what is reaped.
 type reaping struct {
 	binding
-	reap func(run string)
+	reap func(run string) error
 }
 
-func (r reaping) Reap(_ context.Context, run string) error {
-	r.reap(run)
-	return nil
-}
+func (r reaping) Reap(_ context.Context, run string) error { return r.reap(run) }
 
 // What the sandbox of a dead run's clean checkout has left goes with the run, whatever removes the checkout.
 func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
@@ -216,10 +214,11 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 	f := newFixture(t, commits)
 	var mu sync.Mutex
 	reaped := map[string]bool{}
-	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) {
+	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		reaped[run] = true
+		return nil
 	}}
 	f.issue("a")
 	rec := f.one()
@@ -244,6 +243,44 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 		t.Errorf("reaped: %v", reaped)
 	}
 	f.clean()
+}
+
+// What another clone's dead run has left running has to end before its issue is worked, also where that fails once.
+func TestDeadRunThatCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	var mu sync.Mutex
+	tries, away := 0, true
+	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if run != "foreign" {
+			return nil
+		}
+		if tries++; away {
+			return errors.New("the daemon is away")
+		}
+		return nil
+	}}
+	f.issue("a")
+	clock := time.Now()
+	repo := worktree.Options{StateDir: f.Config.Run.Repo.StateDir(), Now: func() time.Time { return clock }}
+	var err error
+	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: "foreign"}, -time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if s := f.sweep(t.Context()); len(s.Runs) > 0 {
+			t.Fatalf("worked beside the dead run: %v", outcomes(s))
+		}
+	}
+	away, clock = false, clock.Add(24*time.Hour)
+	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded || tries < 2 {
+		t.Errorf("%v %v after %d tries", outcomes(s), skips(s), tries)
+	}
 }
 
 // job is a prompt for the fixture's agent.

@@ -226,13 +226,12 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 		return nil, a.refused(hard, err)
 	}
 	a.claim = claim
-	skip, unfrozen := a.freeze(hard, keys)
-	err = errors.Join(err, unfrozen)
+	skip, err := a.freeze(hard, keys)
 	if err != nil && soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
 	own, ok := errors.AsType[*issueError](err)
-	if ok && (skip == nil || unfrozen != nil) && hard.Err() == nil && !run.Unreachable(err) {
+	if ok && hard.Err() == nil && !run.Unreachable(err) {
 		a.failed, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {
@@ -270,16 +269,25 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 }
 
 // claim claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
-// clone's, or its journal may be lost. If that fails, both the claim and the error are returned.
+// clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
 func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
 	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.cfg.ClaimTTL)
 	if err != nil || claim.Dead() == "" {
 		return claim, err
 	}
-	if err := w.runner.Spaces().End(ctx, claim.Dead()); err != nil {
-		return claim, &issueError{err}
+	if err := w.end(ctx, claim, claim.Dead()); err != nil {
+		return nil, err
 	}
 	return claim, nil
+}
+
+// end ends what a dead run has left running, or leaves the claim to it.
+func (w *Worker) end(ctx context.Context, claim *worktree.Claim, dead string) error {
+	err := w.runner.Spaces().End(ctx, dead)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(&issueError{err}, claim.Leave(context.WithoutCancel(ctx), dead, w.cfg.ClaimTTL))
 }
 
 // holder is the holder of a claim. Its owner is unique to the call.
@@ -295,11 +303,14 @@ func (w *Worker) holder(r journal.Record) worktree.Holder {
 func (w *Worker) note(r journal.Record, stop context.CancelCauseFunc) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running[r.Key] = &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop}
+	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop}
+	w.running[r.Key] = own
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.running, r.Key)
+		if w.running[r.Key] == own { // the claim is free by now, and the next run may have begun
+			delete(w.running, r.Key)
+		}
 	}
 }
 
