@@ -42,9 +42,9 @@ type issueError struct{ error }
 func (e *issueError) Unwrap() error { return e.error }
 
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
-func (a *attempt) freeze(ctx context.Context, keys []string) (*journal.Skip, error) {
+func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Skip, error) {
 	w := a.w
-	over, unsettled := a.settleEarlier(ctx)
+	over, unsettled := a.settleEarlier(soft, ctx)
 	runs, err := w.count(ctx, &a.rec, a.claim.Record())
 	if over || unsettled != nil || err != nil {
 		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)

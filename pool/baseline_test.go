@@ -3,13 +3,14 @@ package pool_test
 import (
 	"context"
 	"errors"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/workspace"
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -249,5 +251,37 @@ func TestDeadRunReservesNothing(t *testing.T) {
 	}
 	if r := f.one(); r.Granted.Tokens != 100 {
 		t.Errorf("granted %+v", r.Granted)
+	}
+}
+
+// The budget of an issue also holds in what follows the agent's loop in another process, such as the gate after a stop.
+func TestBudgetOfAContinuedRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.withGreedy(ledger.Caps{})
+	f.Config.Run.Options = agents.Options{Command: []string{"sh", "-c", commits}}
+	f.Config.Run.Budget = loop.Budget{Tokens: 12 * tokensOfAnswer}
+	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+	begun, goOn := newPipe(t), filepath.Join(t.TempDir(), "go-on")
+	f.Config.Run.Gate = lines(`test ! -f moved || test -f ` + goOn + ` || { echo > ` + begun.path + `; exec sleep 1000; }`)
+	for range 10 {
+		f.Config.Run.Gate = append(f.Config.Run.Gate, lines("ask the model")...)
+	}
+	f.issue("a")
+	ctx, stop := context.WithCancelCause(t.Context())
+	begun.then(func() { stop(nil) })
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("moved", "")
+		f.commit("the base moves")
+	})
+	if r := f.only(f.sweep(ctx)); !r.Ended.IsZero() || r.Facts.Usage.Tokens() != 10*tokensOfAnswer {
+		t.Fatalf("%+v, %+v", r.Verdict, r.Facts.Usage)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.onStage("", nil)
+	if r := f.only(f.sweep(t.Context())); r.Facts.Usage.Tokens() > 13*tokensOfAnswer || r.Facts.Usage.Tokens() <= 10*tokensOfAnswer {
+		t.Errorf("%+v, %+v", r.Verdict, r.Facts.Usage)
 	}
 }

@@ -66,8 +66,3 @@ func (v view) answered(ctx context.Context, key string) (time.Time, error) {
 	runs, err := v.w.history(ctx, key)
 	return tally.Answered(runs, v.claims[key].Record), err
 }
-
-// edited returns a function that reports whether an issue has changed since the run's snapshot.
-func edited(rec journal.Record) func(tracker.Issue) bool {
-	return func(i tracker.Issue) bool { return rec.Hash != "" && i.Hash() != rec.Hash }
-}

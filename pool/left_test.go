@@ -193,3 +193,29 @@ func TestLastWordComesLast(t *testing.T) {
 		t.Errorf("the issue says:\n%s", text)
 	}
 }
+
+// A stop also ends the gate of a run that is recovered: it is left to the next sweep once more.
+func TestStopWhileRecovering(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Publish, f.Config.Run.GateOn = journal.PublishMerge, run.GateOnWorktree
+	f.issue("a")
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("moved", "")
+		f.commit("the base moves")
+	})
+	begun := newPipe(t)
+	f.Config.Run.Gate = lines(`test ! -f moved || { echo > ` + begun.path + `; exec sleep 1000; }`) // of the run, whoever continues it
+	for range 2 {
+		ctx, stop := context.WithCancelCause(t.Context())
+		begun.then(func() { stop(nil) })
+		s := f.sweep(ctx)
+		if !s.Interrupted || context.Cause(ctx) == nil || len(s.Runs) > 0 && s.Runs[0].Verdict.Outcome != "" {
+			t.Fatalf("%+v", s)
+		}
+		f.onStage("", nil)
+	}
+	if r := f.runs("a"); len(r) != 1 || !r[0].Ended.IsZero() || r[0].Stage != journal.StageVerify {
+		t.Errorf("%+v", r)
+	}
+}

@@ -22,8 +22,8 @@ func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 }
 
 // leftMerge continues an unfinished merge of the issue. Without a skip there was none.
-func (w *Worker) leftMerge(ctx context.Context, issue tracker.Issue) (Result, error) {
-	left, err := w.recover(ctx, issue.Key)
+func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Result, error) {
+	left, err := w.recover(soft, ctx, issue.Key)
 	n := len(left.Finished)
 	if err == nil && len(left.Broken) == 0 && (n == 0 || left.Finished[n-1].Settings.Publish != journal.PublishMerge) {
 		return Result{}, nil

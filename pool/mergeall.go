@@ -70,7 +70,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	m := &batch.Merger{
 		Repo: w.cfg.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.cfg.Repo.StateDir(), "baselines")),
 		Policy: publish.Policy{Repo: w.cfg.Repo, Protected: w.cfg.Protected, Secrets: w.cfg.Secrets}, Checks: checks, Canaries: w.cfg.Canaries,
-		Run: rec.ID, Key: items[0].Key, Interrupt: ctx.Done(),
+		Run: rec.ID, Interrupt: ctx.Done(),
 		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
 	m.Merge(hard, w.cfg.Base, w.cfg.ClaimTTL/3, items)
@@ -83,7 +83,7 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 	if err != nil {
 		return nil, Result{Issue: tracker.Issue{Key: key}, Err: err}
 	}
-	if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
+	if r, err := w.leftMerge(soft, hard, issue); r.Skip != nil || err != nil {
 		r.Issue, r.Err = issue, err
 		return nil, r
 	}

@@ -27,19 +27,19 @@ type Recovered struct {
 
 // Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
 // commits, does the stages that are left, and releases the claim. Runs of live processes are not touched. A run that
-// cannot be recovered does not stop the others.
+// cannot be recovered does not stop the others. When ctx ends, what is left is left to the next call.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	if w.life.Err() != nil {
 		return Recovered{}, ErrEnded
 	}
-	_, hard, release := w.untilKilled(ctx)
+	ctx, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
-	return w.recover(hard, "")
+	return w.recover(ctx, hard, "")
 }
 
 // recover is Recover, for one issue if there is a key.
-func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err error) {
+func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, err error) {
 	open, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
@@ -53,10 +53,13 @@ func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err erro
 		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &s})
 	}
 	for _, rec := range open {
+		if soft.Err() != nil {
+			return r, nil
+		}
 		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(ctx, rec)) {
 			continue
 		}
-		res, err := w.recoverRun(ctx, rec)
+		res, err := w.recoverRun(soft, ctx, rec)
 		if res.finished != nil {
 			r.Finished = append(r.Finished, *res.finished)
 		}
@@ -68,7 +71,7 @@ func (w *Worker) recover(ctx context.Context, key string) (r Recovered, err erro
 		}
 		note(rec.Key, err)
 	}
-	if key != "" {
+	if key != "" || soft.Err() != nil {
 		return r, nil
 	}
 	return r, w.recoverStrays(ctx, open, note)
@@ -90,7 +93,7 @@ type settled struct {
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
-func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, error) {
+func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record) (settled, error) {
 	claim, err := w.claim(ctx, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
@@ -117,7 +120,7 @@ func (w *Worker) recoverRun(ctx context.Context, rec journal.Record) (settled, e
 		}
 		return settled{}, claim.Release(ctx)
 	}
-	return w.settle(ctx, *now, claim, false)
+	return w.settle(soft, ctx, *now, claim, false)
 }
 
 func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
@@ -129,7 +132,7 @@ func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
 }
 
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
-func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
+func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error) {
 	w := a.w
 	runs, err := w.history(ctx, a.rec.Key)
 	if err != nil {
@@ -139,7 +142,7 @@ func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
 		if rec.ID == a.rec.ID || !rec.Ended.IsZero() || !w.runner.Dead(rec) {
 			continue
 		}
-		res, err := w.settle(ctx, rec, a.claim, true)
+		res, err := w.settle(soft, ctx, rec, a.claim, true)
 		if res.finished != nil {
 			a.finished = append(a.finished, *res.finished)
 		}
@@ -152,7 +155,7 @@ func (a *attempt) settleEarlier(ctx context.Context) (over bool, err error) {
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
 // claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards.
-func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
+func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
 		return settled{}, &issueError{err}
 	}
@@ -165,11 +168,7 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 		claim = nil
 	}
 	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
-		known := worktree.Record{}
-		if claim != nil {
-			known = claim.Record()
-		}
-		if _, err := w.count(ctx, &rec, known); err != nil {
+		if _, err := w.count(ctx, &rec, claim.Record()); err != nil {
 			return settled{}, err
 		}
 	}
@@ -194,7 +193,7 @@ func (w *Worker) settle(ctx context.Context, rec journal.Record, claim *worktree
 	}
 	own := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
 	res := w.runner.Do(ctx, run.Task{
-		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: w.stillFit(rec), Edited: edited(rec),
+		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: w.stillFit(rec), Edited: rec.Differs, Soft: soft,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	out := settled{concluded: own || res.Record.Verdict.Final, unpublished: res.Deferred != nil && res.Record.Published == ""}

@@ -64,7 +64,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	s.wants.Store(true)
 	defer p.enlist(s)()
 	defer s.watchDisk()()
-	before, err := p.recover(hard, "")
+	before, err := p.recover(ctx, hard, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err != nil || s.summary.Unavailable != nil {
 		return s.summary, err
@@ -78,7 +78,6 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
 	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
 	s.summary.Interrupted = ctx.Err() != nil || p.isDraining()
-	p.emit(journal.Event{Kind: journal.EventSwept})
 	return s.summary, err
 }
 

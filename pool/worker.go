@@ -161,7 +161,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	}
 	findBase := w.newBase
 	if t.merge { // an earlier merge may be unfinished
-		if r, err := w.leftMerge(hard, issue); r.Skip != nil || err != nil {
+		if r, err := w.leftMerge(ctx, hard, issue); r.Skip != nil || err != nil {
 			return r, err
 		}
 		findBase = func(ctx context.Context) (worktree.Base, error) {
@@ -226,7 +226,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 		return nil, a.refused(hard, err)
 	}
 	a.claim = claim
-	skip, err := a.freeze(hard, keys)
+	skip, err := a.freeze(soft, hard, keys)
 	if err != nil && soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
@@ -252,7 +252,7 @@ func (a *attempt) do(soft, hard context.Context) Result {
 	}
 	res := w.runner.Do(hard, run.Task{
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Again: a.again, Base: a.base, Soft: soft,
-		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: edited(a.rec), Resume: a.landed,
+		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{
 		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,

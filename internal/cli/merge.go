@@ -115,18 +115,13 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 			status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
 			hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
 		}
-	case !o.edited && edited(issue, last.Record):
+	case !o.edited && last.Differs(issue):
 		return &exitError{
 			status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
 			hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are", name),
 		}
 	}
 	return nil
-}
-
-// edited reports an issue that is not what the run worked from.
-func edited(issue tracker.Issue, r journal.Record) bool {
-	return r.Hash != "" && r.Hash != issue.Hash()
 }
 
 // seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
@@ -145,7 +140,7 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 		reason, flag := last.Verdict.Reason, ""
 		if issue, err := p.tracker.Get(ctx, key); err != nil {
 			return nil, nil, err
-		} else if edited(issue, last) {
+		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
 		} else if last.ID == "" || last.Verdict.Unattended() {
 			rest = append(rest, key)

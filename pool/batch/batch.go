@@ -65,7 +65,6 @@ type Merger struct {
 	Checks    journal.Checks
 	Canaries  []ecosystem.Canary // may be nil
 	Run       string             // an id, for the folders and processes of the checks
-	Key       string             // an issue whose claim is held
 	Says      func(text string)
 	Interrupt <-chan struct{} // asks the checks to end; may be nil
 
@@ -148,7 +147,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	if len(m.Checks.Gate) == 0 {
 		return s, nil
 	}
-	green, err := m.base(ctx, base)
+	green, err := m.base(ctx, base, s.Keys[0])
 	if err != nil || green == "" {
 		return nil, err // each branch alone may still repair the base
 	}
@@ -161,14 +160,14 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	must := m.Checks
 	must.Clean = true
 	facts := []string{"RALPH_RUN=" + m.Run, "RALPH_BASE=" + base.Name}
-	made, err := m.Spaces.Prepare(ctx, workspace.Before{Run: m.Run, Key: m.Key, Base: base, Facts: facts, Interrupt: m.Interrupt, Stream: noLog})
+	made, err := m.Spaces.Prepare(ctx, workspace.Before{Run: m.Run, Key: s.Keys[0], Base: base, Facts: facts, Interrupt: m.Interrupt, Stream: noLog})
 	if err != nil {
 		return nil, err
 	}
 	got, watch, err := watcher.Check(ctx, checks.Look{
 		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Says: m.Says,
 		Checkout: workspace.Checkout{
-			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: m.Key, Base: at, From: base.Commit, Checks: must, Made: made, Facts: facts,
+			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: s.Keys[0], Base: at, From: base.Commit, Checks: must, Made: made, Facts: facts,
 			Interrupt: m.Interrupt, Refused: m.refused,
 		},
 	})
@@ -189,10 +188,10 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	return s, nil
 }
 
-// base is the base's commit if its own gate passes.
-func (m *Merger) base(ctx context.Context, base worktree.Base) (green string, err error) {
+// base is the base's commit if its own gate passes. The claim of the key is held.
+func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run: m.Run, Key: m.Key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: m.Says, Stream: noLog, Refused: m.refused,
+		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: m.Says, Stream: noLog, Refused: m.refused,
 	})
 	if err != nil || !v.Passed() {
 		return "", err

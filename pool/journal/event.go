@@ -32,7 +32,6 @@ const (
 	EventEnded     EventKind = "ended"     // the run has ended with Outcome; Usage is the run's
 	EventRecovered EventKind = "recovered" // a run that ralph had died in was brought to its end
 	EventMerged    EventKind = "merged"    // a person has merged an issue's commits, and ralph has closed the issue
-	EventSwept     EventKind = "swept"     // the sweep has ended
 	EventDropped   EventKind = "dropped"   // an observer was too slow; Count events were left out
 )
 

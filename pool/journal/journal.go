@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Store keeps records. It is safe for concurrent use, by several processes too.
@@ -83,6 +84,9 @@ type Record struct {
 	Run
 	State
 }
+
+// Differs reports that the issue is not what the run works from.
+func (r Run) Differs(i tracker.Issue) bool { return r.Hash != "" && r.Hash != i.Hash() }
 
 // Run is what does not change while a run goes on.
 type Run struct {

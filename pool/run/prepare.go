@@ -232,6 +232,7 @@ func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 func (x *execution) over(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
 	w.Ending = x.ending
+	w.Meter.Limit(x.budget().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
 	return w
 }
 

@@ -114,15 +114,14 @@ func (x *execution) wanted(ctx context.Context) bool {
 	return !x.stop.Is(journal.StopSuperseded)
 }
 
-func (x *execution) out(ctx context.Context, s *journal.State) error {
+func (x *execution) out(ctx context.Context, s *journal.State) (err error) {
 	switch x.run.Settings.Publish {
 	case journal.PublishMerge:
 		return x.merge(ctx, s)
 	case journal.PublishRequest:
 		return x.request(ctx, s)
 	}
-	did, err := publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip)
-	s.Published = did
+	s.Published, err = publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip)
 	return err
 }
 

@@ -85,8 +85,11 @@ func (c *Claim) Left() time.Duration { return c.Holder().Expires.Round(0).Sub(c.
 // still run. It is empty when there was none.
 func (c *Claim) Dead() string { return c.dead }
 
-// Record is what is known of the issue's runs. It is zero for an issue that was never worked.
+// Record is what is known of the issue's runs. It is zero for an issue that was never worked, and without a claim (nil).
 func (c *Claim) Record() Record {
+	if c == nil {
+		return Record{}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.record
