@@ -247,7 +247,7 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 	return Job{Run: c, Recovered: recovered}.recover(ctx, r)
 }
 
-// recover brings jobs that died to their end.
+// recover brings jobs that died to their end. One that cannot be brought there now waits for the next call.
 func (j Job) recover(ctx context.Context, r *run.Runner) error {
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
 		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
@@ -263,7 +263,8 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 				continue // another ralph is at it
 			}
 			if err != nil {
-				return fmt.Errorf("recover the run %s that died: %w", rec.ID, err)
+				j.Run.Log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", err)
+				continue
 			}
 			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
 			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // somebody else was faster
@@ -273,7 +274,8 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 				continue
 			}
 			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
-				return fmt.Errorf("recover the run %s that died: %w", rec.ID, err)
+				j.Run.Log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Release(ctx)))
+				continue
 			}
 			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim})
 			if j.Recovered != nil {

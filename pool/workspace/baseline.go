@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,8 +79,8 @@ type cannot struct {
 	at  time.Time // when that was known
 }
 
-// NewBaselines keeps results in a folder, by commit and commands. A missing or damaged file only means that the gate runs
-// once more.
+// NewBaselines keeps results in a folder, by commit and commands. A file that is missing, damaged or cannot be read or written
+// only means that the gate runs once more.
 func NewBaselines(c *Config, dir string) *Baselines {
 	return &Baselines{c: c, dir: dir, busy: make(chan struct{}, 1), cannot: map[string]cannot{}}
 }
@@ -90,8 +89,8 @@ func NewBaselines(c *Config, dir string) *Baselines {
 // that cannot run is a BaselineError.
 func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
 	name := l.name(ctx, b)
-	if v, err := l.load(name); v != nil || err != nil {
-		return v, err
+	if v := l.load(name); v != nil {
+		return v, nil
 	}
 	since := time.Now()
 	if err := l.wait(ctx, b); err != nil {
@@ -99,8 +98,8 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	l.holds(b.Key)
 	defer func() { l.holds(""); <-l.busy }()
-	if v, err := l.load(name); v != nil || err != nil { // whoever ran it before has left it
-		return v, err
+	if v := l.load(name); v != nil { // whoever ran it before has left it
+		return v, nil
 	}
 	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
 		return nil, c.err
@@ -119,7 +118,10 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 		l.cannot[name] = cannot{err, time.Now()} // for those who wait; who comes later tries again
 		return nil, err
 	}
-	return v, l.save(name, v)
+	if err := l.save(name, v); err != nil {
+		l.c.Log.Warn("what the gate said on the base is not kept", "error", err)
+	}
+	return v, nil
 }
 
 // holds notes for whose run the gate runs.
@@ -199,24 +201,19 @@ const ResultLife = 24 * time.Hour
 
 const baselinesKept = 50
 
-func (l *Baselines) load(name string) (*journal.Verification, error) {
+// load is what was kept; nil: nothing.
+func (l *Baselines) load(name string) *journal.Verification {
 	path := filepath.Join(l.dir, name)
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) > ResultLife {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("gate on the base: %w", err)
+	if err != nil || time.Since(info.ModTime()) > ResultLife {
+		return nil
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("gate on the base: %w", err)
-	}
 	v := &journal.Verification{}
-	if json.Unmarshal(text, v) != nil || len(v.Checks) == 0 {
-		return nil, nil //nolint:nilerr // damaged, by a power loss perhaps
+	if err != nil || json.Unmarshal(text, v) != nil || len(v.Checks) == 0 {
+		return nil
 	}
-	return v, nil
+	return v
 }
 
 func (l *Baselines) save(name string, v *journal.Verification) error {
@@ -225,13 +222,10 @@ func (l *Baselines) save(name string, v *journal.Verification) error {
 		return err
 	}
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return fmt.Errorf("gate on the base: %w", err)
+		return err
 	}
 	l.prune()
-	if err := os.WriteFile(filepath.Join(l.dir, name), text, 0o600); err != nil {
-		return fmt.Errorf("gate on the base: %w", err)
-	}
-	return nil
+	return os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
 }
 
 // prune removes what is too old to be used, and everything when there is too much.
