@@ -20,14 +20,18 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	if err != nil {
 		return "", err
 	}
+	p, err := t.pipelineOf(ctx, m)
 	// GitLab makes the pipeline some time after the push.
-	for n := 1; m != nil && m.SHA == commit && pipelineOf(m) == nil && n < retry.Attempts; n++ {
+	for n := 1; err == nil && m != nil && m.SHA == commit && p == nil && n < retry.Attempts; n++ {
 		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return "", err
 		}
-		if m, err = t.merging(ctx, head); err != nil {
-			return "", err
+		if m, err = t.merging(ctx, head); err == nil {
+			p, err = t.pipelineOf(ctx, m)
 		}
+	}
+	if err != nil {
+		return "", err
 	}
 	switch {
 	case m == nil:
@@ -36,7 +40,7 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 		return "the request's head is not what has been checked", nil
 	}
 	why := ""
-	switch p := pipelineOf(m); {
+	switch {
 	case m.Draft:
 		why = "it is a draft"
 	case m.DetailedMergeStatus == "requested_changes":
@@ -62,12 +66,24 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", forge.Line(err.Error(), 300), m.TargetBranch), nil
 }
 
-// pipelineOf is the pipeline of the request's head commit.
-func pipelineOf(m *gl.MergeRequest) *gl.Pipeline {
-	if p := m.HeadPipeline; p != nil && p.SHA == m.SHA {
-		return p
+// pipelineOf is the pipeline of the request's head commit; nil where there is none yet. Those of merged results and of merge
+// trains run on a merge commit that GitLab has made: one is the head's if it is younger than the last push.
+func (t *Tracker) pipelineOf(ctx context.Context, m *gl.MergeRequest) (*gl.Pipeline, error) {
+	if m == nil || m.HeadPipeline == nil {
+		return nil, nil
 	}
-	return nil
+	p, refs := m.HeadPipeline, fmt.Sprintf("refs/merge-requests/%d/", m.IID)
+	if p.SHA == m.SHA {
+		return p, nil
+	}
+	if p.Ref != refs+"merge" && p.Ref != refs+"train" {
+		return nil, nil
+	}
+	pushed, err := t.pushed(ctx, m)
+	if err != nil || pushed.IsZero() || timeOf(p.CreatedAt).Before(pushed) {
+		return nil, err
+	}
+	return p, nil
 }
 
 // accept asks GitLab to merge the request once its pipeline has passed.

@@ -30,6 +30,14 @@ func TestMergeLater(t *testing.T) {
 			r.project.Trains = true
 			r.project.Run(iid, "pending")
 		}, train: true},
+		"merged results run":    {setup: func(r *rig, iid int) { r.project.RunMerged(iid, "merge", "running") }},
+		"merged results passed": {setup: func(r *rig, iid int) { r.project.RunMerged(iid, "merge", "success") }, merged: true},
+		"merged results failed": {setup: func(r *rig, iid int) { r.project.RunMerged(iid, "train", "failed") }, says: "its pipeline is failed"},
+		"another commit's":      {setup: func(r *rig, iid int) { r.project.RunMerged(iid, "head", "running") }, says: "no pipeline of its commit"},
+		"merged results on a train": {setup: func(r *rig, iid int) {
+			r.project.Trains = true
+			r.project.RunMerged(iid, "merge", "running")
+		}, train: true},
 		"no pipeline": {setup: func(*rig, int) {}, says: "no pipeline of its commit to wait for"},
 		"has failed":  {setup: run("failed"), says: "its pipeline is failed"},
 		"a draft":     {setup: edit(func(m *gitlabtest.Merge) { m.Title = "Draft: x" }), says: "a draft"},
@@ -90,5 +98,20 @@ func TestMergeLaterIsTakenBack(t *testing.T) {
 	r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.MergeStatus = "requested_changes" })
 	if why, err := r.MergeLater(t.Context(), "ralph/7", commit); why == "" || err != nil || r.project.Merges()[0].AutoMerge {
 		t.Errorf("%q, %v", why, err)
+	}
+}
+
+// A pipeline of merged results that ran before the last push says nothing of what was pushed.
+func TestMergeLaterAfterAPush(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"merge", "train"} {
+		r := newRig(t)
+		iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: "ralph/7", Target: "main", Author: r.ralph})
+		r.project.RunMerged(iid, of, "success")
+		r.project.Push(iid, strings.Repeat("2", 40))
+		why, err := r.MergeLater(t.Context(), "ralph/7", strings.Repeat("2", 40))
+		if err != nil || !strings.Contains(why, "no pipeline of its commit to wait for") || r.project.Merges()[0].State != "opened" {
+			t.Errorf("%s: %q, %v", of, why, err)
+		}
 	}
 }

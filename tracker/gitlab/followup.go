@@ -34,7 +34,11 @@ func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tra
 		if err != nil {
 			return f, err
 		}
-		if p := m.HeadPipeline; p != nil && p.Status == "failed" {
+		p, err := t.pipelineOf(ctx, m)
+		if err != nil {
+			return f, err
+		}
+		if p != nil && p.Status == "failed" {
 			checks.At = timeOf(p.UpdatedAt)
 			checks.Text, err = t.failures(ctx, p)
 		}

@@ -40,6 +40,13 @@ func TestFollowUps(t *testing.T) {
 			r.project.Run(iid, "failed", failed)
 			r.project.Push(iid, strings.Repeat("2", 40))
 		}, want{}, 0},
+		"merged results failed": {func(r *rig, iid int) {
+			r.project.RunMerged(iid, "merge", "failed", failed)
+		}, want{tracker.ChecksFailed, "Job unit of stage test failed", ""}, 0},
+		"merged results failed, pushed since": {func(r *rig, iid int) {
+			r.project.RunMerged(iid, "merge", "failed", failed)
+			r.project.Push(iid, strings.Repeat("2", 40))
+		}, want{}, 0},
 		"conflict": {func(r *rig, iid int) {
 			r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true })
 		}, want{tracker.Conflict, "conflicts with main", ""}, 0},

@@ -46,6 +46,8 @@ type pipeline struct {
 	id     int
 	status string
 	sha    string
+	ref    string
+	source string
 	at     time.Time
 }
 

@@ -45,9 +45,9 @@ func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
 	}
 	o["diff_refs"] = object{"base_sha": strings.Repeat("0", 40), "head_sha": m.SHA, "start_sha": strings.Repeat("0", 40)}
 	o["head_pipeline"] = nil
-	if l := m.pipeline; l != nil && l.sha == m.SHA {
+	if l := m.pipeline; l != nil { // after a push it is the old one until GitLab has made another
 		o["head_pipeline"] = object{
-			"id": l.id, "iid": 1, "project_id": p.id, "sha": l.sha, "ref": m.Source, "status": l.status, "source": "push",
+			"id": l.id, "iid": 1, "project_id": p.id, "sha": l.sha, "ref": l.ref, "status": l.status, "source": l.source,
 			"created_at": stamp(l.at), "updated_at": stamp(l.at), "finished_at": stamp(l.at), "coverage": nil,
 			"web_url": fmt.Sprintf("%s/%s/-/pipelines/%d", s.URL, p.path, l.id),
 		}

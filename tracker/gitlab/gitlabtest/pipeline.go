@@ -3,6 +3,7 @@ package gitlabtest
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Job is one job of a pipeline.
@@ -23,7 +24,22 @@ func (p *Project) Run(iid int, status string, jobs ...Job) {
 	defer p.s.mu.Unlock()
 	m := p.merge(iid)
 	p.refresh(m)
-	m.pipeline = &pipeline{id: p.s.id(), status: status, sha: m.SHA, at: p.s.now()}
+	p.run(m, pipeline{status: status, sha: m.SHA, ref: m.Source, source: "push"}, jobs)
+}
+
+// RunMerged gives a merge request a pipeline of a commit that GitLab has made: of merged results, or of a merge "train".
+func (p *Project) RunMerged(iid int, of, status string, jobs ...Job) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	m := p.merge(iid)
+	p.refresh(m)
+	ref := fmt.Sprintf("refs/merge-requests/%d/%s", iid, of)
+	p.run(m, pipeline{status: status, sha: strings.Repeat("f", 40), ref: ref, source: "merge_request_event"}, jobs)
+}
+
+func (p *Project) run(m *Merge, l pipeline, jobs []Job) {
+	l.id, l.at = p.s.id(), p.s.now()
+	m.pipeline = &l
 	for _, j := range jobs {
 		j.id, j.pipeline = p.s.id(), m.pipeline.id
 		p.jobs = append(p.jobs, &j)
