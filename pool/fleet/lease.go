@@ -61,7 +61,8 @@ func (d *Database) take(ctx context.Context, project, key, holder string, ttl ti
 	return l, ok && err == nil, err
 }
 
-// free locks the scope until the transaction ends, and reports whether the project may take another lease. Leases of keys are
+// free locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows that nobody
+// works now, as their project is paused or no machine lives that has it, keep nothing from others. Leases of keys are
 // freed by the planner of their project; where no machine serves that any more, a dead machine's end here.
 func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Duration) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
@@ -77,9 +78,10 @@ func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Dur
 	}
 	var wanted map[string]int
 	if s.fair {
-		wanted, err = counts(ctx, tx, `SELECT args ->> 'project', count(*) FROM river_job WHERE kind = '`+kind+`' AND args ->> 'account' = $1
+		wanted, err = counts(ctx, tx, `SELECT args ->> 'project', count(*) FROM river_job WHERE kind = '`+kind+`' AND args ->> 'account' = $2
 			AND (state IN ('available', 'pending', 'running', 'retryable') OR state = 'scheduled' AND scheduled_at < now() + interval '1 minute')
-			GROUP BY 1`, s.name)
+			AND NOT EXISTS (SELECT FROM ralph_pause WHERE project = args ->> 'project')
+			AND EXISTS (SELECT FROM ralph_machine WHERE projects ? (args ->> 'project') AND `+alive+`) GROUP BY 1`, ttl.Seconds(), s.name)
 	}
 	return mayTake(s.limit, project, held, wanted), err
 }

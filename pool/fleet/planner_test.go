@@ -383,3 +383,45 @@ func TestPause(t *testing.T) {
 		t.Errorf("afterwards: %d rows, a wait of %s, paused %t", n, wait(), look())
 	}
 }
+
+// What a project has open counts against the slots of others only while it can be worked.
+func TestSlotsThatNobodyCanUse(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	d, s := p.f.db, scope{name: "account a", limit: 4, fair: true}
+	if _, err := d.exec(t.Context(), `INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ('m', 'm', '{"p": 9, "other": 9}', '{}', now() + interval '1 hour')`); err != nil {
+		t.Fatal(err)
+	}
+	p.mustFeed(t, "a", "b", "c")
+	planningOf(p.f, &served{Project: Project{Name: "other", Account: "account a"}}).mustFeed(t, "a", "b", "c")
+	free := func(when string, want bool) {
+		t.Helper()
+		l, ok, err := d.take(t.Context(), "p", "k", p.f.id, p.f.c.TTL, s)
+		if err != nil || ok != want {
+			t.Errorf("%s: a third slot of four is free: %t, %v", when, ok, err)
+		}
+		if ok {
+			if err := l.free(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		if _, ok, err := d.take(t.Context(), "p", key, p.f.id, p.f.c.TTL, s); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+	free("while both are worked", false)
+	if err := p.f.Pause("other").Set(true); err != nil {
+		t.Fatal(err)
+	}
+	free("while the other is paused", true)
+	if err := p.f.Pause("other").Set(false); err != nil {
+		t.Fatal(err)
+	}
+	free("when it goes on", false)
+	if _, err := d.exec(t.Context(), `UPDATE ralph_machine SET projects = '{"p": 9}'`); err != nil {
+		t.Fatal(err)
+	}
+	free("while no machine has the other", true)
+}
