@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,11 @@ CREATE TABLE IF NOT EXISTS ralph_parked (
 );
 `
 
-// callTime bounds one call to the database.
-const callTime = 15 * time.Second
+// The times of the database.
+const (
+	callTime    = 15 * time.Second // bounds one call
+	connectTime = 10 * time.Second // of that for a connection, if the address has no connect_timeout
+)
 
 // Database is a PostgreSQL database that machines share. It is safe for concurrent use.
 type Database struct {
@@ -61,7 +65,7 @@ func Open(ctx context.Context, where string) (*Database, error) {
 		return nil, errors.New("the database's address is not like postgres://USER@HOST/NAME, or names a file that cannot be read")
 	}
 	c.MaxConns = max(c.MaxConns, 8)
-	c.ConnConfig.ConnectTimeout = min(max(c.ConnConfig.ConnectTimeout, time.Second), callTime)
+	c.ConnConfig.ConnectTimeout = min(cmp.Or(c.ConnConfig.ConnectTimeout, connectTime), callTime)
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
 	}

@@ -96,6 +96,27 @@ func TestPasswordIsHidden(t *testing.T) {
 	}
 }
 
+// A connection has ten seconds, unless the address says otherwise: TLS to a server far away takes more than one.
+func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
+	address, sep := server.Database(t), "?"
+	if strings.Contains(address, "?") {
+		sep = "&"
+	}
+	for query, want := range map[string]time.Duration{
+		"": 10 * time.Second, "connect_timeout=0": 10 * time.Second, "connect_timeout=2": 2 * time.Second, "connect_timeout=99": callTime,
+	} {
+		d, err := Open(t.Context(), address+sep+query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.pool.Config().ConnConfig.ConnectTimeout; got != want {
+			t.Errorf("%q: %s, want %s", query, got, want)
+		}
+		d.Close()
+	}
+}
+
 func TestMayTake(t *testing.T) {
 	t.Parallel()
 	type m = map[string]int
