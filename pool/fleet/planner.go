@@ -30,7 +30,7 @@ type planning struct {
 	capacity int             // how many rows may be open
 	ended    bool            // a row has ended since the last look at the backlog
 	looked   time.Time       // at the backlog; zero: never
-	due      time.Time       // when the first issue that waits for a time may be worked again; zero: none is known
+	due      time.Time       // when the first issue that waits for a time may be worked again, or a look failed and is repeated; zero: neither
 	reaped   time.Time
 	failed   bool
 	starved  bool          // machines had taken all rows, and there was more to do
@@ -45,6 +45,9 @@ type task struct {
 
 // replan is the least time between looks at the backlog.
 const replan = 2 * time.Second
+
+// lookAgain is the time until the next look at a backlog that could not be read.
+const lookAgain = 10 * time.Second
 
 // A free slot is to find a row soon: while the machines take all rows before the planner looks again, it looks up to busy times
 // as often as usual.
@@ -160,6 +163,7 @@ func (p *planning) isDue(now time.Time) bool {
 func (p *planning) look(ctx context.Context) error {
 	plan, err := p.maintain(ctx)
 	if err != nil {
+		p.due = p.now().Add(lookAgain)
 		return err
 	}
 	p.queue, p.due, p.ended = tasks(plan), due(plan, p.now()), false

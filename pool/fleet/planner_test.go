@@ -325,6 +325,34 @@ func TestWake(t *testing.T) {
 	turn(2)
 }
 
+// After a look that fails, such as while the forge is away, the backlog is read again soon, and not at the next poll.
+func TestLookFails(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	now, looks, away := time.Now(), 0, errors.New("away")
+	p.now = func() time.Time { return now }
+	p.maintain = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, away }
+	p.s.Poll = time.Hour
+	turn := func(when string, later time.Duration, want int) {
+		t.Helper()
+		now = now.Add(later)
+		if err := p.turn(t.Context()); err != nil && !errors.Is(err, away) || looks != want {
+			t.Errorf("%s: %d looks at the backlog, want %d, %v", when, looks, want, err)
+		}
+	}
+	turn("the first", 0, 1)
+	turn("at once", time.Second, 1)
+	turn("soon", 10*time.Second, 2)
+	turn("at once after another", time.Second, 2)
+	if err := p.f.db.wake(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	turn("woken", time.Second, 3)
+	away = nil
+	turn("soon after the wake", 10*time.Second, 4)
+	turn("after one that succeeded", 10*time.Second, 4)
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
