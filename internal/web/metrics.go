@@ -85,7 +85,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		m.enter(project, e.Run, staged{e.Stage, e.Time})
 	case journal.EventDeferred:
 		m.enter(project, e.Run, staged{})
-	case journal.EventUsage:
+	case journal.EventUsage, journal.EventReview:
 		if u := e.Usage; u != nil {
 			if u.CostUSD > 0 {
 				m.spend.WithLabelValues(project).Add(u.CostUSD)

@@ -369,11 +369,12 @@ func TestMetrics(t *testing.T) {
 	s.watch.Until(t, "shop", journal.EventEnded, 1)
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
+	metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: "known"}) // it begins
 	for run, u := range map[string]agents.Usage{
 		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1, Unpriced: 1},
 	} {
 		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
-		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
+		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
 	}
 	if err := s.service.Pause("shop", true); err != nil {

@@ -237,6 +237,10 @@ func TestChanges(t *testing.T) {
 	if next, all := changes(); next != first || !strings.Contains(all, `"last":"another"`) {
 		t.Errorf("after an action of the agent: %s, %s", next, all)
 	}
+	live.Observe("shop", journal.Event{Kind: journal.EventReview, Run: "r-412", Text: "claude: approved", Usage: &agents.Usage{Input: 1, CostUSD: 0.13}})
+	if next, all := changes(); next != first || !strings.Contains(all, `"last":"claude: approved","cost":"$1.00"`) {
+		t.Errorf("after a review: %s, %s", next, all)
+	}
 	live.Observe("shop", journal.Event{Kind: journal.EventEnded, Run: "r-412"})
 	f.mu.Lock()
 	f.status.Running = f.status.Running[1:]

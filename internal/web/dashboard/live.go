@@ -51,7 +51,7 @@ func (l *Live) Observe(project string, e journal.Event) {
 	case journal.EventStarted:
 	case journal.EventIteration:
 		d.Phase = fmt.Sprintf("iteration %d", e.Iteration)
-	case journal.EventUsage:
+	case journal.EventUsage, journal.EventReview:
 		if e.Usage != nil {
 			d.Usage = d.Usage.Add(*e.Usage)
 		}
