@@ -4,6 +4,7 @@ package attach
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Source interface {
 const (
 	look      = time.Second // between looks at what is on
 	followMax = 64          // runs that are followed at the same time
+	endedMax  = 1024        // runs that are known to have ended: a source may list them a little longer
 )
 
 // Watch calls each with the events of all runs, one at a time, until ctx ends. A run begins with an
@@ -84,9 +86,10 @@ type watch struct {
 	began     time.Time
 	following sync.WaitGroup
 
-	mu   sync.Mutex
-	each func(Event)    // called with mu held
-	on   map[string]Run // guarded by mu; the runs that are followed, as they were at the last look
+	mu    sync.Mutex
+	each  func(Event)    // called with mu held
+	on    map[string]Run // guarded by mu; the runs that are followed, as they were at the last look
+	ended []string       // guarded by mu; the last runs that have ended
 }
 
 // find follows a run that is not followed yet.
@@ -102,15 +105,19 @@ func (w *watch) find(ctx context.Context, r Run) {
 		}
 		return
 	}
-	if len(w.on) == followMax {
+	if len(w.on) == followMax || slices.Contains(w.ended, id) {
 		return
 	}
 	w.on[id] = r
 	w.following.Go(func() {
+		ended, left := false, false
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			delete(w.on, id)
+			if ended {
+				w.ended = append(w.ended[max(0, len(w.ended)-endedMax+1):], id)
+			}
 		}()
 		send := func(e Event) {
 			w.mu.Lock()
@@ -123,13 +130,12 @@ func (w *watch) find(ctx context.Context, r Run) {
 			w.tell(Run{}, r)
 			w.mu.Unlock()
 		}
-		ended := false
 		w.source.Follow(ctx, r, func(e journal.Event) {
 			e.Run, e.Key = r.ID, r.Key
-			ended = ended || e.Kind == journal.EventEnded || e.Kind == journal.EventDeferred
+			ended, left = ended || e.Kind == journal.EventEnded, left || e.Kind == journal.EventDeferred
 			send(Event{Run: r, Old: e.Time.Before(w.began), Event: e})
 		})
-		if !ended && ctx.Err() == nil {
+		if !ended && !left && ctx.Err() == nil {
 			gone := journal.Event{Kind: journal.EventDeferred, Run: r.ID, Key: r.Key, Time: time.Now(), Text: "its process has ended, or is away"}
 			send(Event{Run: r, Event: gone})
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,7 +156,8 @@ func TestLocalLong(t *testing.T) {
 }
 
 const projects = `{"projects":[{"name":"shop","repo":"/src/shop","running":[
-	{"run":"r1","issue":"fix","title":"Fix it","started":"2026-11-01T10:00:00Z","usage":{"cost_usd":1.5}}]}]}`
+	{"run":"r1","issue":"fix","title":"Fix it","started":"2026-11-01T10:00:00Z","usage":{"cost_usd":1.5}},
+	{"run":"r0","issue":"over","title":"Over","started":"2026-11-01T09:00:00Z","ended":"2026-11-01T09:30:00Z"}]}]}`
 
 // served is a service that answers with these functions.
 func served(t *testing.T, token string, events http.HandlerFunc) *Service {
@@ -280,6 +282,32 @@ func TestAway(t *testing.T) {
 	if diff := cmp.Diff([]string{"away: gone", "away: <nil>"}, said); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// finishing is a source that still lists its run for a while after that has ended.
+type finishing struct{ asked int }
+
+func (f *finishing) Runs(context.Context) ([]Run, error) {
+	if f.asked++; f.asked == 4 {
+		return nil, errors.New("enough")
+	}
+	return []Run{{ID: "r1", Key: "fix", Title: "Fix it"}}, nil
+}
+
+func (f *finishing) Follow(_ context.Context, _ Run, each func(journal.Event)) {
+	each(journal.Event{Kind: journal.EventEnded})
+}
+func (f *finishing) Stop(context.Context, Run) error { return nil }
+
+// A run that has ended is not followed again while its source still lists it.
+func TestEndedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		said := watching(t, &finishing{}, until("away: enough"))
+		if diff := cmp.Diff([]string{"old fix started Fix it", "old fix ended", "away: enough"}, said); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // FuzzStream: a service that sends anything cannot stop its reader.

@@ -138,7 +138,7 @@ type Project struct {
 	Running                    []struct {
 		Run, Issue, Title, Machine, Doing string
 		Stage                             journal.Stage
-		Started                           time.Time
+		Started, Ended                    time.Time
 		Usage                             agents.Usage
 	}
 }
@@ -164,6 +164,9 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 	projects, err := s.Projects(ctx)
 	for _, p := range projects {
 		for _, r := range p.Running {
+			if !r.Ended.IsZero() { // it is about to leave the list
+				continue
+			}
 			runs = append(runs, Run{Project: p.Name, ID: r.Run, Key: r.Issue, Title: r.Title, Started: r.Started, Used: r.Usage, Repo: p.Repo,
 				Machine: r.Machine, Stage: r.Stage, Doing: r.Doing})
 		}
