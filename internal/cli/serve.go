@@ -165,18 +165,19 @@ func (s *serving) run() error {
 
 // listenToken is what clients of the API have to send; empty: nothing.
 func (a *app) listenToken(file string) (string, error) {
-	if file == "" {
-		return a.host.getenv(config.ListenTokenVariable), nil
+	text, from := a.host.getenv(config.ListenTokenVariable), config.ListenTokenVariable
+	if file != "" {
+		path := a.expand(a.host.Dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", usagef("--listen-token-file: %w", err)
+		}
+		a.warnOfOpen("listen-token-file", path)
+		text, from = string(data), "--listen-token-file: "+path
 	}
-	path := a.expand(a.host.Dir, file)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", usagef("--listen-token-file: %w", err)
-	}
-	a.warnOfOpen("listen-token-file", path)
-	token := strings.TrimSpace(string(text))
-	if len(token) < minToken {
-		return "", usagef("--listen-token-file: %s holds fewer than %d characters; make one with: openssl rand -hex 32", path, minToken)
+	token := strings.TrimSpace(text)
+	if len(token) < minToken && (file != "" || token != "") {
+		return "", usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, minToken)
 	}
 	return token, nil
 }

@@ -288,4 +288,10 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%q: status %d, want %q\n%s", c.args, got.status, c.want, got.stderr)
 		}
 	}
+	short := func(h *Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=x") }
+	for _, command := range [][]string{{"serve", "--listen", "nonsense", good}, {"top", "127.0.0.1:1"}} {
+		if got := m.run(t, short, command...); got.status != exitUsage || !strings.Contains(got.stderr, "RALPH_LISTEN_TOKEN holds fewer than 16 characters") {
+			t.Errorf("%q with a short token: status %d\n%s", command, got.status, got.stderr)
+		}
+	}
 }
