@@ -180,7 +180,7 @@ func (a api) projectBody(ctx context.Context, s service.Status) projectBody {
 		p.Running = append(p.Running, newRunBody(r))
 	}
 	for _, r := range s.Running {
-		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run})
+		records, err := a.Service.Runs(ctx, s.Name, journal.Query{Run: r.Run, Limit: 1})
 		if err == nil && len(records) > 0 {
 			p.Running = append(p.Running, newRunBody(records[0]))
 		}
@@ -263,7 +263,7 @@ func (a api) run(ctx context.Context, in *ofRun) (*body[runBody], error) {
 }
 
 func (a api) record(ctx context.Context, project, run string) (journal.Record, error) {
-	records, err := a.Service.Runs(ctx, project, journal.Query{Run: run})
+	records, err := a.Service.Runs(ctx, project, journal.Query{Run: run, Limit: 1})
 	switch {
 	case err != nil:
 		return journal.Record{}, failure(err)

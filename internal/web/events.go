@@ -56,9 +56,9 @@ func (a api) registerEvents(h huma.API) {
 			request, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "text/event-stream")
 			s := stream{w: w, control: http.NewResponseController(w), patience: a.WriteTime}
-			s.follow(request.Context(), r.Dir, cmp.Or(in.Last, in.After), func() (journal.Event, bool) {
+			s.follow(request.Context(), r.Dir, cmp.Or(in.Last, in.After), func() (journal.Event, bool, error) {
 				now, err := a.record(request.Context(), in.Project, in.Run)
-				return endOf(now), err != nil || !now.Ended.IsZero()
+				return endOf(now), !now.Ended.IsZero(), err
 			})
 		}}, nil
 	})
@@ -93,15 +93,15 @@ func (s stream) send(format string, args ...any) error {
 }
 
 // follow sends the events in a run's folder until the run has ended or the client is gone. Where the folder is on another machine it
-// sends the end alone.
-func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (journal.Event, bool)) {
+// sends the end alone. Where the run cannot be looked up it breaks off: the client comes again.
+func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (journal.Event, bool, error)) {
 	ticker := time.NewTicker(eventsCheck)
 	defer ticker.Stop()
-	last, over := ended()
+	last, over, away := ended()
 	if s.send(": events\n\n") != nil {
 		return
 	}
-	for idle := 0; ; idle++ {
+	for idle := 0; away == nil; idle++ {
 		err := journal.ReadEventsFrom(dir, at, func(e journal.Event, next int64) error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -112,9 +112,9 @@ func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (
 			}
 			at, idle = next, 0
 			if !over && e.Kind == journal.EventEnded {
-				last, over = ended()
+				last, over, away = ended()
 			}
-			return err
+			return cmp.Or(err, away)
 		})
 		switch {
 		case err != nil:
@@ -126,7 +126,7 @@ func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (
 			_ = s.send("event: end\nid: %d\ndata: {}\n\n", at)
 			return
 		case idle%runCheck == runCheck-1:
-			last, over = ended() // what came before is read once more
+			last, over, away = ended() // what came before is read once more
 		case idle%keepAlive == 0 && s.send(": on\n\n") != nil:
 			return
 		}

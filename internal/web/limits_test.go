@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,4 +193,55 @@ func TestLargeBody(t *testing.T) {
 func withCancel(t *testing.T) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	return ctx, func() { cancel(nil) }
+}
+
+// lookups is a journal that can be asked a number of times, and keeps what it was asked.
+type lookups struct {
+	journal.Store
+	left atomic.Int32
+	wide atomic.Int32 // questions for one run without a limit, which wait for whoever writes
+}
+
+func (l *lookups) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	if q.Run != "" && q.Limit == 0 {
+		l.wide.Add(1)
+	}
+	if l.left.Add(-1) < 0 {
+		return nil, errors.New("the journal is busy")
+	}
+	return l.Store.Find(ctx, q)
+}
+
+// A stream whose run cannot be looked up breaks off: only a run that has ended has an "end".
+func TestStreamOfALookupThatFails(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "shop", 0)
+	r := journal.Record{Run: journal.Run{ID: "r-1", Key: "fix", Dir: t.TempDir(), Started: time.Now()}}
+	if err := p.Store.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, nil, p)
+	var parts *service.Parts
+	servicetest.Eventually(t, func() (open bool) {
+		var err error
+		parts, err = s.service.Parts("shop")
+		return err == nil
+	})
+	store := &lookups{Store: parts.Store}
+	parts.Store = store
+	store.left.Store(1) // which finds the run; the next is the stream's
+	if text, err := io.ReadAll(s.do(http.MethodGet, "/v1/projects/shop/runs/r-1/events").Body); err != nil || strings.Contains(string(text), "event: end") {
+		t.Errorf("of a run that is on: %q, %v", text, err)
+	}
+	r.Ended = time.Now()
+	if err := p.Store.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	store.left.Store(9)
+	if text, err := io.ReadAll(s.do(http.MethodGet, "/v1/projects/shop/runs/r-1/events").Body); err != nil || !strings.Contains(string(text), "event: end") {
+		t.Errorf("of a run that has ended: %q, %v", text, err)
+	}
+	if res := s.do(http.MethodGet, "/v1/projects/shop/runs/r-1"); res.StatusCode != http.StatusOK || store.wide.Load() != 0 {
+		t.Errorf("%s, %d lookups of one run have no limit", res.Status, store.wide.Load())
+	}
 }
