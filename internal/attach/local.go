@@ -64,7 +64,7 @@ func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 }
 
 func (l Local) find(ctx context.Context, r Run) (journal.Record, error) {
-	runs, err := l.Journal.Find(ctx, journal.Query{Run: r.ID})
+	runs, err := l.Journal.Find(ctx, journal.Query{Run: r.ID, Limit: 1})
 	if err == nil && len(runs) == 0 {
 		err = errors.New("there is no such run")
 	}
