@@ -315,16 +315,17 @@ func (s *Service) Stop(ctx context.Context, name, key string) error {
 	}
 	stopped := parts.Pool.Stop(key)
 	if parts.Stop != nil { // here or elsewhere
-		elsewhere, err := parts.Stop(ctx, key)
-		if err != nil {
-			return err
-		}
+		var elsewhere bool
+		elsewhere, err = parts.Stop(ctx, key)
 		stopped = stopped || elsewhere
 	}
-	if !stopped {
-		return ErrNotOn
+	switch {
+	case stopped: // also where others could not be asked
+		return errors.Join(err, parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}}))
+	case err != nil:
+		return err
 	}
-	return parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}})
+	return ErrNotOn
 }
 
 // Wake has a project look at its backlog now, such as after a webhook.

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -232,6 +233,32 @@ func TestStopRetryPause(t *testing.T) {
 	}
 	if e := w.Until(t, "p", journal.EventEnded, 1); e.Outcome != journal.Succeeded {
 		t.Errorf("worked again: %+v", e)
+	}
+}
+
+// A run that was ended here is not taken up again, also while other machines cannot be asked.
+func TestStopWhileOthersAreAway(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Set("agent", `cat >/dev/null; exec sleep 1000`)
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventStarted, 1)
+	parts, err := s.Parts("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("the database is away")
+	parts.Stop = func(context.Context, string) (bool, error) { return false, away }
+	if err := s.Stop(t.Context(), "p", "task-1"); !errors.Is(err, away) {
+		t.Errorf("stopped: %v", err)
+	}
+	w.Until(t, "p", journal.EventEnded, 1)
+	i, err := parts.Tracker.Get(t.Context(), "task-1")
+	if err != nil || slices.Contains(i.Labels, "no-human") {
+		t.Errorf("labels %q, %v", i.Labels, err)
+	}
+	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, away) || errors.Is(err, service.ErrNotOn) {
+		t.Errorf("stop of one that is not on here: %v", err)
 	}
 }
 
