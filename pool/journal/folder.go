@@ -32,11 +32,28 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
+	if err := endLine(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("run folder: %w", err), f.Close())
+	}
 	return &Folder{dir: dir, events: f}, nil
+}
+
+// endLine ends a line that a crash has cut: the next event would be lost with it.
+func endLine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	_, err = f.WriteString("\n")
+	return err
 }
 
 // Append writes one event. The event log must not stop the work: an error is the caller's to log, once.

@@ -80,6 +80,36 @@ func TestEventsRoundTrip(t *testing.T) {
 	}
 }
 
+// The first event after a crash is read, although the crash has cut the line before it.
+func TestEventsAfterATornLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, after string }{
+		"torn":  {`{"kind":"agent"}` + "\n" + `{"kind":"ag`, `{"kind":"agent"}` + "\n" + `{"kind":"ag` + "\n"},
+		"whole": {`{"kind":"agent"}` + "\n", `{"kind":"agent"}` + "\n"},
+		"empty": {"", ""},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "events.jsonl")
+		if err := os.WriteFile(path, []byte(c.before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := journal.OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := journal.Event{Seq: 1, Kind: journal.EventRecovered}
+		if err := errors.Join(f.Append(now), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(path); err != nil || string(text) != c.after+line(t, now) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+		if got := read(t, dir); got[len(got)-1].Kind != now.Kind {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // A line is whole whoever else writes at the time.
 func TestEventsOfManyWriters(t *testing.T) {
 	t.Parallel()
