@@ -44,7 +44,7 @@ var (
 // Journal makes the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
-		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id},
+		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id, Log: f.c.Log},
 		open: map[string]journal.Record{}, pending: map[string]*postgres.Entry{},
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,8 +35,11 @@ CREATE INDEX IF NOT EXISTS ralph_spend_by_day ON ralph_spend (project, pool, day
 // Store is the journal of a project. Its methods are safe for concurrent use.
 type Store struct {
 	DB      *pgxpool.Pool
-	Project string // the records of other projects are not seen
-	Machine string // that saves
+	Project string       // the records of other projects are not seen
+	Machine string       // that saves
+	Log     *slog.Logger // default: none
+
+	damaged sync.Map // runs whose record was found to be damaged; by run
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -138,7 +143,7 @@ func (s *Store) Forget(ctx context.Context, run string) error {
 	return nil
 }
 
-// Find lists records that match, oldest first.
+// Find lists records that match, oldest first. Those that cannot be read are left out.
 func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
 	where, args := []string{"project = $1", "pool = $2"}, []any{s.Project, q.Pool}
 	match := func(condition string, value any) {
@@ -172,28 +177,36 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	return s.find(ctx, which, args...)
 }
 
-// Elsewhere lists the open records that other machines have saved, of those machines that $1 holds for.
+// Elsewhere lists the open records that these machines have saved.
 func (s *Store) Elsewhere(ctx context.Context, pool string, machines []string) ([]journal.Record, error) {
 	return s.find(ctx, "project = $1 AND pool = $2 AND ended IS NULL AND machine = ANY($3)", s.Project, pool, machines)
 }
 
 func (s *Store) find(ctx context.Context, where string, args ...any) ([]journal.Record, error) {
-	rows, err := s.DB.Query(ctx, "SELECT record FROM ralph_run AS r WHERE "+where+` ORDER BY started, run COLLATE "C"`, args...)
+	rows, err := s.DB.Query(ctx, "SELECT run, record FROM ralph_run AS r WHERE "+where+` ORDER BY started, run COLLATE "C"`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Record, err error) {
-		var text string
-		if err := row.Scan(&text); err != nil {
-			return r, err
+	var out []journal.Record
+	var run, text string
+	_, err = pgx.ForEachRow(rows, []any{&run, &text}, func() error {
+		var r journal.Record
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			s.leaveOut(run, err)
+			return nil
 		}
-		return r, json.Unmarshal([]byte(text), &r)
+		out = append(out, r)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	if len(out) == 0 {
-		return nil, nil
-	}
 	return out, nil
+}
+
+// leaveOut names a record that cannot be read, once. It stays where it is: another version may have written it.
+func (s *Store) leaveOut(run string, err error) {
+	if _, known := s.damaged.LoadOrStore(run, true); !known && s.Log != nil {
+		s.Log.Warn("record of a run is damaged, and left out", "project", s.Project, "run", run, "error", err)
+	}
 }

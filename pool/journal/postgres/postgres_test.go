@@ -1,11 +1,16 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
@@ -56,5 +61,44 @@ func TestStore(t *testing.T) {
 	other := &postgres.Store{DB: db, Project: "p", Machine: "m"}
 	if list, err := other.Find(t.Context(), journal.Query{Pool: "p"}); err != nil || len(list) > 0 {
 		t.Errorf("another project's records are seen: %v, %v", list, err)
+	}
+}
+
+// A damaged record stops no other, and is named once.
+func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var log strings.Builder
+	s := &postgres.Store{DB: db, Project: "p", Machine: "m", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	r := journaltest.Full()
+	r.Ended = time.Time{}
+	other := r
+	other.ID += "-2"
+	if err := errors.Join(s.Save(t.Context(), r), s.Save(t.Context(), other)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"attempt": "three"}`, "{"} { // of another version; and what is no JSON at all
+		if _, err := db.Exec(t.Context(), "UPDATE ralph_run SET record = $1 WHERE run = $2", text, r.ID); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := s.Find(t.Context(), journal.Query{Pool: r.Pool})
+			if diff := cmp.Diff([]journal.Record{other}, got); diff != "" || err != nil {
+				t.Errorf("%v, records (-want +got):\n%s", err, diff)
+			}
+		}
+		if got, err := s.Elsewhere(t.Context(), r.Pool, []string{"m"}); err != nil || len(got) != 1 {
+			t.Errorf("elsewhere: %+v, %v", got, err)
+		}
+	}
+	if got, err := s.Totals(t.Context(), r.Pool, time.Time{}.AddDate(1800, 0, 0)); err != nil || len(got) != 1 || got[0].Runs != 1 {
+		t.Errorf("totals: %+v, %v", got, err)
+	}
+	if n := strings.Count(log.String(), r.ID); n != 1 {
+		t.Errorf("named %d times:\n%s", n, log.String())
+	}
+	without := &postgres.Store{DB: db, Project: "p"}
+	if got, err := without.Find(t.Context(), journal.Query{Pool: r.Pool}); err != nil || len(got) != 1 {
+		t.Errorf("without a log: %+v, %v", got, err)
 	}
 }

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -30,7 +33,10 @@ SELECT day, agent, model, outcome, count(*), coalesce(sum(seconds), 0)::double p
 		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0)
 FROM part GROUP BY 1, 2, 3, 4`
 
-// Totals adds up the runs of the pool that began since then, on all machines.
+// dataException is the class of errors of PostgreSQL about values, such as text that is no JSON.
+const dataException = "22"
+
+// Totals adds up the runs of the pool that began since then, on all machines. Records that cannot be read are left out.
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	rows, err := s.DB.Query(ctx, totals, s.Project, pool, since.UnixNano())
 	if err != nil {
@@ -42,6 +48,10 @@ func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]jou
 			&u.Unpriced, &t.Unknown)
 		return t, err
 	})
+	if bad, ok := errors.AsType[*pgconn.PgError](err); ok && strings.HasPrefix(bad.Code, dataException) { // the others are added up here
+		list, err := s.Find(ctx, journal.Query{Pool: pool, Since: since})
+		return journal.Sum(list), err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
