@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
@@ -82,7 +81,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 			last = forge.Later(last, c.GetUpdatedAt().Time)
 			number, _ := strconv.Atoi(path.Base(c.GetIssueURL()))
 			said = append(said, forge.Comment{
-				ID: c.GetNodeID(), Number: number, Request: strings.Contains(c.GetHTMLURL(), "/pull/"), By: account(c.User),
+				ID: c.GetNodeID(), Number: number, Request: path.Base(path.Dir(c.GetHTMLURL())) == "pull", By: account(c.User),
 				Body: c.GetBody(), At: c.GetCreatedAt().Time,
 			})
 		}

@@ -1,6 +1,9 @@
 package github_test
 
 import (
+	"bytes"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +46,39 @@ func TestCommandOfReview(t *testing.T) {
 	}
 	if got := s.Reactions(r.NodeID()); len(got) != 1 || got[0] != "EYES by "+githubtest.Bot {
 		t.Errorf("reactions %q", got)
+	}
+}
+
+// renamed changes the names in comments' addresses.
+type renamed struct {
+	http.RoundTripper
+	from, to string
+}
+
+func (r renamed) RoundTrip(q *http.Request) (*http.Response, error) {
+	resp, err := r.RoundTripper.RoundTrip(q)
+	if err != nil || !strings.HasSuffix(q.URL.Path, "/issues/comments") {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	data = bytes.ReplaceAll(data, []byte(r.from), []byte(r.to))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	resp.Header.Del("Content-Length")
+	return resp, err
+}
+
+// A comment on an issue is one wherever the repository is, also where that is called like a part of GitHub's addresses.
+func TestCommandOfARepositoryCalledPull(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	issue := s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
+	s.AddComment(issue, "ada", "/ralph retry")
+	c := configOf(s)
+	c.HTTP.Base = renamed{&http.Transport{DisableKeepAlives: true}, githubtest.Owner + "/" + githubtest.Repo + "/issues/1#", githubtest.Owner + "/pull/issues/1#"}
+	list, err := open(t, c).Commands(t.Context(), "ralph/")
+	if err != nil || len(list) != 1 || list[0].Request != 0 {
+		t.Errorf("commands %+v, %v", list, err)
 	}
 }
 
