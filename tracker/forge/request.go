@@ -30,6 +30,18 @@ type Request struct {
 
 func (r Request) by(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
 
+// Rank says which of a branch's open requests stands for it: the first of the highest rank, and with 0 none, so that ralph opens
+// its own. A forge has one request from a branch into a base: where that is another's, ralph can neither open nor move one there.
+func Rank(own, intoBase bool) (rank int) {
+	if own {
+		rank++
+	}
+	if intoBase {
+		rank += 2
+	}
+	return rank
+}
+
 // RequestQuery says which requests are listed.
 type RequestQuery struct {
 	Head   string // branch; empty: any

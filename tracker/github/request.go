@@ -30,9 +30,9 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	defer release()
 	r.Title = cmp.Or(forge.Line(r.Title, maxTitle), r.Head)
 	r.Body = forge.Fit(r.Body, forge.MaxText)
-	p, err := t.pullOf(ctx, r.Head)
+	p, err := t.pullOf(ctx, r, me)
 	if err == nil && p == nil {
-		p, err = t.createPull(ctx, r)
+		p, err = t.createPull(ctx, r, me)
 	}
 	if err != nil {
 		return tracker.RequestRef{}, fmt.Errorf("open a pull request for %s: %w", r.Head, err)
@@ -99,15 +99,17 @@ func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error)
 	})
 }
 
-// pullOf finds the open pull request of a branch of this project; nil when there is none.
-func (t *Tracker) pullOf(ctx context.Context, head string) (*gh.PullRequest, error) {
-	some, err := t.pulls(ctx, forge.RequestQuery{Head: head})
+// pullOf finds the open pull request of a branch of this project; nil when there is none, or only another's into another base.
+func (t *Tracker) pullOf(ctx context.Context, r tracker.Request, me forge.Account) (found *gh.PullRequest, err error) {
+	some, err := t.pulls(ctx, forge.RequestQuery{Head: r.Head})
+	best := 0
 	for _, p := range some { // a fork of the same owner may have a branch of the same name
-		if p.GetHead().GetRef() == head && t.ownRepo(p) {
-			return p, err
+		rank := forge.Rank(account(p.User).ID == me.ID, p.GetBase().GetRef() == r.Base)
+		if p.GetHead().GetRef() == r.Head && t.ownRepo(p) && rank > best {
+			found, best = p, rank
 		}
 	}
-	return nil, err
+	return found, err
 }
 
 // ownRepo reports whether the commits are in the project itself, not in a fork.
@@ -117,7 +119,7 @@ func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
 
 // createPull makes it. GitHub has at most one open pull request for two branches, so repeating is safe: it finds the
 // first.
-func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
+func (t *Tracker) createPull(ctx context.Context, r tracker.Request, me forge.Account) (*gh.PullRequest, error) {
 	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
 		return api.One(forge.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
@@ -136,7 +138,7 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 		p, err = post(draftTitle+r.Title, false)
 	}
 	if forge.Status(err) == http.StatusUnprocessableEntity || forge.Uncertain(err) {
-		if found, look := t.pullOf(ctx, r.Head); look == nil && found != nil {
+		if found, look := t.pullOf(ctx, r, me); look == nil && found != nil {
 			return found, nil
 		}
 	}

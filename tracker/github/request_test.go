@@ -70,6 +70,35 @@ func TestRequestOfAnother(t *testing.T) {
 	}
 }
 
+// Of several open requests of the branch the one for the base counts, ralph's own before another's.
+func TestRequestAmongOthers(t *testing.T) {
+	t.Parallel()
+	type pull struct{ by, base string }
+	for _, c := range []struct {
+		there []pull
+		want  int
+	}{
+		{[]pull{{"ada", "release"}}, 2},
+		{[]pull{{"ada", "release"}, {githubtest.Bot, "release"}}, 2},
+		{[]pull{{"ada", "main"}, {githubtest.Bot, "release"}}, 1},
+		{[]pull{{githubtest.Bot, "release"}, {githubtest.Bot, "main"}}, 2},
+		{[]pull{{githubtest.Bot, "main"}, {"ada", "main"}}, 1},
+	} {
+		s, g := start(t)
+		for _, p := range c.there {
+			s.AddPull(githubtest.Issue{Title: "t", Author: p.by}, githubtest.Pull{Head: "ralph/1", Base: p.base})
+		}
+		ref, err := g.OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+		if err != nil || ref.Number != c.want {
+			t.Errorf("beside %+v: opened %+v, want %d, %v", c.there, ref, c.want, err)
+			continue
+		}
+		if i := s.Issue(c.want); i.Pull.Base != "main" || (i.Title == "x") != (i.Author == githubtest.Bot) {
+			t.Errorf("beside %+v: %+v, %+v", c.there, i, i.Pull)
+		}
+	}
+}
+
 // TestHeadInvalid: GitHub may not know a branch yet that was just pushed. It is asked again after pauses, not for ever.
 func TestHeadInvalid(t *testing.T) {
 	t.Parallel()

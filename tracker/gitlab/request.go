@@ -41,9 +41,9 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 			return tracker.RequestRef{}, err
 		}
 	}
-	m, err := t.findRequest(ctx, r)
+	m, err := t.findRequest(ctx, r, self)
 	if err == nil && m == nil {
-		m, err = t.createRequest(ctx, r)
+		m, err = t.createRequest(ctx, r, self)
 	}
 	if err == nil {
 		m, err = t.updateRequest(ctx, m, r, self)
@@ -113,12 +113,14 @@ func (t *Tracker) merge(ctx context.Context, iid int) (*gl.MergeRequest, error) 
 	})
 }
 
-// findRequest finds the open request of the branch, preferably the one for the base; nil when there is none.
-func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (found *gl.MergeRequest, err error) {
+// findRequest finds the open request of the branch; nil when there is none, or only another's into another base.
+func (t *Tracker) findRequest(ctx context.Context, r tracker.Request, self forge.Account) (found *gl.MergeRequest, err error) {
 	list, err := all(ctx, completeMerge, t.merges(forge.RequestQuery{Head: r.Head}))
+	best := 0
 	for _, m := range list {
-		if m.State == "opened" && m.SourceBranch == r.Head && own(m) && (found == nil || m.TargetBranch == r.Base) {
-			found = m
+		rank := forge.Rank(account(m.Author).ID == self.ID, m.TargetBranch == cmp.Or(r.Base, m.TargetBranch))
+		if m.State == "opened" && m.SourceBranch == r.Head && own(m) && rank > best {
+			found, best = m, rank
 		}
 	}
 	return found, err
@@ -126,7 +128,7 @@ func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (found *gl
 
 // createRequest makes the request. When that may have happened without an answer, or somebody was faster, it looks for
 // it.
-func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
+func (t *Tracker) createRequest(ctx context.Context, r tracker.Request, self forge.Account) (*gl.MergeRequest, error) {
 	body := &gl.CreateMergeRequestOptions{
 		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Head, TargetBranch: &r.Base, RemoveSourceBranch: gl.Ptr(false),
 	}
@@ -150,7 +152,7 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.Mer
 		return t.api.MergeRequests.CreateMergeRequest(t.project.Path, body, o...)
 	})
 	if forge.Uncertain(err) || forge.Status(err) == http.StatusConflict {
-		if found, look := t.findRequest(ctx, r); look == nil && found != nil {
+		if found, look := t.findRequest(ctx, r, self); look == nil && found != nil {
 			return found, nil
 		}
 	}
@@ -204,7 +206,7 @@ func titleOf(r tracker.Request) string {
 	return text
 }
 
-// userIDs finds the ids of user names.
+// userIDs finds the ids of user names. Those that GitLab does not know are logged: the work is published without them.
 func (t *Tracker) userIDs(ctx context.Context, names []string) ([]int, error) {
 	var ids []int
 	for _, name := range names {
@@ -215,7 +217,8 @@ func (t *Tracker) userIDs(ctx context.Context, names []string) ([]int, error) {
 			return nil, fmt.Errorf("find the user %q: %w", name, err)
 		}
 		if len(found) != 1 || !strings.EqualFold(found[0].Username, name) {
-			return nil, fmt.Errorf("find the user %q: GitLab has nobody of that name", name)
+			t.Settings.Log.Warn("a reviewer or assignee is not known to GitLab", "user", name)
+			continue
 		}
 		ids = append(ids, found[0].ID)
 	}

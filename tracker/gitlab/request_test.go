@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,15 +63,56 @@ func TestOpenRequestOfSomebodyElse(t *testing.T) {
 	}
 }
 
-func TestOpenRequestRefused(t *testing.T) {
+// Of several open requests of the branch the one for the base counts, ralph's own before another's.
+func TestOpenRequestAmongOthers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	_, err := r.OpenRequest(t.Context(), tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Reviewers: []string{"nobody"}})
-	if err == nil || !strings.Contains(err.Error(), `find the user "nobody"`) {
-		t.Errorf("OpenRequest = %v, want the reviewer named", err)
+	type merge struct{ by, base string }
+	for _, c := range []struct {
+		there []merge
+		want  int
+	}{
+		{[]merge{{"ada", "release"}}, 2},
+		{[]merge{{"ada", "release"}, {"ralph", "release"}}, 2},
+		{[]merge{{"ada", "main"}, {"ralph", "release"}}, 1},
+		{[]merge{{"ralph", "release"}, {"ralph", "main"}}, 2},
+		{[]merge{{"ralph", "main"}, {"ada", "main"}}, 1},
+	} {
+		r := newRig(t)
+		by := map[string]*gitlabtest.User{"ada": r.ada, "ralph": r.ralph}
+		for _, m := range c.there {
+			r.project.AddMerge(gitlabtest.Merge{Title: "t", Source: "ralph/1", Target: m.base, Author: by[m.by]})
+		}
+		got := r.open(t, tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+		if m := r.project.Merges()[c.want-1]; got.Number != c.want || m.Target != "main" || (m.Title == "x") != (m.Author == r.ralph) {
+			t.Errorf("beside %+v: opened %+v, want %d, %+v", c.there, got, c.want, m)
+		}
 	}
-	if got := len(r.project.Merges()); got != 0 {
-		t.Errorf("%d merge requests, want none", got)
+}
+
+// Somebody whom GitLab does not know keeps nothing from being published.
+func TestOpenRequestOfUnknownPeople(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	r := newRig(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	q := tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Reviewers: []string{"nobody", "ada"}, Assignees: []string{"gone"}}
+	r.open(t, q)
+	if m := r.project.Merges(); len(m) != 1 || len(m[0].Reviewers) != 1 || m[0].Reviewers[0] != r.ada || m[0].Assignees != nil {
+		t.Errorf("merge requests %+v", m)
+	}
+	for _, name := range []string{"nobody", "gone"} {
+		if strings.Count(log.String(), "user="+name) != 1 {
+			t.Errorf("%s is not named once:\n%s", name, log.String())
+		}
+	}
+	r.server.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
+		if strings.HasSuffix(c.Path, "/users") {
+			return &gitlabtest.Fault{Status: http.StatusUnauthorized}
+		}
+		return nil
+	})
+	q.Head = "ralph/2"
+	if _, err := r.OpenRequest(t.Context(), q); err == nil {
+		t.Error("GitLab's refusal of everything is no error")
 	}
 }
 
