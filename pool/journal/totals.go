@@ -13,7 +13,8 @@ type Totals interface {
 	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
 }
 
-// Total is the sum of the runs that have a day, an agent, a model and an outcome in common.
+// Total is the sum of the runs that have a day, an agent, a model and an outcome in common. A merge by a person and a command
+// are no runs of agents: they add to Usage alone.
 type Total struct {
 	Day     int64  // on which they began; see Day
 	Agent   string // the one they began with
@@ -38,14 +39,21 @@ func Sum(records []Record) []Total {
 	}
 	sums := map[kind]*Total{}
 	for _, r := range records {
+		works := !r.Settings.Attended && r.Kind != KindCommand
+		if !works && r.Facts.Usage == (agents.Usage{}) {
+			continue
+		}
 		k := kind{Day(r.Started), r.Agent, r.Model, r.Verdict.Outcome}
 		t := sums[k]
 		if t == nil {
 			t = &Total{Day: k.day, Agent: k.agent, Model: k.model, Outcome: k.outcome}
 			sums[k] = t
 		}
-		t.Runs++
 		t.Usage = t.Usage.Add(r.Facts.Usage)
+		if !works {
+			continue
+		}
+		t.Runs++
 		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) {
 			t.Unknown++
 		}

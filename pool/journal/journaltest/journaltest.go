@@ -350,6 +350,10 @@ func totals(t *testing.T, s journal.Store) {
 		if r.Facts.Usage.Unpriced = int64(i % 7 / 5); i%3 == 0 {
 			r.Facts.Iterations = []loop.Iteration{{Number: 1}}
 		}
+		if i%11 == 7 {
+			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""
+		}
+		r.Settings.Attended = i%8 == 4 || i%10 == 9 // those have used nothing, and something
 		if !r.Ended.IsZero() {
 			r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2]
 		}

@@ -17,21 +17,22 @@ var _ journal.Totals = (*Store)(nil)
 
 // totals parses each record once.
 const totals = `WITH r AS MATERIALIZED (
-	SELECT started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0
+	SELECT kind, started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0
 		THEN regexp_replace(record, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') ELSE record END)::json AS record FROM ralph_run
 	WHERE project = $1 AND pool = $2 AND started >= $3
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
 		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used,
-		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0 AS worked FROM r
+		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0 AS worked,
+		kind <> 'command' AND NOT coalesce((record -> 'settings' ->> 'attended')::boolean, false) AS works FROM r
 )
-SELECT day, agent, model, outcome, count(*), coalesce(sum(seconds), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
+SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(seconds) FILTER (WHERE works), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
 	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint, coalesce(sum((used ->> 'unpriced')::bigint), 0)::bigint,
-	count(*) FILTER (WHERE (used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0 AND
-		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0)
-FROM part GROUP BY 1, 2, 3, 4`
+	count(*) FILTER (WHERE works AND ((used ->> 'unpriced')::bigint > 0 OR worked AND coalesce((used ->> 'cost_usd')::double precision, 0) = 0 AND
+		coalesce((used ->> 'input')::bigint, 0) + coalesce((used ->> 'output')::bigint, 0) + coalesce((used ->> 'cache_write')::bigint, 0) = 0))
+FROM part WHERE works OR EXISTS (SELECT FROM json_each_text(used) WHERE value::double precision > 0) GROUP BY 1, 2, 3, 4`
 
 // dataException is the class of errors of PostgreSQL about values, such as text that is no JSON.
 const dataException = "22"

@@ -13,18 +13,21 @@ var _ journal.Totals = (*Store)(nil)
 
 // totals parses each record once; what it takes out of it is short.
 const totals = `WITH r AS MATERIALIZED (
-	SELECT started, ended, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
+	SELECT started, ended, kind, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
 		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated',
-		'$.facts.usage.unpriced') END AS part,
+		'$.facts.usage.unpriced', '$.settings.attended') END AS part,
 		CASE WHEN json_valid(record) THEN json_array_length(record, '$.facts.iterations') > 0 END AS worked
 	FROM runs WHERE pool = ? AND started >= ?
+), s AS (
+	SELECT *, kind <> 'command' AND NOT coalesce(part ->> 10, 0) AS works FROM r WHERE part IS NOT NULL
 )
 SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), coalesce(part ->> 2, ''),
-	count(*), coalesce(sum((ended - started) / 1e9), 0.0), coalesce(sum(part ->> 3), 0), coalesce(sum(part ->> 4), 0),
+	count(*) FILTER (WHERE works), coalesce(sum((ended - started) / 1e9) FILTER (WHERE works), 0.0), coalesce(sum(part ->> 3), 0), coalesce(sum(part ->> 4), 0),
 	coalesce(sum(part ->> 5), 0), coalesce(sum(part ->> 6), 0), coalesce(sum(part ->> 7), 0.0), coalesce(sum(part ->> 8), 0),
-	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE part ->> 9 > 0 OR worked AND
-		coalesce(part ->> 7, 0) = 0 AND coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coalesce(part ->> 6, 0) = 0)
-FROM r WHERE part IS NOT NULL GROUP BY 1, 2, 3, 4`
+	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE works AND (part ->> 9 > 0 OR worked AND
+		coalesce(part ->> 7, 0) = 0 AND coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coalesce(part ->> 6, 0) = 0))
+FROM s WHERE works OR coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coalesce(part ->> 5, 0) + coalesce(part ->> 6, 0) + coalesce(part ->> 7, 0)
+	+ coalesce(part ->> 8, 0) + coalesce(part ->> 9, 0) > 0 GROUP BY 1, 2, 3, 4`
 
 // Totals adds up the runs of the pool that began since then. Records that are damaged are left out.
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {

@@ -1,0 +1,34 @@
+package journal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// An issue that was worked and merged by hand is one run; what the review of the merge has cost counts.
+func TestSumOfRunsOfAgents(t *testing.T) {
+	t.Parallel()
+	record := func(k journal.Kind, attended bool, cost float64) (r journal.Record) {
+		r.Kind, r.Settings.Attended, r.Verdict.Outcome, r.Facts.Usage.CostUSD = k, attended, journal.Succeeded, cost
+		r.Started = time.Unix(0, 0)
+		r.Ended = r.Started.Add(time.Second)
+		return r
+	}
+	work := record(journal.KindIssue, false, 1)
+	work.Agent = "claude"
+	got := map[string]journal.Total{}
+	for _, x := range journal.Sum([]journal.Record{
+		work, record(journal.KindIssue, true, 0), record(journal.KindIssue, true, 0.5), record(journal.KindCommand, false, 0),
+	}) {
+		got[x.Agent] = x
+	}
+	if len(got) != 2 || got["claude"].Runs != 1 || got["claude"].Seconds != 1 || got[""].Runs != 0 || got[""].Seconds != 0 || got[""].Usage != (agents.Usage{CostUSD: 0.5}) {
+		t.Errorf("%+v", got)
+	}
+	if list := journal.Sum([]journal.Record{record(journal.KindIssue, true, 0)}); len(list) != 0 {
+		t.Errorf("a merge that has cost nothing: %+v", list)
+	}
+}
