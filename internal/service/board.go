@@ -53,6 +53,9 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err == nil {
 		review, err = parts.inReview(ctx)
 	}
+	if err == nil {
+		err = parts.earlier(ctx, plan.Skipped)
+	}
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
@@ -89,6 +92,26 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 		}
 	}
 	return out, err
+}
+
+// earlier notes the latest run of each issue that does not qualify.
+func (p *Parts) earlier(ctx context.Context, list []pool.Skipped) error {
+	at := map[string]int{}
+	for n, s := range list {
+		if s.Skip.Code == journal.SkipUnfit {
+			at[s.Issue.Key] = n
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
+	for _, r := range runs {
+		if n, ok := at[r.Key]; ok {
+			list[n].Skip.Run = r.ID
+		}
+	}
+	return err
 }
 
 // Queue are the issues of a project that are ready.

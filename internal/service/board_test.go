@@ -167,3 +167,35 @@ func (l *lines) text() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// An issue that merely lacks the pick-up label may be tried again once it was worked.
+func TestBoardUnlabelled(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	s, w := start(t, 0, p)
+	ended := w.Until(t, "p", journal.EventEnded, 1)
+	until(t, s, "p", in(service.Waiting))
+	parts, err := s.Parts("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Pause("p", true); err != nil {
+		t.Fatal(err)
+	}
+	p.Issue("new", "New")
+	for key, labels := range map[string][]string{"task-1": {"in-review"}, "new": {"no-human"}} {
+		if err := parts.Tracker.Change(t.Context(), key, tracker.Change{RemoveLabels: labels}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := s.Board(t.Context(), "p")
+	if err != nil || len(b.Skipped) != 2 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	for _, i := range b.Issues(nil) {
+		want := map[string]string{"task-1": ended.Run}[i.Key]
+		if i.State != service.IssueLeftOut || i.Run != want || i.Retries() != (want != "") {
+			t.Errorf("%+v, may be tried again: %t", i, i.Retries())
+		}
+	}
+}

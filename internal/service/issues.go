@@ -30,7 +30,13 @@ type Issue struct {
 	State  IssueState
 	Code   string // the kind of reason; the set is open
 	Reason string // why it is not worked; may be hostile
-	Run    string // the run that is on, or that is the reason
+	Run    string // the run that is on, that is the reason, or the latest of what does not qualify
+}
+
+// Retries reports that it makes sense to have the issue worked again: it is not worked anyway, and what does not qualify has
+// been worked before, such as one that a person has stopped.
+func (i Issue) Retries() bool {
+	return i.State != IssueReady && (i.Code != string(journal.SkipUnfit) || i.Run != "")
 }
 
 // Issues puts a backlog in order: what is running, then what is ready in the order in which it is worked, then the rest.

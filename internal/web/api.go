@@ -45,7 +45,7 @@ type issueBody struct {
 	State  string   `json:"state" enum:"running,ready,waiting,needs-human,needs-info,left-out"`
 	Code   string   `json:"code,omitempty" doc:"The kind of reason; the set is open."`
 	Reason string   `json:"reason,omitempty"`
-	Run    string   `json:"run,omitempty" doc:"The run that is on, or that is the reason."`
+	Run    string   `json:"run,omitempty" doc:"The run that is on, or that is the reason; the latest one where the issue does not qualify."`
 }
 
 type issuesBody struct {
