@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -25,7 +26,7 @@ func (p *Pages) functions() template.FuncMap {
 		"project": projectPath, "run": runPath, "issue": issuePath,
 		"line": line, "text": text, "link": link, "name": issueName,
 		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
-		"tone": tone, "label": label, "state": service.RunState, "elsewhere": service.Elsewhere,
+		"tone": tone, "label": label, "state": state, "since": time.Since, "elsewhere": service.Elsewhere,
 		"escape": url.QueryEscape, "plural": plural,
 		"args": args,
 	}
@@ -140,10 +141,18 @@ func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// state is where a run stands. One that has moved the base has merged its commits.
+func state(r journal.Record) string {
+	if !r.Ended.IsZero() && r.Merges(r.Verdict) {
+		return "merged"
+	}
+	return service.RunState(r)
+}
+
 // tone is how a state is coloured.
 func tone(state any) string {
 	switch fmt.Sprint(state) {
-	case "succeeded", "no-change", "passed", "accepted":
+	case "succeeded", "merged", "no-change", "passed", "accepted":
 		return "ok"
 	case "running", "working", "ready":
 		return "info"

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -51,8 +51,11 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	project := r.PathValue("project")
 	m := runModel{
-		Project: project, Run: rec, State: service.RunState(rec), Reason: report.Reason(rec.Verdict.Reason), On: rec.Ended.IsZero(),
+		Project: project, Run: rec, State: state(rec), Reason: report.Reason(rec.Verdict.Reason), On: rec.Ended.IsZero(),
 		Checks: checks(rec.Facts), Now: now{Run: rec.ID, doing: p.Config.Live.of(project, rec.ID)},
+	}
+	if m.Now.Usage == (agents.Usage{}) { // it is on another machine, or has spent nothing since this process began
+		m.Now.Usage = rec.Facts.Usage
 	}
 	end := rec.Ended
 	if m.On {
