@@ -41,7 +41,7 @@ type Config struct {
 	Actions
 }
 
-// View is a view on a terminal. Its methods are safe for concurrent use; a nil View does nothing.
+// View is a view on a terminal. Its methods are safe for concurrent use. Of a nil View, Event and Stop do nothing.
 type View struct {
 	c      Config
 	ctx    context.Context //nolint:containedctx // of what the person asks for
