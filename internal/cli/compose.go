@@ -180,11 +180,14 @@ func (p *parts) startable(ctx context.Context) error {
 	return &exitError{status: exitUsage, err: err}
 }
 
-func (p *parts) close() error {
-	if p.journal == nil {
-		return nil
+func (p *parts) close() (err error) {
+	if t, ok := tracker.As[io.Closer](p.tracker); ok {
+		err = t.Close()
 	}
-	return p.journal.Close()
+	if p.journal != nil {
+		err = errors.Join(err, p.journal.Close())
+	}
+	return err
 }
 
 // runConfig is how runs are done, without an agent.

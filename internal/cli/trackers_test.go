@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +101,13 @@ func TestPriorityLabels(t *testing.T) {
 type fakeTracker struct {
 	tracker.ReadOnly
 	settings tracker.Settings
+	open     *atomic.Int32
+}
+
+// Close is called once the command has ended.
+func (f fakeTracker) Close() error {
+	f.open.Add(-1)
+	return nil
 }
 
 func (fakeTracker) Name() string { return "acmetrack" }
@@ -126,10 +134,15 @@ func (fakeTracker) CreateLabels(context.Context, []string) error { return tracke
 // denied variables need to know.
 func TestNewTracker(t *testing.T) {
 	t.Parallel()
+	var opened, open atomic.Int32
 	kind := tracker.Descriptor{
 		Name: "acmetrack", Title: "AcmeTrack", Summary: "tickets of an AcmeTrack board", Hosts: []string{"acmetrack.*"},
 		Service: "https://acmetrack.example", TokenVars: []string{"ACME_KEY"}, Options: []tracker.Option{tracker.OptionProject},
-		Open: func(s tracker.Settings) (tracker.Tracker, error) { return fakeTracker{settings: s}, nil },
+		Open: func(s tracker.Settings) (tracker.Tracker, error) {
+			opened.Add(1)
+			open.Add(1)
+			return fakeTracker{settings: s, open: &open}, nil
+		},
 	}
 	with := func(h *Host) {
 		h.Trackers = []tracker.Descriptor{kind}
@@ -170,6 +183,9 @@ func TestNewTracker(t *testing.T) {
 	ran := m.run(t, with, "sandbox", "exec", "--sandbox=none", "--", "printenv")
 	if ran.status != 0 || !strings.Contains(ran.stdout, "HOME=") || strings.Contains(ran.stdout, "secret-of-acme") {
 		t.Errorf("sandbox exec: %+v", ran)
+	}
+	if opened.Load() == 0 || open.Load() != 0 {
+		t.Errorf("of %d trackers %d are not closed", opened.Load(), open.Load())
 	}
 	// The remote's host decides where nothing is configured.
 	if err := os.RemoveAll(filepath.Join(m.repo, ".ralph")); err != nil {
