@@ -32,6 +32,7 @@ type exitError struct {
 	status int
 	err    error
 	hint   string // what to type next; may be empty
+	told   bool   // an earlier call has said it: --quiet does not say it again
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
@@ -50,6 +51,7 @@ type problem struct {
 	Message  string           `json:"message"`
 	Hint     string           `json:"hint,omitempty"`
 	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, each a line of Message
+	Told     bool             `json:"-"`                  // an earlier call has said it: --quiet does not say it again
 }
 
 // asProblem is the one place where an error becomes an exit status and a hint.
@@ -72,7 +74,7 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	)
 	switch {
 	case errors.As(err, &decided):
-		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hintFor(err))}
+		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hintFor(err)), Told: decided.told}
 	case errors.As(err, &invalid):
 		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
 	}

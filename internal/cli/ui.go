@@ -147,6 +147,9 @@ func (p *printer) end(problem *problem, asJSON bool) int {
 	if problem == nil {
 		return exitOK
 	}
+	if p.quiet && problem.Told {
+		return problem.Status
+	}
 	if asJSON {
 		_ = writeJSON(p.err, map[string]any{"error": problem}, "")
 		return problem.Status

@@ -266,7 +266,7 @@ func verdict(s pool.Summary) error {
 		if !s.ParkedUntil.IsZero() {
 			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
-		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint}
+		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint, told: stillParked(s)}
 	case unfinished > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, plural(len(s.Runs), "issue")),
 			hint: "the next `ralph work` goes on from there, without the agent"}
@@ -294,7 +294,7 @@ func verdict(s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work %s` tries it at once", report.Unavailable(agent.Agents), withFix(report.Reason(agent.Reason)), agent.Key)
+		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), withFix(report.Reason(agent.Reason)))
 	}
 	return withFix(err.Error())
 }
@@ -306,92 +306,4 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 		}
 	}
 	return n
-}
-
-// plan prints what a sweep would do.
-func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
-	plan, err := workers.Preview(ctx, keys...)
-	if err != nil {
-		return asUsage(err)
-	}
-	parked, err := workers.Parked(ctx)
-	if err != nil {
-		return err
-	}
-	expected, err := a.forecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
-	if err != nil {
-		return err
-	}
-	if a.json {
-		d := planJSON(plan, parked)
-		d.Forecast = expected
-		return a.ui.json(d)
-	}
-	if len(plan.Work) == 0 {
-		a.ui.printf("Nothing to work.\n")
-	} else {
-		a.ui.printf("Would work, in this order:\n")
-		a.issueTable(plan.Work, view, true)
-	}
-	a.leftFor("Would work after others:", "WAITS", plan.After, view)
-	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
-	if len(plan.Merged) > 0 {
-		a.ui.printf("\nWould close first, because you have merged them:\n")
-		a.issueTable(plan.Merged, view, false)
-	}
-	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
-	a.printOpen(plan.Skipped)
-	for _, pr := range plan.Problems {
-		a.ui.warn(pr.Error())
-	}
-	a.warnCycles(plan.Cycles, view)
-	a.printParked(parked)
-	if expected != nil {
-		a.ui.printf("\n%s\n", expected)
-	}
-	return nil
-}
-
-// issueTable prints issues with their titles, numbered on request.
-func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
-	rows := [][]string{{"#", "ISSUE", "TITLE"}}
-	for i, issue := range list {
-		rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
-	}
-	if !numbered {
-		for i := range rows {
-			rows[i] = rows[i][1:]
-		}
-	}
-	a.ui.table(rows)
-}
-
-// leftFor prints issues, each with what it is left for.
-func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
-	rows := [][]string{{"ISSUE", why}}
-	for _, s := range list {
-		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
-	}
-	if len(list) > 0 {
-		a.ui.printf("\n%s\n", title)
-		a.ui.table(rows)
-	}
-}
-
-// printOpen says once that issues wait because so many requests are open.
-func (a *app) printOpen(left []pool.Skipped) {
-	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
-		a.ui.printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
-	}
-}
-
-// warnCycles names issues that wait for each other.
-func (a *app) warnCycles(list []tracker.Cycle, view *workView) {
-	for _, c := range list {
-		var names []string
-		for _, key := range append(c, c[0]) {
-			names = append(names, view.name(key))
-		}
-		a.ui.warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
-	}
 }

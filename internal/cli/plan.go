@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// backAt is when a sweep works again because the first of its agents is expected back; zero: now, as one is not parked, or as all
+// wait for a person.
+func backAt(all []agents.Choice, parked []journal.Parked) (back time.Time) {
+	for _, choice := range all {
+		i := slices.IndexFunc(parked, func(p journal.Parked) bool { return p.Choice() == choice })
+		if i < 0 {
+			return time.Time{}
+		}
+		if at := parked[i].Until; back.IsZero() || !at.IsZero() && at.Before(back) {
+			back = at
+		}
+	}
+	return back
+}
+
+// stillParked reports that a sweep did nothing because an earlier one, which said so, had found its agents unavailable.
+func stillParked(s pool.Summary) bool {
+	agent, ok := errors.AsType[*run.UnavailableError](s.Unavailable)
+	return ok && agent.Key != "" && len(s.Runs) == 0
+}
+
+// plan prints what a sweep would do.
+func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
+	plan, err := workers.Preview(ctx, keys...)
+	if err != nil {
+		return asUsage(err)
+	}
+	parked, err := workers.Parked(ctx)
+	if err != nil {
+		return err
+	}
+	expected, err := a.forecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		d := planJSON(plan, parked)
+		d.Forecast = expected
+		return a.ui.json(d)
+	}
+	order := "Would work, in this order:\n"
+	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
+		a.ui.printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
+		a.printParked(parked)
+		a.ui.printf("`ralph work KEY` tries an issue at once.\n\n")
+		order, parked = "Would work then, in this order:\n", nil
+	}
+	if len(plan.Work) == 0 {
+		a.ui.printf("Nothing to work.\n")
+	} else {
+		a.ui.printf("%s", order)
+		a.issueTable(plan.Work, view, true)
+	}
+	a.leftFor("Would work after others:", "WAITS", plan.After, view)
+	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
+	if len(plan.Merged) > 0 {
+		a.ui.printf("\nWould close first, because you have merged them:\n")
+		a.issueTable(plan.Merged, view, false)
+	}
+	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
+	a.printOpen(plan.Skipped)
+	for _, pr := range plan.Problems {
+		a.ui.warn(pr.Error())
+	}
+	a.warnCycles(plan.Cycles, view)
+	a.printParked(parked)
+	if expected != nil {
+		a.ui.printf("\n%s\n", expected)
+	}
+	return nil
+}
+
+// issueTable prints issues with their titles, numbered on request.
+func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
+	rows := [][]string{{"#", "ISSUE", "TITLE"}}
+	for i, issue := range list {
+		rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
+	}
+	if !numbered {
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	a.ui.table(rows)
+}
+
+// leftFor prints issues, each with what it is left for.
+func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
+	rows := [][]string{{"ISSUE", why}}
+	for _, s := range list {
+		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
+	}
+	if len(list) > 0 {
+		a.ui.printf("\n%s\n", title)
+		a.ui.table(rows)
+	}
+}
+
+// printOpen says once that issues wait because so many requests are open.
+func (a *app) printOpen(left []pool.Skipped) {
+	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
+		a.ui.printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
+	}
+}
+
+// warnCycles names issues that wait for each other.
+func (a *app) warnCycles(list []tracker.Cycle, view *workView) {
+	for _, c := range list {
+		var names []string
+		for _, key := range append(c, c[0]) {
+			names = append(names, view.name(key))
+		}
+		a.ui.warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
+	}
+}
