@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,13 +65,11 @@ func (o *projectsOptions) onProject(verb, short string, do func(cmd *cobra.Comma
 			}
 			return nil
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			if list, err := o.read(); err == nil {
-				for _, p := range list {
-					names = append(names, p.Name)
-				}
+				return names(list), cobra.ShellCompDirectiveNoFileComp
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return do(cmd, args[0])
@@ -86,9 +85,21 @@ func (o *projectsOptions) find(name string) (config.Project, error) {
 	}
 	i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == name })
 	if i < 0 {
-		return config.Project{}, usagef("%s has no project %q; `ralph projects list` lists them", o.path(), name)
+		return config.Project{}, usagef("%s has no project %q%s", o.path(), name, nearestProject(name, names(list)))
 	}
 	return list[i], nil
+}
+
+func names(list []config.Project) (names []string) {
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// nearestProject is the end of a line about a project that is not there.
+func nearestProject(name string, names []string) string {
+	return suggest(name, names, "", "`ralph projects list` lists them")
 }
 
 // there is a client of the service.
@@ -184,6 +195,9 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if err := o.addable(place.Top, cmp.Or(name, filepath.Base(place.Top))); err != nil {
+		return err
+	}
 	changed, err := addProject(string(text), place.Top, name)
 	if err != nil {
 		return usagef("%s: %w", o.path(), err)
@@ -196,6 +210,26 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	}
 	o.ui.printf("Added %s to %s.\n", cleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
 	return o.says(cmd, "ralph serve "+o.path())
+}
+
+// addable refuses a project that the file cannot take besides those that it has. What else is wrong with the file is found later.
+func (o *projectsOptions) addable(repo, name string) error {
+	if !config.IsProjectName(name) {
+		return usagef("project %q needs a name of A to Z, a to z, 0 to 9, . _ -: --name NAME", name)
+	}
+	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
+	if err != nil {
+		return nil //nolint:nilerr // there may be no file yet
+	}
+	for _, p := range file.Projects {
+		switch {
+		case p.Repo == repo:
+			return usagef("%s is in %s already, as project %s", repo, o.path(), p.Name)
+		case p.Name == name:
+			return usagef("%s has another project with the name %s; give this one a name: --name NAME", o.path(), name)
+		}
+	}
+	return nil
 }
 
 func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
@@ -265,6 +299,14 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		if err == nil {
 			o.ui.note("no service listens at %s: it holds from the next start of one on this machine", cleanLine(o.listen))
 		}
+	}
+	if answer, is := errors.AsType[*attach.RefusedError](err); is && answer.Code == http.StatusNotFound {
+		var has []string
+		known, _ := there.Projects(cmd.Context()) // without them there is no suggestion
+		for _, p := range known {
+			has = append(has, p.Name)
+		}
+		return usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
 	}
 	if err != nil {
 		return o.refused(err)

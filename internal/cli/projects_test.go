@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,8 +101,18 @@ func TestProjects(t *testing.T) {
 	}
 	do(exitUsage, "does not exist; `ralph projects add REPO` makes it", "list")
 	do(0, "Added repo to ROOT/home/.config/ralph/serve.yaml", "add")
-	do(exitUsage, `two projects have the name "repo"`, "add", ".")
-	do(exitUsage, "two projects have the repository", "add", "--name=again", m.repo)
+	do(exitUsage, "ralph: ROOT/repo is in ROOT/home/.config/ralph/serve.yaml already, as project repo\n", "add", ".")
+	do(exitUsage, "already, as project repo", "add", "--name=again", m.repo)
+	for name, want := range map[string]string{"elsewhere/repo": "another project with the name repo", "Mein Projekt ü": `ralph: project "Mein Projekt ü" needs a name`} {
+		dir := filepath.Join(m.root, name)
+		git := exec.CommandContext(t.Context(), "git", "init", "--quiet", dir)
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git init: %v\n%s", err, out)
+		}
+		do(exitUsage, want, "add", dir)
+		do(exitUsage, ": --name NAME\n", "add", dir)
+	}
+	do(exitUsage, `has no project "rpo"; did you mean repo?`, "pause", "rpo")
 	do(exitUsage, "is not in a git repository", "add", m.home)
 	do(exitUsage, "repo is the only project", "remove", "repo")
 	do(exitUsage, `has no project "other"`, "pause", "other")
@@ -119,7 +130,7 @@ func TestProjects(t *testing.T) {
 	do(0, "paused", "list")
 	do(exitUsage, "read and accept it with: ralph trust", "pause", "repo")
 	file := filepath.Join(m.home, ".config", "ralph", "serve.yaml")
-	if err := os.WriteFile(file, []byte("# ours\nprojects: [{repo: "+m.repo+"}]\n"), 0o640); err != nil {
+	if err := os.WriteFile(file, []byte("# ours\nprojects: [{repo: "+m.home+"}]\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	do(exitUsage, "edit it by hand", "add", "--name=b", m.repo)
@@ -177,6 +188,9 @@ func TestProjectsOfService(t *testing.T) {
 	}
 	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "there is no such project") {
 		t.Errorf("no project: %+v", got)
+	}
+	if got := do("projects", "pause", "rep"); got.status != exitUsage || !strings.Contains(got.stderr, "; did you mean repo?") {
+		t.Errorf("a slip: %+v", got)
 	}
 	close(interrupt)
 	if got := <-status; got != 0 {

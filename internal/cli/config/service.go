@@ -102,7 +102,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 		}
 		f.layer.problems = append(f.layer.problems, p.layer(f.rules).problems...)
 		switch {
-		case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(p.Name):
+		case !IsProjectName(p.Name):
 			f.fail(item, fmt.Sprintf("project %q needs a name: A to Z, a to z, 0 to 9, . _ - (name: NAME)", p.Name))
 		case slices.ContainsFunc(list, func(q Project) bool { return q.Name == p.Name }):
 			f.fail(item, fmt.Sprintf("two projects have the name %q; give one another (name: NAME)", p.Name))
@@ -112,6 +112,11 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 		list = append(list, p)
 	}
 	return list
+}
+
+// IsProjectName reports whether a project may have this name.
+func IsProjectName(name string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name)
 }
 
 // layer reads the project's keys for a checkout; see rules.
