@@ -49,6 +49,9 @@ func TestDepend(t *testing.T) {
 	if !ok {
 		t.Fatal("what init proposes for pip is not known")
 	}
+	if _, ok := ReadsOf([]string{"python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet -e . -r requirements.txt"}); ok {
+		t.Error("what installs the project itself is taken to read requirements only")
+	}
 	for _, c := range []struct {
 		reads      Reads
 		file, text string

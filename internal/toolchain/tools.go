@@ -25,7 +25,11 @@ func tools() map[string]tool {
 		}
 		return append(out, choice{when: forPytest, line: prefix + "pytest"}, choice{line: prefix + "python -m unittest"})
 	}
+	// Requirements may leave out the project itself, which its tests import.
+	installed := choice{files: []string{"pyproject.toml"}, words: []string{"\n[project]", "\n[build-system]"}}.fits
 	venv := []choice{
+		{files: []string{"requirements-dev.txt"}, when: installed, line: inVenv("-e . -r requirements-dev.txt")},
+		{files: []string{"requirements.txt"}, when: installed, line: inVenv("-e . -r requirements.txt")},
 		{files: []string{"requirements-dev.txt"}, line: inVenv("-r requirements-dev.txt")},
 		{files: []string{"requirements.txt"}, line: inVenv("-r requirements.txt")},
 		{files: []string{"pyproject.toml"}, words: []string{"\ntest = [", "\ntest=["}, line: inVenv("-e '.[test]'")},
@@ -36,7 +40,7 @@ func tools() map[string]tool {
 	var lacking []choice // pytest, which its tests are for
 	for _, c := range venv {
 		lacking = append(lacking, choice{files: c.files, words: c.words, line: c.line + " pytest", when: func(top fs.FS) bool {
-			return forPytest(top) && !pytest[0].fits(top)
+			return (c.when == nil || c.when(top)) && forPytest(top) && !pytest[0].fits(top)
 		}})
 	}
 	inside := func(when func(fs.FS) bool, module string) []choice {
