@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,6 +185,9 @@ func TestCompleteKeys(t *testing.T) {
 	}
 	if got, _ = a.completeKeys(cmd, []string{"fix-login"}, ""); len(got) != 1 {
 		t.Errorf("what is typed is offered again: %q", got)
+	}
+	if got, _ = a.completeClosed(cmd, nil, ""); !slices.Equal(got, []string{"fix-done\tDone"}) {
+		t.Errorf("of closed issues %q is offered", got)
 	}
 }
 

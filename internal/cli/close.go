@@ -23,7 +23,7 @@ func newReopenCommand(a *app) *cobra.Command {
 		Long: "Open an issue again. `ralph retry KEY` then has it worked: the pick-up label goes with a success.",
 	}
 	cmd = a.setsState(cmd, "open", func(i tracker.Issue) bool { return i.Open }, tracker.Change{Reopen: true})
-	cmd.ValidArgsFunction = cobra.NoFileCompletions // it would offer open issues
+	cmd.ValidArgsFunction = a.completeClosed
 	return cmd
 }
 

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // bind registers the flags of keys, as config.Bind does, with completion of their values.
@@ -48,34 +55,107 @@ func refineCompletion(root *cobra.Command) {
 	}
 }
 
-// completeKeys offers the keys of the backlog's open issues with their titles. It fails silently: completion has no
-// place to say anything.
+// completeKeys offers the keys of the backlog's open issues with their titles.
 func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, typed, prefix, openIssues, false)
+}
+
+// completeClosed offers the keys of the issues that are not open.
+func (a *app) completeClosed(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, typed, prefix, closedIssues, false)
+}
+
+// completeWorked offers the keys of open issues, and those that have runs, as `ralph status` lists them.
+func (a *app) completeWorked(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, typed, prefix, openIssues, true)
+}
+
+// complete offers the keys of the issues of a backlog of files, as completion asks no server, and on request of those that have runs.
+// It fails silently: completion has no place to say anything.
+func (a *app) complete(cmd *cobra.Command, typed []string, prefix string, issues func(context.Context, tracker.Tracker, string) []tracker.Issue, worked bool) (keys []string, _ cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	loaded, err := a.config(cmd)
-	folder, _ := a.trackers.Folder() // completion asks no server
-	if err != nil || folder.Open == nil || loaded.Inside("local.dir", loaded.Config.LocalDir) != nil {
-		return nil, none
-	}
-	backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir})
 	if err != nil {
 		return nil, none
 	}
-	list, err := backlog.List(cmd.Context(), tracker.Query{})
-	if err != nil {
-		return nil, none
+	offer := func(key, title string) {
+		if strings.HasPrefix(key, prefix) && !slices.Contains(typed, key) {
+			keys = append(keys, cobra.CompletionWithDesc(key, shorten(cleanLine(title), 60)))
+		}
 	}
-	var keys []string
-	for _, issue := range list.Issues {
-		key := issue.Key
-		if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && plainWord(name) {
-			key = name // both find it
+	runs := map[string]string{} // titles by keys
+	if worked {
+		for _, r := range a.latestRuns(cmd.Context(), loaded.Config) {
+			runs[r.Key] = r.Title
 		}
-		if issue.Open && strings.HasPrefix(key, prefix) && !slices.Contains(typed, key) {
-			keys = append(keys, cobra.CompletionWithDesc(key, shorten(cleanLine(issue.Title), 60)))
+	}
+	folder, _ := a.trackers.Folder()
+	if folder.Open != nil && loaded.Inside("local.dir", loaded.Config.LocalDir) == nil {
+		if backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir}); err == nil {
+			for _, issue := range issues(cmd.Context(), backlog, loaded.Config.LocalDir) {
+				key := issue.Key
+				if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && plainWord(name) {
+					key = name // both find it
+				}
+				delete(runs, issue.Key)
+				offer(key, issue.Title)
+			}
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(runs)) {
+		offer(key, runs[key])
 	}
 	return keys, none
+}
+
+func openIssues(ctx context.Context, backlog tracker.Tracker, _ string) []tracker.Issue {
+	list, err := backlog.List(ctx, tracker.Query{})
+	if err != nil {
+		return nil
+	}
+	return list.Issues
+}
+
+// closedIssues reads them one by one: a tracker lists open ones only.
+func closedIssues(ctx context.Context, backlog tracker.Tracker, dir string) (list []tracker.Issue) {
+	files, _ := os.ReadDir(dir)
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file.Name(), ".md")
+		if !ok {
+			continue
+		}
+		if issue, err := backlog.Get(ctx, tracker.Key(name)); err == nil && !issue.Open {
+			list = append(list, issue)
+		}
+	}
+	return list
+}
+
+// latestRuns are the latest run of each issue, and those that are on.
+func (a *app) latestRuns(ctx context.Context, c config.Config) []journal.Record {
+	place, err := a.locate(ctx)
+	if err != nil {
+		return nil
+	}
+	state, err := a.stateDir(c)
+	if err == nil {
+		state, err = worktree.StateDir(ctx, state, place)
+	}
+	file := filepath.Join(state, "state.db")
+	if err == nil {
+		_, err = os.Stat(file) // opening would make it
+	}
+	if err != nil {
+		return nil
+	}
+	store, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		return nil
+	}
+	defer store.Close()
+	last, _ := store.Find(ctx, journal.Query{Latest: true})
+	open, _ := store.Find(ctx, journal.Query{Open: true})
+	return append(last, open...)
 }
 
 // plainWord reports whether shells take a name as it is.

@@ -21,7 +21,7 @@ func newDiffCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
 		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.diff(ctx, p, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")

@@ -26,7 +26,7 @@ func newShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.show(ctx, p, known(args[0])) }),
 	}
 	a.addJSON(cmd)

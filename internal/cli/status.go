@@ -28,7 +28,7 @@ func newStatusCommand(a *app) *cobra.Command {
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
-		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
 			if len(args) > 0 {
 				return a.issueStatus(ctx, p, args[0])
