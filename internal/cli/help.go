@@ -66,6 +66,18 @@ func (a *app) help(cmd *cobra.Command) string {
 	return b.String()
 }
 
+// helped is the command that a command line asks about: behind help it is named.
+func helped(cmd *cobra.Command, args []string) *cobra.Command {
+	if cmd.Name() != "help" {
+		return cmd
+	}
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "help" || strings.HasPrefix(arg, "-") })
+	if target, _, err := cmd.Root().Find(args); err == nil {
+		return target
+	}
+	return cmd
+}
+
 // helpCommands lists the commands below a command by their groups.
 func (a *app) helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	groups := append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...)
@@ -98,8 +110,9 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 		key, _ := config.OfFlag(f)
 		group[key.Group] = append(group[key.Group], f)
 	})
+	few := len(own) <= fewFlags+2
 	switch {
-	case len(own) <= fewFlags+2:
+	case few:
 		section(b, "Flags:", flagRows(own), width)
 	case a.helpAll:
 		section(b, "Flags:", flagRows(group[""]), width)
@@ -107,17 +120,21 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 			section(b, title+":", flagRows(group[title]), width)
 		}
 	default:
-		var few []*pflag.Flag
+		var common []*pflag.Flag
 		for _, name := range mostUsed() {
-			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(few) < fewFlags {
-				few = append(few, own[i])
+			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(common) < fewFlags {
+				common = append(common, own[i])
 			}
 		}
-		section(b, "Common flags:", flagRows(few), width)
-		fmt.Fprintf(b, "\n`%s --help-all` lists %d more flags.\n", cmd.CommandPath(), len(own)-len(few))
+		section(b, "Common flags:", flagRows(common), width)
+		fmt.Fprintf(b, "\n`%s --help-all` lists %d more flags.\n", cmd.CommandPath(), len(own)-len(common))
 	}
 	var global []*pflag.Flag
-	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) { global = append(global, f) })
+	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help-all" || !few || !cmd.HasParent() { // which adds nothing to few
+			global = append(global, f)
+		}
+	})
 	section(b, "Global flags:", flagRows(global), width)
 }
 

@@ -54,13 +54,28 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			}
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !slices.Contains(wide, "--"+f.Name) && !f.Hidden {
+			if !slices.Contains(wide, "--"+f.Name) && !f.Hidden && f.Name != "help-all" {
 				t.Errorf("%v --help-all leaves out --%s", words, f.Name)
 			}
 		})
 	})
 	if commands < 20 {
 		t.Errorf("only %d commands", commands)
+	}
+}
+
+// --help-all also works behind help, and is named where it shows more.
+func TestHelpAll(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if got, want := m.run(t, nil, "help", "work", "--help-all"), m.run(t, nil, "work", "--help-all"); got != want || !strings.Contains(got.stdout, "--retry-backoff ") {
+		t.Errorf("got %+v", got)
+	}
+	if got, want := m.run(t, nil, "help", "--help-all"), m.run(t, nil, "help"); got != want {
+		t.Errorf("got %+v", got)
+	}
+	if got := m.run(t, nil, "stop", "--help").stdout; strings.Contains(got, "--help-all") {
+		t.Errorf("stop has a flag that adds nothing:\n%s", got)
 	}
 }
 

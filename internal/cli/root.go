@@ -95,7 +95,7 @@ func newRoot(a *app, args ...string) *cobra.Command {
 	root.SetOut(a.ui.out)
 	root.SetErr(a.ui.err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.ui.printf("%s", a.help(cmd)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { a.ui.printf("%s", a.help(helped(cmd, args))) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if a.helpAll {
 			return pflag.ErrHelp
@@ -116,7 +116,7 @@ func newRoot(a *app, args ...string) *cobra.Command {
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more of what goes on")
 	flags.BoolP("help", "h", false, "explain the command")
-	flags.VarPF(allHelp{a}, "help-all", "", "explain the command and every flag it has").NoOptDefVal = "true"
+	flags.VarPF(allHelp{a}, "help-all", "", "behind a command: explain it with all of its flags").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
 
 	all := constructors()
