@@ -213,7 +213,7 @@ func (l *jobLog) event(e loop.Event) {
 		l.agent(e.Agent)
 	case loop.EventEnded:
 		if e.Result != nil && e.Result.Failure != nil {
-			l.print("agent failed: %s", e.Result.Failure)
+			l.print("agent failed: %s", report.Failure(e.Result.Failure))
 			if e.Result.Stderr != "" {
 				l.print("the end of its standard error:\n%s", e.Result.Stderr)
 			}

@@ -105,7 +105,7 @@ func (a *app) showRun(s runState, name string) {
 		}
 		failure := ""
 		if it.Failure != nil {
-			failure = ", " + it.Failure.Error()
+			failure = ", " + report.Failure(it.Failure)
 		}
 		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", by, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure)
 	}

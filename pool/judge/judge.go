@@ -177,7 +177,7 @@ func hear(r *journal.Review, res loop.Result) {
 	case res.End == loop.EndBudget:
 		r.Failed = "the budget was spent before it had answered"
 	case res.Failure != nil:
-		r.Failed = oneLine(res.Failure.Error(), textLimit)
+		r.Failed = oneLine(report.Failure(res.Failure), textLimit)
 	case res.Err != nil:
 		r.Failed = oneLine(res.Err.Error(), textLimit)
 	default:

@@ -124,8 +124,16 @@ func explainLast(agent string, r loop.Result) string {
 	return " (last: " + last + ")"
 }
 
+// Failure says how an agent failed, with its class where that says more than the message.
+func Failure(f *agents.Failure) string {
+	if f.Class == agents.OtherFailure && f.Message != "" {
+		return f.Message
+	}
+	return f.Error()
+}
+
 func explainFailure(agent string, r loop.Result) string {
-	why := fmt.Sprintf("agent %s: %s", agent, r.Failure.Error())
+	why := fmt.Sprintf("agent %s: %s", agent, Failure(r.Failure))
 	ending := r.Iterations[len(r.Iterations)-1].Ending
 	if ending == loop.EndingIdle || ending == loop.EndingIteration {
 		why += fmt.Sprintf("; raise %s if it needs longer", ending)
