@@ -180,7 +180,11 @@ func (d *doctor) metering(ctx context.Context, p *parts) {
 	c.Review, _ = d.app.reviewer(p.Config, provider) // its own line says what is wrong
 	uncounted, unpriced := uncounted(c), unpriced(c)
 	if uncounted != "" {
-		d.warn("metering", uncounted, "an agent that ralph knows, in a sandbox with ralph's proxy, such as native")
+		fix := "an agent of which ralph knows what it uses: --agent"
+		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {
+			fix += "; ralph's proxy counts that itself with --sandbox native, docker or podman"
+		}
+		d.warn("metering", uncounted, fix)
 	}
 	if unpriced != "" {
 		d.warn("metering", unpriced, "a model with a known price (model), its price (prices), or a limit in tokens (budget-tokens); ralph's proxy counts with --sandbox native, docker or podman")

@@ -100,7 +100,11 @@ func (a *app) printIssue(s issueStatus, name string) {
 	if s.Reason != "" {
 		line("reason", "%s", s.Reason)
 	}
-	line("attempts", "%d used", s.Attempts)
+	free := ""
+	if last := s.Runs[len(s.Runs)-1]; !last.Ended.IsZero() && !last.Verdict.Counted {
+		free = "; the latest run uses none"
+	}
+	line("attempts", "%d used up%s", s.Attempts, free)
 	total := "not reported by the agent"
 	if s.Spent != (agents.Usage{}) {
 		total = ledger.Spend{Usage: s.Spent, Unknown: s.Unknown}.Text()

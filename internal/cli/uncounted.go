@@ -21,7 +21,8 @@ func uncounted(c run.Config) string {
 	e := c.Estimated()
 	switch {
 	case e == (loop.Budget{}):
-		return text + "its cost is unknown; under a budget each of its iterations counts as estimate-tokens and estimate-usd say"
+		return text + fmt.Sprintf("its cost is unknown; under a budget each of its iterations counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)",
+			c.Estimate.Tokens, c.Estimate.CostUSD)
 	case e.CostUSD == 0:
 		return text + fmt.Sprintf("each of its iterations counts as %d tokens (estimate-tokens)", e.Tokens)
 	}
@@ -45,7 +46,7 @@ func unpriced(c run.Config) string {
 	if e := c.Estimated(); e.CostUSD > 0 {
 		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact", e.CostUSD)
 	}
-	return text + "; under a limit in US dollars each of its iterations counts as estimate-usd says"
+	return text + fmt.Sprintf("; under a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
 }
 
 // estimated says what counts by an estimate, a line for each reason, where a budget or a cap makes it count.
