@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/report"
 )
 
 const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
@@ -38,7 +39,8 @@ func (a *app) diff(ctx context.Context, p *parts, key string, stat bool) error {
 	case w.running:
 		a.ui.note("%s is being worked; this is what has been imported so far", cleanLine(key))
 	case w.Merged && w.Ahead == 0:
-		a.ui.note("nothing differs: %s contains the commits", cleanLine(w.Base))
+		a.ui.note("nothing differs: %s contains %s; see what it changed with: %s", cleanLine(w.Base), shortSHA(w.tip), w.was)
+		return nil
 	case w.Merged:
 		a.ui.note("%s has these changes", cleanLine(w.Base))
 	}
@@ -69,6 +71,15 @@ func (p *parts) left(ctx context.Context, key string) (workData, error) {
 		return w, err
 	}
 	w.tip = cmp.Or(w.tip, last.Tip)
+	if w.tip != "" && w.Ahead == 0 && !w.running {
+		if w.Merged, err = p.repo.Git().Holds(ctx, w.base, w.tip); err != nil {
+			return w, err
+		}
+		w.was = report.GitCommand("show", shortSHA(w.tip))
+		if v := last.Verified; v.Base != "" && v.Tip == w.tip {
+			w.was = report.GitCommand("diff", shortSHA(v.Base)+".."+shortSHA(v.Tip))
+		}
+	}
 	switch {
 	case w.unimported():
 		err = fmt.Errorf("%s is being worked; none of its commits has been imported yet; follow it with: ralph logs -f %s", key, last.Key)

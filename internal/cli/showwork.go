@@ -26,6 +26,7 @@ type workData struct {
 	Worktree    string           `json:"worktree,omitempty"`
 	Next        []string         `json:"next"`
 	tip, base   string           // commits
+	was         string           // the command that shows what the commits have changed, where the base contains them
 	running     bool
 }
 
