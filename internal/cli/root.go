@@ -44,7 +44,7 @@ func constructors() map[string]func(*app) *cobra.Command {
 		"projects": newProjectsCommand,
 		"fleet":    newFleetCommand,
 		"stop":     newStopCommand,
-		"merge":    newMergeCommand,
+		"merge":    tellsUnpushed(newMergeCommand),
 		"retry":    newRetryCommand,
 		"close":    newCloseCommand,
 		"reopen":   newReopenCommand,

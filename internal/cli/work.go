@@ -106,6 +106,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	if err := p.works(ctx, c.Run.Sandboxes); err != nil {
 		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
+	a.noteUncommitted(ctx, p)
 	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
 	defer hide()
 	view.screen = screen
@@ -117,6 +118,9 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	people.Problem(problemOf(summary, err))
 	hide()
 	err = a.workEnded(summary, view, len(args) > 0, p.onFullDisk(err))
+	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
+		a.noteUnpushed(ctx)
+	}
 	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
 		a.ui.warn(text)
 	}

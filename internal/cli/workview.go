@@ -243,6 +243,9 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())
+	if list := pushed(s.Runs); len(list) > 0 {
+		a.ui.printf("Pushed: %s.\n", strings.Join(list, ", "))
+	}
 	if n := countIf(s.Runs, ungated); n > 0 {
 		a.ui.printf("No gate has checked %s; %s.\n", plural(n, "issue"), gateFix)
 	}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
+// and writes into the backlog. Git's trouble with the files is no reason not to work.
+func (a *app) noteUncommitted(ctx context.Context, p *parts) {
+	out, err := p.repo.Git().In(p.top).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
+	if err != nil {
+		return
+	}
+	backlog, _ := filepath.Rel(p.top, p.LocalDir)
+	for file := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if file != "" && !strings.HasPrefix(file, scaffold.Dir+"/") && !strings.HasPrefix(file, filepath.ToSlash(backlog)+"/") {
+			a.ui.note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", cleanLine(file))
+			return
+		}
+	}
+}
+
+// pushed lists the branches of runs that are on a remote, as REMOTE/BRANCH.
+func pushed(runs []journal.Record) (list []string) {
+	for _, r := range runs {
+		if remote, ok := strings.CutPrefix(r.Published, "pushed to "); ok {
+			list = append(list, cleanLine(remote+"/"+r.Branch))
+		}
+	}
+	return list
+}
+
+// tellsUnpushed makes a command that moves the base branch say what of it the remote lacks.
+func tellsUnpushed(of func(*app) *cobra.Command) func(*app) *cobra.Command {
+	return func(a *app) *cobra.Command {
+		cmd := of(a)
+		run := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if err == nil {
+				a.noteUnpushed(cmd.Context())
+			}
+			return err
+		}
+		return cmd
+	}
+}
+
+// noteUnpushed says that the branch which is checked out is ahead of its remote one.
+func (a *app) noteUnpushed(ctx context.Context) {
+	top, err := a.top(ctx)
+	if err != nil {
+		return
+	}
+	_ = git.New(top).Lines(ctx, func(line []byte) {
+		name, rest, _ := strings.Cut(string(line), " ")
+		upstream, track, _ := strings.Cut(rest, " ")
+		if name, here := strings.CutPrefix(name, "*"); here && strings.HasPrefix(track, "ahead ") {
+			a.ui.note("%s is ahead of %s, and ralph does not push it; when it is right: git push", cleanLine(name), cleanLine(upstream))
+		}
+	}, "for-each-ref", "--format=%(HEAD)%(refname:short) %(upstream:short) %(upstream:track,nobracket)", "refs/heads")
+}
