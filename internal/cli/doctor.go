@@ -96,7 +96,7 @@ func (d *doctor) tell() error {
 			line := ui.wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, cleanLine(f.What), cleanLine(f.Detail)), 20)
 			ui.printf("%s%s\n", ui.paint(colours[f.Severity], line[:4]), line[4:])
 			if f.Fix != "" {
-				ui.printf("                    %s %s\n", ui.paint(dim, "fix:"), cleanLine(f.Fix))
+				ui.printf("%s\n", strings.Replace(fixLine(f.Fix, ui.width()), "fix:", ui.paint(dim, "fix:"), 1))
 			}
 		}
 	}
@@ -104,6 +104,15 @@ func (d *doctor) tell() error {
 		return &exitError{status: exitFailed, err: fmt.Errorf("%s", plural(failed, "check")+" failed")}
 	}
 	return nil
+}
+
+// fixLine is the line below a finding that says what to do, in so many columns; 0: as many as it takes.
+func fixLine(fix string, width int) string {
+	line := strings.Repeat(" ", 20) + "fix: " + cleanLine(fix)
+	if width == 0 {
+		return line
+	}
+	return wrapLine(line, 25, width)
 }
 
 func (d *doctor) base(ctx context.Context, p *parts) {

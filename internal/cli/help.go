@@ -207,7 +207,7 @@ func wrap(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// wrapped is a line for people, broken between words on a terminal. A command to copy is better left to the terminal.
+// wrapped is a line for people, broken between words on a terminal.
 func (p *printer) wrapped(line string, indent int) string {
 	if p.width() == 0 {
 		return line

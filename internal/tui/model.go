@@ -61,6 +61,7 @@ type (
 	differs struct {
 		run  Run
 		text string
+		said bool // it is no diff, but why there is none
 	}
 	// quit ends the view.
 	quit struct{}
@@ -84,7 +85,9 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.note, m.noted = plain(string(msg)), m.now
 	case differs:
 		if m.pane != nil && m.pane.diff && m.pane.run == msg.run {
-			m.pane = m.pane.with(diffLines(msg.text))
+			p := *m.pane
+			p.said = msg.said
+			m.pane = p.with(diffLines(msg.text))
 		}
 	case quit:
 		m.over, then = true, tea.Quit
@@ -191,7 +194,7 @@ func (m model) show(at int, diff bool) (model, tea.Cmd) {
 		case strings.TrimSpace(text) == "":
 			text = "Nothing differs."
 		}
-		return differs{r.Run, text}
+		return differs{r.Run, text, err != nil}
 	}
 }
 

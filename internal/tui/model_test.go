@@ -296,7 +296,7 @@ func FuzzHostile(f *testing.F) {
 		check()
 		v.keys("esc", "s")
 		check()
-		v.send(differs{Run{"", "a", "a"}, text})
+		v.send(differs{Run{"", "a", "a"}, text, false})
 		v.send(noted(text))
 		check()
 	})
@@ -316,4 +316,15 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Why there is no diff is read to its end, in which a command stands.
+func TestWhyNoDiffIsWhole(t *testing.T) {
+	t.Parallel()
+	v := newViewer(t, 40, 20)
+	v.event("bb", journal.Event{Kind: journal.EventStarted})
+	v.frame(0)
+	v.keys("d")
+	v.send(differs{Run{"", "bb", "bb"}, "bb is being worked; none of its commits has been imported yet; follow it with: ralph logs -f bb", true})
+	v.shows("\nbb is being worked; none of its commits\nhas been imported yet; follow it with:\nralph logs -f bb\n", true)
 }

@@ -3,6 +3,8 @@ package tui
 import (
 	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // diffMax is how many lines of a diff are shown.
@@ -12,6 +14,7 @@ const diffMax = 5000
 type pane struct {
 	run    Run
 	diff   bool // of what the run's commits change; else its log
+	said   bool // why there is no diff, instead of one
 	lines  []string
 	top    int  // the first line that is seen
 	follow bool // the last lines are seen, whatever comes
@@ -49,7 +52,7 @@ func (p pane) press(key string, room int) (*pane, bool) {
 	return &p, true
 }
 
-// seen are the lines that fit: room lines of at most columns each. A log breaks long lines, so that nothing of it is lost.
+// seen are the lines that fit: room lines of at most columns each. A log and what is said break long lines, so that nothing of it is lost.
 func (p pane) seen(room, columns int, s styles) []string {
 	from := min(p.top, max(0, len(p.lines)-room))
 	if p.follow {
@@ -58,6 +61,10 @@ func (p pane) seen(room, columns int, s styles) []string {
 	lines := p.lines[from:min(from+room, len(p.lines))]
 	var out []string
 	for _, line := range lines {
+		if p.said {
+			out = append(out, strings.Split(ansi.WrapWc(line, columns, ""), "\n")...)
+			continue
+		}
 		if p.diff {
 			out = append(out, s.diff(cut(line, columns)))
 			continue
