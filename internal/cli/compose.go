@@ -96,7 +96,7 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
-	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, p.secrets.Log(a.ui.err))))
+	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, cmd.Name() == "serve", p.secrets.Log(a.ui.err))))
 	if p.repo, err = worktree.Open(ctx, top, p.repository()); err != nil {
 		return nil, err
 	}
@@ -357,13 +357,14 @@ func lines(list []string, timeout time.Duration) []loop.Command {
 	return out
 }
 
-// logger writes for operators.
-func (a *app) logger(c config.Config, to io.Writer) zerolog.Logger {
+// logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
+// commands, people read.
+func (a *app) logger(c config.Config, service bool, to io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
-	if c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(a.host.Stderr) {
+	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || isTerminal(a.host.Stderr)) {
 		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)

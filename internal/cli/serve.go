@@ -107,7 +107,7 @@ func (s *serving) run() error {
 	if !loaded.Asked("log-level") {
 		loaded.Config.LogLevel = zerolog.LevelInfoValue
 	}
-	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, s.ui.err)))
+	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, true, s.ui.err)))
 	list, total, err := s.projects()
 	if err != nil {
 		return err
