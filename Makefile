@@ -48,6 +48,8 @@ build: ## Build bin/ralph, static
 .PHONY: install
 install: ## Build ralph into Go's bin folder
 	$(PLAIN) go install -ldflags '$(LDFLAGS)' ./cmd/ralph
+	@bin=$$(go env GOBIN); : "$${bin:=$$(go env GOPATH | cut -d: -f1)/bin}"; \
+	case ":$$PATH:" in *":$$bin:"*) ;; *) echo "ralph is in $$bin, which is not in PATH; add it: export PATH=\"\$$PATH:$$bin\"" ;; esac
 
 .PHONY: demo
 demo: ## Watch ralph empty a small backlog (no key; the build alone may need the network)
