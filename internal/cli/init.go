@@ -334,7 +334,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	if c.Backlog {
-		next("Write an issue: edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
+		next("Write an issue: ralph new 'TITLE'; or edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
 	} else {
 		next("Put the label %s on an issue of the project; for a backlog of files start anew with --tracker local.", c.Label)
 	}
