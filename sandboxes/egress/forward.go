@@ -62,7 +62,7 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 		}
 	}
 	if f.listenAt == nil {
-		if err := loopbackUp(); err != nil {
+		if err := LoopbackUp(); err != nil {
 			return nil, fmt.Errorf("egress forwarder: %w", err)
 		}
 	}

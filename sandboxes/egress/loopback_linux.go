@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbackUp switches the loopback interface of this network namespace on when it is off.
-func loopbackUp() error {
+// LoopbackUp switches the loopback interface of this network namespace on when it is off.
+func LoopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open a socket for the loopback interface: %w", err)

@@ -2,5 +2,5 @@
 
 package egress
 
-// loopbackUp has nothing to do: only Linux has networks that begin without loopback.
-func loopbackUp() error { return nil }
+// LoopbackUp has nothing to do: only Linux has networks that begin without loopback.
+func LoopbackUp() error { return nil }

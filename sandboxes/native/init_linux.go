@@ -69,7 +69,7 @@ func (p *plan) build(given []*os.File) (out *os.File, err error) {
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return nil, fmt.Errorf("set the host name: %w", err)
 	}
-	if err := loopbackUp(); err != nil {
+	if err := egress.LoopbackUp(); err != nil {
 		return nil, err
 	}
 	if out, err = p.openEgress(given); err != nil {

@@ -101,21 +101,3 @@ func limitWatchers() {
 		}
 	}
 }
-
-// loopbackUp makes 127.0.0.1 work.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("start the loopback network: %w", err)
-	}
-	defer func() { _ = unix.Close(fd) }()
-	ifreq, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	ifreq.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifreq); err != nil {
-		return fmt.Errorf("start the loopback network: %w", err)
-	}
-	return nil
-}
