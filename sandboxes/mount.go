@@ -52,9 +52,14 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 // opens reports whether a path shows more than files.
 func opens(path string) bool {
 	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
-		if path == "/" || path == dir || strings.HasPrefix(path, dir+"/") {
+		if path == "/" || Within(path, dir) {
 			return true
 		}
 	}
 	return false
+}
+
+// Within reports whether a path is a folder or below it; both are clean.
+func Within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }

@@ -44,7 +44,7 @@ func (p *Provider) checkMount(m sandboxes.Mount) error {
 		return err
 	}
 	for _, s := range p.engineSockets() {
-		if within(s, real) {
+		if sandboxes.Within(s, real) {
 			return fmt.Errorf("the socket of a container engine is in it (%s), which is as good as root on the host", s)
 		}
 	}
@@ -56,13 +56,8 @@ func checkInside(dir string) error {
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
 		return fmt.Errorf("%q is not a clean absolute path inside", dir)
 	}
-	if within(dir, path.Dir(helperPath)) || within(path.Dir(helperPath), dir) {
+	if sandboxes.Within(dir, path.Dir(helperPath)) || sandboxes.Within(path.Dir(helperPath), dir) {
 		return fmt.Errorf("%s is ralph's own place inside", dir)
 	}
 	return nil
-}
-
-// within reports whether a path is a folder or below it.
-func within(path, folder string) bool {
-	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
 }

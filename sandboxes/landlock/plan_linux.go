@@ -63,7 +63,7 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 // covered reports whether a path is below one that may be written, whose rule counts for it. It must have none of its
 // own: a command could put a link in its place, and the next command's rule would follow the link.
 func (p *plan) covered(path string) bool {
-	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && supervisor.Within(path, dir) })
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && sandboxes.Within(path, dir) })
 }
 
 // settings are the files of /etc about users and the machine. They are the host's own: without mounts nothing can cover
@@ -158,11 +158,11 @@ func (p *plan) keepReadOnly(path string) error {
 }
 
 func (p *plan) mayWrite(path string) bool {
-	return slices.ContainsFunc(p.Write, func(dir string) bool { return supervisor.Within(path, dir) })
+	return slices.ContainsFunc(p.Write, func(dir string) bool { return sandboxes.Within(path, dir) })
 }
 
 func (p *plan) mayRead(path string) bool {
-	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return supervisor.Within(path, dir) })
+	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return sandboxes.Within(path, dir) })
 }
 
 // path is the PATH inside.

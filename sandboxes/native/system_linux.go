@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
@@ -63,7 +64,7 @@ const hostname = "ralph"
 // path is the PATH inside.
 func (p *plan) path(host string) string {
 	return supervisor.Path(host, func(dir string) bool {
-		return slices.ContainsFunc(p.Shown, func(s shown) bool { return !s.Write && supervisor.Within(dir, s.Inside) })
+		return slices.ContainsFunc(p.Shown, func(s shown) bool { return !s.Write && sandboxes.Within(dir, s.Inside) })
 	})
 }
 

@@ -55,8 +55,7 @@ func (c Config) check() error {
 // overlap reports whether one path is the other or below it.
 func overlap(a, b string) bool {
 	a, b = real(a), real(b)
-	within := func(p, dir string) bool { return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
-	return within(a, b) || within(b, a)
+	return sandboxes.Within(a, b) || sandboxes.Within(b, a)
 }
 
 // real is a path without links, as far as it exists.

@@ -110,8 +110,5 @@ func CheckFolder(name, path string) (string, error) {
 
 // Reserved reports whether a clean path is the root or belongs to the kernel's file systems.
 func Reserved(path string) bool {
-	return path == "/" || Within(path, "/proc") || Within(path, "/sys") || Within(path, "/dev")
+	return path == "/" || sandboxes.Within(path, "/proc") || sandboxes.Within(path, "/sys") || sandboxes.Within(path, "/dev")
 }
-
-// Within reports whether path is dir or below it; both are clean.
-func Within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
