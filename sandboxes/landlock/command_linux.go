@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -115,17 +114,11 @@ func tasks(uid int) (n int) {
 
 // dropPrivileges gives up every capability for good, and becomes the plan's user where root has started this.
 func (p *plan) dropPrivileges() error {
-	for c := uintptr(0); c <= 63; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) && !p.Assume {
-			break // the kernel knows no more, or the user has none to give up
-		}
-		if err != nil {
-			return fmt.Errorf("give up capability %d: %w", c, err)
-		}
+	if err := supervisor.DropBounding(p.Assume); err != nil {
+		return err
 	}
 	if p.Assume {
-		if err := p.assume(); err != nil {
+		if err := supervisor.Assume(p.UID, p.GID); err != nil {
 			return err
 		}
 	}
@@ -138,18 +131,4 @@ func (p *plan) dropPrivileges() error {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
 	return nil // the access rules refuse new privileges
-}
-
-// assume makes this process the plan's user.
-func (p *plan) assume() error {
-	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("leave all groups: %w", err)
-	}
-	if err := syscall.Setresgid(p.GID, p.GID, p.GID); err != nil {
-		return fmt.Errorf("become group %d: %w", p.GID, err)
-	}
-	if err := syscall.Setresuid(p.UID, p.UID, p.UID); err != nil {
-		return fmt.Errorf("become user %d: %w", p.UID, err)
-	}
-	return nil
 }

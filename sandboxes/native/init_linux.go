@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -103,14 +102,8 @@ func (p *plan) assume() error {
 	if !p.Assume {
 		return nil
 	}
-	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("leave all groups: %w", err)
-	}
-	if err := syscall.Setresgid(p.GID, p.GID, p.GID); err != nil {
-		return fmt.Errorf("become group %d: %w", p.GID, err)
-	}
-	if err := syscall.Setresuid(p.UID, p.UID, p.UID); err != nil {
-		return fmt.Errorf("become user %d: %w", p.UID, err)
+	if err := supervisor.Assume(p.UID, p.GID); err != nil {
+		return err
 	}
 	// The change of user has cancelled this.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/seccomp"
+	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
 // needed are the capabilities, over the sandbox's own namespaces only, with which the init process builds the sandbox. It
@@ -32,14 +32,8 @@ func needed(overlay bool) []uintptr {
 // calls. The kernel keeps all of this for each thread, so all threads do it.
 func dropPrivileges(more ...seccomp.Rule) error {
 	// The bounding set is for what this process starts, which the calling thread does; so it alone, and cheaply, drops it.
-	for c := uintptr(0); c <= 63; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			break // the kernel knows no more
-		}
-		if err != nil {
-			return fmt.Errorf("give up capability %d: %w", c, err)
-		}
+	if err := supervisor.DropBounding(true); err != nil {
+		return err
 	}
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := new([2]unix.CapUserData)
