@@ -24,18 +24,6 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("7 (sh) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 1"))
-	f.Add([]byte("7 (a) b) (c) Z 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99"))
-	f.Add([]byte("7 () "))
-	f.Add([]byte("("))
-	f.Fuzz(func(t *testing.T, stat []byte) {
-		if p, err := parseStat(stat); err != nil && p != (process{}) {
-			t.Errorf("an error and a process: %+v", p)
-		}
-	})
-}
-
 func FuzzKilobytes(f *testing.F) {
 	f.Add([]byte("Name:\tx\nRssAnon:\t     132 kB\nVmSwap:\t       0 kB\n"))
 	f.Add([]byte("RssAnon:\t9223372036854775807 kB\nVmSwap: x\nRssAnon:\n"))

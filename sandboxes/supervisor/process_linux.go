@@ -1,23 +1,17 @@
 package supervisor
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"strconv"
-)
 
-// process is one process as /proc shows it.
-type process struct {
-	pid, parent, session int
-	zombie               bool
-}
+	"github.com/ralph-pool/ralph/internal/proc"
+)
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
 // processes lists the living and the ended processes of the sandbox, without this one.
-func (s *server) processes() ([]process, error) {
-	all, err := listProcesses()
+func (s *server) processes() ([]proc.Listed, error) {
+	all, err := proc.List()
 	if err != nil {
 		return nil, err
 	}
@@ -28,9 +22,9 @@ func (s *server) processes() ([]process, error) {
 	return descendants(all, os.Getpid()), nil
 }
 
-func deleteOne(all []process, pid int) (others []process) {
+func deleteOne(all []proc.Listed, pid int) (others []proc.Listed) {
 	for _, p := range all {
-		if p.pid != pid {
+		if p.PID != pid {
 			others = append(others, p)
 		}
 	}
@@ -38,42 +32,16 @@ func deleteOne(all []process, pid int) (others []process) {
 }
 
 // descendants are the processes that come from one, parents first.
-func descendants(all []process, pid int) (found []process) {
-	children := make(map[int][]process)
+func descendants(all []proc.Listed, pid int) (found []proc.Listed) {
+	children := make(map[int][]proc.Listed)
 	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p)
+		children[p.Parent] = append(children[p.Parent], p)
 	}
 	found = append(found, children[pid]...)
 	for i := 0; i < len(found); i++ {
-		found = append(found, children[found[i].pid]...)
+		found = append(found, children[found[i].PID]...)
 	}
 	return found
-}
-
-// listProcesses lists all processes that /proc shows.
-func listProcesses() ([]process, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	var all []process
-	var buf [1024]byte
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		n := readFile(procFile(pid, "stat"), buf[:])
-		if p, err := parseStat(buf[:n]); err == nil {
-			all = append(all, p)
-		}
-	}
-	return all, nil
 }
 
 // readFile fills buf from the start of a file. A process that has ended has no files.
@@ -91,34 +59,4 @@ func readFile(name string, buf []byte) (n int) {
 		}
 	}
 	return n
-}
-
-var errStat = errors.New("unknown format of a process's stat")
-
-// parseStat decodes /proc/PID/stat. The name in parentheses is the process's own choice.
-func parseStat(b []byte) (process, error) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 2 || end < open {
-		return process{}, errStat
-	}
-	fields := bytes.Fields(b[end+1:])
-	const state, parent, session, threads = 0, 1, 3, 17 // after the name
-	if len(fields) <= threads {
-		return process{}, errStat
-	}
-	var p process
-	var alone int
-	for _, n := range []struct {
-		from []byte
-		to   *int
-	}{{b[:open-1], &p.pid}, {fields[parent], &p.parent}, {fields[session], &p.session}, {fields[threads], &alone}} {
-		v, err := strconv.Atoi(string(n.from))
-		if err != nil {
-			return process{}, errStat
-		}
-		*n.to = v
-	}
-	// With more threads only the first one has ended.
-	p.zombie = (fields[state][0] == 'Z' || fields[state][0] == 'X') && alone <= 1
-	return p, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // execMark, with the command's number, is in the environment of a command's processes.
@@ -62,20 +64,32 @@ func (s *server) killOnce(c *running) (left int, known bool) {
 		owned, known := s.ownedBy(c)
 		return len(owned), known
 	}
-	// They are stopped first: a stopped process starts no other, so that the killing overtakes a fork bomb; and it is the
-	// living parents that show whose a process is.
+	return stopAndKill(func() ([]proc.Listed, bool) { return s.ownedBy(c) })
+}
+
+// KillDescendants kills every process that comes from this one.
+func KillDescendants() {
+	stopAndKill(func() ([]proc.Listed, bool) {
+		all, err := proc.List()
+		return descendants(all, os.Getpid()), err == nil
+	})
+}
+
+// stopAndKill kills the processes that list finds. They are stopped first: a stopped process starts no other, so that the
+// killing overtakes a fork bomb; and it is the living parents that show whose a process is.
+func stopAndKill(list func() ([]proc.Listed, bool)) (left int, known bool) {
 	stopped := make(map[int]bool)
 	for range stopRounds {
-		owned, seen := s.ownedBy(c)
+		found, seen := list()
 		known = seen
 		fresh := false
-		for _, p := range owned {
-			if !stopped[p.pid] {
-				stopped[p.pid], fresh = true, true
-				_ = unix.Kill(p.pid, unix.SIGSTOP)
+		for _, p := range found {
+			if !stopped[p.PID] {
+				stopped[p.PID], fresh = true, true
+				_ = unix.Kill(p.PID, unix.SIGSTOP)
 			}
 		}
-		if !fresh {
+		if seen && !fresh {
 			break
 		}
 	}
@@ -86,19 +100,19 @@ func (s *server) killOnce(c *running) (left int, known bool) {
 }
 
 // ownedBy lists the living processes that are c's or nobody's; all, when c is nil. mu is held.
-func (s *server) ownedBy(c *running) (owned []process, known bool) {
+func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
 	all, err := s.processes()
 	if err != nil {
 		return nil, false
 	}
-	byPID := make(map[int]process, len(all))
+	byPID := make(map[int]proc.Listed, len(all))
 	for _, p := range all {
-		byPID[p.pid] = p
+		byPID[p.PID] = p
 	}
 	env := make([]byte, 16<<10)
 	owners := make(map[int]*running)
 	for _, p := range all {
-		if p.zombie {
+		if p.Ended {
 			continue
 		}
 		if c == nil {
@@ -111,28 +125,28 @@ func (s *server) ownedBy(c *running) (owned []process, known bool) {
 }
 
 // ownerOf finds the command that a process belongs to; nil: none. known are the answers so far.
-func (s *server) ownerOf(p process, byPID map[int]process, known map[int]*running, env []byte) *running {
-	if o, ok := known[p.pid]; ok {
+func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int]*running, env []byte) *running {
+	if o, ok := known[p.PID]; ok {
 		return o
 	}
-	known[p.pid] = nil // ends a circle, which two looks at different moments could make
+	known[p.PID] = nil // ends a circle, which two looks at different moments could make
 	o := s.rootOf(p)
-	if o == nil && p.parent != os.Getpid() {
-		if parent, ok := byPID[p.parent]; ok {
+	if o == nil && p.Parent != os.Getpid() {
+		if parent, ok := byPID[p.Parent]; ok {
 			o = s.ownerOf(parent, byPID, known, env)
 		}
 	}
 	if o == nil {
 		o = s.byEnvironment(p, env)
 	}
-	known[p.pid] = o
+	known[p.PID] = o
 	return o
 }
 
 // rootOf finds the command whose first process, or whose session's leader, a process is or has.
-func (s *server) rootOf(p process) *running {
+func (s *server) rootOf(p proc.Listed) *running {
 	for _, c := range s.commands {
-		if c.root == p.pid || c.root == p.session {
+		if c.root == p.PID || c.root == p.Session {
 			return c
 		}
 	}
@@ -140,8 +154,8 @@ func (s *server) rootOf(p process) *running {
 }
 
 // byEnvironment finds the command whose mark a process carries.
-func (s *server) byEnvironment(p process, buf []byte) *running {
-	n := readFile(procFile(p.pid, "environ"), buf)
+func (s *server) byEnvironment(p proc.Listed, buf []byte) *running {
+	n := readFile(procFile(p.PID, "environ"), buf)
 	for entry := range bytes.SplitSeq(buf[:n], []byte{0}) {
 		if !bytes.HasPrefix(entry, []byte(execMark)) {
 			continue

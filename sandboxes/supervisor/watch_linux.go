@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // Where no control group holds a limit, the supervisor looks at the processes: the more often, the less is left, but
@@ -72,11 +74,11 @@ type watcher struct {
 
 // look kills the largest processes while all together have too much memory, and the last ones listed when they are too
 // many. It returns how much memory is left to them.
-func (w *watcher) look(all []process) (room int64) {
+func (w *watcher) look(all []proc.Listed) (room int64) {
 	var pids []int
 	for _, p := range all {
-		if !p.zombie {
-			pids = append(pids, p.pid)
+		if !p.Ended {
+			pids = append(pids, p.PID)
 		}
 	}
 	for pid := range w.dying {

@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // forked starts a program that shares much memory with three children, and returns all four.
-func forked(t *testing.T) (found []process) {
+func forked(t *testing.T) (found []proc.Listed) {
 	t.Helper()
 	// Git needs perl too. It ends when its standard input does.
 	cmd := exec.Command("perl", "-e", `$| = 1; my $n = 64 << 20; my $held = "a" x $n;
@@ -39,7 +41,7 @@ func forked(t *testing.T) (found []process) {
 			t.Fatal(err)
 		}
 	}
-	list, err := listProcesses()
+	list, err := proc.List()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func forked(t *testing.T) (found []process) {
 	if len(found) != 3 {
 		t.Fatalf("its children are %+v", found)
 	}
-	return append(found, process{pid: cmd.Process.Pid, parent: os.Getpid()})
+	return append(found, proc.Listed{PID: cmd.Process.Pid, Parent: os.Getpid()})
 }
 
 // TestForkedMemoryCountsOnce: else a build that forks would be killed for what it does not have.
@@ -56,7 +58,7 @@ func TestForkedMemoryCountsOnce(t *testing.T) {
 	all := forked(t)
 	var pids []int
 	for _, p := range all {
-		pids = append(pids, p.pid)
+		pids = append(pids, p.PID)
 	}
 	_, rough := measure(pids, roughly)
 	_, exact := measure(pids, exactly)

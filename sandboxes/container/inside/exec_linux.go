@@ -125,7 +125,7 @@ func (h *helper) kill() {
 	defer h.mu.Unlock()
 	h.killed = true
 	if h.root > 0 {
-		killDescendants()
+		supervisor.KillDescendants()
 	}
 }
 
@@ -215,7 +215,7 @@ func (h *helper) wait() Report {
 		over := h.root == 0
 		h.mu.Unlock()
 		if over {
-			killDescendants()
+			supervisor.KillDescendants()
 		}
 	}
 }

@@ -1,0 +1,42 @@
+package supervisor
+
+import (
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// What is found is killed, also when a look fails or a process shows up late.
+func TestStopAndKill(t *testing.T) {
+	t.Parallel()
+	var found []proc.Listed
+	var commands []*exec.Cmd
+	looks := 0
+	left, known := stopAndKill(func() ([]proc.Listed, bool) {
+		if looks++; looks == 1 {
+			return nil, false
+		}
+		if looks <= 3 {
+			cmd := exec.Command("sleep", "1000")
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+				return nil, true
+			}
+			commands = append(commands, cmd)
+			found = append(found, proc.Listed{PID: cmd.Process.Pid})
+		}
+		return found, true
+	})
+	if left != 2 || !known || looks != 4 {
+		t.Errorf("%d were alive, %t, after %d looks", left, known, looks)
+	}
+	for _, cmd := range commands {
+		_ = cmd.Wait() // that it was killed
+		if ws, ok := cmd.ProcessState.Sys().(interface{ Signal() unix.Signal }); !ok || ws.Signal() != unix.SIGKILL {
+			t.Errorf("ended by %v", cmd.ProcessState)
+		}
+	}
+}
