@@ -2,9 +2,13 @@ package worktree
 
 import (
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Every commit counts: what one adds and a later one takes away is found, in paths, lines and messages.
@@ -149,5 +153,19 @@ func TestChangesTellLinks(t *testing.T) {
 	slices.Sort(c.Paths)
 	if want := []string{"merged", "side", "sub", "was"}; !slices.Equal(c.Paths, want) {
 		t.Errorf("paths %q, want %q", c.Paths, want)
+	}
+}
+
+// What reads the commits of an agent has an end to its memory.
+func TestGitHasBoundedMemory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the system limits no other process")
+	}
+	f := newFixture(t)
+	var limit strings.Builder
+	err := f.repo.Git().Pipe(t.Context(), strings.NewReader("go\n"), &limit, "-c", `alias.limit=!read go; grep "Max data size" "/proc/$PPID/limits"`, "limit")
+	if want := strconv.Itoa(git.AgentMemory); err != nil || !strings.Contains(limit.String(), want) {
+		t.Errorf("git has %q, %v, want %s", limit.String(), err, want)
 	}
 }
