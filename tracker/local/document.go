@@ -93,8 +93,15 @@ func (d document) line(at int) []byte {
 	return d.raw[at:]
 }
 
-// text is the body without the empty lines around it, so that it is the same before and after a report.
-func (d document) text() string { return strings.Trim(string(d.raw[d.body:d.bodyEnd]), "\r\n") }
+// text is the body without the empty lines around it, so that it is the same before and after a report. What a person has
+// written below the last report, such as an answer, belongs to it.
+func (d document) text() string {
+	text := strings.Trim(string(d.raw[d.body:d.bodyEnd]), "\r\n")
+	if more := strings.Trim(string(d.raw[below(d):]), "\r\n"); more != "" {
+		text = strings.TrimLeft(text+"\n\n"+more, "\r\n")
+	}
+	return text
+}
 
 // fenceLine reports the line that opens or closes front matter.
 func fenceLine(line []byte) bool {

@@ -11,7 +11,7 @@ import (
 
 const (
 	marker     = "<!-- ralph:reports"
-	markerLine = marker + ": written by ralph; the issue ends above this line, so write above it -->"
+	markerLine = marker + ": written by ralph; write above this line, or below the last report -->"
 	maxReport  = 64 << 10 // bytes
 )
 
@@ -61,6 +61,20 @@ func blocks(d document) []block {
 		open = nil
 	}
 	return found
+}
+
+// below is where the text below the last report starts, or the end of the file. Behind a report that is not complete there is none:
+// that may be the report's.
+func below(d document) int {
+	found := blocks(d)
+	if len(found) == 0 {
+		return len(d.raw)
+	}
+	end := found[len(found)-1].end
+	if edgeLine().Match(d.raw[end:]) {
+		return len(d.raw)
+	}
+	return end
 }
 
 // setReport writes the report below the marker line: in the place of the last one, else at the end. The rest of the file

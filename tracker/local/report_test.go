@@ -97,6 +97,24 @@ func TestSetReport(t *testing.T) {
 	}
 }
 
+// What a person writes at the end of the file, such as an answer to the agent's question, is part of the issue; what is ralph's is not.
+func TestTextBelowTheReport(t *testing.T) {
+	t.Parallel()
+	reported := set(t, "Text.\n", "r", "Which colour?\n<!-- ralph:end r -->\nmine")
+	for name, c := range map[string]struct{ raw, want string }{
+		"nothing":                {reported, "Text."},
+		"an answer":              {reported + "\nBlue.\n", "Text.\n\nBlue."},
+		"an answer after others": {set(t, reported+"\nBlue.\n", "q", "Which blue?") + "Dark.\n", "Text.\n\nBlue.\nDark."},
+		"only an answer":         {set(t, "", "r", "What?") + "That.\n", "That."},
+		"half a report":          {reported + "<!-- ralph:report q -->\nhers\n", "Text."},
+		"half a first report":    {"Text.\n" + markerLine + "\n<!-- ralph:report q -->\nhers\n", "Text."},
+	} {
+		if got := doc(t, c.raw).text(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestReportIsOne(t *testing.T) {
 	t.Parallel()
 	raw := "Text.\n"
