@@ -34,10 +34,9 @@ func (r *runner) expect(n int) {
 func (r *runner) estimate(t *turn, answers bool) {
 	e, silent := r.estimateOf(), r.c.Agent.Describe().NoUsage
 	switch f := t.Failure; {
-	case e == (Budget{}) || t.Usage != (agents.Usage{}) || answers || t.Ending == EndingNotStarted:
+	case e == (Budget{}) || t.Usage != (agents.Usage{}) || answers || t.Ending == EndingNotStarted,
+		f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted): // its model was not asked, or did not answer
 		return
-	case f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted):
-		return // its model was not asked, or did not answer
 	case f != nil && !silent && !t.acted && t.Ending == EndingExit:
 		return // it has said that it did nothing
 	}

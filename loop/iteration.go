@@ -14,13 +14,12 @@ import (
 // turn is the report on one agent process, with further facts for the decision.
 type turn struct {
 	Iteration
-	message string
-	prose   string
-	broken  error // the sandbox failed, so it is unknown how the process ended
-	acted   bool  // the agent said something or used a tool
-	context int64 // tokens that its session has now; at most, where the agent does not say
-	total   agents.Usage
-
+	message   string
+	prose     string
+	broken    error // the sandbox failed, so it is unknown how the process ended
+	acted     bool  // the agent said something or used a tool
+	context   int64 // tokens that its session has now; at most, where the agent does not say
+	total     agents.Usage
 	estimated bool // its usage is the estimate
 }
 
@@ -146,11 +145,10 @@ func (r *runner) conclude(t *transcript, e execution, cause error, resumed strin
 	r.counted = r.counted.Add(metered)
 	it.ExitCode, it.Session, it.Failure = how.ExitCode, cut(report.Session, 256), report.Failure
 	it.Signal, it.Denied = t.done.signal(), report.Denied
-	if f := r.failure(it, how, t.done.complete() != ""); f != nil {
+	f := r.failure(it, how, t.done.complete() != "")
+	if it.Failure = nil; f != nil {
 		it.Failure = &agents.Failure{Class: f.Class, Message: oneLine(f.Message, 500), ResetAt: f.ResetAt}
 		it.Stderr = proc.LastLines(t.stderr.String(), stderrLines)
-	} else {
-		it.Failure = nil
 	}
 	finished := turn{Iteration: it, message: t.done.message(), broken: broken, acted: t.acted}
 	r.account(&finished, report, metered, resumed)

@@ -98,6 +98,7 @@ type Meter interface {
 // Passed is what a Meter has seen pass.
 type Passed struct {
 	Answers  bool  // at least one of the agent's service, or one that was cut off
+	Free     bool  // there were some, all are over, and each was refused or reached nobody: nothing was used
 	Unpriced bool  // some were of models whose price is not known: the cost in Used lacks them
 	Largest  int64 // tokens of the largest request with its answer
 }

@@ -246,3 +246,35 @@ func TestVerifyIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// An iteration that failed, and none of whose requests was answered, has cost nothing; that is not so where anybody says that it used
+// something, or where something may have passed unseen.
+func TestRefusedIterationIsFree(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		passed Passed
+		says   string
+		exit   int
+		want   bool
+	}{
+		"refused":         {Passed{Answers: true, Free: true}, "", 1, true},
+		"answered":        {Passed{Answers: true}, "", 1, false},
+		"nothing passed":  {Passed{}, "", 1, false},
+		"it says it used": {Passed{Answers: true, Free: true}, "use 5", 1, false},
+		"it did not fail": {Passed{Answers: true, Free: true}, "", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newCounting()
+			cfg := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+				m.passed = c.passed
+				_, _ = cmd.Stdout.Write([]byte(c.says + "\n"))
+				return sandboxes.Exit{Code: c.exit}, nil
+			}}, &diary{})
+			cfg.Meter, cfg.MaxIterations = m, 1
+			if r := Run(t.Context(), cfg); r.Iterations[0].Free != c.want {
+				t.Errorf("free %t: %+v", r.Iterations[0].Free, r.Iterations[0])
+			}
+		})
+	}
+}

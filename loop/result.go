@@ -72,6 +72,7 @@ type Iteration struct {
 	Denied   []agents.Denial `json:"denied,omitempty"` // tool calls that the agent's permission system refused
 	Usage    agents.Usage    `json:"usage"`
 	Unseen   agents.Usage    `json:"unseen,omitzero"` // the part of Usage that only the agent reports, although its service's answers passed ralph
+	Free     bool            `json:"free,omitempty"`  // nothing was used: ralph saw its service refuse all requests, or not be reached
 	Commits  int             `json:"commits"`         // new ones
 	Duration time.Duration   `json:"duration_ns"`
 	Session  string          `json:"session,omitempty"`

@@ -82,6 +82,7 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 		}
 	}
 	r.estimate(t, passed.Answers)
+	t.Free = passed.Free && t.Failure != nil && t.Usage == (agents.Usage{})
 	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
 }
 

@@ -33,6 +33,8 @@ type Meter struct {
 	used     agents.Usage    // guarded by mu
 	unseen   agents.Usage    // guarded by mu; the part of used that only an agent reports
 	passed   loop.Passed     // guarded by mu; since Limit was last called
+	served   bool            // guarded by mu; since then an answer was no refusal
+	open     int             // guarded by mu; requests that are not over
 	model    string          // guarded by mu; that answered last
 	price    *ledger.Price   // guarded by mu; of that model; nil: it is not known
 	unpriced map[string]bool // guarded by mu; models whose price is not known
@@ -66,14 +68,16 @@ func (m *Meter) whole(used agents.Usage) agents.Usage {
 func (m *Meter) Limit(b loop.Budget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.budget, m.passed = b, loop.Passed{}
+	m.budget, m.passed, m.served = b, loop.Passed{}, false
 }
 
 // Passed is what has passed since Limit was last called. Tokens count in it whether read from the cache or not.
 func (m *Meter) Passed() loop.Passed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.passed
+	passed := m.passed
+	passed.Free = passed.Answers && !m.served && m.open == 0
+	return passed
 }
 
 // Full says why no run may spend more when this one has used so much, as its agent may say; nil: they may.
@@ -128,6 +132,9 @@ func (m *Meter) admit(ctx context.Context, method, path string) (*exchange, erro
 		m.account.End()
 		return nil, err
 	}
+	m.mu.Lock()
+	m.open++
+	m.mu.Unlock()
 	return &exchange{of: m, path: path, store: func() { m.account.Store(context.WithoutCancel(ctx)) }}, nil
 }
 
@@ -202,7 +209,8 @@ func (x *exchange) End() {
 	defer x.store() // while the agent reads the end of the answer, and not before its next request
 	defer x.of.account.End()
 	defer func() { x.of.booked().end(x.used) }()
-	defer func() { x.of.answered(x.odd) }()
+	free := x.failed || x.answer == nil && x.sent.Load() == 0
+	defer func() { x.of.answered(x.odd, !free || x.used != (agents.Usage{})) }()
 	if x.failed {
 		return
 	}
@@ -259,10 +267,12 @@ func (m *Meter) lastModel() string {
 	return m.model
 }
 
-// answered notes that an answer of the service has passed.
-func (m *Meter) answered(unpriced bool) {
+// answered notes that an answer of the service has passed; served says that it was no refusal.
+func (m *Meter) answered(unpriced, served bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.open--
+	m.served = m.served || served
 	m.passed.Answers, m.passed.Unpriced = true, m.passed.Unpriced || unpriced
 }
 

@@ -119,7 +119,21 @@ func TestMeterPassed(t *testing.T) {
 		want loop.Passed
 	}{
 		{"nothing", func() {}, loop.Passed{}},
-		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.Passed{Answers: true}},
+		{"refused", func() { x := ask(t, m); x.Answer(401, ""); x.End() }, loop.Passed{Answers: true, Free: true}},
+		{"not reached", func() { ask(t, m).End() }, loop.Passed{Answers: true, Free: true}},
+		{"cut off", func() {
+			x := ask(t, m)
+			_, _ = io.ReadAll(x.Request(io.NopCloser(strings.NewReader("x"))))
+			x.End()
+		}, loop.Passed{Answers: true}},
+		{"refused and answered", func() {
+			x := ask(t, m)
+			x.Answer(429, "")
+			x.End()
+			x = ask(t, m)
+			x.Answer(200, "")
+			x.End()
+		}, loop.Passed{Answers: true}},
 		{"a known model", func() { pass(t, m, said("claude-haiku-4-5", 5, 1)) }, loop.Passed{Answers: true, Largest: 6}},
 		{"two models", func() {
 			pass(t, m, said("no-such-model", 3, 1))
@@ -131,6 +145,18 @@ func TestMeterPassed(t *testing.T) {
 		if c.pass(); m.Passed() != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, m.Passed(), c.want)
 		}
+	}
+	m.Limit(loop.Budget{})
+	x, on := ask(t, m), ask(t, m)
+	x.Answer(429, "")
+	x.End()
+	if m.Passed().Free {
+		t.Error("a request that is on is taken for free")
+	}
+	on.Answer(429, "")
+	on.End()
+	if !m.Passed().Free {
+		t.Error("nothing was used, and it is not free")
 	}
 	if got := m.Used().Unpriced; got != 4 {
 		t.Errorf("%d tokens have no price, those of one answer do not", got)
