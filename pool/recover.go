@@ -54,7 +54,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 	}
 	for _, rec := range open {
 		if soft.Err() != nil {
-			return r, nil
+			return r, nil //nolint:nilerr // the rest is left to the next call
 		}
 		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(ctx, rec)) {
 			continue
@@ -72,7 +72,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		note(rec.Key, err)
 	}
 	if key != "" || soft.Err() != nil {
-		return r, nil
+		return r, nil //nolint:nilerr // as above
 	}
 	return r, w.recoverStrays(ctx, open, note)
 }

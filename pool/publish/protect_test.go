@@ -75,8 +75,8 @@ func TestJudgeStops(t *testing.T) {
 	if list := found.list(); len(list) != MaxFindings+1 || list[MaxFindings] != "and at least 981 more" {
 		t.Errorf("%q", list)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
 	found = findings{}
 	if err := p.judge(ctx, changes, g, aliases{}, &found); !errors.Is(err, context.Canceled) || len(found.texts) > 0 {
 		t.Errorf("%d findings after the end, error %v", len(found.texts), err)

@@ -207,22 +207,19 @@ func (s *scanner) newHash() hash.Hash {
 	return sha1.New() //nolint:gosec // see the import
 }
 
-// emptyTrees are the ids of a folder without entries, by the hash.
-var emptyTrees = []string{
-	"\x4b\x82\x5d\xc6\x42\xcb\x6e\xb9\xa0\x60\xe5\x4b\xf8\xd6\x92\x88\xfb\xee\x49\x04",
-	"\x6e\xf1\x9b\x41\x22\x5c\x53\x69\xf1\xc1\x04\xd4\x5d\x8d\x85\xef\xa9\xb0\x57\xb5\x3b\x14\xb4\xb9\xb9\x39\xdd\x74\xde\xcc\x53\x21",
-}
-
-// canonical are the modes that git writes.
-var canonical = []string{"100644", "100755", "120000", "40000", "160000"}
+// The ids of a folder without entries, by the two hashes.
+const (
+	emptyTree    = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+)
 
 // unusual says what git never writes into a folder: a mode of its own, or a folder in it that is empty. The programs that read
 // such a folder differ in what they see.
 func unusual(mode, name, id []byte) error {
 	switch {
-	case !slices.Contains(canonical, string(mode)):
+	case !slices.Contains([]string{"100644", "100755", "120000", "40000", "160000"}, string(mode)):
 		return fmt.Errorf("%s has mode %s, which git does not write", git.Printable(string(name)), git.Printable(string(mode)))
-	case slices.Contains(emptyTrees, string(id)):
+	case hex.EncodeToString(id) == emptyTree || hex.EncodeToString(id) == emptyTree256:
 		return fmt.Errorf("the folder %s is empty, and git writes no such folder", git.Printable(string(name)))
 	}
 	return nil
