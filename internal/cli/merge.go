@@ -97,7 +97,8 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	return cmp.Or(err, unseen)
 }
 
-// done refuses an issue whose agent was stopped before it was done, or has not seen what the issue asks for by now.
+// done refuses an issue that is being worked, or whose agent was stopped before it was done or has not seen what the issue asks for
+// by now.
 func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o mergeFlags) error {
 	runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
 	if err != nil {
@@ -110,6 +111,11 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 	last := stateOf(runs[len(runs)-1])
 	name = inCommand(name, issue.Key)
 	switch {
+	case last.State == "running":
+		return &exitError{
+			status: exitIncomplete, err: fmt.Errorf("%s is being worked", name),
+			hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
+		}
 	case !o.unfinished && (last.State == string(journal.Interrupted) || last.left() && last.Stage.Before(journal.StageVerify)):
 		return &exitError{
 			status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),

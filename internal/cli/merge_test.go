@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Several branches are merged in one go; the one that fails is named, and counts in the exit status.
@@ -125,6 +127,37 @@ func TestMergeOfAnEditedIssue(t *testing.T) {
 		t.Errorf("%+v\n%+v", named, all)
 	}
 	if got := m.run(t, nil, append(own, "merge", "--edited", "a", "--gate=true")...); got.status != 0 || !strings.HasPrefix(got.stdout, "a: merged into m") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMergeOfWhatIsBeingWorked(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# Add a\n")
+	begun, goOn := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "go-on")
+	for _, pipe := range []string{begun, goOn} {
+		if err := unix.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := m.program(t, "agent", "cat >/dev/null; echo >"+begun+"; cat "+goOn+"; echo '<no-change>none</no-change>'\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	worked := make(chan ran, 1)
+	go func() {
+		worked <- m.run(t, nil, append(own, "work", "--skip-permissions", "--agent-command="+program+"/agent")...)
+	}()
+	if _, err := os.ReadFile(begun); err != nil {
+		t.Fatal(err)
+	}
+	got := m.run(t, nil, append(own, "merge", "a")...)
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-worked
+	if got.status != exitIncomplete || !strings.Contains(got.stderr, "a is being worked\n") || !strings.Contains(got.stderr, "`ralph stop a`") {
 		t.Errorf("%+v", got)
 	}
 }
