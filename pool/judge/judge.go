@@ -102,6 +102,7 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	var res loop.Result
 	err = j.Spaces.Visit(ctx, workspace.Visit{
 		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
+		Warn: func(text string) { w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + text}) },
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
 		space.Gateway.Name(res.Failure)

@@ -20,6 +20,7 @@ type Visit struct {
 	From    string        // the base's commit, which that one is or builds on
 	Facts   []string      // what every command finds in its environment
 	Refused func(egress.Event)
+	Warn    func(text string) // told what the guest's sandbox and its model service have to say at the end
 }
 
 // Count counts what was used for a run that is on, so that it keeps its budget with it, and the part of it that only an
@@ -59,7 +60,9 @@ func (c *Config) Visit(ctx context.Context, v Visit, look func(context.Context, 
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		w.Shut(after)
+		for _, text := range w.Shut(after) {
+			v.Warn(text)
+		}
 		err = errors.Join(err, w.drop(after))
 	}()
 	if err := w.Open(ctx); err != nil {
