@@ -153,12 +153,12 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 		}
 		return events, err
 	}
-	d.Waiting, d.apiError, d.limitEnd = "", "", 0
+	d.Waiting = ""
 	id := Clip(m.ID, 128)
 	usage, uerr := m.Usage.sum()
 	d.usage.Note(id, usage)
 	if main {
-		d.Finished, d.Failure = false, nil // it goes on after a result
+		d.Finished, d.Failure, d.apiError, d.limitEnd = false, nil, "", 0 // it goes on
 		d.model, d.context = Clip(m.Model, 128), usage.Tokens()+usage.CacheRead
 	}
 	err = errors.Join(err, uerr)

@@ -196,6 +196,8 @@ func TestClaudeFailures(t *testing.T) {
 		"work after a failure": {append(failed(`"api_error_status":401,"result":"x"`), claudeText), agents.Ending{Signal: "SIGKILL"},
 			agents.Killed, "SIGKILL", time.Time{}},
 		"a sub-agent after a result": {[]string{claudeDone, claudeNested}, agents.Ending{}, "", "", time.Time{}},
+		"an error beside a sub-agent": {append([]string{claudeError, claudeNested}, failed(`"result":"x"`)...), agents.Ending{ExitCode: 1},
+			agents.RateLimit, "x", time.Time{}},
 		"an error that passed": {append([]string{claudeError, claudeText}, failed(`"result":"x"`)...), agents.Ending{ExitCode: 1},
 			agents.OtherFailure, "x", time.Time{}},
 		"a limit that passed": {append([]string{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1790000000}}`, claudeText},

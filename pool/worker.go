@@ -222,7 +222,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 		return nil, a.refused(hard, err)
 	}
 	claim, err := w.claim(hard, a.rec)
-	if claim == nil {
+	if err != nil {
 		return nil, a.refused(hard, err)
 	}
 	a.claim = claim

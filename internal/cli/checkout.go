@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,11 @@ import (
 // noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
 // and writes into the backlog. Git's trouble with the files is no reason not to work.
 func (a *app) noteUncommitted(ctx context.Context, p *parts) {
+	if a.quiet {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	out, err := p.repo.Git().In(p.top).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
 	if err != nil {
 		return

@@ -173,7 +173,7 @@ func skipReason(key string, s journal.Skip) string {
 // hints are the commands that reports name.
 func hints() report.Hints {
 	return report.Hints{
-		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
+		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", MergeEdited: "ralph merge --edited KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
 		Doctor: "ralph doctor", Verify: "ralph verify KEY",
 	}
 }

@@ -104,6 +104,9 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 	if err != nil {
 		return err
 	}
+	if len(runs) > 0 && stateOf(runs[len(runs)-1]).leftMerge() {
+		return nil // it was asked for before
+	}
 	runs = slices.DeleteFunc(runs, func(r journal.Record) bool { return r.Settings.Attended })
 	if len(runs) == 0 {
 		return nil
@@ -145,7 +148,8 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 		}
 		reason, flag := last.Verdict.Reason, ""
 		if issue, err := p.tracker.Get(ctx, key); err != nil {
-			return nil, nil, err
+			a.ui.warn(fmt.Sprintf("%s is left out: %s", p.names(ctx)(key), err))
+			continue
 		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
 		} else if last.ID == "" || last.Verdict.Unattended() {

@@ -169,7 +169,10 @@ func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
 	case !issue.Open:
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
-		if s.Kind == journal.KindIssue {
+		switch {
+		case s.Differs(issue):
+			return append(next, "ralph merge --edited "+s.Key+"  # if it still fits")
+		case s.Kind == journal.KindIssue:
 			return append(next, "ralph merge "+s.Key)
 		}
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip)))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -249,6 +250,7 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 
 // recover brings jobs that died to their end. One that cannot be brought there now waits for the next call.
 func (j Job) recover(ctx context.Context, r *run.Runner) error {
+	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
 		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
 		if err != nil {
@@ -263,7 +265,7 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 				continue // another ralph is at it
 			}
 			if err != nil {
-				j.Run.Log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", err)
+				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", err)
 				continue
 			}
 			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
@@ -274,7 +276,7 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 				continue
 			}
 			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
-				j.Run.Log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Release(ctx)))
+				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Leave(ctx, rec.ID, jobTTL)))
 				continue
 			}
 			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim})

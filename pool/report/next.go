@@ -23,7 +23,7 @@ type Steps struct {
 
 // Hints are the commands of the program that runs the pool, as they are typed, with KEY in place of an issue's key. Reports name
 // those that are not empty, where their reader works in the repository itself; Verify, with a branch or a commit as KEY, everywhere.
-type Hints struct{ Work, Diff, Merge, Show, Stop, Doctor, Verify string }
+type Hints struct{ Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string }
 
 // typed is the command of a hint for a key, or else what it would do, in words.
 func typed(hint, key, otherwise string) string {
@@ -63,6 +63,9 @@ func nextHere(h Hints, r journal.Record) string {
 			return "nothing; it is merged."
 		case r.Request.URL != "":
 			return reviewOf(r)
+		}
+		if v.Reason.Code == journal.ReasonEdited {
+			h.Merge = h.MergeEdited
 		}
 		return fmt.Sprintf("review%s, then %s.", with(h.Diff, key), typed(h.Merge, key, "merge the branch"))
 	case journal.NoChange:

@@ -49,7 +49,8 @@ type refs interface {
 	written(key string) time.Time
 }
 
-// New opens the claims of a repository, and notes this boot of the machine.
+// New opens the claims of a repository, and notes this boot of the machine. Where that fails, claims of this boot have to expire
+// after the next one.
 func New(c Config) (*Store, error) {
 	me, err := Self()
 	if err != nil {
@@ -59,9 +60,7 @@ func New(c Config) (*Store, error) {
 	if c.Now != nil {
 		s.now = c.Now
 	}
-	if err := s.noteBoot(); err != nil {
-		return nil, fmt.Errorf("note this boot: %w", err)
-	}
+	_ = s.noteBoot() // as said
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
@@ -84,7 +83,10 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	for range maxTries {
 		err := c.take(ctx, at, h)
 		if err == nil {
-			return c, s.continues(h.Run)
+			if err := s.continues(h.Run); err != nil {
+				return nil, errors.Join(fmt.Errorf("claim %s: %w", key, err), c.Release(context.WithoutCancel(ctx)))
+			}
+			return c, nil
 		}
 		if !errors.Is(err, errSwap) {
 			return nil, fmt.Errorf("claim %s: %w", key, err)

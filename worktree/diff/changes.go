@@ -11,9 +11,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -52,11 +52,13 @@ const (
 	mostPaths = 1 << 30 // bytes of lists of paths
 )
 
+// outOfMemory is what git says at the limit of its memory.
+var outOfMemory = pattern.Lazy(`(?i)out of memory|malloc failed|cannot allocate memory`)
+
 // readIn maps git's end at the limit of the runner to ErrTooMuch.
 func readIn(ctx context.Context, g git.Runner, r Range, added func(path string, line []byte)) (Changes, error) {
 	c, err := read(ctx, g, r, added)
-	if failed, ok := errors.AsType[*git.Error](err); ok &&
-		(failed.ExitCode == 128+int(syscall.SIGKILL) || strings.Contains(strings.ToLower(failed.Stderr), "memory")) {
+	if failed, ok := errors.AsType[*git.Error](err); ok && outOfMemory().MatchString(failed.Stderr) {
 		err = fmt.Errorf("%w: %w", ErrTooMuch, err)
 	}
 	return c, err

@@ -12,6 +12,9 @@ import (
 // count holds the folders of the pack to the caps. What they name of the given history is counted as well: an agent chose
 // much of that in earlier imports, and a guess for it would add up over several imports.
 func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
+	if err := q.refuseOdd(ctx, c.odd); err != nil {
+		return err
+	}
 	g := givenTrees{known: c.trees, trees: map[string]*tree{}, named: map[string]bool{}, caps: o.Caps, idSize: 20}
 	if o.SHA256 {
 		g.idSize = 32
@@ -20,6 +23,22 @@ func (q *Quarantine) count(ctx context.Context, c *contents, o Options) error {
 		return fmt.Errorf("count the paths: %w", err)
 	}
 	return counter{trees: c.trees, given: g.trees, caps: o.Caps, idSize: g.idSize}.all()
+}
+
+// refuseOdd refuses odd folders that the given history does not have.
+func (q *Quarantine) refuseOdd(ctx context.Context, odd map[string]error) error {
+	var names []string
+	for id := range odd {
+		names = append(names, hex.EncodeToString([]byte(id)))
+	}
+	err := q.git.EachObject(ctx, names, func(o git.Object, _ io.Reader) error {
+		delete(odd, rawID(o.Name))
+		return nil
+	})
+	for _, first := range odd {
+		return first
+	}
+	return err
 }
 
 // givenTrees reads the folders that the pack names without holding them, and all below those, each once.
@@ -88,7 +107,7 @@ func (g *givenTrees) keep(o git.Object, r io.Reader) error {
 	if _, err := io.ReadFull(r, content); err != nil {
 		return err
 	}
-	t, err := new(contents).parseTree(content, g.idSize, false)
+	t, err := new(contents).parseTree(content, g.idSize)
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,19 @@ func given(t *testing.T) (objects, commit string) {
 	return filepath.Join(dir, ".git", "objects"), strings.TrimSpace(string(out))
 }
 
+// oldTree adds a folder to the given history whose file has a mode that git has not written for many years.
+func oldTree(t *testing.T, objects string) (content string) {
+	t.Helper()
+	blob := sha1.Sum([]byte("blob 2\x00a\n")) //nolint:gosec // see above
+	content = "100664 a\x00" + string(blob[:])
+	cmd := exec.Command("git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally")
+	cmd.Env, cmd.Stdin = append(os.Environ(), "GIT_DIR="+filepath.Dir(objects)), strings.NewReader(content)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return content
+}
+
 // TestRead is the table of what a sandbox may send.
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -105,7 +118,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	baseTree := out
+	baseTree, old := out, oldTree(t, objects)
 	names := func(n int) []string {
 		var all []string
 		for i := range n {
@@ -212,6 +225,9 @@ func TestRead(t *testing.T) {
 		}},
 		"an empty folder": {want: "the folder f is empty", make: func(p *pack) string {
 			return p.commit(p.tree("40000", p.object(typeTree, ""), "f"), now, base)
+		}},
+		"a folder of old history as it was then": {make: func(p *pack) string {
+			return p.commit(p.tree("40000", p.object(typeTree, old), "d"), now, base)
 		}},
 		"nothing but an empty root": {make: func(p *pack) string { return p.commit(p.object(typeTree, ""), now, base) }},
 		"a folder with bits of permission": {want: "f has mode 40755", make: func(p *pack) string {

@@ -3,6 +3,7 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // the names of git's objects, not a security measure
 	"crypto/sha256"
@@ -41,6 +42,7 @@ type contents struct {
 	trees    map[string]*tree     // by the bytes of their ids
 	commits  map[string]time.Time // when each was committed
 	gitlinks bool                 // a tree names a commit of another repository
+	odd      map[string]error     // trees that git does not write so today, by the bytes of their ids
 }
 
 // tree is a folder: how many files are in it, and the folders.
@@ -53,6 +55,7 @@ type tree struct {
 	depth   int
 	longest int   // bytes of the longest path
 	size    int64 // bytes of all paths
+	odd     error // why git does not write such a folder; nil: it does
 }
 
 // each are the folders: ids, and bytes of names. There can be a gigabyte of them, and what is kept takes no more.
@@ -99,7 +102,7 @@ func (s *scanner) scan() (*contents, error) {
 		return nil, fmt.Errorf("%d objects: %w", count, ErrTooBig)
 	}
 	s.held = map[int]int64{}
-	c := &contents{objects: int(count), trees: map[string]*tree{}, commits: map[string]time.Time{}}
+	c := &contents{objects: int(count), trees: map[string]*tree{}, commits: map[string]time.Time{}, odd: map[string]error{}}
 	for range count {
 		if err := s.object(c); err != nil {
 			return nil, fmt.Errorf("read the pack: %w", err)
@@ -195,9 +198,18 @@ func (s *scanner) keep(c *contents, kind int, size int64) error {
 		c.commits[hex.EncodeToString(id)] = committed(content)
 		return nil
 	}
-	t, err := c.parseTree(content, h.Size(), true)
+	t, err := c.parseTree(content, h.Size())
+	if err != nil {
+		return err
+	}
 	c.trees[string(id)] = t
-	return err
+	if t.odd != nil {
+		c.odd[string(id)] = t.odd
+	}
+	if len(c.odd) > oddLimit {
+		return t.odd
+	}
+	return nil
 }
 
 func (s *scanner) newHash() hash.Hash {
@@ -213,6 +225,9 @@ const (
 	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 )
 
+// oddLimit is how many odd folders may come from somebody's old history.
+const oddLimit = 1000
+
 // unusual says what git never writes into a folder: a mode of its own, or a folder in it that is empty. The programs that read
 // such a folder differ in what they see.
 func unusual(mode, name, id []byte) error {
@@ -225,8 +240,8 @@ func unusual(mode, name, id []byte) error {
 	return nil
 }
 
-// parseTree reads "MODE NAME\0ID" entries. ours: git has to have written them as it does today, and not somebody long ago.
-func (c *contents) parseTree(content []byte, idSize int, ours bool) (*tree, error) {
+// parseTree reads "MODE NAME\0ID" entries.
+func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 	t := &tree{}
 	var folders []byte
 	for len(content) > 0 {
@@ -240,9 +255,7 @@ func (c *contents) parseTree(content []byte, idSize int, ours bool) (*tree, erro
 		}
 		t.name = max(t.name, len(name))
 		t.names += int64(len(name))
-		if err := unusual(mode, name, content[end+1:end+1+idSize]); err != nil && ours {
-			return nil, err
-		}
+		t.odd = cmp.Or(t.odd, unusual(mode, name, content[end+1:end+1+idSize]))
 		const format = 0o170000
 		bits, _ := strconv.ParseUint(string(mode), 8, 32) // what is no number is a gitlink, as for git
 		switch bits & format {
