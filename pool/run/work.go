@@ -237,9 +237,9 @@ func (x *execution) budget() loop.Budget {
 	return x.c.Budget.After(x.earlierSpent()).Min(x.c.PerRun).Min(x.run.Granted)
 }
 
-// earlierSpent is what earlier attempts have spent of the issue's budget.
+// earlierSpent is what earlier attempts have spent of the issue's budget. A person who merges has all of it.
 func (x *execution) earlierSpent() agents.Usage {
-	if x.run.Kind != journal.KindIssue {
+	if x.run.Kind != journal.KindIssue || x.run.Settings.Attended {
 		return agents.Usage{}
 	}
 	return x.run.Earlier.Next().Spent
