@@ -6,11 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
@@ -44,33 +41,16 @@ func pushed(runs []journal.Record) (list []string) {
 	return list
 }
 
-// tellsUnpushed makes a command that moves the base branch say what of it the remote lacks.
-func tellsUnpushed(of func(*app) *cobra.Command) func(*app) *cobra.Command {
-	return func(a *app) *cobra.Command {
-		cmd := of(a)
-		run := cmd.RunE
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			err := run(cmd, args)
-			if err == nil {
-				a.noteUnpushed(cmd.Context())
-			}
-			return err
-		}
-		return cmd
-	}
-}
-
-// noteUnpushed says that the branch which is checked out is ahead of its remote one.
-func (a *app) noteUnpushed(ctx context.Context) {
-	top, err := a.top(ctx)
+// noteUnpushed says that the base branch, which has got commits, is ahead of its remote one.
+func (a *app) noteUnpushed(ctx context.Context, p *parts) {
+	base, err := p.base(ctx)
 	if err != nil {
 		return
 	}
-	_ = git.New(top).Lines(ctx, func(line []byte) {
+	_ = p.repo.Git().Lines(ctx, func(line []byte) {
 		name, rest, _ := strings.Cut(string(line), " ")
-		upstream, track, _ := strings.Cut(rest, " ")
-		if name, here := strings.CutPrefix(name, "*"); here && strings.HasPrefix(track, "ahead ") {
+		if upstream, track, _ := strings.Cut(rest, " "); strings.HasPrefix(track, "ahead ") {
 			a.ui.note("%s is ahead of %s, and ralph does not push it; when it is right: git push", cleanLine(name), cleanLine(upstream))
 		}
-	}, "for-each-ref", "--format=%(HEAD)%(refname:short) %(upstream:short) %(upstream:track,nobracket)", "refs/heads")
+	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
 }

@@ -94,6 +94,9 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	default:
 		err = a.mergedAll(ctx, p.names(ctx), worker.MergeAll(ctx, keys))
 	}
+	if err == nil && len(keys) > 0 {
+		a.noteUnpushed(ctx, p)
+	}
 	return cmp.Or(err, unseen)
 }
 

@@ -44,7 +44,7 @@ func constructors() map[string]func(*app) *cobra.Command {
 		"projects": newProjectsCommand,
 		"fleet":    newFleetCommand,
 		"stop":     newStopCommand,
-		"merge":    tellsUnpushed(newMergeCommand),
+		"merge":    newMergeCommand,
 		"retry":    newRetryCommand,
 		"close":    newCloseCommand,
 		"reopen":   newReopenCommand,

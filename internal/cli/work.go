@@ -119,7 +119,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	hide()
 	err = a.workEnded(summary, view, len(args) > 0, p.onFullDisk(err))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
-		a.noteUnpushed(ctx)
+		a.noteUnpushed(ctx, p)
 	}
 	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
 		a.ui.warn(text)

@@ -110,17 +110,26 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	})
 	r.Usage, r.Unseen = r.Usage.Add(res.Usage), r.Unseen.Add(res.Unseen)
 	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
+	tell := func(text string) {
+		e := journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + text}
+		if res.Usage != (agents.Usage{}) { // it was started
+			e.Usage = &res.Usage
+		}
+		w.Emit(e)
+	}
 	switch {
 	case ctx.Err() != nil:
+		tell("cut short")
 		return context.Cause(ctx)
 	case res.End == loop.EndInterrupted:
+		tell("interrupted")
 		return res.Err
 	case err != nil:
 		r.Failed = oneLine(err.Error(), textLimit)
 	default:
 		hear(r, res)
 	}
-	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + report.Review(r), Usage: &res.Usage})
+	tell(report.Review(r))
 	return nil
 }
 
