@@ -60,7 +60,7 @@ func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	// The old commits act on a forge or carry another name: no ref keeps them.
+	// The old commits act on a forge or carry another name: no ref keeps their tip.
 	edits, err := t.tipEdits(ctx, after, refs, before.Tip)
 	if err != nil {
 		return Import{}, err
