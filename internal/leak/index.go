@@ -57,8 +57,8 @@ func (x *index) next(text []byte) (c byte, size int) {
 	return escape(text)
 }
 
-// escape reads %41, \x41, \u0041 and the escapes of line ends and tabs, which are all one. A backslash before anything else
-// is one.
+// escape reads %41, \x41, \u0041, \101, \0101 and the escapes of line ends and tabs, which are all one. A backslash before
+// anything else is one.
 func escape(text []byte) (c byte, size int) {
 	lead, size := 1, 3
 	if text[0] == '\\' {
@@ -72,6 +72,8 @@ func escape(text []byte) (c byte, size int) {
 		case 'u':
 			size = 6
 		case 'x':
+		case '0', '1', '2', '3':
+			return octal(text)
 		default:
 			return '\\', 1
 		}
@@ -84,6 +86,27 @@ func escape(text []byte) (c byte, size int) {
 			return text[0], 1
 		}
 		c = c<<4 | nibble(text[i]) // of \u0041 the last two digits
+	}
+	return c, size
+}
+
+// octal reads \101, as programs write it, and \0101, as shells do.
+func octal(text []byte) (c byte, size int) {
+	size = 4
+	if len(text) > 2 && text[1] == '0' && text[2] <= '3' {
+		size = 5
+	}
+	for i := 1; i < size; i++ {
+		if i == len(text) {
+			return 0, 0
+		}
+		if text[i] < '0' || text[i] > '7' {
+			if i == 4 { // there are three digits
+				return c, i
+			}
+			return '\\', 1
+		}
+		c = c<<3 | text[i]&7
 	}
 	return c, size
 }

@@ -33,6 +33,8 @@ func hidden(v string) map[string]string {
 		"JSON":                `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "/", `\/`, "+", `\u002b`).Replace(v) + `"`,
 		"\\x":                 "'" + strings.ReplaceAll(percent(v), "%", `\x`) + "'",
 		"\\u":                 "'" + strings.ReplaceAll(percent(v), "%", `\u00`) + "'",
+		"octal":               "K=$'" + spaced(v, `\%03o`, "") + "'",
+		"octal after 0":       `printf %b '` + spaced(v, `\0%03o`, "") + "'",
 		"hex":                 coded,
 		"upper hex after 0x":  "0x" + strings.ToUpper(coded),
 		"hex in lines":        wrap(hex.EncodeToString([]byte("xx"+v)), 60, "\n"),
