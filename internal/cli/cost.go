@@ -17,7 +17,6 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/meter"
-	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -53,16 +52,10 @@ func (g *costGroup) add(r journal.Record) {
 	if !r.Settings.Attended { // a merge by a person, which a review may have cost something
 		g.Runs++
 	}
-	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !free(r.Facts) {
+	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !r.Facts.Free {
 		g.Unknown++
 	}
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
-}
-
-// free reports that agents were started and used nothing, as ralph has seen: no request of theirs was answered.
-func free(f journal.Facts) bool {
-	return f.End != "" && f.Usage == (agents.Usage{}) && len(f.Iterations) > 0 &&
-		!slices.ContainsFunc(f.Iterations, func(it loop.Iteration) bool { return !it.Free })
 }
 
 // agentWorked reports a run in which an agent was started, or may have been: a crash loses the iteration that was on.

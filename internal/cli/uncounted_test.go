@@ -123,11 +123,12 @@ func TestFreeRunsHaveACost(t *testing.T) {
 		f    journal.Facts
 		want int
 	}{
-		"refused":        {journal.Facts{End: loop.EndUnavailable, Iterations: []loop.Iteration{{Free: true}, {Free: true}}}, 0},
-		"one is unknown": {journal.Facts{End: loop.EndUnavailable, Iterations: []loop.Iteration{{Free: true}, {}}}, 1},
-		"unknown":        {journal.Facts{End: loop.EndAgent, Iterations: []loop.Iteration{{}}}, 1},
-		"it died":        {journal.Facts{Iterations: []loop.Iteration{{Free: true}}}, 1},
+		"refused":        {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {Free: true}}}, 0},
+		"one is unknown": {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {}}}, 1},
+		"unknown":        {journal.Facts{Iterations: []loop.Iteration{{}}}, 1},
+		"it died":        {journal.Facts{Stop: journal.StopCrash}, 1},
 	} {
+		c.f.Free = journal.Free(c.f.Iterations)
 		sums := addUp([]journal.Record{{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: c.f}}}, "day")
 		if sums.Total.Unknown != c.want {
 			t.Errorf("%s: %d unknown, want %d", name, sums.Total.Unknown, c.want)

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -35,6 +36,7 @@ type Facts struct {
 	Question   string           `json:"question,omitempty"`
 	NoChange   string           `json:"no_change,omitempty"` // why the agent says that nothing needs doing
 	Usage      agents.Usage     `json:"usage,omitzero"`
+	Free       bool             `json:"free,omitempty"`   // ralph saw that agents used nothing: no request of theirs was answered
 	Capped     bool             `json:"capped,omitempty"` // it was ended for a cap of the project, and not for the issue's budget
 	Exit       *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status
 
@@ -64,6 +66,11 @@ func (f Facts) Unseen() (u agents.Usage) {
 		u = u.Add(f.Review.Unseen)
 	}
 	return u
+}
+
+// Free reports that agents were started and used nothing, as ralph has seen.
+func Free(list []loop.Iteration) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(it loop.Iteration) bool { return !it.Free })
 }
 
 // Seen is the part of Usage that counts for what all runs may spend together.

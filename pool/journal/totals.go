@@ -54,7 +54,7 @@ func Sum(records []Record) []Total {
 			continue
 		}
 		t.Runs++
-		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) {
+		if u := r.Facts.Usage; u.Unpriced > 0 || len(r.Facts.Iterations) > 0 && Costless(u) && !r.Facts.Free {
 			t.Unknown++
 		}
 		if !r.Ended.IsZero() {

@@ -36,7 +36,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	}
 	f := &s.Facts
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
-	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage
+	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.earlierSpent()})
 	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
 	if res.End == loop.EndUnavailable {

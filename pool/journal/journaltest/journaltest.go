@@ -348,7 +348,7 @@ func totals(t *testing.T, s journal.Store) {
 			r.Facts.Usage = agents.Usage{}
 		}
 		if r.Facts.Usage.Unpriced = int64(i % 7 / 5); i%3 == 0 {
-			r.Facts.Iterations = []loop.Iteration{{Number: 1}}
+			r.Facts.Iterations, r.Facts.Free = []loop.Iteration{{Number: 1}}, i%24 == 12
 		}
 		if i%11 == 7 {
 			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""

@@ -23,7 +23,8 @@ const totals = `WITH r AS MATERIALIZED (
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
 		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used,
-		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0 AS worked,
+		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0
+			AND NOT coalesce((record -> 'facts' ->> 'free')::boolean, false) AS worked,
 		kind <> 'command' AND NOT coalesce((record -> 'settings' ->> 'attended')::boolean, false) AS works FROM r
 )
 SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(seconds) FILTER (WHERE works), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
