@@ -69,6 +69,11 @@ func Open(ctx context.Context, where string) (*Database, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "ralph"
 	}
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		// A machine that falls silent within a transaction would keep its locks from all others for as long as the connection lasts.
+		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d", callTime.Milliseconds()))
+		return err
+	}
 	d := &Database{secret: c.ConnConfig.Password, locks: make(chan struct{}, c.MaxConns/2)}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, d.hide(err)

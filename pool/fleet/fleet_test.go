@@ -117,6 +117,20 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
+// The database ends a transaction whose machine has fallen silent, and with it what that had locked.
+func TestSilentTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var limit string
+	if err := d.pool.QueryRow(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != callTime.String() {
+		t.Errorf("%q, %v, want %s", limit, err, callTime)
+	}
+}
+
 func TestMayTake(t *testing.T) {
 	t.Parallel()
 	type m = map[string]int

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -221,8 +222,8 @@ func isAway(err error) bool {
 	return !ok || slices.Contains([]string{"08", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
 }
 
-// Begin locks the caps for this machine. The lock holds a connection, and what follows needs another, so that locks may hold half of
-// all connections.
+// Begin locks the caps for this machine, in a transaction that the database ends if the machine falls silent. The lock holds a
+// connection, and what follows needs another, so that locks may hold half of all connections.
 func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -237,8 +238,11 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		done()
 		return nil, j.f.db.hide(err)
 	}
-	const key = "hashtextextended('ralph caps ' || $1::text || ' ' || $2::text, 0)"
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock("+key+")", j.shared.Project, pool); err != nil {
+	tx, err := conn.Begin(ctx)
+	if err == nil {
+		_, err = tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph caps ' || $1::text || ' ' || $2::text, 0))", j.shared.Project, pool)
+	}
+	if err != nil {
 		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // it may have the lock all the same
 		conn.Release()
 		done()
@@ -250,12 +254,10 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 		defer cancel()
 		unwritten := j.flush(ctx)
-		var held bool
-		err := conn.QueryRow(ctx, "SELECT pg_advisory_unlock("+key+")", j.shared.Project, pool).Scan(&held)
+		err := tx.Commit(ctx)
 		if err != nil {
 			_ = conn.Conn().Close(ctx)
-		} else if !held {
-			err = errors.New("the lock of the caps was lost")
+			err = fmt.Errorf("the lock of the caps was lost: %w", err)
 		}
 		return j.f.db.hide(cmp.Or(unwritten, err))
 	}, nil
