@@ -91,7 +91,7 @@ func readChange(r reader) (change, error) {
 	const folder, module = "040000", "160000"
 	is := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
 	ch := change{how: fields[4][0], tree: is(folder), module: is(module) && fields[0] != ":"+fields[1], path: strings.TrimSuffix(name, "\x00")}
-	if fields[3] == emptyTree || fields[3] == emptyTree256 { // git checks no such folder out
+	if ch.how != 'A' && (fields[3] == emptyTree || fields[3] == emptyTree256) { // git checks no such folder out
 		ch.how = 'D'
 	}
 	return ch, nil
