@@ -20,7 +20,15 @@ func bootOf(started string) string {
 	return boot
 }
 
-// ofThisMachine reports that the holder is or was a process of this machine.
+// since is what is left of a process's start once it has ended: the boot.
+func since(boot string) string {
+	if boot == "" {
+		return ""
+	}
+	return "@" + boot
+}
+
+// ofThisMachine reports that the holder is or was a process of this machine, or is a run that waits on it.
 func (s *Store) ofThisMachine(h Holder) bool {
 	if h.Host != s.self.Host {
 		return false

@@ -251,7 +251,23 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	if err := again.store.noteBoot(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := again.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl); err != nil || c.Dead() != "r1" {
-		t.Errorf("after the start: %+v, %v", c, err)
+	c, err := again.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl)
+	if err != nil || c.Dead() != "r1" {
+		t.Fatalf("after the start: %+v, %v", c, err)
+	}
+	// A run that is left waits on its own machine, after another start as well.
+	if err := c.Leave(t.Context(), "r3", ttl); err != nil {
+		t.Fatal(err)
+	}
+	waits := func(s *Store) bool {
+		states, err := s.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return states["k"].Waits
+	}
+	again.store.self.Started = "1@last-boot"
+	if !waits(again.store) || waits(twin.store) {
+		t.Errorf("it waits here: %t; on the twin: %t", waits(again.store), waits(twin.store))
 	}
 }

@@ -54,7 +54,7 @@ func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error 
 		return c.release(ctx, r)
 	}
 	h := c.Holder()
-	h.Run, h.PID, h.Started, h.Expires = run, 0, "", c.store.now().Add(ttl).UTC().Round(0)
+	h.Run, h.PID, h.Started, h.Expires = run, 0, since(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
 	err := c.leave(ctx, document{Holder: &h, Record: c.Record()})
 	if err != nil && !errors.Is(err, ErrLost) {
 		// Others on this host see then that the run waits.

@@ -226,7 +226,7 @@ func (s *Store) state(key, message string) State {
 	case err != nil:
 		return State{Err: s.unreadable(key, err)}
 	case d.Holder != nil:
-		return State{Holder: *d.Holder, Waits: left(*d.Holder) && d.Holder.Host == s.self.Host, Gone: s.gone(*d.Holder), Record: d.Record}
+		return State{Holder: *d.Holder, Waits: left(*d.Holder) && s.ofThisMachine(*d.Holder), Gone: s.gone(*d.Holder), Record: d.Record}
 	case d.Record.Finished:
 		return State{Gone: true, Record: d.Record, Finished: &d.Record}
 	}
