@@ -1,0 +1,123 @@
+package dashboard_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/web/dashboard"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// The board puts what waits to be merged before a person, and names an issue as its tracker does.
+func TestBoardNames(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	f.board.Work = []tracker.Issue{
+		{Key: "fix-the-form-2b9c", ID: "Fix the <form>.md", Title: "Fix the form", Open: true}, {Key: "task-1", ID: "task-1.md", Title: "Task", Open: true},
+	}
+	body := wholeBoard(t, f, live)
+	_, needs, _ := strings.Cut(body, `id="c-needs-human"`)
+	needs, _, _ = strings.Cut(needs, "</section>")
+	for _, want := range []string{">#396<", "waits to be merged: https://forge.example/shop/pulls/1204", `href="/p/shop/runs/r-396"`} {
+		if !strings.Contains(needs, want) {
+			t.Errorf("no %q in\n%s", want, needs)
+		}
+	}
+	for _, want := range []string{"Fix the &lt;form&gt;.md · fix-the-form-2b9c<", ">task-1.md<"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+// wholeBoard is the page of the board once the backlog has been read.
+func wholeBoard(t *testing.T, f *fake, live *dashboard.Live) string {
+	t.Helper()
+	page := site(t, f, live) + "/p/shop"
+	_, body := get(t, page)
+	for strings.Contains(body, "The backlog is being read.") {
+		_, body = get(t, page)
+	}
+	return body
+}
+
+// Without scripts, too, the column says how long a run has been on.
+func TestBoardElapsed(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	body := wholeBoard(t, f, live)
+	if found := regexp.MustCompile(`data-since="[^"]+">\d+ min \d\d s<`).FindStringSubmatch(body); found == nil {
+		t.Errorf("the board does not say how long a run has been on:\n%s", body)
+	}
+}
+
+// A run that has moved the base is called merged, as elsewhere.
+func TestBoardMerged(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	r := journal.Record{Run: journal.Run{ID: "m-1", Kind: journal.KindIssue, Key: "m-key", Title: "By hand", Started: time.Now()}}
+	r.Settings.Publish, r.Settings.Attended = journal.PublishMerge, true
+	r.Ended, r.Verdict.Outcome = time.Now(), journal.Succeeded
+	if err := f.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	body := wholeBoard(t, f, live)
+	_, row, _ := strings.Cut(body, `href="/p/shop/runs/m-1"`)
+	row, _, _ = strings.Cut(row, "</tr>")
+	_, page := get(t, site(t, f, live)+"/p/shop/runs/m-1")
+	for _, text := range []string{row, page} {
+		if !strings.Contains(text, `<span class="badge ok">merged</span>`) {
+			t.Errorf("not merged:\n%s", text)
+		}
+	}
+	if strings.Count(body, `>merged</span>`) != 1 {
+		t.Error("others are merged, too")
+	}
+}
+
+// What does not qualify and was never worked has nothing to be tried again.
+func TestBoardRetry(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	f.board.Skipped = []pool.Skipped{
+		{Issue: tracker.Issue{Key: "new", Title: "New"}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: "lacks label no-human"}},
+		{Issue: tracker.Issue{Key: "stopped", Title: "Stopped"}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: "lacks label no-human", Run: "r-1"}},
+		{Issue: tracker.Issue{Key: "human", Title: "Human"}, Skip: journal.Skip{Code: journal.SkipHuman}},
+	}
+	body := wholeBoard(t, f, live)
+	for key, want := range map[string]bool{"new": false, "stopped": true, "human": true} {
+		if got := strings.Contains(body, "/p/shop/issues/"+key+"/retry"); got != want {
+			t.Errorf("%s may be tried again: %t", key, got)
+		}
+	}
+}
+
+// What another machine works is shown with what is running.
+func TestBoardElsewhere(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	far := journal.Record{Run: journal.Run{ID: "far-1", Key: "412-far", Title: "Far away", Host: "m2", Started: time.Now()}, State: journal.State{Stage: journal.StageVerify}}
+	f.status.Elsewhere = []journal.Record{far}
+	f.board.Skipped = append(f.board.Skipped, pool.Skipped{Issue: tracker.Issue{Key: "412-far", Title: "Far away"}, Skip: journal.Skip{Code: journal.SkipClaimed, Host: "m2"}})
+	for path, want := range map[string]string{"/p/shop": "verifying, on m2", "/": "1 on other machines"} {
+		_, body := get(t, site(t, f, live)+path)
+		if !strings.Contains(body, want) || strings.Count(body, ">Far away<") != 1 {
+			t.Errorf("%s: no %q, or not once, in\n%s", path, want, body)
+		}
+	}
+	far.Facts.Usage = agents.Usage{Input: 9, CostUSD: 7.25}
+	if err := f.Save(t.Context(), far); err != nil {
+		t.Fatal(err)
+	}
+	_, body := get(t, site(t, f, live)+"/p/shop/runs/far-1")
+	for _, want := range []string{"There is no log here. The run was on m2.", "<dt>Cost</dt><dd>$7.25</dd>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the run's page lacks %q:\n%s", want, body)
+		}
+	}
+}
