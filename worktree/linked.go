@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/link"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
@@ -73,11 +75,11 @@ func (t *Tree) link(ctx context.Context) error {
 
 // lockWorktrees serialises what adds, removes and lists git's records of worktrees.
 func (r *Repo) lockWorktrees(ctx context.Context) (unlock func(), err error) {
-	return git.LockFile(ctx, r.path("locks", "worktrees"))
+	return filelock.Lock(ctx, r.path("locks", "worktrees"))
 }
 
 // midOperation reports a rebase, merge or the like that has not ended in a linked worktree.
-func (t *Tree) midOperation() bool { return git.OperationIn(t.record().GitDir) != "" }
+func (t *Tree) midOperation() bool { return operation.In(t.record().GitDir) != "" }
 
 // CopyIn copies files and folders of the user's checkout, such as what git ignores, to the same place in the worktree. See
 // [filecopy.Copy]; Options.Private are left out. It fails once a sandbox has been open on a private tree.

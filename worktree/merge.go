@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/merge"
 )
 
 // LockMerges waits for the right to move base branches of this repository, across processes.
 func (r *Repo) LockMerges(ctx context.Context) (unlock func(), err error) {
-	return git.LockFile(ctx, r.path("locks", "merge"))
+	return filelock.Lock(ctx, r.path("locks", "merge"))
 }
 
 // Merge merges tip into the base branch; see [merge.Repo.Into]. Callers hold LockMerges.

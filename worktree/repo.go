@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/remote"
@@ -162,7 +163,9 @@ func (r *Repo) Base(ctx context.Context, ref string) (Base, error) {
 }
 
 // Settled fails with ErrUnended while a merge, a rebase or the like has not ended in the user's checkout.
-func (r *Repo) Settled(ctx context.Context) error { return r.git.Settled(ctx, r.at.GitDir, r.at.Top) }
+func (r *Repo) Settled(ctx context.Context) error {
+	return operation.Settled(ctx, r.git, r.at.GitDir, r.at.Top)
+}
 
 // BranchName is the short name of the branch for a key.
 func (r *Repo) BranchName(key string) string {

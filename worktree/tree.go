@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
@@ -123,7 +124,7 @@ func (t *Tree) readSpan(ctx context.Context, tip string) (span.Span, error) {
 
 // lock serialises what is done for one key.
 func (r *Repo) lock(ctx context.Context, key string) (unlock func(), err error) {
-	return git.LockFile(ctx, r.path("locks", "key-"+key))
+	return filelock.Lock(ctx, r.path("locks", "key-"+key))
 }
 
 // Trees lists the worktrees ralph has made here, those of crashed runs included. The trees are

@@ -27,6 +27,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/merge"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
@@ -43,7 +44,7 @@ var (
 	// ErrDirty: a checkout has uncommitted changes that would be overwritten.
 	ErrDirty = merge.ErrDirty
 	// ErrUnended: a merge, a rebase or the like has not ended in the user's checkout.
-	ErrUnended = git.ErrUnended
+	ErrUnended = operation.ErrUnended
 	// ErrFiltered: git would run a filter of the user's configuration, other than Git LFS, among files of an agent's.
 	ErrFiltered = merge.ErrFiltered
 	// ErrConflict: a rebase or merge conflicts; everything is as it was before.

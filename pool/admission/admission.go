@@ -12,10 +12,10 @@ import (
 	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
@@ -44,7 +44,7 @@ func (d *Desk) Admit(ctx context.Context, rec *journal.Record) error {
 		if err := os.MkdirAll(filepath.Dir(d.Lock), 0o700); err != nil {
 			return err
 		}
-		unlock, err := git.LockFile(ctx, d.Lock)
+		unlock, err := filelock.Lock(ctx, d.Lock)
 		if err != nil {
 			return err
 		}

@@ -9,18 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/internal/filelock"
 )
 
-const (
-	hiddenLock = ".ralph.lock"
-	lockPoll   = 2 * time.Millisecond
-	lockPollTo = 50 * time.Millisecond
-)
+const hiddenLock = ".ralph.lock"
 
 // lock waits until no other goroutine or process writes in the folder. The kernel releases the lock of a process that
 // dies.
@@ -38,20 +31,12 @@ func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
 		<-t.gate
 		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
 	}
-	for wait := lockPoll; ; wait = min(2*wait, lockPollTo) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close(); <-t.gate }, nil
-		}
-		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-			if err = retry.Sleep(ctx, wait); err == nil {
-				continue
-			}
-		}
+	if err := filelock.Wait(ctx, f); err != nil {
 		f.Close()
 		<-t.gate
 		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
 	}
+	return func() { f.Close(); <-t.gate }, nil
 }
 
 // lockFile opens the lock file. It is never removed: a lock on a removed file would exclude nobody.

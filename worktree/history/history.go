@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -39,7 +40,7 @@ func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
 	}
-	unlock, err := git.LockFile(ctx, r.Lock)
+	unlock, err := filelock.Lock(ctx, r.Lock)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -146,7 +147,7 @@ type beneath struct {
 // use finds a layer for a tree and has it stored that the tree uses it; nil when there is none. A new one gets its name
 // before: made is where it is.
 func (s Stores) use(ctx context.Context, c Checkout, made string) (*beneath, error) {
-	unlock, err := git.LockFile(ctx, s.Lock)
+	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,7 @@ func (s Stores) list() []kept {
 // add makes the layer of the base for a tree; nil when the tree differs too much from the base. Trees of the same base wait
 // for the first.
 func (s Stores) add(ctx context.Context, c Checkout) (b *beneath, err error) {
-	unlock, err := git.LockFile(ctx, s.Lock+"-make")
+	unlock, err := filelock.Lock(ctx, s.Lock+"-make")
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (s Stores) Prune(ctx context.Context, most int64) error {
 
 // drop takes their names from layers, so that nobody finds one that is half removed, and returns where they are now.
 func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error) {
-	unlock, err := git.LockFile(ctx, s.Lock)
+	unlock, err := filelock.Lock(ctx, s.Lock)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package git
+// Package operation knows what git has begun in a checkout and not ended, such as a merge.
+package operation
 
 import (
 	"context"
@@ -7,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Operation is what git has begun in a checkout and not ended.
@@ -23,9 +26,9 @@ const (
 	Conflict   Operation = "conflict"
 )
 
-// OperationIn reads the operation off the git directory of a checkout; empty when there is none. A rebase stands before the
+// In reads the operation off the git directory of a checkout; empty when there is none. A rebase stands before the
 // cherry-pick that it is made of.
-func OperationIn(gitDir string) Operation {
+func In(gitDir string) Operation {
 	for _, state := range []struct {
 		file string
 		op   Operation
@@ -37,7 +40,7 @@ func OperationIn(gitDir string) Operation {
 			return state.op
 		}
 	}
-	todo, _, err := ReadRegular(filepath.Join(gitDir, "sequencer", "todo"))
+	todo, _, err := git.ReadRegular(filepath.Join(gitDir, "sequencer", "todo"))
 	switch {
 	case err != nil:
 		return ""
@@ -52,8 +55,8 @@ var ErrUnended = errors.New("has not ended")
 
 // Settled fails with ErrUnended, and the command that ends it, while there is an operation in a checkout, or a file with
 // conflicts.
-func (g Runner) Settled(ctx context.Context, gitDir, top string) error {
-	op := OperationIn(gitDir)
+func Settled(ctx context.Context, g git.Runner, gitDir, top string) error {
+	op := In(gitDir)
 	if op == "" {
 		conflicts, err := g.Run(ctx, "", "ls-files", "--unmerged", "-z")
 		if err != nil || conflicts == "" {
