@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -107,7 +107,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, a.unlabel(ctx)
 		}
 		_, unapproved := approver.Approved(ctx, issue, w.c.Require[0])
-		if run.Unreachable(unapproved) {
+		if publish.Unreachable(unapproved) {
 			return nil, unapproved
 		}
 		if unapproved != nil {
@@ -191,8 +191,8 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
-	if last, ok := runs.Last(); ok && last.Verdict.Reason.Code == journal.ReasonPublish && last.Hash == a.rec.Hash && !a.afresh() {
-		a.again = &last
+	if a.again == nil && !a.afresh() {
+		a.again = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash)
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.cfg.Labels.NeedsHuman)
 	if label := a.w.cfg.Labels.Claimed; label != "" {
@@ -228,7 +228,7 @@ func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Re
 func (a *attempt) broken(err error) Result {
 	r := a.skipped(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	r.Err = err
-	if run.Unreachable(err) {
+	if publish.Unreachable(err) {
 		r.Unavailable = err
 	}
 	return r

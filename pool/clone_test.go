@@ -238,8 +238,8 @@ func TestDeadRunOfAnIssueThatAnotherCloneHas(t *testing.T) {
 	f.clean()
 }
 
-// Two clones died over one issue, the second one after it had pushed: the run of the first ends without publishing, and what was
-// pushed is continued.
+// Two clones died over one issue, the second one after it had pushed: the run of the first ends without publishing, what was
+// pushed is reported, and no agent works again.
 func TestDeadRunsOfTwoClones(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -261,16 +261,56 @@ func TestDeadRunsOfTwoClones(t *testing.T) {
 	pushed := f.git(bare, "rev-parse", "ralph/a")
 	f.buryAll(bare)
 	f.sweep(t.Context())
-	if r := f.runs("a")[0]; r.Ended.IsZero() || r.Verdict.Reason.Code != journal.ReasonMoved {
-		t.Errorf("the first: stage %s, %+v", r.Stage, r.Verdict)
+	if r := f.runs("a"); len(r) != 1 || r[0].Ended.IsZero() || r[0].Verdict.Reason.Code != journal.ReasonClaimLost {
+		t.Errorf("the first: %+v", r)
+	}
+	if text := f.text("a"); strings.Count(text, "**ralph: succeeded**") != 1 {
+		t.Errorf("the first says:\n%s", text)
 	}
 	c.sweep(t.Context())
-	for _, r := range append(f.runs("a")[1:], c.runs("a")...) {
-		if r.Ended.IsZero() {
-			t.Errorf("%s is left at stage %s", r.ID, r.Stage)
-		}
+	if r := c.runs("a"); len(r) != 1 || r[0].Ended.IsZero() {
+		t.Errorf("the second: %+v", r)
 	}
-	if base := f.git(bare, "merge-base", pushed, "ralph/a"); base != pushed {
-		t.Errorf("what was pushed, %s, is not on the branch any more", pushed)
+	if tip := f.git(bare, "rev-parse", "ralph/a"); tip != pushed {
+		t.Errorf("the branch has moved from %s to %s", pushed, tip)
+	}
+}
+
+// A machine that dies once it has pushed leaves to others what it had still to do: none of them pays an agent for it again. It
+// dies at the first save after the push, before its request is opened, or before its outcome is reported.
+func TestDeathAfterThePush(t *testing.T) {
+	t.Parallel()
+	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishRequest} {
+		t.Run(string(publish), func(t *testing.T) {
+			t.Parallel()
+			f, host, bare := mortalFixture(t, publish)
+			save := 0
+			if publish == journal.PublishBranch {
+				save = slices.Index(savedStages(t, publish), journal.StagePublish) + 2
+			}
+			if _, died := f.dieAt(save, false, func(m *mortal) { host.opening = m.kill }); !died {
+				t.Fatal("ralph did not die")
+			}
+			tip := f.git(bare, "rev-parse", "ralph/a")
+			f.buryAll(bare)
+
+			ran := filepath.Join(t.TempDir(), "ran")
+			c := f.clone(bare, "touch "+ran, "a")
+			other := &forge{Tracker: c.Config.Run.Tracker, requests: map[string]int{}}
+			c.Config.Run.Tracker, c.Config.Run.Gate = other, f.Config.Run.Gate
+			c.sweep(t.Context())
+			if _, err := os.Stat(ran); err == nil {
+				t.Error("an agent ran again")
+			}
+			if text := c.text("a"); strings.Count(text, "**ralph: succeeded**") != 1 {
+				t.Errorf("it says:\n%s", text)
+			}
+			if got := f.git(bare, "rev-parse", "ralph/a"); got != tip {
+				t.Errorf("the branch is at %s, was pushed as %s", got, tip)
+			}
+			if publish == journal.PublishRequest && other.requests["ralph/a"] != 1 {
+				t.Errorf("requests %v", other.requests)
+			}
+		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -52,7 +52,7 @@ func (w *Worker) obeyAll(ctx context.Context, keys []string) {
 
 // commandFailed reports a failure once, however often it repeats. Outages are reported elsewhere.
 func (w *Worker) commandFailed(key string, err error) {
-	if run.Unreachable(err) {
+	if publish.Unreachable(err) {
 		return
 	}
 	w.cfg.Log.Warn("command not carried out", "issue", key, "error", err)

@@ -31,6 +31,7 @@ type forge struct {
 	err      error          // guarded by mu; how it fails
 	forever  bool           // guarded by mu; so do all calls of its kind after it
 	failed   string         // guarded by mu; the kind of call that has failed
+	opening  func()         // called before a request is opened; nil: nothing
 }
 
 // call counts a call, and is its error.
@@ -76,6 +77,9 @@ func (f *forge) Change(ctx context.Context, key string, c tracker.Change) error 
 func (f *forge) OpenRequest(_ context.Context, r tracker.Request) (tracker.RequestRef, error) {
 	if err := f.call("request"); err != nil {
 		return tracker.RequestRef{}, err
+	}
+	if f.opening != nil {
+		f.opening()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,12 +127,25 @@ func (m *mortal) Save(ctx context.Context, r journal.Record) error {
 	return err
 }
 
-// dieAt sweeps with a process that dies at a save, from 1. It returns its journal, and whether it did die.
-func (f *fixture) dieAt(save int, stored bool) (journaled *mortal, died bool) {
+// kill ends the process here.
+func (m *mortal) kill() {
+	m.mu.Lock()
+	m.dead = true
+	m.mu.Unlock()
+	m.die()
+	runtime.Goexit()
+}
+
+// dieAt sweeps with a process that dies at a save, from 1. It returns its journal, and whether it did die. begin gets the journal
+// before the sweep.
+func (f *fixture) dieAt(save int, stored bool, begin ...func(*mortal)) (journaled *mortal, died bool) {
 	f.t.Helper()
 	ctx, die := context.WithCancelCause(f.t.Context())
 	defer die(nil)
 	m := &mortal{Memory: &f.store.Memory, last: save, store: stored, die: func() { die(nil) }}
+	for _, b := range begin {
+		b(m)
+	}
 	c := f.Config
 	c.Run.Store = m
 	p, err := pool.New(c)

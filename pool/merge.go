@@ -9,7 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/review"
-	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -80,7 +79,7 @@ func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []str
 		closed = true
 		w.emit(journal.Event{Kind: journal.EventMerged, Key: i.Key, Title: i.Title, Text: "merged into " + base.Name + " by hand; the issue is closed"})
 	}
-	if err != nil && !run.Unreachable(err) && ctx.Err() == nil {
+	if err != nil && !publish.Unreachable(err) && ctx.Err() == nil {
 		w.emit(journal.Event{Kind: journal.EventProblem, Text: "merged issues are not closed: " + err.Error()})
 	}
 	return closed

@@ -53,8 +53,6 @@ type Claims interface {
 	Claims(ctx context.Context) (map[string]worktree.ClaimState, error)
 }
 
-var _ Claims = (*worktree.Repo)(nil)
-
 func (c Config) withDefaults() Config {
 	if c.Run.Repo != nil {
 		c.Claims, c.BranchPrefix = cmp.Or(c.Claims, Claims(c.Run.Repo)), cmp.Or(c.BranchPrefix, c.Run.Repo.BranchName(""))

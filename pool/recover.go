@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
@@ -66,7 +67,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if res.cut != nil {
 			r.Interrupted = append(r.Interrupted, *res.cut)
 		}
-		if res.unpublished && run.Unreachable(err) {
+		if res.unpublished && publish.Unreachable(err) {
 			r.Unavailable = err
 		}
 		note(rec.Key, err)
@@ -177,7 +178,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
 	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
-	if run.Unreachable(err) { // try again later
+	if publish.Unreachable(err) { // try again later
 		if claim != nil {
 			err = errors.Join(err, claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage)))
 		}
@@ -219,7 +220,7 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 		return false, err // settle ends it
 	}
 	// If the tracker can read the issue but not take the report, it refuses the report.
-	if _, err := w.cfg.Tracker.Get(ctx, key); run.Unreachable(err) {
+	if _, err := w.cfg.Tracker.Get(ctx, key); publish.Unreachable(err) {
 		return false, err
 	}
 	failed := w.reportPending(ctx, key, d)
@@ -332,7 +333,7 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 		_, err = w.onBehalf(ctx, key, claim)
 		err = errors.Join(err, claim.Release(ctx)) // does nothing after Finish
 	}
-	if errors.Is(err, worktree.ErrTaken) || run.Unreachable(err) {
+	if errors.Is(err, worktree.ErrTaken) || publish.Unreachable(err) {
 		return nil
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -243,7 +244,7 @@ func (s *sweep) list(ctx context.Context) error {
 	case err == nil:
 	case ctx.Err() != nil, unknown && !first:
 		return nil // the sweep was stopped, or a named issue left the backlog while it was worked
-	case run.Unreachable(err):
+	case publish.Unreachable(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.summary.Unavailable = err

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
@@ -231,7 +232,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
 	own, ok := errors.AsType[*issueError](err)
-	if ok && hard.Err() == nil && !run.Unreachable(err) {
+	if ok && hard.Err() == nil && !publish.Unreachable(err) {
 		a.failed, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {

@@ -14,21 +14,8 @@ type Commit = span.Commit
 // Changes are what commits change, see package diff.
 type Changes = diff.Changes
 
-// Related reports whether two commits have a common ancestor: without one, no branch can be merged into the other.
-func (r *Repo) Related(ctx context.Context, a, b string) (bool, error) {
-	return r.spans.Related(ctx, a, b)
-}
-
-// Unchanged reports whether the files of tip are those of the commit at which it left base. An error for which [git.Failed] is
-// true says that they have no history in common.
-func (r *Repo) Unchanged(ctx context.Context, base, tip string) (bool, error) {
-	return r.spans.Unchanged(ctx, base, tip)
-}
-
-// People are those whom the commits name that tip has and base has not.
-func (r *Repo) People(ctx context.Context, base, tip string) ([]span.Person, error) {
-	return r.spans.People(ctx, base, tip)
-}
+// Spans reads which commits one commit has and another has not.
+func (r *Repo) Spans() *span.Reader { return r.spans }
 
 // Log lists the commits that tip has and base does not have, oldest first.
 func (r *Repo) Log(ctx context.Context, base, tip string) ([]Commit, error) {

@@ -3,10 +3,11 @@ package worktree
 import (
 	"context"
 	"errors"
-	"github.com/ralph-pool/ralph/worktree/record"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // TestCrashRemains leaves a worktree as a crash at each instant would; the next run of the key starts as if nothing

@@ -3,11 +3,12 @@ package worktree
 import (
 	"context"
 	"errors"
-	"github.com/ralph-pool/ralph/worktree/record"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 func TestLayeredRepository(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // gitServer is a remote that is reached by HTTP and has faults.
@@ -74,7 +76,7 @@ func TestRemoteFaultsPass(t *testing.T) {
 	}
 	tip := f.commit(f.dir, "b.txt", "two\n", "second")
 	fault()
-	if err := repo.remote.Push(ctx, "ralph/a", "", tip); err != nil {
+	if err := repo.remote.Push(ctx, git.Edit{Ref: "refs/heads/ralph/a", New: tip}); err != nil {
 		t.Error(err)
 	}
 	if slept != 10 {

@@ -3,11 +3,12 @@ package worktree
 import (
 	"context"
 	"errors"
-	"github.com/ralph-pool/ralph/worktree/importer"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // TestPrivateInEveryKindOfRepository works one issue in repositories that are not plain.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/ralph-pool/ralph/worktree/record"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // sideMerge makes a merge commit that holds a file of its own.

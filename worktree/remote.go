@@ -7,6 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/note"
 	"github.com/ralph-pool/ralph/worktree/record"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Remote is the name of the remote that holds claims and gets branches; empty when there is none.
@@ -33,15 +34,21 @@ func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]st
 }
 
 // Push pushes exactly tip to the branch on the remote, with a lease on the value that was there when the tree was
-// added (or last pushed). It fails with ErrMoved when somebody else moved the branch and with ErrDeclined when the remote
-// refuses, such as by a hook or a protected branch, and wraps ErrRemote when the remote cannot be reached. Pushing what
-// is there already is not an error.
-func (t *Tree) Push(ctx context.Context, tip string) error {
+// added (or last pushed). With a claim, its record becomes r in the same step; see [claim.Claim.Publish]. It fails with ErrMoved
+// when somebody else moved the branch and with ErrDeclined when the remote refuses, such as by a hook or a protected branch, and
+// wraps ErrRemote when the remote cannot be reached. Pushing what is there already is not an error.
+func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r Record) (err error) {
 	rec := t.record()
-	if rec.Lease == tip {
+	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}
+	switch {
+	case c != nil:
+		err = c.Publish(ctx, r, move)
+	case move.Old == tip:
 		return nil
+	default:
+		err = t.repo.remote.Push(ctx, move)
 	}
-	if err := t.repo.remote.Push(ctx, rec.Spec.Branch, rec.Lease, tip); err != nil {
+	if err != nil {
 		return fmt.Errorf("push %s: %w", rec.Spec.Branch, err)
 	}
 	return t.update(func(rec *record.Record) { rec.Lease = tip })

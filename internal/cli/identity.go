@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
@@ -28,7 +28,7 @@ func (p *parts) identity() worktree.Identity {
 
 // identity looks whether commits can be made as asked.
 func (d *doctor) identity(ctx context.Context, p *parts) {
-	who, err := run.IdentityOf(ctx, p.identity(), p.tracker)
+	who, err := publish.Author(ctx, p.identity(), p.tracker)
 	if err == nil {
 		err = p.repo.CheckIdentity(ctx, who, p.Sandbox == "none")
 	}

@@ -26,7 +26,7 @@ func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity,
 	for _, i := range append([]identity.Ident{user, who.Author, who.Committer, identity.Of(nil)}, who.CoAuthors...) {
 		own = append(own, i.String())
 	}
-	found, err := repo.People(ctx, base, tip)
+	found, err := repo.Spans().People(ctx, base, tip)
 	found = slices.DeleteFunc(slices.Clone(found), func(p span.Person) bool {
 		self := slices.ContainsFunc(agents, func(mail string) bool {
 			return mail != "" && strings.HasSuffix(strings.ToLower(p.Name), "<"+mail+">")

@@ -1,4 +1,4 @@
-// Package publish decides which commits may leave the repository, pushes them, and opens pull or merge requests.
+// Package publish decides which commits may leave the repository, and opens pull or merge requests.
 //
 // Package pool/run calls it while it holds the claim. [Policy] checks every commit first. Everything here is safe for concurrent use.
 package publish
@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // RequestTemplate is the body of a pull or merge request where the user has none of his own. The closing keyword stands
@@ -47,13 +46,8 @@ func (r Requests) WithDefaults() Requests {
 	return r
 }
 
-// Push pushes exactly the tip to the tree's branch on the remote, and says what it did.
-func Push(ctx context.Context, tree *worktree.Tree, remote, tip string) (did string, err error) {
-	if err := tree.Push(ctx, tip); err != nil {
-		return "", err
-	}
-	return "pushed to " + remote, nil
-}
+// Pushed says that the commits are on the branch of the remote.
+func Pushed(remote string) string { return "pushed to " + remote }
 
 // Request is one pull or merge request to open or update. The branch must have been pushed.
 type Request struct {
@@ -66,15 +60,15 @@ type Request struct {
 	Verdict   journal.Verdict
 }
 
-// Push pushes the commits of a request. If the forge was to merge what was there before, and this has to be looked at, that is
-// taken back first.
-func (r Requests) Push(ctx context.Context, t tracker.Tracker, tree *worktree.Tree, tip string, v journal.Verdict) error {
+// KeepOpen is called before other commits are pushed to the branch of a request. If the forge was to merge what was there
+// before, and these have to be looked at, that is taken back.
+func (r Requests) KeepOpen(ctx context.Context, t tracker.Tracker, branch string, v journal.Verdict) error {
 	if merger, ok := tracker.As[tracker.AutoMerger](t); ok && r.AutoMerge && !v.Unattended() {
-		if err := merger.KeepOpen(ctx, tree.Spec().Branch); err != nil {
+		if err := merger.KeepOpen(ctx, branch); err != nil {
 			return fmt.Errorf("keep the request from being merged: %w", err)
 		}
 	}
-	return tree.Push(ctx, tip)
+	return nil
 }
 
 // Open opens the request, or updates the one that is open for the branch.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/pool/publish"
 )
 
 // Lot knows which agents are unavailable, for all runs of the runner.
@@ -17,7 +18,7 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 	}
 	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
 	if !x.r.spaces.Private() { // its git is the user's own
-		who, err := IdentityOf(ctx, x.c.Identity, x.c.Tracker)
+		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return nil, err
 		}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // UnavailableError means that the agents, their sandbox or the gate cannot be used now.
@@ -43,28 +42,10 @@ func (e *deferral) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *deferral) Unwrap() error { return e.err }
 
-// Unreachable reports that the tracker or the remote cannot be used now, for any issue.
-func Unreachable(err error) bool {
-	if errors.Is(err, tracker.ErrNotFound) { // only this issue is missing
-		return false
-	}
-	_, away := errors.AsType[*tracker.UnavailableError](err)
-	_, refused := errors.AsType[*tracker.RefusedError](err)
-	return away || refused || errors.Is(err, worktree.ErrRemote)
-}
-
-// outage reports that the tracker or the remote does not answer. That passes by itself and is no fault of the run.
-func outage(err error) bool {
-	_, away := errors.AsType[*tracker.UnavailableError](err)
-	return away || errors.Is(err, worktree.ErrAway)
-}
-
 // note adds a warning unless it is there already: each sweep may repeat it.
 func note(list []string, text string) []string {
-	for _, w := range list {
-		if w == text {
-			return list
-		}
+	if slices.Contains(list, text) {
+		return list
 	}
 	return append(list, text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
@@ -83,7 +84,7 @@ func (x *execution) addressed(ctx context.Context, s journal.State) (journal.Sta
 		return s, nil
 	}
 	err := commander.Addressed(ctx, s.Request.Number, x.run.Threads, s.Tip)
-	if err != nil && !Unreachable(err) {
+	if err != nil && !publish.Unreachable(err) {
 		return x.warn(s, err), nil
 	}
 	return s, err
@@ -200,8 +201,8 @@ func (x *execution) told(ctx context.Context, s journal.State, err error) (journ
 		return s, nil
 	}
 	switch {
-	case outage(err) || Unreachable(err) && s.Tries+1 < decide.MaxTries:
-		if !outage(err) {
+	case publish.Outage(err) || publish.Unreachable(err) && s.Tries+1 < decide.MaxTries:
+		if !publish.Outage(err) {
 			s.Tries++
 		}
 		return s, &deferral{err, true}
@@ -240,14 +241,19 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 	if d := x.claim.Record(); d.Pending != nil && d.Run == r.ID {
 		return nil
 	}
-	pending := Pending{Report: body, Change: decide.Change(x.c.Labels, r)}
-	left, err := json.Marshal(pending)
+	record, err := x.pending(r, body)
 	if err != nil {
 		return err
 	}
-	record := x.record(r.State)
-	record.Pending = left
 	return x.claim.SetRecord(ctx, record)
+}
+
+// pending is the claim's record while the run's outcome is still to be reported.
+func (x *execution) pending(r journal.Record, body string) (worktree.Record, error) {
+	record := x.record(r.State)
+	left, err := json.Marshal(Pending{Report: body, Change: decide.Change(x.c.Labels, r)})
+	record.Pending = left
+	return record, err
 }
 
 // record is the record that stays in the claim after the run.

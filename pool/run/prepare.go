@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/workspace"
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -106,7 +108,7 @@ func (x *execution) continues(ctx context.Context) error {
 	if x.run.Kind != journal.KindIssue || tree == nil || tree.Start() == x.base.Commit {
 		return nil
 	}
-	if related, err := x.c.Repo.Related(ctx, x.base.Commit, tree.Start()); err != nil || !related {
+	if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, tree.Start()); err != nil || !related {
 		return err // the final tip is checked again
 	}
 	findings, err := x.r.policy.Check(ctx, tree, x.base.Commit, tree.Start())
@@ -161,7 +163,7 @@ func (x *execution) place(ctx context.Context) error {
 	}
 	added := tree == nil
 	if added {
-		who, err := IdentityOf(ctx, x.c.Identity, x.c.Tracker)
+		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return err
 		}
@@ -281,10 +283,33 @@ func faultOf(err error, fresh bool) *journal.Fault {
 		f.Kind = journal.FaultAgent
 	} else if _, ok := errors.AsType[*DirtyError](err); ok {
 		f.Kind = journal.FaultDirty
-	} else if Unreachable(err) {
+	} else if publish.Unreachable(err) {
 		f.Kind = journal.FaultAway
 	} else if fresh {
 		f.Kind = journal.FaultSandbox
 	}
 	return f
+}
+
+// CheckIdentity checks that commits can have the configured author, committer and signature. Callers check before an agent is paid.
+// must means that work without commits is useless.
+func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
+	who, err := publish.Author(ctx, r.c.Identity, r.c.Tracker)
+	if err != nil {
+		return err
+	}
+	return r.c.Repo.CheckIdentity(ctx, who, must && !r.spaces.Private())
+}
+
+// reattach finds the run's tree.
+func (x *execution) reattach(ctx context.Context) error {
+	trees, err := x.c.Repo.Trees(ctx)
+	for _, t := range trees { // an unreadable one is skipped
+		if t.Spec().Run == x.run.ID {
+			x.base = t.Spec().Base
+			x.space = x.over(t)
+			return nil
+		}
+	}
+	return err
 }

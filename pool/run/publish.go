@@ -50,7 +50,7 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.killed || x.outward(s) && !x.fence(ctx) || !x.wanted(ctx) {
+		if x.killed || x.outward(s) && !x.fenced(ctx) || !x.wanted(ctx) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
@@ -61,6 +61,9 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		}
 		if err == nil {
 			err = x.out(ctx, &s)
+		}
+		if errors.Is(err, worktree.ErrLost) {
+			x.stop.Stop(journal.StopClaimLost, "")
 		}
 		switch {
 		case err == nil:
@@ -76,7 +79,7 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 			// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
 			s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
 			return s, nil
-		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !Unreachable(err):
+		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !publish.Unreachable(err):
 			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
 		case errors.Is(err, worktree.ErrFiltered):
 			s.Facts.Policy = []string{err.Error()}
@@ -99,7 +102,7 @@ func (x *execution) prove(ctx context.Context, s *journal.State, out bool) error
 	}
 	record := report.Redacted(journal.Record{Run: x.run, State: *s}, x.c.Secrets)
 	made, err := x.c.Proof.Prove(ctx, record, x.base.Commit, out && x.run.Settings.Publish != journal.PublishMerge)
-	if err != nil && (Unreachable(err) || ctx.Err() != nil) {
+	if err != nil && (publish.Unreachable(err) || ctx.Err() != nil) {
 		return err
 	}
 	if s.Proof = made; err != nil {
@@ -121,8 +124,47 @@ func (x *execution) out(ctx context.Context, s *journal.State) (err error) {
 	case journal.PublishRequest:
 		return x.request(ctx, s)
 	}
-	s.Published, err = publish.Push(ctx, x.space.Tree, x.c.Repo.Remote(), s.Tip)
+	done := *s
+	done.Published, done.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
+	if err = x.push(ctx, x.input(done)); err == nil {
+		s.Published = done.Published
+	}
 	return err
+}
+
+// joined reports that the branch and the claim change in one step.
+func (x *execution) joined() bool { return x.run.Kind == journal.KindIssue && !x.task.Shared }
+
+// fenced reports that we hold the claim, before anything is published. Where that is one step with the claim, the step itself
+// shows it.
+func (x *execution) fenced(ctx context.Context) bool {
+	alone := x.joined() && x.run.Settings.Publish != journal.PublishMerge && x.c.Proof == nil && !x.c.Requests.AutoMerge
+	return x.owned() && (alone || x.fence(ctx))
+}
+
+// pushed reports that the claim says so: ralph has died right after it.
+func (x *execution) pushed(s journal.State) bool {
+	d := x.claim.Record()
+	return d.Pending != nil && d.Run == x.run.ID && d.Tip == s.Tip
+}
+
+// push pushes the branch in one step with the claim, which says then what the run has come to: whoever has it next pays no agent
+// for that again. Where nothing else is published, it also says what is left to report.
+func (x *execution) push(ctx context.Context, in report.Input) (err error) {
+	var record worktree.Record
+	switch v := in.Record.Verdict; {
+	case !x.joined():
+		return x.space.Tree.Push(ctx, in.Record.Tip, nil, record)
+	case v.Final && x.run.Settings.Publish != journal.PublishRequest:
+		record, err = x.pending(in.Record, report.Final(in))
+	default:
+		record = x.record(in.Record.State)
+		record.Passed = v.Outcome == journal.Succeeded
+	}
+	if err != nil {
+		return err
+	}
+	return x.space.Tree.Push(ctx, in.Record.Tip, x.claim, record)
 }
 
 // merge moves the base branch to the verified tip.
@@ -141,7 +183,11 @@ func (x *execution) merge(ctx context.Context, s *journal.State) error {
 // request pushes the branch, and opens its pull or merge request or updates the open one.
 func (x *execution) request(ctx context.Context, s *journal.State) error {
 	in := x.input(*s)
-	if err := x.c.Requests.Push(ctx, x.c.Tracker, x.space.Tree, s.Tip, in.Record.Verdict); err != nil {
+	err := x.c.Requests.KeepOpen(ctx, x.c.Tracker, x.run.Branch, in.Record.Verdict)
+	if err == nil {
+		err = x.push(ctx, in)
+	}
+	if err != nil {
 		return err
 	}
 	own, err := publish.Template(ctx, x.c.Repo.Git(), x.base.Commit, x.c.Tracker.Name())

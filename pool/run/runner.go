@@ -72,7 +72,7 @@ func New(c Config) (*Runner, error) {
 		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
 	}
-	spaces.Homes = homes(&c)
+	spaces.Homes = c.KeptHomes()
 	lot := &parking.Lot{Slowed: func(s parking.Slow) {
 		s.PID, s.Process = os.Getpid(), process
 		if err := s.Write(filepath.Join(c.Repo.StateDir(), "slow")); err != nil {
@@ -333,23 +333,12 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	case s.Stage.Before(journal.StageVerify):
 		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
 		return s, journal.StageVerify
+	case s.Stage == journal.StagePublish && s.Published == "" && x.pushed(s):
+		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
 	case s.Stage == journal.StagePublish && s.Published == "":
 		return s, journal.StageVerify // the base may have moved; the merge lock is not held any more
 	}
 	return s, s.Stage
-}
-
-// reattach finds the run's tree.
-func (x *execution) reattach(ctx context.Context) error {
-	trees, err := x.c.Repo.Trees(ctx)
-	for _, t := range trees { // an unreadable one is skipped
-		if t.Spec().Run == x.run.ID {
-			x.base = t.Spec().Base
-			x.space = x.over(t)
-			return nil
-		}
-	}
-	return err
 }
 
 // save stores the state, redacted. If that fails the run goes on: the claim fences its outward effects.

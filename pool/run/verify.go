@@ -162,7 +162,7 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	s.Facts.About(s.Tip)
 	if s.Commits > 0 && x.run.Kind == journal.KindIssue {
 		var err error
-		s.Facts.Unchanged, err = x.c.Repo.Unchanged(ctx, x.base.Commit, s.Tip)
+		s.Facts.Unchanged, err = x.c.Repo.Spans().Unchanged(ctx, x.base.Commit, s.Tip)
 		if err != nil && !git.Failed(err) { // git fails for unrelated histories
 			return x.fault(s, err)
 		}
@@ -179,13 +179,13 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 
 // fault handles an error of verifying or publishing: a later sweep tries again; after MaxTries it is a fact.
 func (x *execution) fault(s journal.State, err error) (journal.State, error) {
-	away := outage(err)
+	away := publish.Outage(err)
 	switch {
 	case away || x.stop.Is(journal.StopShutdown): // not counted
 		return s, &deferral{err, away}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
-		return s, &deferral{err, Unreachable(err)}
+		return s, &deferral{err, publish.Unreachable(err)}
 	}
 	s.Tries = decide.MaxTries
 	s.Facts.Publish, s.Facts.Tries = &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}, s.Tries
@@ -197,7 +197,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	if x.space.Tree == nil {
 		return s, nil // the user's own branch
 	}
-	switch related, err := x.c.Repo.Related(ctx, x.base.Commit, s.Tip); {
+	switch related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); {
 	case err != nil:
 		return s, err
 	case !related:

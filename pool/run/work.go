@@ -69,6 +69,13 @@ func (x *execution) again(ctx context.Context, s *journal.State) bool {
 	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
 		return false
 	}
+	if old.Commits == 0 && !x.run.Settings.Attended { // another machine's
+		before, err := x.already(ctx)
+		if err != nil || before.Tip != old.Tip {
+			return false
+		}
+		old.Commits, old.Facts.Commits = before.Commits, before.Commits
+	}
 	f, was := &s.Facts, old.Facts
 	f.End, f.Message, f.Commits, f.Tip, f.Gate, f.GateRan = was.End, was.Message, was.Commits, was.Tip, was.Gate, was.GateRan
 	s.Tip, s.Commits = old.Tip, old.Commits

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -81,6 +82,21 @@ func Onto(rec journal.Record, known worktree.Record) journal.Tally {
 		return shared
 	}
 	return earlier.WithOpen(shared)
+}
+
+// Unpublished is the run whose commits have passed for the issue with this hash, and are not all published; nil: there is none. Of
+// one of another machine, which has died after the push, only the tip is known.
+func Unpublished(runs journal.History, known worktree.Record, hash string) *journal.Record {
+	last, _ := runs.Last()
+	switch {
+	case last.Verdict.Reason.Code == journal.ReasonPublish && last.Hash == hash:
+		return &last
+	case known.Passed && known.Hash == hash:
+		rec := journal.Record{Run: journal.Run{ID: known.Run}}
+		rec.Tip, rec.Facts.Tip, rec.Facts.End = known.Tip, known.Tip, loop.EndDone
+		return &rec
+	}
+	return nil
 }
 
 // Approved reports whether title and body are what an earlier run was allowed to work from. Nobody can tell any more

@@ -98,7 +98,7 @@ func (c *Claim) Record() Record {
 // Renew extends the claim by its TTL. It fails with ErrLost, or wraps git.ErrRemote when the remote did not answer; the
 // claim then stays ours until it expires.
 func (c *Claim) Renew(ctx context.Context) error {
-	if err := c.renew(ctx); err != nil {
+	if err := c.renew(ctx, nil); err != nil {
 		return fmt.Errorf("renew claim %s: %w", c.key, err)
 	}
 	return nil
@@ -107,38 +107,38 @@ func (c *Claim) Renew(ctx context.Context) error {
 // SetRecord replaces the record, but for its mark, and renews the claim. When it fails other than with ErrLost, the ref may
 // have the record or not, and every later renewal writes it.
 func (c *Claim) SetRecord(ctx context.Context, r Record) error {
-	c.mu.Lock()
-	r.Mark = c.record.Mark
-	c.record = r
-	c.mu.Unlock()
-	if err := c.renew(ctx); err != nil {
+	if err := c.renew(ctx, &r); err != nil {
 		return fmt.Errorf("record runs of %s: %w", c.key, err)
 	}
 	return nil
 }
 
-func (c *Claim) renew(ctx context.Context) error {
+// renew renews the claim, with another record unless r is nil.
+func (c *Claim) renew(ctx context.Context, r *Record) error {
 	c.op.Lock()
 	defer c.op.Unlock()
+	if r != nil {
+		c.setRecord(*r)
+	}
 	return c.retry(ctx, func(at string) error {
 		if c.isReleased() {
 			return ErrLost
 		}
-		return c.take(ctx, at, c.Holder())
+		return c.take(ctx, at, c.Holder(), c.Record())
 	})
 }
 
-// take swaps the ref from old to a new document in which h holds the claim.
-func (c *Claim) take(ctx context.Context, old string, h Holder) error {
+// take swaps the ref from old to a new document in which h holds the claim. The other refs move with it.
+func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {
 	h.Expires = c.store.now().Add(c.ttl).UTC().Round(0)
-	commit, err := c.store.write(document{Generation: h.Generation, Holder: &h, Record: c.Record()})
+	commit, err := c.store.write(document{Generation: h.Generation, Holder: &h, Record: r})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	c.sent[commit] = true
 	c.mu.Unlock()
-	if err := c.store.refs.swap(ctx, c.key, old, commit); err != nil {
+	if err := c.store.refs.swap(ctx, c.key, old, commit, also...); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -179,6 +179,14 @@ func (c *Claim) find(ctx context.Context) error {
 	}
 	c.at = commit
 	return nil
+}
+
+// setRecord replaces the record, but for its mark.
+func (c *Claim) setRecord(r Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Mark = c.record.Mark
+	c.record = r
 }
 
 func (c *Claim) isReleased() bool {

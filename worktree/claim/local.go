@@ -17,7 +17,13 @@ type localRefs struct {
 	prefix string
 }
 
-func (l localRefs) swap(ctx context.Context, key, old, new string) error {
+// errNoRemote: branches are published to a remote, and this claim is on none.
+var errNoRemote = errors.New("the claim is on no remote")
+
+func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
+	if len(also) > 0 {
+		return errNoRemote
+	}
 	var err error
 	// A refusal whose reason is gone when the ref is read, such as a claim that was just released, is tried again.
 	for range maxTries {
@@ -31,6 +37,8 @@ func (l localRefs) swap(ctx context.Context, key, old, new string) error {
 	}
 	return err
 }
+
+func (localRefs) push(context.Context, git.Edit) error { return errNoRemote }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
 	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(objectname) %(contents)", "--", l.prefix+key)

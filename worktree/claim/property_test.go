@@ -26,7 +26,7 @@ var _ refs = (*memoryRefs)(nil)
 
 var errAnswerLost = errors.New("the answer is lost")
 
-func (m *memoryRefs) swap(_ context.Context, key, old, new string) error {
+func (m *memoryRefs) swap(_ context.Context, key, old, new string, _ ...git.Edit) error {
 	if m.at[key] != old {
 		return errSwap
 	}
@@ -36,6 +36,8 @@ func (m *memoryRefs) swap(_ context.Context, key, old, new string) error {
 	}
 	return nil
 }
+
+func (*memoryRefs) push(context.Context, git.Edit) error { return nil }
 
 func (m *memoryRefs) read(_ context.Context, key string) (string, string, error) {
 	return m.at[key], m.message(m.at[key]), nil

@@ -35,6 +35,7 @@ type Record struct {
 	Outcome  string    `json:"outcome,omitempty"` // of that run
 	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
 	Tip      string    `json:"tip,omitempty"`
+	Passed   bool      `json:"passed,omitempty"`   // the commits at Tip have been checked and pushed; what is left is to be published
 	At       time.Time `json:"at,omitzero"`        // when the outcome was decided
 	Attempts int       `json:"attempts,omitempty"` // used up, since a person last took over
 	Failures int       `json:"failures,omitempty"` // those that used up no attempt included

@@ -18,25 +18,24 @@ type remoteRefs struct {
 	prefix, remote string
 }
 
-func (c remoteRefs) swap(ctx context.Context, key, old, new string) error {
-	ref := c.prefix + key
-	err := c.git.Push(ctx, git.RefsTime, c.remote, ref, old, new)
-	if err == nil {
-		return nil
+func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
+	ref, limit := c.prefix+key, git.RefsTime
+	if len(also) > 0 {
+		limit = git.TransferTime
 	}
-	at, readErr := c.git.RemoteRefs(ctx, c.remote, ref)
+	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...) // last, where they move one after the other
+	moved, isMoved := errors.AsType[*git.MovedError](err)
 	switch {
-	case readErr != nil:
-		return readErr
-	case at[ref] == new:
-		return nil // it did arrive
-	case at[ref] == old && !errors.Is(err, git.ErrStale): // ErrStale: it was somewhere else in between
-		if errors.Is(err, git.ErrRemote) {
-			return err
-		}
+	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(also) == 0:
+		return errSwap
+	case errors.Is(err, git.ErrStale), errors.Is(err, git.ErrDeclined) && len(also) == 0:
 		return fmt.Errorf("%w: %w", git.ErrRemote, err)
 	}
-	return errSwap
+	return err
+}
+
+func (c remoteRefs) push(ctx context.Context, move git.Edit) error {
+	return c.git.Push(ctx, git.TransferTime, c.remote, move)
 }
 
 func (c remoteRefs) read(ctx context.Context, key string) (commit, message string, err error) {

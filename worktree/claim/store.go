@@ -38,9 +38,11 @@ type Store struct {
 
 // refs are the claim refs of a repository or of a remote.
 type refs interface {
-	// swap moves the key's ref from exactly old to new; an empty one means that there is no ref. errSwap says that the
-	// ref was not at old. After any other error the ref may have moved or not.
-	swap(ctx context.Context, key, old, new string) error
+	// swap moves the key's ref from exactly old to new, and the others with it; an empty one means that there is no ref.
+	// errSwap says that the ref was not at old. After any other error the ref may have moved or not.
+	swap(ctx context.Context, key, old, new string, also ...git.Edit) error
+	// push moves another ref alone.
+	push(ctx context.Context, move git.Edit) error
 	// read returns the commit that the key's ref is at and its message; an empty commit means that there is no ref.
 	read(ctx context.Context, key string) (commit, message string, err error)
 	// list returns the messages of all claims by key.
@@ -81,7 +83,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	at := ""
 	c.record.Mark = h.Mark
 	for range maxTries {
-		err := c.take(ctx, at, h)
+		err := c.take(ctx, at, h, c.Record())
 		if err == nil {
 			if err := s.continues(h.Run); err != nil {
 				return nil, errors.Join(fmt.Errorf("claim %s: %w", key, err), c.Release(context.WithoutCancel(ctx)))

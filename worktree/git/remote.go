@@ -92,40 +92,107 @@ func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error 
 	return nil
 }
 
-// Push moves exactly one ref on the remote, from exactly old to new, within the limit; an empty old means that it must
-// not exist, an empty new deletes it. Because of that it may be repeated. [ErrDeclined] and [ErrStale] in the error are hints: the remote's ref says why.
-func (g Runner) Push(ctx context.Context, limit time.Duration, remote, ref, old, new string) error {
+// MovedError is the [ErrMoved] of a remote's ref.
+type MovedError struct{ Remote, Ref, At, Expected string }
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("%s: %s on %s is at %s, expected %s", ErrMoved, strings.TrimPrefix(e.Ref, Heads), e.Remote, OrNothing(e.At), OrNothing(e.Expected))
+}
+
+// Unwrap makes errors.Is(err, ErrMoved) true.
+func (e *MovedError) Unwrap() error { return ErrMoved }
+
+// Push moves refs on the remote within the limit, all or none, each from exactly Old to New. A remote that cannot do that
+// gets them one after the other. Because of Old it may be repeated; what is at New already stays. It fails with
+// [*MovedError], [ErrDeclined] or ErrRemote, or with [ErrStale] for a ref that was somewhere else for a moment.
+func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
+	err := g.push(ctx, limit, remote, moves)
+	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Stderr, "does not support --atomic") {
+		for _, m := range moves {
+			if err := g.Push(ctx, limit, remote, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var refs []string
+	for _, m := range moves {
+		refs = append(refs, m.Ref)
+	}
+	at, unread := g.RemoteRefs(ctx, remote, refs...)
+	if unread != nil {
+		return unread
+	}
+	var left []Edit
+	for _, m := range moves {
+		switch at[m.Ref] {
+		case m.New:
+		case m.Old:
+			left = append(left, m)
+		default:
+			return &MovedError{Remote: remote, Ref: m.Ref, At: at[m.Ref], Expected: m.Old}
+		}
+	}
+	switch len(left) {
+	case 0:
+		return nil // they did arrive
+	case len(moves):
+		return err
+	}
+	return g.Push(ctx, limit, remote, left...)
+}
+
+func (g Runner) push(ctx context.Context, limit time.Duration, remote string, moves []Edit) error {
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
+	args := []string{"-c", "remote." + remote + ".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed"}
+	if len(moves) > 1 {
+		args = append(args, "--atomic")
+	}
+	for _, m := range moves {
+		args = append(args, "--force-with-lease="+m.Ref+":"+m.Old)
+	}
+	args = append(args, "--", remote)
+	for _, m := range moves {
+		args = append(args, m.New+":"+m.Ref)
+	}
 	var out string
 	err := g.tries.do(ctx, func() (err error) {
-		out, err = g.Run(ctx, "", "-c", "remote."+remote+".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags",
-			"--no-recurse-submodules", "--no-signed", "--force-with-lease="+ref+":"+old, "--", remote, new+":"+ref)
+		out, err = g.Run(ctx, "", args...)
 		return err
 	})
 	if !Failed(err) {
 		return err
 	}
-	// The line of the ref says more than the summary on standard error.
+	// The line of a ref says more than the summary on standard error. Some only say that another ref was refused.
+	why := ""
 	for line := range strings.Lines(out) {
-		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 && parts[0] == "!" {
-			failed, _ := errors.AsType[*Error](err)
-			if text := failed.broken("in the repository of " + remote); text != "" && strings.Contains(parts[2], "missing necessary objects") {
-				return &refusal{text: text, is: []error{ErrDeclined}}
-			}
-			why := ErrStale
-			if strings.HasPrefix(parts[2], "[remote rejected]") && !contended(parts[2]) {
-				why = ErrDeclined
-			}
-			return &refusal{text: fmt.Sprintf("push to %s: %s: %s", remote, why, Printable(parts[2])), is: []error{why, err}}
+		parts := strings.Split(strings.TrimSpace(line), "\t")
+		if len(parts) == 3 && parts[0] == "!" && (why == "" || strings.Contains(why, "atomic")) {
+			why = parts[2]
 		}
 	}
-	return remoteError("push to "+remote, err)
+	failed, _ := errors.AsType[*Error](err)
+	text := failed.broken("in the repository of " + remote)
+	switch {
+	case why == "":
+		return remoteError("push to "+remote, err)
+	case text != "" && strings.Contains(why, "missing necessary objects"):
+		return &refusal{text: text, is: []error{ErrDeclined}}
+	}
+	kind := ErrStale
+	if strings.HasPrefix(why, "[remote rejected]") && !contended(why) {
+		kind = ErrDeclined
+	}
+	return &refusal{text: fmt.Sprintf("push to %s: %s: %s", remote, kind, Printable(why)), is: []error{kind, err}}
 }
 
 // contended reports a refusal because of another push at the same time.
 func contended(refusal string) bool {
-	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref")
+	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref") || strings.Contains(refusal, "atomic transaction failed")
 }
 
 // refusal is a push that the remote does not take.

@@ -167,22 +167,15 @@ func (s Store) Share(ctx context.Context) error {
 		if err != nil || all == there {
 			return err
 		}
-		err = s.Talk.Push(ctx, git.TransferTime, s.Remote, Ref, there, all)
-		if err == nil || ctx.Err() != nil {
+		err = s.Talk.Push(ctx, git.TransferTime, s.Remote, git.Edit{Ref: Ref, Old: there, New: all})
+		switch {
+		case errors.Is(err, git.ErrMoved):
+			continue
+		case !errors.Is(err, git.ErrStale):
 			return err
 		}
-		now, readErr := s.Talk.RemoteRefs(ctx, s.Remote, Ref)
-		switch {
-		case readErr != nil:
-			return readErr
-		case now[Ref] == all: // it did arrive
-			return nil
-		case now[Ref] == there && !errors.Is(err, git.ErrStale):
-			return err
-		case now[Ref] == there:
-			if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
-				return fmt.Errorf("%w: %w", git.ErrDeclined, err)
-			}
+		if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
+			return fmt.Errorf("%w: %w", git.ErrDeclined, err)
 		}
 	}
 	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)

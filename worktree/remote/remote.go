@@ -92,32 +92,19 @@ func (r *Remote) Branches(ctx context.Context, prefix string) (map[string]string
 	return r.Talk.RemoteRefs(ctx, r.name, refname.Branch(prefix)+"*")
 }
 
-// Push moves a branch from exactly old. What is there already is no error.
-func (r *Remote) Push(ctx context.Context, branch, old, tip string) error {
-	ref := refname.Branch(branch)
+// Push moves a branch. What is there already is no error.
+func (r *Remote) Push(ctx context.Context, move git.Edit) error {
 	if r.name == "" {
 		return errors.New("the repository was opened without a remote")
 	}
-	if !git.IsObject(tip) {
-		return fmt.Errorf("%q is not a commit", tip)
+	if !git.IsObject(move.New) {
+		return fmt.Errorf("%q is not a commit", move.New)
 	}
-	err := r.Talk.Push(ctx, git.TransferTime, r.name, ref, old, tip)
-	if err == nil || ctx.Err() != nil {
-		return err
+	err := r.Talk.Push(ctx, git.TransferTime, r.name, move)
+	if errors.Is(err, git.ErrStale) {
+		return fmt.Errorf("%w: %w", git.ErrRemote, err)
 	}
-	refs, readErr := r.Talk.RemoteRefs(ctx, r.name, ref)
-	switch {
-	case readErr != nil:
-		return readErr
-	case refs[ref] == tip: // it did arrive
-		return nil
-	case refs[ref] != old:
-		return fmt.Errorf("%w: the branch on %s is at %s, expected %s",
-			git.ErrMoved, r.name, git.OrNothing(refs[ref]), git.OrNothing(old))
-	case errors.Is(err, git.ErrDeclined), errors.Is(err, git.ErrRemote):
-		return err
-	}
-	return fmt.Errorf("%w: %w", git.ErrRemote, err)
+	return err
 }
 
 // Answers is a digest of the configuration that decides who answers for the remote.

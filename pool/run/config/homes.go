@@ -1,4 +1,4 @@
-package run
+package config
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homes are where what setup makes is kept; nil: nowhere, or there is no setup.
-func homes(c *Config) *workspace.Homes {
+// KeptHomes are where what setup makes is kept; nil: nowhere, or there is no setup.
+func (c *Config) KeptHomes() *workspace.Homes {
 	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil
 	}

@@ -1,0 +1,24 @@
+package publish
+
+import (
+	"errors"
+
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Unreachable reports that the tracker or the remote cannot be used now, for any issue.
+func Unreachable(err error) bool {
+	if errors.Is(err, tracker.ErrNotFound) { // only this issue is missing
+		return false
+	}
+	_, away := errors.AsType[*tracker.UnavailableError](err)
+	_, refused := errors.AsType[*tracker.RefusedError](err)
+	return away || refused || errors.Is(err, worktree.ErrRemote)
+}
+
+// Outage reports that the tracker or the remote does not answer. That passes by itself and is no fault of the run.
+func Outage(err error) bool {
+	_, away := errors.AsType[*tracker.UnavailableError](err)
+	return away || errors.Is(err, worktree.ErrAway)
+}

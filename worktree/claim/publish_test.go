@@ -1,0 +1,140 @@
+package claim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+const branch = git.Heads + "ralph/k"
+
+// on is where a ref is on the remote; empty: nowhere.
+func (s *site) on(ref string) string {
+	s.Helper()
+	return s.sh("git", "-C", s.bare(), "for-each-ref", "--format=%(objectname)", ref)
+}
+
+// made makes a commit and returns its name.
+func (s *site) made(what string) string {
+	s.Helper()
+	s.git("commit", "-q", "--allow-empty", "-m", what)
+	return s.git("rev-parse", "HEAD")
+}
+
+// The branch and the record change together, at a remote that moves refs together and at one that does not.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]string{"together": "true", "one after the other": "false"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, true)
+			s.sh("git", "-C", s.bare(), "config", "receive.advertiseAtomic", atomic)
+			c := claimed(t, s.store, "r1")
+			if err := c.SetRecord(t.Context(), Record{Run: "r1", Mark: "m"}); err != nil {
+				t.Fatal(err)
+			}
+			mark := c.Record().Mark
+			old := ""
+			for _, what := range []string{"first", "second"} {
+				tip := s.made(what)
+				for range 2 { // the second time the branch is there already
+					if err := c.Publish(t.Context(), Record{Run: "r1", Outcome: what}, git.Edit{Ref: branch, Old: old, New: tip}); err != nil {
+						t.Fatal(err)
+					}
+					if got := s.state(s.store); s.on(branch) != tip || got.Record.Outcome != what || got.Record.Mark != mark || got.Gone || c.Record().Outcome != what {
+						t.Errorf("%s: the branch is at %s, want %s; %+v", what, s.on(branch), tip, got)
+					}
+				}
+				old = tip
+			}
+			if err := c.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What keeps the one from changing keeps the other.
+func TestPublishRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		refuse  func(s *site)
+		why     error
+		not     error
+		survive bool // the claim is still held
+	}{
+		{"a hook declines the branch", func(s *site) {
+			s.script(filepath.Join(s.bare(), "hooks", "update"), `case "$1" in refs/heads/*) exit 1;; esac`)
+		}, git.ErrDeclined, git.ErrRemote, true},
+		{"somebody has moved the branch", func(s *site) {
+			s.git("push", "-q", "origin", "main~1:"+branch)
+		}, git.ErrMoved, git.ErrRemote, true},
+		{"a branch stands in the way of its name", func(s *site) {
+			s.git("push", "-q", "origin", "main:"+branch+"/sub")
+		}, git.ErrRemote, ErrLost, true},
+		{"another machine has the claim", func(s *site) {
+			other := s.clone("other").store.later(2 * ttl)
+			claimed(s, other, "r2")
+		}, ErrLost, git.ErrMoved, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, true)
+			c := claimed(t, s.store, "r1")
+			tip := s.made("work")
+			test.refuse(s)
+			before, claim := s.on(branch), s.on(prefix+"k")
+			err := c.Publish(t.Context(), Record{Run: "r1", Outcome: "succeeded"}, git.Edit{Ref: branch, New: tip})
+			if !errors.Is(err, test.why) || errors.Is(err, test.not) {
+				t.Errorf("%v", err)
+			}
+			if s.on(branch) != before || s.on(prefix+"k") != claim {
+				t.Errorf("the branch has moved from %q to %q, the claim from %s to %s", before, s.on(branch), claim, s.on(prefix+"k"))
+			}
+			if err := c.Renew(t.Context()); (err == nil) != test.survive {
+				t.Errorf("renew: %v", err)
+			}
+			if got := s.state(s.store).Record; got.Outcome != "" {
+				t.Errorf("the record of a publication that failed is kept: %+v", got)
+			}
+		})
+	}
+}
+
+// A push that takes long does not cost the claim: the commits are sent first, while others renew it.
+func TestPublishSlowly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	began, tip := filepath.Join(t.TempDir(), "began"), s.made("work")
+	// A push with the claim in it waits for ever, the first time.
+	s.script(filepath.Join(s.bare(), "hooks", "pre-receive"), `if grep -q ralph/claims && ! test -e '`+began+`' && test -e '`+began+`.now'; then : >'`+began+`'; read forever <'`+began+`.never'; fi`)
+	s.sh("mkfifo", began+".never") // nobody writes to it
+	c, err := s.store.Claim(t.Context(), "k", Holder{Owner: "r1", Run: "r1"}, 3*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(began+".now", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Publish(t.Context(), Record{Run: "r1", Outcome: "succeeded"}, git.Edit{Ref: branch, New: tip}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(began); err != nil || s.on(branch) != tip || s.state(s.store).Record.Outcome != "succeeded" {
+		t.Errorf("%v; the branch is at %q; %+v", err, s.on(branch), s.state(s.store))
+	}
+}
+
+// Where the claim is not on a remote, nothing is published with it.
+func TestPublishNowhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, false)
+	c := claimed(t, s.store, "r1")
+	if err := c.Publish(t.Context(), Record{Run: "r1"}, git.Edit{Ref: branch, New: s.made("work")}); !errors.Is(err, errNoRemote) {
+		t.Error(err)
+	}
+}
