@@ -76,6 +76,7 @@ var floors = map[string]int{
 	"pool/publish":             4,
 	"pool/report":              4,
 	"pool/journal":             3,
+	"pool/journal/archive":     3,
 	"pool/journal/sqlite":      3,
 	"pool/journal/postgres":    3,
 	"pool/journal/journaltest": 3,

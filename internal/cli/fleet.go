@@ -282,7 +282,7 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		Account: "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")), AccountLimit: c.FleetAccountParallel,
 	}
 	if shared, ok := parts.Store.(*fleet.Journal); ok {
-		p.Journal, parts.Store = shared, shared.History()
+		p.Journal, parts.Store, parts.Folder = shared, shared.History(), shared.Folder
 	}
 	parts.Work = func(ctx context.Context) error {
 		err := j.Serve(ctx, p)

@@ -3,6 +3,9 @@ package service_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/archive"
 )
 
 // What other machines work is shown as what it is, also while they cannot be asked.
@@ -48,5 +52,57 @@ func TestElsewhere(t *testing.T) {
 	until(t, s, "p", func(now service.Status) bool { return len(now.All()) == 0 })
 	if state() != "unfinished" {
 		t.Error(state())
+	}
+}
+
+// The folder of a run that another machine has worked is read from its copy, once that has ended; what is here is read here.
+func TestFoldersOfOtherMachines(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 0)
+	from := t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "events.jsonl"), []byte(`{"kind":"note","text":"far"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	content, err := archive.Pack(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := t.TempDir()
+	for id, dir := range map[string]string{"r-1": "/no/such/place", "r-2": here, "r-3": "/no/such/place", "r-4": "/no/such/place"} {
+		r := journal.Record{Run: journal.Run{ID: id, Key: id, Started: time.Now(), Dir: dir}}
+		if id != "r-4" { // that one is on
+			r.Ended = time.Now()
+		}
+		if err := p.Store.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked atomic.Int32
+	p.Folder = func(_ context.Context, run string) ([]byte, error) {
+		if asked.Add(1); run == "r-1" {
+			return content, nil
+		}
+		return nil, errors.New("the database is away")
+	}
+	s, _ := start(t, 0, p)
+	until(t, s, "p", func(now service.Status) bool { return now.State == service.Waiting })
+	dir := func(id string) string {
+		t.Helper()
+		list, err := s.Runs(t.Context(), "p", journal.Query{Run: id})
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		return list[0].Dir
+	}
+	for range 2 {
+		if text, err := os.ReadFile(filepath.Join(dir("r-1"), "events.jsonl")); err != nil || !strings.Contains(string(text), "far") {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	if dir("r-2") != here || asked.Load() != 1 {
+		t.Errorf("%s; asked %d times", dir("r-2"), asked.Load())
+	}
+	if dir("r-3") != "/no/such/place" || dir("r-4") != "/no/such/place" || asked.Load() != 2 {
+		t.Errorf("asked %d times", asked.Load())
 	}
 }

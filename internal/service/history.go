@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -32,6 +35,25 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 	}
 	list, err := parts.Store.Find(ctx, journal.Query{Since: since})
 	return journal.Sum(list), err
+}
+
+// copiesKept is how many copies of other machines' folders a project keeps on this one.
+const copiesKept = 32
+
+// bring makes the folders of runs that have ended elsewhere readable here, as far as there are copies.
+func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record) {
+	copies := archive.Copies{Dir: filepath.Join(parts.Dir, "copies"), Most: copiesKept}
+	for i, r := range list {
+		if _, err := os.Stat(r.Dir); err == nil || r.Ended.IsZero() {
+			continue
+		}
+		dir, err := copies.Get(r.ID, func() ([]byte, error) { return parts.Folder(ctx, r.ID) })
+		if err != nil {
+			s.c.Log.Debug("folder of a run of another machine not read", "run", r.ID, "error", err)
+		} else if dir != "" {
+			list[i].Dir = dir
+		}
+	}
 }
 
 // Retry has the next sweep, which begins now, work an issue again; fresh begins at the base.

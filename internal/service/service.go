@@ -57,6 +57,8 @@ type Parts struct {
 	Pause SharedPause // nil: a pause holds in this process
 	// Stop ends the run of an issue that another process works; nil: there are no others.
 	Stop func(ctx context.Context, key string) (bool, error)
+	// Folder is a copy, as package archive makes them, of the folder of a run that another machine has worked; nil: there is none.
+	Folder func(ctx context.Context, run string) ([]byte, error)
 	// Elsewhere lists the records of runs that other processes work; nil: there are none, or nobody wants to know.
 	Elsewhere func(ctx context.Context) ([]journal.Record, error)
 }
@@ -304,6 +306,9 @@ func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]jou
 		return nil, err
 	}
 	list, err := parts.Store.Find(ctx, q)
+	if q.Run != "" && parts.Folder != nil {
+		s.bring(ctx, parts, list)
+	}
 	return p.placed(list), err
 }
 

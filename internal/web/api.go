@@ -72,7 +72,7 @@ type runBody struct {
 	State      string     `json:"state" doc:"running, died, unfinished, or the outcome."`
 	Reason     string     `json:"reason,omitempty"`
 	Stage      string     `json:"stage"`
-	Machine    string     `json:"machine,omitempty" doc:"The host that works it, and has its log, where that is another."`
+	Machine    string     `json:"machine,omitempty" doc:"The host that works it, or has worked it, where that is another."`
 	Doing      string     `json:"doing,omitempty" doc:"What its agent or ralph does there."`
 	Attempt    int        `json:"attempt"`
 	Agent      string     `json:"agent,omitempty"`

@@ -21,7 +21,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 4
+const schemaVersion = 5
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
@@ -38,6 +38,10 @@ CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_wake (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_session (id bytea PRIMARY KEY, expires_at timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS ralph_folder (
+	project text NOT NULL, run text NOT NULL, content bytea NOT NULL, made_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (project, run)
+);
+CREATE INDEX IF NOT EXISTS ralph_folder_by_age ON ralph_folder (made_at);
 CREATE TABLE IF NOT EXISTS ralph_account (name text PRIMARY KEY, blocked_until timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS ralph_parked (
 	account text NOT NULL, agent text NOT NULL, model text NOT NULL, class text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (account, agent, model)

@@ -33,6 +33,8 @@ type Journal struct {
 	pending map[string]*postgres.Entry // guarded by mu; by run; nil: to be deleted
 	synced  chan struct{}              // guarded by mu; closed when nothing is pending; nil: nothing is
 
+	folders folders
+
 	flushing sync.Mutex   // held during flush, so that an older record never replaces a newer one
 	saving   sync.RWMutex // held for reading while a record is saved, for the same reason: see reconcile
 }
@@ -64,6 +66,7 @@ func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 		j.open[r.ID] = r
 	} else {
 		delete(j.open, r.ID)
+		j.keepFolders(r)
 	}
 	e, err := postgres.NewEntry(r)
 	if err == nil {
@@ -308,20 +311,21 @@ func (j *Journal) reconcile(ctx context.Context) error {
 	if err != nil {
 		return j.f.db.hide(err)
 	}
-	if err := j.addMissing(ctx, q, known); err != nil {
+	here, err := j.addMissing(ctx, q, known)
+	if err != nil {
 		return err
 	}
 	_ = j.flush(ctx) // else sync does it
-	return nil
+	return j.keepMissing(ctx, here)
 }
 
 // addMissing makes records pending that are not known, or not with their end. They are the latest: none is saved meanwhile.
-func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journal.Record) error {
+// It returns all records of this machine.
+func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journal.Record) (here []journal.Record, err error) {
 	j.saving.Lock()
 	defer j.saving.Unlock()
-	here, err := j.local.Find(ctx, q)
-	if err != nil {
-		return err
+	if here, err = j.local.Find(ctx, q); err != nil {
+		return nil, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -330,12 +334,12 @@ func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journ
 		if i < 0 || known[i].Ended.IsZero() {
 			e, err := postgres.NewEntry(r)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			j.add(r.ID, e)
 		}
 	}
-	return nil
+	return here, nil
 }
 
 // History is the journal with the records of all machines, for those who only look.

@@ -1,0 +1,132 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/archive"
+)
+
+// A run's folder is on its machine. Once the run has ended the database gets a copy, so that every machine can show its logs.
+
+// The last event of a run is written right after its record; without it the copy is made all the same.
+const (
+	endPause = 100 * time.Millisecond
+	endTries = 50
+)
+
+// folders are folders of runs that are still to be copied. The next process on this machine goes on with what is left.
+type folders struct {
+	mu   sync.Mutex
+	list []journal.Record // guarded by mu
+	on   bool             // guarded by mu; copyFolders runs
+}
+
+// keepFolders has the folders of runs copied. It does not wait.
+func (j *Journal) keepFolders(ended ...journal.Record) {
+	j.folders.mu.Lock()
+	defer j.folders.mu.Unlock()
+	j.folders.list = append(j.folders.list, ended...)
+	if !j.folders.on && len(j.folders.list) > 0 {
+		j.folders.on = true
+		j.f.beside.Go(j.copyFolders)
+	}
+}
+
+// copyFolders copies folders until there are none, or the process leaves and the database does not answer.
+func (j *Journal) copyFolders() {
+	for {
+		j.folders.mu.Lock()
+		if len(j.folders.list) == 0 {
+			j.folders.on = false
+			j.folders.mu.Unlock()
+			return
+		}
+		next := j.folders.list[0]
+		j.folders.mu.Unlock()
+		err := j.copyFolder(next)
+		if err != nil {
+			j.f.c.Log.Debug("folder of a run not copied to the database", "run", next.ID, "error", err)
+		}
+		if away := err != nil && isAway(err); away && !j.pause(syncTime) {
+			return
+		} else if away {
+			continue
+		}
+		j.folders.mu.Lock()
+		j.folders.list = j.folders.list[1:]
+		j.folders.mu.Unlock()
+	}
+}
+
+// pause waits, and reports that the process does not leave.
+func (j *Journal) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-j.f.over:
+		return false
+	}
+}
+
+func (j *Journal) copyFolder(r journal.Record) error {
+	if _, err := os.Stat(r.Dir); err != nil {
+		return nil //nolint:nilerr // it has been pruned, or its disk is gone: there is nothing to show
+	}
+	for range endTries {
+		if hasEnded(r.Dir) || !j.pause(endPause) {
+			break
+		}
+	}
+	content, err := archive.Pack(r.Dir)
+	if err != nil || content == nil {
+		return nil //nolint:nilerr // it has been pruned since
+	}
+	return j.f.db.batch(context.Background(), func(b *pgx.Batch) {
+		b.Queue("DELETE FROM ralph_folder WHERE made_at < now() - interval '30 days'")
+		b.Queue("INSERT INTO ralph_folder (project, run, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", j.shared.Project, r.ID, content)
+	})
+}
+
+var errEnded = errors.New("it has ended")
+
+// hasEnded reports that a run's folder has the event of its end.
+func hasEnded(dir string) bool {
+	err := journal.ReadEvents(dir, func(e journal.Event) error {
+		if e.Kind == journal.EventEnded {
+			return errEnded
+		}
+		return nil
+	})
+	return err != nil // what cannot be read is not waited for
+}
+
+// keepMissing has the folders of this machine's runs copied that the database lacks.
+func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error {
+	here = slices.DeleteFunc(here, func(r journal.Record) bool { return r.Ended.IsZero() })
+	var runs []string
+	for _, r := range here {
+		runs = append(runs, r.ID)
+	}
+	known, err := query(ctx, j.f.db, pgx.RowTo[string], "SELECT run FROM ralph_folder WHERE project = $1 AND run = ANY($2)", j.shared.Project, runs)
+	if err == nil {
+		j.keepFolders(slices.DeleteFunc(here, func(r journal.Record) bool { return slices.Contains(known, r.ID) })...)
+	}
+	return err
+}
+
+// Folder is the copy of a run's folder in the database, see [archive.Unpack]; nil: there is none.
+func (j *Journal) Folder(ctx context.Context, run string) ([]byte, error) {
+	list, err := query(ctx, j.f.db, pgx.RowTo[[]byte], "SELECT content FROM ralph_folder WHERE project = $1 AND run = $2", j.shared.Project, run)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list[0], nil
+}

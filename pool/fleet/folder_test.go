@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/archive"
+	"github.com/ralph-pool/ralph/pool/journal/journaltest"
+)
+
+// ended is a run that has ended, with its folder.
+func ended(t *testing.T, id string, lines ...journal.Event) journal.Record {
+	t.Helper()
+	dir := t.TempDir()
+	var text strings.Builder
+	for _, e := range lines {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: id, Started: time.Now(), Dir: dir}}
+	r.Ended = time.Now()
+	return r
+}
+
+// copied waits until nothing is left to copy.
+func copied(t *testing.T, j *Journal) {
+	t.Helper()
+	for {
+		j.folders.mu.Lock()
+		on := j.folders.on
+		j.folders.mu.Unlock()
+		if !on {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("folders are not copied")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// events are the texts of the events in the copy that a machine gets.
+func events(t *testing.T, j *Journal, run string) (texts []string) {
+	t.Helper()
+	content, err := j.Folder(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content == nil {
+		return nil
+	}
+	dir := t.TempDir()
+	if err := archive.Unpack(content, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.ReadEvents(dir, func(e journal.Event) error { texts = append(texts, e.Text); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// Every machine can read the logs of a run once it has ended, with its last event, which is written after its record.
+func TestFoldersAreShared(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	other, elsewhere := join(t, d)
+	r := ended(t, "run", journal.Event{Kind: journal.EventNote, Text: "works"})
+	if err := j.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.OpenFile(filepath.Join(r.Dir, "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.WriteString(`{"kind":"ended","text":"over"}` + "\n"); err != nil || log.Close() != nil {
+		t.Fatal(err)
+	}
+	gone := ended(t, "gone")
+	if err := os.RemoveAll(gone.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Save(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	copied(t, j)
+	if got := events(t, elsewhere, "run"); len(got) != 2 || got[0] != "works" || got[1] != "over" {
+		t.Errorf("the other machine reads %q", got)
+	}
+	if got := events(t, elsewhere, "gone"); got != nil {
+		t.Errorf("of a folder that is gone: %q", got)
+	}
+	f.Stop()
+	other.Stop()
+}
+
+// What could not be copied, because the process has ended or the database was away, is copied by the next process.
+func TestFoldersAreCopiedLater(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	over := journal.Event{Kind: journal.EventEnded, Text: "over"}
+	local := &journaltest.Memory{}
+	for _, id := range []string{"first", "second"} {
+		if err := local.Save(t.Context(), ended(t, id, over)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, _ := join(t, d)
+	j := f.Journal("q", local)
+	j.keepFolders(func() journal.Record { r, _ := local.Find(t.Context(), journal.Query{Run: "first"}); return r[0] }())
+	copied(t, j)
+	if err := j.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	copied(t, j)
+	for _, id := range []string{"first", "second"} {
+		if got := events(t, j, id); len(got) != 1 || got[0] != "over" {
+			t.Errorf("%s: %q", id, got)
+		}
+	}
+	if _, err := d.pool.Exec(t.Context(), "UPDATE ralph_folder SET made_at = now() - interval '31 days' WHERE run = 'first'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Save(t.Context(), ended(t, "third", over)); err != nil {
+		t.Fatal(err)
+	}
+	copied(t, j)
+	if got := events(t, j, "first"); got != nil {
+		t.Errorf("after its time it is still there: %q", got)
+	}
+	f.Stop()
+}

@@ -1,0 +1,156 @@
+// Package archive makes copies of the folders of runs, for other machines: logs and events, each as far as there is room.
+//
+// [Pack] and [Unpack] are safe for concurrent use, and so is [Copies], also by processes that share its folder.
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// room is how much a copy may hold, in bytes before it is compressed.
+type room struct{ file, all int64 }
+
+func most() room { return room{file: 16 << 20, all: 64 << 20} }
+
+// eventsFile comes first: without it the others cannot be placed in time.
+const eventsFile = "events.jsonl"
+
+// Pack copies the regular files of a run's folder, of long ones the end, and leaves out those for which there is no room. It is
+// nil for a folder without files.
+func Pack(dir string) (content []byte, err error) { return most().pack(dir) }
+
+func (r room) pack(dir string) (content []byte, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("copy of a run's folder: %w", err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("copy of a run's folder: %w", err)
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return rank(a.Name()) - rank(b.Name()) })
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	to := tar.NewWriter(zipped)
+	files := 0
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		n, err := r.add(to, root, e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("copy of a run's folder: %w", err)
+		}
+		if n > 0 {
+			r.all, files = r.all-n, files+1
+		}
+	}
+	if err := errors.Join(to.Close(), zipped.Close()); err != nil || files == 0 {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func rank(name string) int {
+	if name == eventsFile {
+		return 0
+	}
+	return 1
+}
+
+// add adds a file's end and returns its length; 0: there is no room, or it is empty.
+func (r room) add(to *tar.Writer, root *os.Root, name string) (int64, error) {
+	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, err
+	}
+	skip := max(0, info.Size()-r.file)
+	if _, err := f.Seek(skip, io.SeekStart); err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, r.file))
+	if err != nil {
+		return 0, err
+	}
+	if skip > 0 { // the line in which it begins is not whole
+		text = text[bytes.IndexByte(text, '\n')+1:]
+		if name != eventsFile {
+			text = append(fmt.Appendf(nil, "[the first %d bytes are on the machine that worked the run]\n", skip), text...)
+		}
+	}
+	n := int64(len(text))
+	if n == 0 || n > r.all {
+		return 0, nil
+	}
+	if err := to.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: n, ModTime: info.ModTime(), Format: tar.FormatPAX}); err != nil {
+		return 0, err
+	}
+	_, err = to.Write(text)
+	return n, err
+}
+
+// Unpack makes a folder of a copy. The copy is another machine's, so it may hold files of a folder only, and no more than
+// [Pack] puts in.
+func Unpack(content []byte, dir string) error {
+	if err := unpack(content, dir); err != nil {
+		return fmt.Errorf("copy of a run's folder: %w", err)
+	}
+	return nil
+}
+
+func unpack(content []byte, dir string) error {
+	plain, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	from := tar.NewReader(bufio.NewReader(io.LimitReader(plain, 2*most().all))) // with the headers
+	left := most().all
+	for {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if left -= h.Size; h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.ContainsRune(h.Name, '\\') || left < 0 {
+			return fmt.Errorf("it has %q, which no run leaves", h.Name)
+		}
+		f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, from)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if err := root.Chtimes(h.Name, h.ModTime, h.ModTime); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Copies are unpacked copies on this machine. Those that were used last are kept.
+type Copies struct {
+	Dir  string // made where there is none
+	Most int    // folders
+}
+
+// making begins the names of folders that are being made.
+const making = ".making-"
+
+// Get is the folder of a run's copy. Unless it is here already, fetch gets the copy; nil: there is none, and the folder is empty
+// text.
+func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err error) {
+	if run != filepath.Base(run) || !filepath.IsLocal(run) {
+		return "", fmt.Errorf("%q is no run", run)
+	}
+	dir = filepath.Join(c.Dir, run)
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err == nil {
+		return dir, nil
+	}
+	content, err := fetch()
+	if err != nil || content == nil {
+		return "", err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return "", err
+	}
+	made, err := os.MkdirTemp(c.Dir, making)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
+	if err := Unpack(content, made); err != nil {
+		return "", err
+	}
+	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another request was faster
+		return "", err
+	}
+	return dir, c.prune()
+}
+
+// prune removes the folders that were used least recently, and what a crash has left.
+func (c Copies) prune() error {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	var folders []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil {
+			folders = append(folders, info)
+		}
+	}
+	slices.SortFunc(folders, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, f := range folders[min(c.Most, len(folders)):] {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.Dir, f.Name())))
+	}
+	return err
+}
