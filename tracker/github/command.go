@@ -85,7 +85,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 				Body: c.GetBody(), At: c.GetCreatedAt().Time,
 			})
 		}
-		if len(list) < api.PerPage {
+		if api.Last(len(list), resp) {
 			return said, last, nil
 		}
 	}
@@ -117,7 +117,7 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 				ID: c.GetNodeID(), Number: number, Request: true, By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time,
 			})
 		}
-		if len(list) < api.PerPage {
+		if api.Last(len(list), resp) {
 			break
 		}
 	}

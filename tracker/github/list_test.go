@@ -54,6 +54,20 @@ func TestListSelects(t *testing.T) {
 	}
 }
 
+// A page that is not full need not be the last.
+func TestListWithHiddenEntries(t *testing.T) {
+	t.Parallel()
+	s := githubtest.New(t)
+	s.HideOnPages()
+	const issues = 250
+	for range issues {
+		s.AddIssue(githubtest.Issue{Title: "one of many", Labels: []string{"no-human"}})
+	}
+	if n := len(keysOf(t, open(t, configOf(s)), "no-human")); n != issues-2 {
+		t.Errorf("%d issues, want all but the two that are hidden", n)
+	}
+}
+
 // TestUnchangedBacklogIsCheap: a second sweep over 1,000 issues costs one conditional request a page, and no rate.
 func TestUnchangedBacklogIsCheap(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 				r.Members[u.GetID()] = tracker.TrustedAccount
 			}
 		}
-		if len(some) < api.PerPage {
+		if api.Last(len(some), resp) {
 			r.Complete = true
 			break
 		}

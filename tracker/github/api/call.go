@@ -55,8 +55,11 @@ func One[T any](ctx context.Context, complete func(*T) bool, call func(context.C
 // Page is one page's request of a list.
 type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, error)
 
-// All reads a list to its end. It goes by whether a page is full, not by the Link header: an unchanged page may carry
-// one from before the next page existed.
+// Last reports that nothing comes after a page with n entries. A page with hidden entries is not full, and an unchanged one
+// may carry a Link header from before the next page existed.
+func Last(n int, page *gh.Response) bool { return n < PerPage && page.NextPage == 0 }
+
+// All reads a list to its end.
 func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) ([]*T, error) {
 	var list []*T
 	for n := 1; n <= maxPages; n++ {
@@ -65,7 +68,7 @@ func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) ([]*T
 			return nil, Explain(ctx, resp, err)
 		}
 		list = append(list, some...)
-		if len(some) < PerPage {
+		if Last(len(some), resp) {
 			return list, nil
 		}
 	}
