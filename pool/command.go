@@ -284,16 +284,16 @@ func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowU
 			continue
 		}
 		review, err := commander.Review(ctx, w.c.BranchPrefix+key)
-		if err != nil {
+		if publish.Unreachable(err) {
 			return nil, fmt.Errorf("read the request of %s: %w", key, err)
 		}
-		if review.Request.Number == 0 {
+		if err != nil { // it is read again by the next sweep
+			w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: "its request cannot be read: " + err.Error()})
+		}
+		if err != nil || review.Request.Number == 0 {
 			continue
 		}
-		review.Key, review.Reason = key, tracker.AskedFor
-		if a.At.After(review.At) {
-			review.At = a.At
-		}
+		review.Key, review.Reason, review.At = key, tracker.AskedFor, later(review.At, a.At)
 		n := slices.IndexFunc(list, func(f tracker.FollowUp) bool { return f.Key == key })
 		if n < 0 {
 			list = append(list, review)
@@ -303,12 +303,12 @@ func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowU
 		if len(f.Threads) == 0 {
 			f.Feedback, f.Threads = f.Feedback+"\n"+review.Feedback, review.Threads
 		}
-		if review.At.After(f.At) {
-			f.At = review.At
-		}
+		f.At = later(f.At, review.At)
 	}
 	return list, nil
 }
+
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // afresh reports that a person has asked for new work, and not only for another attempt.
 func (a *attempt) afresh() bool {

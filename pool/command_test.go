@@ -27,6 +27,7 @@ type forum struct {
 	failures int                         // answers that fail from now on; guarded by mu
 	looked   func()                      // called after each look; guarded by mu
 	request  int                         // that is open; 0: none is
+	broken   string                      // branch of a request that cannot be read
 	replied  []int                       // requests of the answers, 0 for the issue; guarded by mu
 }
 
@@ -66,7 +67,10 @@ func (h *forum) Answer(_ context.Context, c tracker.Command, a tracker.Answer) e
 	return nil
 }
 
-func (h *forum) Review(context.Context, string) (tracker.FollowUp, error) {
+func (h *forum) Review(_ context.Context, branch string) (tracker.FollowUp, error) {
+	if branch == h.broken {
+		return tracker.FollowUp{}, errors.New("it has a comment without an author")
+	}
 	return tracker.FollowUp{Request: tracker.RequestRef{Number: h.request}}, nil
 }
 
@@ -286,5 +290,35 @@ func TestAskedElsewhereOfRequest(t *testing.T) {
 	}
 	if !slices.Equal(h.replied, []int{0, 1}) {
 		t.Errorf("replies at %v", h.replied)
+	}
+}
+
+// A request that cannot be read delays its own round only.
+func TestRoundOfARequestThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.withRemote()
+	f.Config.Run.Tracker = &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	f.Config.Run.Publish = journal.PublishRequest
+	h := f.forum()
+	f.issue("a")
+	f.one()
+	h.request = 1
+	if err := f.pool().Requeue(t.Context(), "a", "a person", tracker.Fix, "Rename it."); err != nil {
+		t.Fatal(err)
+	}
+	h.broken = "ralph/a"
+	f.issue("b")
+	if got := outcomes(f.sweep(t.Context())); len(got) != 1 || got["b"] != journal.Succeeded {
+		t.Errorf("%v", got)
+	}
+	if !slices.ContainsFunc(f.events, func(e journal.Event) bool {
+		return e.Kind == journal.EventWarning && e.Key == "a" && strings.Contains(e.Text, "comment without an author")
+	}) {
+		t.Error("nobody is told")
+	}
+	h.broken = ""
+	if r := f.one(); r.Key != "a" || r.FollowUp != string(tracker.AskedFor) || r.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", r)
 	}
 }
