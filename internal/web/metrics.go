@@ -110,10 +110,10 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 		m.enter(project, e.Run, staged{since: e.Time})
 		m.runs.WithLabelValues(project, string(e.Outcome)).Inc()
 		m.mu.Lock()
-		if m.costless[project+"/"+e.Run] {
+		if m.costless[project+"/"+e.Run] && !e.Free {
 			m.unknown.WithLabelValues(project).Inc()
-			delete(m.costless, project+"/"+e.Run)
 		}
+		delete(m.costless, project+"/"+e.Run)
 		m.mu.Unlock()
 		m.took.WithLabelValues(project).Observe(e.Elapsed)
 	}

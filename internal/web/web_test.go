@@ -377,6 +377,8 @@ func TestMetrics(t *testing.T) {
 		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
 	}
+	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were
 	if err := s.service.Pause("shop", true); err != nil {
 		t.Fatal(err)
 	}

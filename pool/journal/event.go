@@ -73,6 +73,7 @@ type Event struct {
 	Reason    *Reason       `json:"reason,omitempty"`
 	Check     *loop.Check   `json:"check,omitempty"`
 	Usage     *agents.Usage `json:"usage,omitempty"`
+	Free      bool          `json:"free,omitempty"` // EventEnded: see Facts.Free
 	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
 }
 
