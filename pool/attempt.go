@@ -153,7 +153,7 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	if last.Verdict.Outcome == journal.PolicyBlocked {
 		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses what run "+last.ID+" had committed"
 	}
-	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh {
+	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && a.afresh() {
 		a.rec.Fresh, a.rec.Without = true, a.rec.Earlier.Tip
 		if a.rec.Without != "" {
 			a.rec.Anew = asked.By + " asked for that"
@@ -192,7 +192,7 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.again == nil && !a.afresh() {
-		a.again = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash)
+		a.again = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.cfg.Labels.NeedsHuman)
 	if label := a.w.cfg.Labels.Claimed; label != "" {

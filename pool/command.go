@@ -312,8 +312,8 @@ func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, 
 
 // afresh reports that a person has asked for new work, and not only for another attempt.
 func (a *attempt) afresh() bool {
-	asked := a.rec.Earlier.Asked
-	return asked != nil && (asked.Fresh || asked.Text != "")
+	asked, passed := a.rec.Earlier.Asked, a.claim.Record().Passed
+	return asked != nil && (asked.Fresh || asked.Text != "") && (passed == nil || passed.Asked != asked.ID)
 }
 
 // stillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label

@@ -241,7 +241,7 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 
 // reportPending does the report and the change of labels that a claim's record lists.
 func (w *Worker) reportPending(ctx context.Context, key string, d worktree.Record) (err error) {
-	var left run.Pending
+	var left tally.Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {
 		return fmt.Errorf("its claim does not say what: %w", err)
 	}

@@ -20,6 +20,8 @@ type (
 	Record = claim.Record
 	// Spend is what agents used.
 	Spend = claim.Spend
+	// Passed are commits that are still to be published.
+	Passed = claim.Passed
 	// TakenError names who holds a claim.
 	TakenError = claim.TakenError
 )

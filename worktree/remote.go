@@ -18,11 +18,6 @@ func (r *Repo) Notes() note.Store {
 	return note.Store{Git: r.git, Objects: r.objects, Talk: r.remote.Talk, Remote: r.opts.Remote}
 }
 
-// RemoteURL is the address of a remote of the checkout at top; empty when there is none. It opens no repository.
-func RemoteURL(ctx context.Context, top, name string) (string, error) {
-	return git.New(top).RemoteURL(ctx, name)
-}
-
 // RemoteBranch is where the branch is on the remote, with its commits fetched; empty when the remote has none.
 func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) {
 	return r.remote.Branch(ctx, branch)
@@ -41,6 +36,8 @@ func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r Record) (err er
 	rec := t.record()
 	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}
 	switch {
+	case c != nil && move.Old == tip: // others may have added to it since
+		err = c.SetRecord(ctx, r)
 	case c != nil:
 		err = c.Publish(ctx, r, move)
 	case move.Old == tip:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // place decides where the issues are: where the flag says, else on the forge of the remote, else in a folder. A folder
@@ -16,7 +16,7 @@ func (a *app) place(ctx context.Context, o initOptions, top string, c *scaffold.
 		c.Tracker, c.Backlog = kind.Name, kind.Takes(tracker.OptionFolder)
 		return nil, err
 	}
-	remote, err := worktree.RemoteURL(ctx, top, "origin")
+	remote, err := git.New(top).RemoteURL(ctx, "origin")
 	if err != nil {
 		return nil, err
 	}

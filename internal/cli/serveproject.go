@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // openProject opens a project as `ralph work` would.
@@ -106,7 +106,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 
 // repositoryOf names the project's remote for all machines; see nameOf.
 func (a *app) repositoryOf(ctx context.Context, p *parts) string {
-	address, err := worktree.RemoteURL(ctx, p.top, p.repo.Remote())
+	address, err := git.New(p.top).RemoteURL(ctx, p.repo.Remote())
 	if err != nil {
 		return ""
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,13 +14,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
-
-// Pending is what a finished run has still to write to the tracker. It is stored in the claim, so that another clone can do it if
-// this process dies.
-type Pending struct {
-	Report string         `json:"report,omitempty"` // empty: none
-	Change tracker.Change `json:"change"`
-}
 
 // report writes the final report on the issue. Runs that met an unavailable agent or an outage, or died before there was any work,
 // write none: the next sweep tries again. Only their notes of progress are removed.
@@ -250,13 +242,10 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 
 // pending is the claim's record while the run's outcome is still to be reported.
 func (x *execution) pending(r journal.Record, body string) (worktree.Record, error) {
-	record := x.record(r.State)
-	left, err := json.Marshal(Pending{Report: body, Change: decide.Change(x.c.Labels, r)})
-	record.Pending = left
-	return record, err
+	return tally.Pending{Report: body, Change: decide.Change(x.c.Labels, r)}.On(x.record(r.State))
 }
 
 // record is the record that stays in the claim after the run.
 func (x *execution) record(s journal.State) worktree.Record {
-	return tally.Record(journal.Record{Run: x.run, State: s}.Tally().With(tally.Of(x.claim.Record())))
+	return tally.Left(x.claim.Record(), journal.Record{Run: x.run, State: s})
 }

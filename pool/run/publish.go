@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -62,10 +63,10 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		if err == nil {
 			err = x.out(ctx, &s)
 		}
-		if errors.Is(err, worktree.ErrLost) {
-			x.stop.Stop(journal.StopClaimLost, "")
-		}
 		switch {
+		case errors.Is(err, worktree.ErrLost):
+			x.stop.Stop(journal.StopClaimLost, "")
+			return x.cut(ctx, s, journal.StagePublish), nil //nolint:nilerr // the cut is the fact
 		case err == nil:
 			s.Tries, s.Facts.Done = 0, true
 			x.save(ctx, s)
@@ -145,7 +146,8 @@ func (x *execution) fenced(ctx context.Context) bool {
 // pushed reports that the claim says so: ralph has died right after it.
 func (x *execution) pushed(s journal.State) bool {
 	d := x.claim.Record()
-	return d.Pending != nil && d.Run == x.run.ID && d.Tip == s.Tip
+	is := x.publishable(s) && x.outward(s) && x.run.Settings.Publish == journal.PublishBranch
+	return is && d.Pending != nil && d.Run == x.run.ID && d.Tip == s.Tip && d.Outcome == string(decide.Verdict(s.Facts).Outcome)
 }
 
 // push pushes the branch in one step with the claim, which says then what the run has come to: whoever has it next pays no agent
@@ -158,8 +160,7 @@ func (x *execution) push(ctx context.Context, in report.Input) (err error) {
 	case v.Final && x.run.Settings.Publish != journal.PublishRequest:
 		record, err = x.pending(in.Record, report.Final(in))
 	default:
-		record = x.record(in.Record.State)
-		record.Passed = v.Outcome == journal.Succeeded
+		record = tally.Pushed(x.claim.Record(), in.Record)
 	}
 	if err != nil {
 		return err

@@ -41,6 +41,43 @@ func Spending(r worktree.Record, t journal.Tally) worktree.Record {
 	return r
 }
 
+// Left is what stays on the claim after a run; known is what it has said. A run that has changed nothing leaves to the next one
+// what has passed.
+func Left(known worktree.Record, run journal.Record) worktree.Record {
+	r := Record(run.Tally().With(Of(known)))
+	if v := run.Verdict.Outcome; v.Unavailable() || v == journal.Interrupted {
+		r.Passed = known.Passed
+	}
+	return r
+}
+
+// Pushed is what a claim says once a run has pushed its commits, and has not ended. What nobody has to look at is passed on: a
+// review that has refused it might accept it the second time.
+func Pushed(known worktree.Record, run journal.Record) worktree.Record {
+	known.Passed = nil
+	if !run.Verdict.Draft() {
+		known.Passed = &worktree.Passed{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
+		if asked := run.Earlier.Asked; asked != nil {
+			known.Passed.Asked = asked.ID
+		}
+	}
+	return known
+}
+
+// Pending is what a finished run has still to write to the tracker. It is stored in the claim, so that another clone can do it if
+// this process dies.
+type Pending struct {
+	Report string         `json:"report,omitempty"` // empty: none
+	Change tracker.Change `json:"change"`
+}
+
+// On is the record with what is pending.
+func (p Pending) On(r worktree.Record) (worktree.Record, error) {
+	left, err := json.Marshal(p)
+	r.Pending = left
+	return r, err
+}
+
 // Of is what a claim knows of an issue's runs.
 func Of(r worktree.Record) journal.Tally {
 	t := journal.Tally{
@@ -85,16 +122,17 @@ func Onto(rec journal.Record, known worktree.Record) journal.Tally {
 }
 
 // Unpublished is the run whose commits have passed for the issue with this hash, and are not all published; nil: there is none. Of
-// one of another machine, which has died after the push, only the tip is known.
-func Unpublished(runs journal.History, known worktree.Record, hash string) *journal.Record {
+// one of another machine, which has died after the push, only the tip is known. They have to answer what people said on the
+// request up to then; zero: nothing.
+func Unpublished(runs journal.History, known worktree.Record, hash string, upTo time.Time) *journal.Record {
 	last, _ := runs.Last()
-	switch {
+	switch p := known.Passed; {
+	case p != nil && p.Hash == hash && !upTo.After(p.Answers):
+		rec := journal.Record{Run: journal.Run{ID: p.Run}}
+		rec.Tip, rec.Facts.End = p.Tip, loop.EndDone // without Facts.Tip: no gate has passed on it here
+		return &rec
 	case last.Verdict.Reason.Code == journal.ReasonPublish && last.Hash == hash:
 		return &last
-	case known.Passed && known.Hash == hash:
-		rec := journal.Record{Run: journal.Run{ID: known.Run}}
-		rec.Tip, rec.Facts.Tip, rec.Facts.End = known.Tip, known.Tip, loop.EndDone
-		return &rec
 	}
 	return nil
 }

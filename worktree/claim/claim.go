@@ -59,7 +59,7 @@ type Claim struct {
 	ttl   time.Duration
 	dead  string // the run that the claim was taken from, of a process of this host
 
-	op sync.Mutex // one renewal or release at a time
+	op chan struct{} // holds one element during a renewal or release: one at a time
 
 	mu       sync.Mutex
 	holder   Holder          // guarded by mu
@@ -115,8 +115,10 @@ func (c *Claim) SetRecord(ctx context.Context, r Record) error {
 
 // renew renews the claim, with another record unless r is nil.
 func (c *Claim) renew(ctx context.Context, r *Record) error {
-	c.op.Lock()
-	defer c.op.Unlock()
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	defer c.end()
 	if r != nil {
 		c.setRecord(*r)
 	}
@@ -127,6 +129,18 @@ func (c *Claim) renew(ctx context.Context, r *Record) error {
 		return c.take(ctx, at, c.Holder(), c.Record())
 	})
 }
+
+// begin waits until no other renewal or release is on.
+func (c *Claim) begin(ctx context.Context) error {
+	select {
+	case c.op <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (c *Claim) end() { <-c.op }
 
 // take swaps the ref from old to a new document in which h holds the claim. The other refs move with it.
 func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {

@@ -13,19 +13,23 @@ var errSlow = errors.New("it takes too long for one step with the claim")
 
 // Publish moves a branch of the remote, replaces the record, but for its mark, and renews the claim: all in one step, or
 // nothing. So nobody who has lost the claim moves the branch, and whoever has the claim next knows what is published. It fails with
-// ErrLost or as [git.Runner.Push] does; the record is then the old one. Only a branch that takes longer than half of the claim's
-// life, and one on a remote that moves refs one after the other, moves before the claim.
+// ErrLost or as [git.Runner.Push] does. Only a branch that takes longer than half of the claim's life, and one on a remote that
+// moves one ref after the other, moves alone, right after a renewal.
 func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 	soon, cancel := context.WithTimeoutCause(ctx, c.Left()/2, errSlow)
 	err := c.publish(soon, r, branch)
-	slow := ctx.Err() == nil && errors.Is(context.Cause(soon), errSlow)
+	apart := errors.Is(err, git.ErrApart) || err != nil && ctx.Err() == nil && errors.Is(context.Cause(soon), errSlow)
 	cancel()
-	if err != nil && slow {
-		if err = c.renew(ctx, nil); err == nil {
+	if apart {
+		first := c.Record()
+		if r.Pending == nil { // what has passed counts only where the branch has it
+			first = r
+		}
+		if err = c.renew(ctx, &first); err == nil {
 			err = c.store.refs.push(ctx, branch)
 		}
 		if err == nil {
-			err = c.publish(ctx, r, branch)
+			err = c.publish(ctx, r)
 		}
 	}
 	if err != nil {
@@ -34,17 +38,22 @@ func (c *Claim) Publish(ctx context.Context, r Record, branch git.Edit) error {
 	return nil
 }
 
-func (c *Claim) publish(ctx context.Context, r Record, branch git.Edit) error {
-	c.op.Lock()
-	defer c.op.Unlock()
+// publish is Publish in one step. Without a branch it is a renewal.
+func (c *Claim) publish(ctx context.Context, r Record, branch ...git.Edit) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	defer c.end()
+	ctx, cancel := context.WithTimeoutCause(ctx, max(c.Left(), c.ttl/2), git.ErrRemote) // renewals wait meanwhile
+	defer cancel()
 	r.Mark = c.Record().Mark
 	err := c.retry(ctx, func(at string) error {
 		if c.isReleased() {
 			return ErrLost
 		}
-		return c.take(ctx, at, c.Holder(), r, branch)
+		return c.take(ctx, at, c.Holder(), r, branch...)
 	})
-	if err == nil {
+	if err == nil || r.Pending == nil && (ctx.Err() != nil || errors.Is(err, git.ErrAway)) { // it may have arrived
 		c.setRecord(r)
 	}
 	return err

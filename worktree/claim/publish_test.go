@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -81,6 +82,14 @@ func TestPublishRefused(t *testing.T) {
 			other := s.clone("other").store.later(2 * ttl)
 			claimed(s, other, "r2")
 		}, ErrLost, git.ErrMoved, false},
+		{"another machine has the claim, and has moved the branch", func(s *site) {
+			claimed(s, s.clone("other").store.later(2*ttl), "r2")
+			s.git("push", "-q", "origin", "main~1:"+branch)
+		}, ErrLost, git.ErrMoved, false},
+		{"another machine has the claim, and the remote moves one ref after the other", func(s *site) {
+			claimed(s, s.clone("other").store.later(2*ttl), "r2")
+			s.sh("git", "-C", s.bare(), "config", "receive.advertiseAtomic", "false")
+		}, ErrLost, git.ErrMoved, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,6 +135,63 @@ func TestPublishSlowly(t *testing.T) {
 	}
 	if _, err := os.Stat(began); err != nil || s.on(branch) != tip || s.state(s.store).Record.Outcome != "succeeded" {
 		t.Errorf("%v; the branch is at %q; %+v", err, s.on(branch), s.state(s.store))
+	}
+}
+
+// deaf loses the answer to the first publication.
+type deaf struct {
+	refs
+	lost bool
+}
+
+func (d *deaf) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
+	err := d.refs.swap(ctx, key, old, new, also...)
+	if err == nil && len(also) > 0 && !d.lost {
+		d.lost = true
+		return git.ErrAway
+	}
+	return err
+}
+
+// What has arrived although its answer was lost stays, whatever is done with the claim next.
+func TestPublishWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.store.refs = &deaf{refs: s.store.refs}
+	c := claimed(t, s.store, "r1")
+	tip := s.made("work")
+	publish := func() error {
+		return c.Publish(t.Context(), Record{Passed: &Passed{Run: "r1", Tip: tip}}, git.Edit{Ref: branch, New: tip})
+	}
+	if err := publish(); !errors.Is(err, git.ErrAway) {
+		t.Fatal(err)
+	}
+	for _, then := range []func() error{func() error { return c.Renew(t.Context()) }, publish, func() error { return c.Release(t.Context()) }} {
+		if err := then(); err != nil {
+			t.Error(err)
+		}
+		if got := s.state(s.store).Record.Passed; s.on(branch) != tip || got == nil || got.Tip != tip {
+			t.Errorf("the branch is at %s, want %s; the record says %+v", s.on(branch), tip, got)
+		}
+	}
+}
+
+// A renewal waits for a publication that hangs no longer than its context lasts.
+func TestRenewWhilePublishing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	c := claimed(t, s.store, "r1")
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Renew(over); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	c.end()
+	if err := c.Renew(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -35,7 +35,6 @@ type Record struct {
 	Outcome  string    `json:"outcome,omitempty"` // of that run
 	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
 	Tip      string    `json:"tip,omitempty"`
-	Passed   bool      `json:"passed,omitempty"`   // the commits at Tip have been checked and pushed; what is left is to be published
 	At       time.Time `json:"at,omitzero"`        // when the outcome was decided
 	Attempts int       `json:"attempts,omitempty"` // used up, since a person last took over
 	Failures int       `json:"failures,omitempty"` // those that used up no attempt included
@@ -52,11 +51,22 @@ type Record struct {
 	Commands []string        `json:"commands,omitempty"`
 	// Pending are the steps that are still to be reported to the tracker, in the caller's format.
 	Pending json.RawMessage `json:"pending,omitempty"`
+	// Passed are commits that have been checked and pushed by a run that has not ended; nil: there are none.
+	Passed *Passed `json:"passed,omitempty"`
 	// Mark is in the issue's report: by it whoever has the claim finds the report of another installation. It never changes
 	// while there is a record.
 	Mark string `json:"mark,omitempty"`
 	// Finished: the issue is a person's now. Finish sets it.
 	Finished bool `json:"finished,omitempty"`
+}
+
+// Passed are the commits of a run that are still to be published.
+type Passed struct {
+	Run     string    `json:"run"`
+	Hash    string    `json:"hash"` // of the issue's text that was worked
+	Tip     string    `json:"tip"`
+	Answers time.Time `json:"answers,omitzero"` // up to when they answer what people said on the request; zero: there was none
+	Asked   string    `json:"asked,omitempty"`  // the command that asked for them
 }
 
 // Spend is what agents used.

@@ -73,8 +73,10 @@ func (c *Claim) leave(ctx context.Context, d document) error {
 			return err
 		}
 	}
-	c.op.Lock()
-	defer c.op.Unlock()
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	defer c.end()
 	if c.isReleased() {
 		return nil
 	}

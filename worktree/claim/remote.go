@@ -23,7 +23,8 @@ func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.
 	if len(also) > 0 {
 		limit = git.TransferTime
 	}
-	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...) // last, where they move one after the other
+	// The claim is the last: its loss is told before that of a branch.
+	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...)
 	moved, isMoved := errors.AsType[*git.MovedError](err)
 	switch {
 	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(also) == 0:
@@ -35,7 +36,11 @@ func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.
 }
 
 func (c remoteRefs) push(ctx context.Context, move git.Edit) error {
-	return c.git.Push(ctx, git.TransferTime, c.remote, move)
+	err := c.git.Push(ctx, git.TransferTime, c.remote, move)
+	if errors.Is(err, git.ErrStale) {
+		return fmt.Errorf("%w: %w", git.ErrRemote, err)
+	}
+	return err
 }
 
 func (c remoteRefs) read(ctx context.Context, key string) (commit, message string, err error) {

@@ -78,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	if h.Owner == "" {
 		return nil, fmt.Errorf("claim %s: the holder has no Owner", key)
 	}
-	c := &Claim{store: s, key: key, ttl: ttl, sent: map[string]bool{}}
+	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
 	at := ""
 	c.record.Mark = h.Mark

@@ -25,6 +25,8 @@ var (
 	ErrDeclined = errors.New("declined")
 	// ErrStale: a push was refused because the remote's ref was not at the expected commit.
 	ErrStale = errors.New("stale push")
+	// ErrApart: the remote cannot move several refs in one step.
+	ErrApart = errors.New("the remote moves one ref after the other")
 )
 
 // Error is a git command that ran and failed.

@@ -102,18 +102,13 @@ func (e *MovedError) Error() string {
 // Unwrap makes errors.Is(err, ErrMoved) true.
 func (e *MovedError) Unwrap() error { return ErrMoved }
 
-// Push moves refs on the remote within the limit, all or none, each from exactly Old to New. A remote that cannot do that
-// gets them one after the other. Because of Old it may be repeated; what is at New already stays. It fails with
-// [*MovedError], [ErrDeclined] or ErrRemote, or with [ErrStale] for a ref that was somewhere else for a moment.
+// Push moves refs on the remote within the limit, all or none, each from exactly Old to New. Because of Old it may be repeated;
+// what is at New already stays. It fails with [*MovedError] for the last ref that has moved, ErrApart, [ErrDeclined] or ErrRemote,
+// or with [ErrStale] for a ref that was somewhere else for a moment.
 func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
 	err := g.push(ctx, limit, remote, moves)
 	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Stderr, "does not support --atomic") {
-		for _, m := range moves {
-			if err := g.Push(ctx, limit, remote, m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return fmt.Errorf("%w: %w", ErrApart, err)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -127,7 +122,7 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 		return unread
 	}
 	var left []Edit
-	for _, m := range moves {
+	for _, m := range slices.Backward(moves) {
 		switch at[m.Ref] {
 		case m.New:
 		case m.Old:
@@ -142,6 +137,7 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 	case len(moves):
 		return err
 	}
+	slices.Reverse(left)
 	return g.Push(ctx, limit, remote, left...)
 }
 

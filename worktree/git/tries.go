@@ -60,7 +60,7 @@ func passing(err error) bool {
 	}
 	var said strings.Builder
 	for line := range strings.Lines(failed.Stderr) {
-		if strings.Contains(line, "not our ref") { // what was to be fetched is gone
+		if strings.Contains(line, "not our ref") || strings.Contains(line, "does not support --atomic") { // what was to be fetched is gone; it never will
 			return false
 		}
 		if !strings.HasPrefix(line, "remote:") { // that is a program's on the server, such as a hook's
