@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -270,4 +271,22 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	if !waits(again.store) || waits(twin.store) {
 		t.Errorf("it waits here: %t; on the twin: %t", waits(again.store), waits(twin.store))
 	}
+}
+
+// A lock that a killed git has left on the remote is named, and not taken for somebody who holds the claim.
+func TestLockedOnTheRemote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	lock := filepath.Join(s.bare(), prefix+"k.lock")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o755), os.WriteFile(lock, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r1"}, ttl)
+	if err == nil || errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), "k.lock") {
+		t.Error(err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	claimed(t, s.store, "r1")
 }

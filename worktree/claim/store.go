@@ -80,7 +80,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	}
 	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
-	at := ""
+	at, stuck := "", error(nil) // stuck: why the ref stays where it is, although nobody moves it
 	c.record.Mark = h.Mark
 	for range maxTries {
 		err := c.take(ctx, at, h, c.Record())
@@ -93,9 +93,14 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 		if !errors.Is(err, errSwap) {
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
+		before := at
 		var found document
+		refused := err
 		if at, found, err = s.read(ctx, key); err != nil && at != "" && s.abandoned(key, err) {
 			found, err = document{}, nil
+		}
+		if stuck = nil; at == before {
+			stuck = refused
 		}
 		if err != nil {
 			return nil, fmt.Errorf("claim %s: %w", key, err)
@@ -107,6 +112,9 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 		}
 		c.record, h.Generation = found.Record, found.Generation+1
 		c.record.Mark = cmp.Or(c.record.Mark, h.Mark)
+	}
+	if stuck != nil { // such as by a lock that a killed git has left
+		return nil, fmt.Errorf("claim %s: %s%s cannot be moved: %w", key, s.prefix, key, stuck)
 	}
 	return nil, fmt.Errorf("claim %s: %w", key, &TakenError{Key: key, Holder: Holder{Owner: "several others at once"}})
 }
