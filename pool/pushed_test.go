@@ -338,10 +338,10 @@ func TestBlockedRunWithoutItsJournal(t *testing.T) {
 	bare := f.withRemote()
 	f.Config.Run.Gate, f.Config.Run.Protected = lines("true"), []string{"a.txt"}
 	f.issue("a")
-	ctx, die := context.WithCancel(t.Context())
+	ctx, die := context.WithCancelCause(t.Context())
 	c := f.Config
 	c.Run.Store = &full{Memory: &f.store.Memory, at: journal.StagePublish}
-	c.Run.Tracker = dying{c.Run.Tracker, die}
+	c.Run.Tracker = dying{c.Run.Tracker, func() { die(nil) }}
 	p, err := pool.New(c)
 	if err != nil {
 		t.Fatal(err)

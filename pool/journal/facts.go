@@ -36,6 +36,7 @@ type Facts struct {
 	Question   string           `json:"question,omitempty"`
 	NoChange   string           `json:"no_change,omitempty"` // why the agent says that nothing needs doing
 	Usage      agents.Usage     `json:"usage,omitzero"`
+	Said       string           `json:"said,omitempty"`   // the tip at which the agent has said that it is done, while its checks are to decide
 	Free       bool             `json:"free,omitempty"`   // ralph saw that agents used nothing: no request of theirs was answered
 	Capped     bool             `json:"capped,omitempty"` // it was ended for a cap of the project, and not for the issue's budget
 	Exit       *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status

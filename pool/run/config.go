@@ -1,8 +1,6 @@
 package run
 
-import (
-	"github.com/ralph-pool/ralph/pool/run/config"
-)
+import "github.com/ralph-pool/ralph/pool/run/config"
 
 // The types of a runner's configuration.
 type (

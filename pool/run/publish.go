@@ -66,7 +66,7 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 		switch {
 		case errors.Is(err, worktree.ErrLost):
 			x.stop.Stop(journal.StopClaimLost, "")
-			return x.cut(ctx, s, journal.StagePublish), nil //nolint:nilerr // the cut is the fact
+			return x.cut(ctx, s, journal.StagePublish), nil
 		case err == nil:
 			s.Tries, s.Facts.Done = 0, true
 			x.save(ctx, s)
@@ -162,10 +162,10 @@ func (x *execution) push(ctx context.Context, in report.Input) (err error) {
 	default:
 		record = tally.Pushed(x.claim.Record(), in.Record)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = x.space.Tree.Push(ctx, in.Record.Tip, x.claim, record)
 	}
-	return x.space.Tree.Push(ctx, in.Record.Tip, x.claim, record)
+	return err
 }
 
 // merge moves the base branch to the verified tip.

@@ -39,6 +39,9 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.earlierSpent()})
 	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
+	if res.End != loop.EndDone && res.End != loop.EndInterrupted {
+		f.Said = ""
+	}
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -83,7 +86,7 @@ func (x *execution) again(ctx context.Context, s *journal.State) bool {
 		s.Verified, f.Verify, f.Watch, f.Retest, f.Review = old.Verified, was.Verify, was.Watch, was.Retest, was.Review
 	}
 	if !x.run.Settings.Attended {
-		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " wait to be published"})
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " are only to be checked and published"})
 	}
 	return true
 }
@@ -114,13 +117,14 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
-		Accept: x.accept, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
+		Accept: func(ctx context.Context) error { return x.accept(ctx, s) }, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
+				x.said(ctx, s, "")
 				x.reuse(ctx)
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.spent(ctx, s, e)
@@ -201,12 +205,24 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	return work, nil
 }
 
+// said stores the tip at which the agent says that it is done: if its checks are cut short, the next run needs no agent for them.
+func (x *execution) said(ctx context.Context, s *journal.State, tip string) {
+	if s.Facts.Said != tip {
+		s.Facts.Said = tip
+		x.save(ctx, *s)
+	}
+}
+
 // accept refuses incomplete commits and, once, commit messages that would act on a forge. The latter are rewritten at the end if the
 // agent does not change them.
-func (x *execution) accept(context.Context) error {
+func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	reword := !x.asked && x.run.Kind == journal.KindIssue
 	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
-	return feedback.Import(x.space.Last, reword)
+	if err := feedback.Import(x.space.Last, reword); err != nil {
+		return err
+	}
+	x.said(ctx, s, x.space.Work().Tip)
+	return nil
 }
 
 // exec runs the command of a run without an agent.

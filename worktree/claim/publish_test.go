@@ -184,8 +184,8 @@ func TestRenewWhilePublishing(t *testing.T) {
 	if err := c.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
 	if err := c.Renew(over); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
