@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -196,23 +195,6 @@ func (c Config) Validate() error {
 		errs = append(errs, c.Agents().Check(), all.Validate())
 	}
 	return errors.Join(errs...)
-}
-
-// Missing reports what is required and not there.
-func (c Config) Missing() error {
-	var missing []string
-	need := func(ok bool, name string) {
-		if !ok {
-			missing = append(missing, name)
-		}
-	}
-	need(c.Repo != nil, "Repo")
-	need(c.Store != nil, "Store")
-	need(c.Sandboxes != nil, "Sandboxes")
-	if len(missing) > 0 {
-		return errors.New("required and not set: " + strings.Join(missing, ", "))
-	}
-	return nil
 }
 
 func trackerName(t tracker.Tracker) string {
