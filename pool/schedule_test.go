@@ -394,6 +394,14 @@ func TestConfigurationIsChecked(t *testing.T) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}
 	}
+	f = newFixture(t, commits)
+	f.Config.Run.Next, f.Config.Run.Labels.InReview, f.Config.Exclude = agents.Chain{{}}, "No-Human", []string{"no-human"}
+	_, err = pool.New(f.Config)
+	for _, want := range []string{"Next[0].Agent", "Labels.InReview", "Exclude has"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("nothing is said of %s: %v", want, err)
+		}
+	}
 }
 
 // Events of a run are read back from its folder as the observer saw them.

@@ -132,8 +132,7 @@ func (c Config) WithDefaults() Config {
 	}
 	c.GateOn, c.GateFiles = cmp.Or(c.GateOn, GateOnCheckout), cmp.Or(c.GateFiles, journal.GateFilesReport)
 	c.Proving = cmp.Or(c.Proving, journal.ProvingOff)
-	c.Labels.NeedsHuman, c.Labels.NeedsInfo = cmp.Or(c.Labels.NeedsHuman, "needs-human"), cmp.Or(c.Labels.NeedsInfo, "needs-info")
-	c.Labels.InReview = cmp.Or(c.Labels.InReview, "in-review")
+	c.Labels = withDefaults(c.Labels)
 	c.Retry.MaxAttempts = cmp.Or(c.Retry.MaxAttempts, 3)
 	c.Retry.Backoff = max(0, cmp.Or(c.Retry.Backoff, time.Minute))
 	c.Retry.BackoffMax, c.ClaimTTL = cmp.Or(c.Retry.BackoffMax, time.Hour), cmp.Or(c.ClaimTTL, 10*time.Minute)

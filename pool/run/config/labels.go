@@ -1,0 +1,61 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// CheckLabels refuses labels that mean two things at once: with the label of finished issues as one that picks issues up, each
+// sweep would work a finished issue again. require and exclude are those of the pool. Defaults are filled in.
+func CheckLabels(l Labels, require, exclude []string) error {
+	l = withDefaults(l)
+	var errs []error
+	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	among := func(list []string, label string) bool {
+		return slices.ContainsFunc(list, func(o string) bool { return tracker.SameLabel(o, label) })
+	}
+	own := []struct {
+		name, label string
+		excludes    bool // an excluded one would stop the run that sets it, or the next one
+	}{
+		{"NeedsHuman", l.NeedsHuman, false}, {"NeedsInfo", l.NeedsInfo, false}, {"InReview", l.InReview, false},
+		{"Claimed", l.Claimed, true}, {"Failed", l.Failed, true},
+	}
+	for n, a := range own {
+		switch {
+		case a.label == "":
+			continue
+		case strings.TrimSpace(a.label) == "":
+			say("Labels.%s is blank", a.name)
+		case among(require, a.label):
+			say("Labels.%s is %q, as is a label of Require; choose another", a.name, a.label)
+		case a.excludes && among(exclude, a.label):
+			say("Labels.%s is %q, as is a label of Exclude; choose another", a.name, a.label)
+		}
+		for _, b := range own[:n] {
+			if tracker.SameLabel(a.label, b.label) {
+				say("Labels.%s is %q, as is Labels.%s; choose another", a.name, a.label, b.name)
+			}
+		}
+	}
+	for _, label := range exclude {
+		if among(require, label) {
+			say("Exclude has %q, as has Require: no issue would be worked", label)
+		}
+	}
+	if among(require, "") {
+		say("Require has an empty label")
+	}
+	return errors.Join(errs...)
+}
+
+func withDefaults(l Labels) Labels {
+	l.NeedsHuman, l.NeedsInfo = cmp.Or(l.NeedsHuman, "needs-human"), cmp.Or(l.NeedsInfo, "needs-info")
+	l.InReview = cmp.Or(l.InReview, "in-review")
+	return l
+}

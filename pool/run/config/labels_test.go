@@ -1,0 +1,46 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/run/config"
+)
+
+// With one label for two things an issue would be worked for ever, or never again.
+func TestCheckLabels(t *testing.T) {
+	t.Parallel()
+	pick := []string{"no-human", "bug"}
+	for name, c := range map[string]struct {
+		labels           config.Labels
+		require, exclude []string
+		want             string
+	}{
+		"defaults":                {require: pick},
+		"all of them":             {labels: config.Labels{Claimed: "claimed", Failed: "failed"}, require: pick, exclude: []string{"wip", "needs-info", "in-review"}},
+		"in review is picked up":  {labels: config.Labels{InReview: "No-Human "}, require: pick, want: `Labels.InReview is "No-Human ", as is a label of Require; choose another`},
+		"a default is picked up":  {require: []string{"in-review"}, want: `Labels.InReview is "in-review", as is a label of Require; choose another`},
+		"claimed is picked up":    {labels: config.Labels{Claimed: "bug"}, require: pick, want: `Labels.Claimed is "bug", as is a label of Require; choose another`},
+		"a question is a failure": {labels: config.Labels{NeedsInfo: "x", NeedsHuman: "X"}, require: pick, want: `Labels.NeedsInfo is "x", as is Labels.NeedsHuman; choose another`},
+		"another's default":       {labels: config.Labels{Failed: "In-Review"}, require: pick, want: `Labels.Failed is "In-Review", as is Labels.InReview; choose another`},
+		"claimed is excluded":     {labels: config.Labels{Claimed: "busy"}, require: pick, exclude: []string{"Busy"}, want: `Labels.Claimed is "busy", as is a label of Exclude; choose another`},
+		"failed is excluded":      {labels: config.Labels{Failed: "again"}, require: pick, exclude: []string{"again"}, want: `Labels.Failed is "again", as is a label of Exclude; choose another`},
+		"all are excluded":        {require: pick, exclude: []string{"wip", "Bug"}, want: `Exclude has "Bug", as has Require: no issue would be worked`},
+		"a blank one":             {labels: config.Labels{NeedsHuman: " "}, require: pick, want: `Labels.NeedsHuman is blank`},
+		"no name":                 {require: []string{"no-human", " "}, want: `Require has an empty label`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := config.CheckLabels(c.labels, c.require, c.exclude)
+			if got := text(err); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
