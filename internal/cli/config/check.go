@@ -170,18 +170,31 @@ func (l *Loaded) conflicts() []Problem {
 	if len(c.Labels) == 0 {
 		add("labels", "labels is empty; name at least one, so that not every open issue is worked")
 	}
-	for _, own := range []struct {
-		key    string
-		labels []string
-	}{
-		{"review-label", []string{c.ReviewLabel}}, {"needs-human-label", []string{c.NeedsHumanLabel}},
-		{"needs-info-label", []string{c.NeedsInfoLabel}}, {"claimed-label", []string{c.ClaimedLabel}},
-		{"failed-label", []string{c.FailedLabel}}, {"exclude-labels", c.ExcludeLabels},
-	} {
-		for _, l := range own.labels {
-			if slices.ContainsFunc(c.Labels, func(pick string) bool { return strings.EqualFold(pick, l) }) {
-				add(own.key, "%s %q is one of the labels that pick an issue up; choose another", own.key, l)
+	states := []struct{ key, label string }{
+		{"review-label", c.ReviewLabel}, {"needs-human-label", c.NeedsHumanLabel}, {"needs-info-label", c.NeedsInfoLabel},
+		{"claimed-label", c.ClaimedLabel}, {"failed-label", c.FailedLabel},
+	}
+	among := func(list []string, label string) bool {
+		return slices.ContainsFunc(list, func(o string) bool { return tracker.SameLabel(o, label) })
+	}
+	for n, own := range states {
+		switch {
+		case own.label == "":
+			continue
+		case among(c.Labels, own.label):
+			add(own.key, "%s %q is one of the labels that pick an issue up; choose another", own.key, own.label)
+		case n > 2 && among(c.ExcludeLabels, own.label): // it would stop the run that sets it, or the next one
+			add(own.key, "%s %q is also one of exclude-labels; choose another", own.key, own.label)
+		}
+		for _, other := range states[:n] {
+			if tracker.SameLabel(own.label, other.label) {
+				add(own.key, "%s %q is also %s; choose another", own.key, own.label, other.key)
 			}
+		}
+	}
+	for _, label := range c.ExcludeLabels {
+		if among(c.Labels, label) {
+			add("exclude-labels", "exclude-labels %q is one of the labels that pick an issue up; choose another", label)
 		}
 	}
 	if _, label := tracker.ParsePriorities(c.PriorityLabels); label != "" {

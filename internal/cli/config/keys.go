@@ -235,8 +235,8 @@ func groups() []group {
 			{Name: "review-label", Default: "in-review", Check: checkLabel, Guard: Ordinary, Use: toMerge, Help: "on issues that are done"},
 			{Name: "needs-human-label", Default: "needs-human", Check: checkLabel, Guard: Ordinary, Use: toMerge, Help: "on issues ralph gave up on"},
 			{Name: "needs-info-label", Default: "needs-info", Check: checkLabel, Guard: Ordinary, Use: toMerge, Help: "on issues with a question"},
-			{Name: "claimed-label", Guard: Ordinary, Use: toMerge, Help: "on issues that are being worked; empty: none"},
-			{Name: "failed-label", Guard: Ordinary, Use: toMerge, Help: "on issues that wait for another attempt; empty: none"},
+			{Name: "claimed-label", Check: checkLabel, Guard: Ordinary, Use: toMerge, Help: "on issues that are being worked; empty: none"},
+			{Name: "failed-label", Check: checkLabel, Guard: Ordinary, Use: toMerge, Help: "on issues that wait for another attempt; empty: none"},
 		}},
 		{"Fleet", []Key{
 			{Name: "fleet-parallel", Kind: Int, Guard: Above, Use: toServe, Help: "issues of the project worked at the same time on all machines; 0: no limit"},
