@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // What an issue may have at most, in bytes. Longer ones would take minutes to check for secrets, and fit no prompt.
@@ -35,7 +36,7 @@ func (i Issue) Check() error {
 }
 
 // Checked returns a tracker that holds another one to its contract: an issue that breaks it is a Problem of a listing, and an error
-// of Get. So is a second issue of the same key.
+// of Get. So is a second issue of the same key. A Problem without Where or Err gets them.
 func Checked(t Tracker) Tracker {
 	if _, is := t.(checked); is || t == nil {
 		return t
@@ -51,6 +52,10 @@ func (c checked) List(ctx context.Context, q Query) (Listing, error) {
 	l, err := c.Tracker.List(ctx, q)
 	if err != nil {
 		return l, err
+	}
+	l.Problems = slices.Clone(l.Problems)
+	for n, p := range l.Problems {
+		l.Problems[n].Where, l.Problems[n].Err = cmp.Or(p.Where, c.Name()), cmp.Or(p.Err, errUnsaid)
 	}
 	first := make(map[string]Issue, len(l.Issues))
 	kept := make([]Issue, 0, len(l.Issues))

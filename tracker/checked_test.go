@@ -13,13 +13,14 @@ import (
 // fixed is a tracker that returns what it is told, right or wrong.
 type fixed struct {
 	tracker.ReadOnly
-	list []tracker.Issue
+	list     []tracker.Issue
+	problems []tracker.Problem
 }
 
 func (fixed) Name() string { return "fixed" }
 
 func (f fixed) List(context.Context, tracker.Query) (tracker.Listing, error) {
-	return tracker.Listing{Issues: f.list}, nil
+	return tracker.Listing{Issues: f.list, Problems: f.problems}, nil
 }
 
 func (f fixed) Get(context.Context, string) (tracker.Issue, error) {
@@ -74,5 +75,27 @@ func TestUnavailableWithoutCause(t *testing.T) {
 	err := fmt.Errorf("list: %w", &tracker.UnavailableError{})
 	if err.Error() != "list: tracker unavailable" {
 		t.Error(err)
+	}
+}
+
+// A problem that lacks what a tracker has to say of it is told all the same.
+func TestProblemWithoutCause(t *testing.T) {
+	t.Parallel()
+	bare := []tracker.Problem{{Where: "row 7"}, {Err: errors.New("unreadable")}, {}, {Where: "row 8", Err: errors.New("torn")}}
+	l, err := tracker.Checked(fixed{problems: bare}).List(t.Context(), tracker.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const unknown = "the tracker does not say what is wrong"
+	for n, want := range []string{"row 7: " + unknown, "fixed: unreadable", "fixed: " + unknown, "row 8: torn"} {
+		if got := l.Problems[n]; got.Error() != want || errors.Unwrap(got) == nil {
+			t.Errorf("%q, want %q", got.Error(), want)
+		}
+	}
+	if got := bare[0].Error(); got != "row 7: "+unknown {
+		t.Errorf("unchecked: %q", got)
+	}
+	if bare[2].Err != nil {
+		t.Error("the tracker's own list was changed")
 	}
 }

@@ -8,8 +8,10 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -83,11 +85,16 @@ func (i Issue) HasLabel(name string) bool { return containsFold(i.Labels, name) 
 // Problem is an issue that could not be read. The others are listed.
 type Problem struct {
 	Where string // file and line, or address
-	Err   error
-	Kept  bool // the issue is in the listing all the same
+	Err   error  // never nil
+	Kept  bool   // the issue is in the listing all the same
 }
 
-func (p Problem) Error() string { return p.Where + ": " + p.Err.Error() }
+func (p Problem) Error() string {
+	return fmt.Sprintf("%s: %v", p.Where, cmp.Or(p.Err, errUnsaid))
+}
+
+// errUnsaid is the cause of a problem that has none.
+var errUnsaid = errors.New("the tracker does not say what is wrong")
 
 // Unwrap gives the cause.
 func (p Problem) Unwrap() error { return p.Err }
