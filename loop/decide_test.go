@@ -409,6 +409,13 @@ func TestMissingPartsAreRefused(t *testing.T) {
 	if err := bad.Validate(); !errors.As(err, &joined) || len(joined.Unwrap()) != 6 {
 		t.Errorf("errors %v, want six", err)
 	}
+	for want, c := range map[string]Command{"its timeout is -1s": {Line: "true", Timeout: -1e9}, "NUL byte": {Line: "a\x00b"}} {
+		c := Config{Sandbox: stage{}, Import: func(context.Context) (Work, error) { return Work{}, nil }, Agent: agents.Command{},
+			Options: agents.Options{Command: []string{"true"}}, Prompt: Prompt{Inline: "x"}, Setup: []Command{c}}
+		if r := Run(t.Context(), c); r.End != EndPrompt || r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+			t.Errorf("%s: %s, %v", want, r.End, r.Err)
+		}
+	}
 }
 
 // TestNextAgent: the next agent goes on where one that is unavailable had to stop, with what that one had been told. What

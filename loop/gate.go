@@ -47,7 +47,7 @@ func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, c
 	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
 	raw, tail := r.openSink(log), proc.NewTail(tailKept)
 	defer raw.close()
-	both := &merged{to: io.MultiWriter(raw, tail)}
+	both := &proc.Merged{To: io.MultiWriter(raw, tail)}
 
 	start := time.Now()
 	exit, timedOut, err := r.shell(ctx, shell{line: cmd.Line, timeout: timeout, stdout: both, stderr: both})

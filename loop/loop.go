@@ -41,6 +41,19 @@ type Command struct {
 	Timeout time.Duration `json:"timeout_ns,omitempty"` // zero means the Timers' Command
 }
 
+// Check refuses a command that cannot run.
+func (c Command) Check() error {
+	switch {
+	case strings.TrimSpace(c.Line) == "":
+		return errors.New("a gate or setup command is empty")
+	case strings.ContainsRune(c.Line, 0):
+		return fmt.Errorf("command %q has a NUL byte", cut(c.Line, 100))
+	case c.Timeout < 0:
+		return fmt.Errorf("command `%s`: its timeout is %s; it must not be negative", oneLine(c.Line, 100), c.Timeout)
+	}
+	return nil
+}
+
 // Budget limits what a run may spend; zero means no limit. It is checked after each iteration and, with a Meter, during it.
 type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"` // input + output + cache write
@@ -182,9 +195,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("max iterations is %d; it must be at least 1", c.MaxIterations))
 	}
 	for _, cmd := range slices.Concat(c.Setup, c.Gate) {
-		if strings.TrimSpace(cmd.Line) == "" {
-			errs = append(errs, errors.New("a gate or setup command is empty"))
-		}
+		errs = append(errs, cmd.Check())
 	}
 	errs = append(errs, c.Timers.validate(), c.validateOutput(), c.Resume.Validate())
 	return errors.Join(errs...)
