@@ -51,6 +51,20 @@ func (c Config) wrong() (list []error) {
 	}
 	inside("Copy", c.Copy)
 	inside("SetupInputs", c.SetupInputs)
+	line := func(name string, cmd loop.Command) {
+		if err := cmd.Check(); err != nil {
+			say("%s: %w", name, err)
+		}
+	}
+	for _, cmd := range c.After {
+		line("After", cmd)
+	}
+	for _, text := range c.Before {
+		line("Before", loop.Command{Line: text})
+	}
+	if c.Prove != "" {
+		line("Prove", loop.Command{Line: c.Prove})
+	}
 	if strings.ContainsFunc(c.Name, unicode.IsControl) {
 		say("Name %q has control characters", c.Name)
 	}
