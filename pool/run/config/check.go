@@ -65,6 +65,17 @@ func (c Config) wrong() (list []error) {
 	if c.Prove != "" {
 		line("Prove", loop.Command{Line: c.Prove})
 	}
+	if err := c.Identity.Validate(); err != nil {
+		say("Identity: %w", err)
+	}
+	for _, m := range c.Mounts {
+		for _, path := range []string{m.Host, m.Inside} {
+			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+				say("Mounts: %q must be an absolute path", path)
+			}
+		}
+	}
+	list = append(list, c.oddNames()...)
 	if strings.ContainsFunc(c.Name, unicode.IsControl) {
 		say("Name %q has control characters", c.Name)
 	}

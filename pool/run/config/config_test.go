@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // What would end every run is refused before there is one.
@@ -34,6 +35,14 @@ func TestValidate(t *testing.T) {
 		"After: a gate":                    func(c *config.Config) { c.After = []loop.Command{{}} },
 		"Before: command \"a\\x00b\"":      func(c *config.Config) { c.Before = []string{"true", "a\x00b"} },
 		"Prove: command":                   func(c *config.Config) { c.Prove = "test \x00 {files}" },
+		`Identity: Author "half"`:          func(c *config.Config) { c.Identity.Author.Name = "half" },
+		`Mounts: "relative" must`:          func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "/etc", Inside: "relative"}} },
+		`Mounts: "etc" must`:               func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "etc", Inside: "/etc"}} },
+		`Tracker: the name "a\x1b[31m"`:    func(c *config.Config) { c.Tracker = oddTracker{} },
+		`Sandboxes: the name ""`:           func(c *config.Config) { c.Sandboxes = oddSandbox{c.Sandboxes} },
+		`Next[0].Agent: the name "a\nb"`:   func(c *config.Config) { c.Next = agents.Chain{{Agent: oddAgent{name: "a\nb"}, Options: c.Options}} },
+		`Attempts[0].Agent: the name " "`:  func(c *config.Config) { c.Attempts = agents.Chain{{Agent: oddAgent{name: " "}, Options: c.Options}} },
+		`Review.Agent: the name ""`:        func(c *config.Config) { c.Review.Agent, c.Review.Options = oddAgent{}, c.Options },
 		"isue":                             func(c *config.Config) { c.Prompt.Template = "{{isue}}" },
 		"no command":                       func(c *config.Config) { c.Options.Command = nil },
 		"KeepRuns":                         func(c *config.Config) { c.KeepRuns = -5 },
@@ -58,3 +67,19 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// Parts with names that break what shows them.
+type (
+	oddAgent struct {
+		agents.Command
+		name string
+	}
+	oddSandbox struct{ sandboxes.Provider }
+	oddTracker struct{ tracker.Tracker }
+)
+
+func (a oddAgent) Name() string { return a.name }
+
+func (oddSandbox) Name() string { return "" }
+
+func (oddTracker) Name() string { return "a\x1b[31m" }
