@@ -19,6 +19,11 @@ func TestClaim(t *testing.T) {
 		if _, err := s.store.Claim(ctx, "k", Holder{Run: "r1"}, ttl); err == nil || s.git("for-each-ref", "refs/ralph/") != "" {
 			s.Errorf("a claim without an owner, which nobody could read, is taken: %v", err)
 		}
+		for _, never := range []time.Duration{0, -1} {
+			if _, err := s.store.Claim(ctx, "k", Holder{Owner: "me", Run: "r1"}, never); err == nil || s.git("for-each-ref", "refs/ralph/") != "" {
+				s.Errorf("a claim that is over at once is taken: %v", err)
+			}
+		}
 		c, err := s.store.Claim(ctx, "k", Holder{Owner: "me", Run: "r1", Hash: "h"}, ttl)
 		if err != nil {
 			s.Fatal(err)

@@ -78,6 +78,9 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	if h.Owner == "" {
 		return nil, fmt.Errorf("claim %s: the holder has no Owner", key)
 	}
+	if ttl <= 0 {
+		return nil, fmt.Errorf("claim %s: its TTL is %s; it must be more than 0", key, ttl)
+	}
 	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
 	at, stuck := "", error(nil) // stuck: why the ref stays where it is, although nobody moves it
