@@ -105,6 +105,9 @@ func (j Job) Check() error {
 	case j.Strategy == StrategyHead && len(j.Run.Copy) > 0:
 		bad(StrategyCopy)
 	}
+	if c := j.Command; c != nil && (len(c.Argv) == 0 || c.Argv[0] == "" || strings.ContainsRune(strings.Join(c.Argv, ""), 0)) {
+		errs = append(errs, fmt.Errorf("Command %q: name a program, and arguments without NUL bytes", c.Argv))
+	}
 	if j.Command == nil {
 		c := loop.Config{
 			Agent: j.Run.Agent, Options: j.Run.Options, Prompt: j.Run.Prompt, Setup: j.Run.Setup, Gate: j.Run.Gate, Signals: j.Run.Signals,

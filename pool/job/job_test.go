@@ -27,6 +27,15 @@ func TestIncomplete(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	for _, argv := range [][]string{nil, {""}, {"", "x"}, {"echo", "a\x00b"}} {
+		j := job.Job{Run: run.Config{Sandboxes: none}, Command: &run.Command{Argv: argv}}
+		if err := j.Check(); err == nil || !strings.Contains(err.Error(), "Command") {
+			t.Errorf("%q: %v", argv, err)
+		}
+	}
+	if err := (job.Job{Run: run.Config{Sandboxes: none}, Command: &run.Command{Argv: []string{"true", ""}}}).Check(); err != nil {
+		t.Error(err)
+	}
 	if err := (job.Job{}).Check(); err == nil || !strings.Contains(err.Error(), "Sandboxes") {
 		t.Error(err)
 	}
