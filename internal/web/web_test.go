@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/gittest"
@@ -440,14 +441,15 @@ func TestListen(t *testing.T) {
 	if other, err := web.Listen(t.Context(), "unix:"+path, ""); err == nil {
 		t.Errorf("two listen: %v", other)
 	}
-	other, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: path + "2"})
+	_ = l.Close()
+	// What a process that was killed leaves. It never listened: a process that another test starts at this moment has a copy of
+	// the socket until its program begins, and would listen in its place.
+	dead, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.SetUnlinkOnClose(false) // as a process that was killed
-	_ = other.Close()
-	_ = l.Close()
-	if err := os.Rename(path+"2", path); err != nil {
+	err = unix.Bind(dead, &unix.SockaddrUnix{Name: path})
+	if err = errors.Join(err, unix.Close(dead)); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = web.Listen(t.Context(), "unix:"+path, ""); err != nil {
