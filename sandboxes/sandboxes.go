@@ -77,7 +77,8 @@ type Spec struct {
 	Worktree string
 	// GitDir is the absolute host path of the private repository. Isolating providers show it at the same path, writable,
 	// and cover the worktree's .git with a read-only file that points to it, or with the repository itself, so that
-	// commands can neither remove nor replace it. Providers with InPlace files ignore it.
+	// commands can neither remove nor replace it. With GitDir the worktree has to be a linked one, whose .git is a file: a .git
+	// folder cannot be covered, and Open fails. Providers with InPlace files ignore it.
 	GitDir string
 	// Env is the environment ("K=V") that commands get in addition to the provider's own base.
 	Env []string
@@ -196,7 +197,8 @@ type Command struct {
 	Dir string
 	// Env is added to the sandbox's environment; later entries win.
 	Env []string
-	// Stdin is read to its end; nil is empty. A command that ends without reading it is not an error.
+	// Stdin is read to its end; nil is empty. A command that ends without reading it is not an error. Exec does not
+	// wait for a Read that blocks, but the goroutine that reads stays until Read returns: close its source after Exec.
 	Stdin io.Reader
 	// Stdout and Stderr receive the command's output, each from one goroutine at a time; nil discards. A writer's error
 	// stops the copying, not the command.
