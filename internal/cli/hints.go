@@ -39,10 +39,10 @@ func trackerFix(kind tracker.Descriptor, err error) string {
 	switch {
 	case errors.Is(err, local.ErrNoFolder):
 		return initFix
-	case !errors.As(err, &f):
-		return ""
 	case errors.Is(err, token.ErrNone):
 		return kind.LoginHint + "; set it in one of these variables, or name another source: token-env, token-file or token-command"
+	case !errors.As(err, &f):
+		return ""
 	case f.Reason == forge.TokenRefused:
 		return kind.LoginHint
 	case f.Reason == forge.Untrusted:
