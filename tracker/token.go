@@ -23,7 +23,9 @@ func (Token) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 // MarshalText redacts the secret for encoders.
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// TokenSource gives the token for the next request. Its errors never hold a secret. It is safe for concurrent use.
+// TokenSource gives the token for the next request. Its errors never hold a secret. It is safe for concurrent use. A tracker
+// returns such an error wrapped in a [*RefusedError]: a program then ends the sweep, and still finds the cause, for which it
+// shows Descriptor.LoginHint.
 type TokenSource interface {
 	Token(ctx context.Context) (Token, error)
 }

@@ -134,7 +134,8 @@ type Report struct {
 	Mark string
 }
 
-// Tracker is a backlog. All methods honour ctx and return *UnavailableError for failures that may pass.
+// Tracker is a backlog. All methods honour ctx. They return *UnavailableError for failures that may pass, and *RefusedError, around
+// the cause, where every call would fail, such as for want of a token.
 type Tracker interface {
 	// Name is the registered name, such as "local".
 	Name() string

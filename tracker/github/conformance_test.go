@@ -13,7 +13,13 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, trackertest.Harness{New: backlog, Commands: true})
+	trackertest.Run(t, trackertest.Harness{New: backlog, Commands: true, WithToken: withToken})
+}
+
+func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
+	c := configOf(githubtest.New(t))
+	c.Token = source
+	return open(t, c)
 }
 
 func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {

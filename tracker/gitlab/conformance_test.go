@@ -15,7 +15,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, trackertest.Harness{New: seeded, Many: 230, Commands: true})
+	trackertest.Run(t, trackertest.Harness{New: seeded, Many: 230, Commands: true, WithToken: withToken})
 }
 
 func TestConformanceOlderGitLab(t *testing.T) {
@@ -25,6 +25,10 @@ func TestConformanceOlderGitLab(t *testing.T) {
 		r.server.WithoutKeyset()
 		return r.seed(t, seeds)
 	}})
+}
+
+func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
+	return newRig(t, func(c *Config) { c.Token = source })
 }
 
 func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {

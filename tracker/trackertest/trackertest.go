@@ -53,6 +53,8 @@ type Harness struct {
 	NoBlockers bool // the tracker has no blockers
 	NoAuthor   bool // the tracker cannot be seeded with authors and dates
 	Many       int  // issues for the test of all pages; default 250
+	// WithToken makes a tracker of some backlog that takes its tokens from the source; nil: the tracker takes none.
+	WithToken func(t *testing.T, source tracker.TokenSource) tracker.Tracker
 }
 
 // Run runs the suite.
@@ -72,6 +74,7 @@ func Run(t *testing.T, h Harness) {
 		{"HostileText", "", hostileText},
 		{"Blockers", unless(h.NoBlockers, "blockers"), blockers},
 		{"Cancelled", "", cancelled},
+		{"WithoutToken", unless(h.WithToken == nil, "tokens"), withoutToken},
 		{"ReadOnlyRefuses", unless(!h.ReadOnly, "a reason to refuse writes"), readOnlyRefuses},
 		{"ReportReplaced", unless(h.ReadOnly, "writes"), reportReplaced},
 		{"ReportNotInBody", unless(h.ReadOnly, "writes"), reportNotInBody},

@@ -1,0 +1,28 @@
+package trackertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// errNoToken is what the source of a test says.
+var errNoToken = errors.New("the source has no token")
+
+type noToken struct{}
+
+func (noToken) Token(context.Context) (tracker.Token, error) { return tracker.Token{}, errNoToken }
+
+// withoutToken: a sweep that has no token ends at once, and its error still says why there is none.
+func withoutToken(t *testing.T, h Harness) {
+	b := h.WithToken(t, noToken{})
+	_, listed := b.List(t.Context(), tracker.Query{})
+	_, got := b.Get(t.Context(), "1")
+	for call, err := range map[string]error{"List": listed, "Get": got} {
+		if _, ok := errors.AsType[*tracker.RefusedError](err); !ok || !errors.Is(err, errNoToken) {
+			t.Errorf("%s without a token: %v, want a *RefusedError with the error of the source", call, err)
+		}
+	}
+}
