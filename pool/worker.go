@@ -59,13 +59,10 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
 		return nil, err
 	}
-	w := &Worker{
-		c: c, bus: journal.NewBus(c.Observe), running: map[string]*running{},
-		disk: &disk.Guard{Place: c.Run.Repo.StateDir(), Floor: c.MinFree},
-	}
+	w := &Worker{c: c, bus: journal.NewBus(c.Observe), running: map[string]*running{}}
 	w.life, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit
-	c.Run.Disk, c.Run.Emit = w.disk, func(e journal.Event) {
+	c.Run.MinFree, c.Run.Emit = c.MinFree, func(e journal.Event) {
 		if also != nil {
 			also(e)
 		}
@@ -75,7 +72,7 @@ func NewWorker(c Config) (*Worker, error) {
 	if w.runner, err = run.New(c.Run); err != nil {
 		return nil, err
 	}
-	w.cfg = w.runner.Config()
+	w.cfg, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.cfg.Agents().Choices()
 	w.secrets = w.cfg.Secrets
 	w.index = &schedule.Index{Git: w.cfg.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.cfg.Repo.Remote()}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
@@ -194,8 +193,7 @@ func (p *parts) close() (err error) {
 func (a *app) runConfig(ctx context.Context, p *parts) (c run.Config, err error) {
 	c = run.Config{
 		Repo: p.repo, Store: p.journal, Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets,
-		Protected: p.ProtectedPaths, Identity: p.identity(), StopGrace: p.StopGrace, Log: p.log,
-		Disk: &disk.Guard{Place: p.state, Floor: minFree(p.Config)},
+		Protected: p.ProtectedPaths, Identity: p.identity(), StopGrace: p.StopGrace, Log: p.log, MinFree: minFree(p.Config),
 	}
 	if c.Sandboxes, err = a.sandbox(ctx, p); err != nil {
 		return c, err

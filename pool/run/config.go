@@ -10,6 +10,8 @@ type (
 	Labels = config.Labels
 	// GateOn is where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
+	// Canary is a test that must fail.
+	Canary = config.Canary
 	// Reviewer is the second agent.
 	Reviewer = config.Reviewer
 )

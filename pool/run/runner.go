@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/admission"
@@ -70,7 +71,8 @@ func New(c Config) (*Runner, error) {
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	spaces := &workspace.Config{
 		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
-		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Disk: c.Disk, Log: c.Log,
+		Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, Secrets: c.Secrets, Log: c.Log,
+		Disk: &disk.Guard{Place: c.Repo.StateDir(), Floor: c.MinFree},
 	}
 	spaces.Homes = c.KeptHomes()
 	lot := &parking.Lot{Slowed: func(s parking.Slow) {

@@ -51,6 +51,9 @@ func (c Config) wrong() (list []error) {
 	}
 	inside("Copy", c.Copy)
 	inside("SetupInputs", c.SetupInputs)
+	for _, canary := range c.Canaries {
+		inside("Canaries", []string{canary.Path})
+	}
 	line := func(name string, cmd loop.Command) {
 		if err := cmd.Check(); err != nil {
 			say("%s: %w", name, err)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
@@ -58,29 +57,29 @@ type Config struct {
 	SetupInputs   []string       // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
 	Copy          []string       // untracked files of the checkout that go into the worktree
 	Gate          []loop.Command
-	GateOn        GateOn             // default GateOnCheckout
-	GateFiles     journal.GateFiles  // default GateFilesReport
-	NoCanary      bool               // plant no tests that must fail
-	Canaries      []ecosystem.Canary // tests that must fail, besides those that ralph can write
-	Proving       journal.Proving    // what the tests of a change have to show; default ProvingOff
-	Prove         string             // command that runs tests of a change, with {files} in the place of them; default: by language
-	Signals       []string           // texts with which an agent says that it is done; default loop.DefaultSignal
-	MaxIterations int                // of one run; default 10
-	NoProgress    int                // iterations in a row without a new commit that end the run; default 3; negative: no limit
-	Resume        session.Policy     // default session.Auto
-	Timers        loop.Timers        // its fields have defaults of their own
-	Budget        loop.Budget        // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
-	PerRun        loop.Budget        // for one run, its review included
-	Iteration     loop.Budget        // for one iteration
-	Estimate      loop.Budget        // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
-	Shares        ledger.Shares      // for one agent in one run
-	Caps          ledger.Caps        // for all runs of this namespace of the store together
-	Env           []string           // for everything that runs in the sandbox
-	Network       gateway.Network    // what isolated runs may reach
-	Limits        sandboxes.Limits   // of one run; zero means the sandbox's defaults
-	Mounts        []sandboxes.Mount  // the user's, for isolating sandboxes
-	Homes         int64              // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
-	Secrets       *redact.Secrets    // values that are redacted; default: none but the agent's own
+	GateOn        GateOn            // default GateOnCheckout
+	GateFiles     journal.GateFiles // default GateFilesReport
+	NoCanary      bool              // plant no tests that must fail
+	Canaries      []Canary          // tests that must fail, besides those that ralph can write
+	Proving       journal.Proving   // what the tests of a change have to show; default ProvingOff
+	Prove         string            // command that runs tests of a change, with {files} in the place of them; default: by language
+	Signals       []string          // texts with which an agent says that it is done; default loop.DefaultSignal
+	MaxIterations int               // of one run; default 10
+	NoProgress    int               // iterations in a row without a new commit that end the run; default 3; negative: no limit
+	Resume        session.Policy    // default session.Auto
+	Timers        loop.Timers       // its fields have defaults of their own
+	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
+	PerRun        loop.Budget       // for one run, its review included
+	Iteration     loop.Budget       // for one iteration
+	Estimate      loop.Budget       // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
+	Shares        ledger.Shares     // for one agent in one run
+	Caps          ledger.Caps       // for all runs of this namespace of the store together
+	Env           []string          // for everything that runs in the sandbox
+	Network       gateway.Network   // what isolated runs may reach
+	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults
+	Mounts        []sandboxes.Mount // the user's, for isolating sandboxes
+	Homes         int64             // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
+	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
 
 	Hints          report.Hints // commands that reports may name
 	Labels         Labels
@@ -99,8 +98,10 @@ type Config struct {
 	// Ending gets the last event of each run before the run is stored as ended, from many goroutines. The run waits for it. If this
 	// process dies in between, the next one calls it again. Default: none.
 	Ending func(journal.Event)
-	Disk   *disk.Guard // ends the run that fills the disk; nil: none
-	Log    *slog.Logger
+	// MinFree are the bytes that must stay free on the disk of the state folder: the run that fills it is ended. 0 or less: no
+	// limit. A pool sets its own.
+	MinFree int64
+	Log     *slog.Logger
 }
 
 // GateOn says where the gate has to pass before a run may succeed.
@@ -112,6 +113,10 @@ const (
 	// GateOnWorktree: in the agent's worktree only. Reports say so. What the commits did to their checks is read, not tried.
 	GateOnWorktree GateOn = "worktree"
 )
+
+// Canary is a file, by its Path in the repository and its Content, that makes sound checks fail when it is added to a checkout.
+// Its other fields are ralph's own.
+type Canary = ecosystem.Canary
 
 // Labels are the labels that show an issue's state to people.
 type Labels = decide.Labels

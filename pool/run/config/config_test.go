@@ -22,6 +22,7 @@ func TestValidate(t *testing.T) {
 		Agent:     agents.Command{}, Options: agents.Options{Command: []string{"true"}},
 		Prompt: loop.Prompt{Template: "{{issue}} {{feedback}} {{branch}}"},
 	}
+	c.Canaries = []config.Canary{{Path: "bad_test.go", Content: []byte("package bad")}}
 	if err := c.WithDefaults().Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +36,7 @@ func TestValidate(t *testing.T) {
 		"After: a gate":                    func(c *config.Config) { c.After = []loop.Command{{}} },
 		"Before: command \"a\\x00b\"":      func(c *config.Config) { c.Before = []string{"true", "a\x00b"} },
 		"Prove: command":                   func(c *config.Config) { c.Prove = "test \x00 {files}" },
+		`Canaries: "../x"`:                 func(c *config.Config) { c.Canaries = []config.Canary{{Path: "../x"}} },
 		`Identity: Author "half"`:          func(c *config.Config) { c.Identity.Author.Name = "half" },
 		`Mounts: "relative" must`:          func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "/etc", Inside: "relative"}} },
 		`Mounts: "etc" must`:               func(c *config.Config) { c.Mounts = []sandboxes.Mount{{Host: "etc", Inside: "/etc"}} },
