@@ -134,3 +134,17 @@ func TestNoRoomToStart(t *testing.T) {
 	s.sweep(t, r, 0, "--min-free-mb", "4")
 	s.clean(t, r)
 }
+
+// A run without an issue is ended as well.
+func TestJobFillsDisk(t *testing.T) {
+	t.Parallel()
+	s, r := newScene(t, doIt), newRepository(t)
+	smallDisk(t, s.path("state"), "96")
+	p := s.start(t, r, []string{
+		"RALPH_SANDBOX=native", "RALPH_MIN_FREE_MB=40", "RALPH_AGENT_COMMAND=sh -c '" + fillers["one file"] + "'",
+	}, "run", "--branch-strategy", "merge-to-head", "--prompt", "Do it")
+	if got := p.end(t); got == 0 || !strings.Contains(p.out.String(), "the run was filling the disk: it wrote ") {
+		t.Errorf("status %d: %s", got, p.out.String())
+	}
+	noneLeft(t, s.mark)
+}

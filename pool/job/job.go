@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -166,7 +167,12 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		case <-hard.Done():
 		}
 	}()
-	defer func() { cancel(nil); <-killed }()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		runner.Spaces().Disk.Watch(hard, func(*disk.ShortError) {})
+	}()
+	defer func() { cancel(nil); <-killed; <-watched }()
 
 	if err := j.recover(hard, runner); err != nil {
 		return run.Result{}, err
