@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/identity"
@@ -118,7 +119,7 @@ func TestIdentityIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.Config.Run.Repo = f.open("")
+	f.Config.Run.Repo, f.Config.Run.Sandboxes = f.open(""), sandboxes.NewNone(sandboxes.NoneConfig{})
 	eve := identity.Ident{Name: "Eve", Email: "eve@example"}
 	for _, c := range []struct {
 		who  worktree.Identity
@@ -148,6 +149,39 @@ func TestIdentityIsMissing(t *testing.T) {
 	f.Config.Run.Identity = worktree.Identity{Author: eve}
 	if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
 		t.Errorf("with a name: %+v", r.Verdict)
+	}
+	f.clean()
+}
+
+// Where the sandbox's environment hides the name that git knows on the host, no agent is started either.
+func TestIdentityIsHidden(t *testing.T) {
+	t.Parallel()
+	ran := filepath.Join(t.TempDir(), "ran")
+	f := newFixture(t, "echo x >> "+ran+"; "+commits)
+	f.issue("a")
+	bare := []string{"PATH=" + os.Getenv("PATH")}
+	f.Config.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{Env: bare})
+	if _, err := f.pool().Sweep(t.Context()); !errors.Is(err, worktree.ErrNoIdentity) || !strings.Contains(err.Error(), "in the sandbox") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(ran); err == nil || len(f.runs("a")) > 0 {
+		t.Error("an agent was started")
+	}
+	name := []string{"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=a@b"}
+	for where, set := range map[string]func(){
+		"the provider's":      func() { f.Config.Run.Sandboxes = sandboxes.NewNone(sandboxes.NoneConfig{Env: append(bare, name...)}) },
+		"the configuration's": func() { f.Config.Run.Env = name },
+		"the agent's":         func() { f.Config.Run.Options.Env = name },
+		"the author":          func() { f.Config.Run.Identity.Author = identity.Ident{Name: "Ada", Email: "a@b"} },
+	} {
+		key := strings.ReplaceAll(strings.Fields(where)[1], "'", "")
+		f.issue(key)
+		was := f.Config
+		set()
+		if r := f.one(key); r.Verdict.Outcome != journal.Succeeded {
+			t.Errorf("with a name of %s: %+v", where, r.Verdict)
+		}
+		f.Config = was
 	}
 	f.clean()
 }

@@ -47,6 +47,9 @@ func NewNone(c NoneConfig) *None {
 // Name is "none".
 func (*None) Name() string { return "none" }
 
+// Environ is the environment that commands start from.
+func (n *None) Environ() []string { return slices.Clone(n.env) }
+
 // Capabilities promise no isolation.
 func (*None) Capabilities() Capabilities {
 	return Capabilities{Files: InPlace, Isolation: NoIsolation}

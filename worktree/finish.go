@@ -103,7 +103,7 @@ func (r *Repo) writer(who Identity, user identity.Ident) identity.Writer {
 func (r *Repo) User(ctx context.Context) (identity.Ident, error) { return identity.User(ctx, r.git) }
 
 // CheckIdentity makes sure that commits can be made as asked, before anybody works for them: git knows the user's name where
-// it is needed, and can sign. here: agents commit with the user's own git configuration.
-func (r *Repo) CheckIdentity(ctx context.Context, who Identity, here bool) error {
-	return r.writer(who, identity.Ident{}).Check(ctx, who, here, r.temp)
+// it is needed, and can sign. environ is that of agents which commit with the user's own git configuration; nil: none do.
+func (r *Repo) CheckIdentity(ctx context.Context, who Identity, environ []string) error {
+	return r.writer(who, identity.Ident{}).Check(ctx, who, environ, r.temp)
 }

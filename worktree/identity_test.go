@@ -132,7 +132,7 @@ func TestFinishSigns(t *testing.T) {
 			f.git("switch", "-q", "-c", "ralph/42")
 			person := f.commit(f.dir, "p.txt", "p\n", "Of a person")
 			f.git("switch", "-q", "main")
-			if err := f.repo.CheckIdentity(t.Context(), who, false); err != nil {
+			if err := f.repo.CheckIdentity(t.Context(), who, nil); err != nil {
 				t.Fatal(err)
 			}
 			in := f.as("42", who)
@@ -203,13 +203,27 @@ func TestCheckIdentity(t *testing.T) {
 		"signature with a passphrase": {who: Identity{Sign: identity.SSH, Author: eve}, key: locked, want: ErrSign},
 	} {
 		f.git("config", "user.signingKey", c.key)
-		if err := f.repo.CheckIdentity(t.Context(), c.who, c.here); !errors.Is(err, c.want) || err != nil && strings.Contains(err.Error(), "\n") {
+		var environ []string
+		if c.here {
+			environ = os.Environ()
+		}
+		if err := f.repo.CheckIdentity(t.Context(), c.who, environ); !errors.Is(err, c.want) || err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f.git("config", "user.name", "Ada")
 	f.git("config", "user.email", "ada@example.com")
-	if err := f.repo.CheckIdentity(t.Context(), Identity{SignOff: true}, true); err != nil {
+	if err := f.repo.CheckIdentity(t.Context(), Identity{SignOff: true}, os.Environ()); err != nil {
+		t.Error(err)
+	}
+	f.git("config", "--unset", "user.name")
+	hidden := []string{"GIT_AUTHOR_NAME=Ada", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_NAME="}
+	for _, environ := range [][]string{{}, hidden} {
+		if err := f.repo.CheckIdentity(t.Context(), Identity{}, environ); !errors.Is(err, ErrNoIdentity) {
+			t.Errorf("%q: %v", environ, err)
+		}
+	}
+	if err := f.repo.CheckIdentity(t.Context(), Identity{}, hidden[:2]); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/worktree"
@@ -28,9 +29,13 @@ func (p *parts) identity() worktree.Identity {
 
 // identity looks whether commits can be made as asked.
 func (d *doctor) identity(ctx context.Context, p *parts) {
+	var environ []string
+	if p.Sandbox == "none" {
+		environ = os.Environ()
+	}
 	who, err := publish.Author(ctx, p.identity(), p.tracker)
 	if err == nil {
-		err = p.repo.CheckIdentity(ctx, who, p.Sandbox == "none")
+		err = p.repo.CheckIdentity(ctx, who, environ)
 	}
 	if err != nil {
 		d.fail("identity", err.Error(), identityHint(err))

@@ -298,7 +298,10 @@ func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 	if err != nil {
 		return err
 	}
-	return r.c.Repo.CheckIdentity(ctx, who, must && !r.spaces.Private())
+	if !must {
+		return r.c.Repo.CheckIdentity(ctx, who, nil)
+	}
+	return r.c.Repo.CheckIdentity(ctx, who, r.spaces.Environ())
 }
 
 // reattach finds the run's tree.

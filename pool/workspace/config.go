@@ -5,6 +5,7 @@ package workspace
 import (
 	"context"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +83,23 @@ func (w *Workspace) share(run string) {
 
 // Private reports that the sandbox shows a repository of the run's own.
 func (c *Config) Private() bool { return c.Sandboxes.Capabilities().Files != sandboxes.InPlace }
+
+// Environ is what agents find in their environment where they commit with the user's own git configuration; nil: they do not. A
+// decorated provider may add to it, and counts as one that hides nothing.
+func (c *Config) Environ() []string {
+	if c.Private() {
+		return nil
+	}
+	env := os.Environ()
+	if none, ok := c.Sandboxes.(*sandboxes.None); ok {
+		env = none.Environ()
+	}
+	env = append(env, c.Env...)
+	for _, l := range c.Agents {
+		env = append(env, l.Options.Env...)
+	}
+	return env
+}
 
 // Layers tries whether the sandbox can show a tree over a layer; nil: it cannot.
 func (c *Config) Layers() func(ctx context.Context, dir string) error {

@@ -20,6 +20,29 @@ func passed() []string {
 	}
 }
 
+// personal are those of them that say who commits.
+func personal() []string {
+	return slices.DeleteFunc(passed(), func(name string) bool {
+		return name == "PATH" || name == "TMPDIR" || name == "GIT_CEILING_DIRECTORIES"
+	})
+}
+
+// Under is the runner for somebody with another environment, such as an agent, who commits in the name that git finds there.
+func (g Runner) Under(environ []string) Runner {
+	last := slices.Clone(environ)
+	slices.Reverse(last) // the last one of a name counts
+	theirs := pick(last, personal())
+	if slices.Equal(theirs, pick(g.env, personal())) {
+		return g
+	}
+	g.env = slices.DeleteFunc(slices.Clone(g.env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(personal(), name)
+	})
+	g.env = append(g.env, theirs...)
+	return g
+}
+
 // passedToRemote are passed only to commands that talk to a remote.
 func passedToRemote() []string {
 	return []string{

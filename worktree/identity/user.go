@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -23,12 +24,24 @@ func User(ctx context.Context, g git.Runner) (Ident, error) {
 	return Of(config), err
 }
 
-// Check makes sure that commits can be made as an identity asks: git knows the user's name where it is needed, and can sign. here: agents
-// commit with the user's own git configuration. temp is a folder for temporary files.
-func (w Writer) Check(ctx context.Context, who Identity, here bool, temp string) error {
+// Check makes sure that commits can be made as an identity asks: git knows the user's name where it is needed, and can sign. environ is
+// that of agents which commit with the user's own git configuration; nil: none do. temp is a folder for temporary files.
+func (w Writer) Check(ctx context.Context, who Identity, environ []string, temp string) error {
 	user, err := User(ctx, w.Git)
-	if errors.Is(err, ErrNone) && !who.NeedsUser() && !(here && who.Author == Ident{}) {
+	unknown := errors.Is(err, ErrNone)
+	if unknown && !who.NeedsUser() {
 		err = nil
+	}
+	if err == nil && environ != nil && who.Author == (Ident{}) {
+		known, failed := w.Git.Under(environ).KnowsIdent(ctx)
+		switch {
+		case failed != nil:
+			err = failed
+		case !known && unknown:
+			err = ErrNone
+		case !known:
+			err = fmt.Errorf("%w in the sandbox: its environment hides what git knows here", ErrNone)
+		}
 	}
 	if err != nil || who.Sign == "" {
 		return err
