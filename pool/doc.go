@@ -15,5 +15,6 @@
 // worktree.Options.
 //
 // Stability: the packages of this module below internal/ may change with any release. The others follow semantic
-// versions from v1 on; before v1 a minor version may change them, and says so in its notes.
+// versions from v1 on; before v1 a minor version may change them, and says so in its notes. Packages batch, checks and workspace
+// below this one are parts of a run: their signatures have types of internal/, and other programs have no use for them.
 package pool

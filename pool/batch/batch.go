@@ -1,5 +1,6 @@
 // Package batch merges several branches with one run of the gate. What does not pass together is halved until it does, or until
-// one branch is left, which its caller merges alone: so the guilty branch is found, and the others land.
+// one branch is left, which its caller merges alone: so the guilty branch is found, and the others land. It is a part of package
+// pool, and not for other programs.
 package batch
 
 import (

@@ -1,5 +1,6 @@
 // Package checks examines what commits changed in the checks that they have passed: which files that the checks depend on have
-// changed, whether the commits pass with these files as on the base, and whether a test that must fail still fails.
+// changed, whether the commits pass with these files as on the base, and whether a test that must fail still fails. It is a part
+// of package pool, and not for other programs.
 //
 // It collects facts for [decide.Verdict] and judges nothing. It uses only clean checkouts in fresh sandboxes, and writes only git
 // objects: the host never writes into a checkout of an agent's commit.

@@ -54,7 +54,7 @@ func (s *Secrets) Add(values ...string) {
 	}
 }
 
-// Finder finds the values as they are now.
+// Finder finds the values as they are now. It is for other packages of this module.
 func (s *Secrets) Finder() *leak.Finder {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,6 @@
 // Package workspace is where anything of a run runs: a worktree with a sandbox around it, clean checkouts for the checks,
 // and a checkout of the base for the user's host commands. Package pool/run decides what runs there, and when.
+// It is a part of package pool, and not for other programs.
 package workspace
 
 import (
