@@ -107,7 +107,7 @@ func (j Job) Check() error {
 		bad(StrategyCopy)
 	}
 	if c := j.Command; c != nil && (len(c.Argv) == 0 || c.Argv[0] == "" || strings.ContainsRune(strings.Join(c.Argv, ""), 0)) {
-		errs = append(errs, fmt.Errorf("Command %q: name a program, and arguments without NUL bytes", c.Argv))
+		errs = append(errs, fmt.Errorf("the Command %q: name a program, and arguments without NUL bytes", c.Argv))
 	}
 	if j.Command == nil {
 		c := loop.Config{
