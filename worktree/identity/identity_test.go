@@ -15,15 +15,15 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]Identity{
-		`Author "half" <"">`:             {Author: Ident{Name: "half"}},
-		`Author "" <"a@b">`:              {Author: Ident{Email: "a@b"}},
-		`Author "Eve" <"<>">`:            {Author: Ident{"Eve", "<>"}},
-		`Committer "a\nb" <"a@b">`:       {Committer: Ident{"a\nb", "a@b"}},
-		`Committer "a<b" <"a@b">`:        {Committer: Ident{"a<b", "a@b"}},
-		`Committer "\x1b[1m" <"a@b">`:    {Committer: Ident{"\x1b[1m", "a@b"}},
-		`Committer "..." <"a@b">`:        {Committer: Ident{"...", "a@b"}},
-		`CoAuthors "" <"">`:              {CoAuthors: []Ident{{}}},
-		`Sign must be gpg or ssh, not "`: {Sign: "x509"},
+		`Author "half" <"">`:          {Author: Ident{Name: "half"}},
+		`Author "" <"a@b">`:           {Author: Ident{Email: "a@b"}},
+		`Author "Eve" <"<>">`:         {Author: Ident{"Eve", "<>"}},
+		`Committer "a\nb" <"a@b">`:    {Committer: Ident{"a\nb", "a@b"}},
+		`Committer "a<b" <"a@b">`:     {Committer: Ident{"a<b", "a@b"}},
+		`Committer "\x1b[1m" <"a@b">`: {Committer: Ident{"\x1b[1m", "a@b"}},
+		`Committer "..." <"a@b">`:     {Committer: Ident{"...", "a@b"}},
+		`CoAuthors "" <"">`:           {CoAuthors: []Ident{{}}},
+		`"x509" of Sign`:              {Sign: "x509"},
 	} {
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -26,7 +26,7 @@ func (i Identity) Validate() error {
 		need("CoAuthors", who)
 	}
 	if i.Sign != "" && i.Sign != GPG && i.Sign != SSH {
-		errs = append(errs, fmt.Errorf("Sign must be gpg or ssh, not %q", i.Sign))
+		errs = append(errs, fmt.Errorf("format %q of Sign is neither gpg nor ssh", i.Sign))
 	}
 	return errors.Join(errs...)
 }
