@@ -175,6 +175,33 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 	}
 }
 
+// An outage of an isolating sandbox counts against no issue, however many sweeps it lasts: nothing has worked in the worktrees.
+func TestSandboxThatDoesNotOpenForManySweeps(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	var opens atomic.Int32
+	f.Config.Run.Sandboxes = closed{newBinding(nil), &opens}
+	f.Config.Parallel = 1
+	f.issue("a")
+	f.issue("b")
+	p := f.pool()
+	for range 11 {
+		s, err := p.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := f.only(s); r.Verdict.Outcome != journal.EnvironmentUnavailable || s.Unavailable == nil || r.Tree != "" {
+			t.Fatalf("%+v, unavailable: %v, tree %s", r.Verdict, s.Unavailable, r.Tree)
+		}
+	}
+	f.wantUnreported("a", "b")
+	opens.Store(2)
+	if s, err := p.Sweep(t.Context()); err != nil || s.Count(journal.Succeeded) != 2 {
+		t.Errorf("after the outage: %v: %+v", err, s)
+	}
+	f.clean()
+}
+
 // choosy is a provider that does not open over some worktrees.
 type choosy struct {
 	sandboxes.Provider

@@ -54,6 +54,9 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower, Setup: setup}, nil
 }
 
+// Untouched takes back a call of Sandbox where nothing was unsaved before it, and nothing has worked in the tree since.
+func (t *Tree) Untouched() error { return t.update(func(rec *record.Record) { rec.InUse = false }) }
+
 // AddSetup has a sandbox that can show layers show the files of a folder below those of a private tree, from the next call of
 // Sandbox on: what setup has made, which git does not track. They do not change while the sandbox is open.
 func (t *Tree) AddSetup(dir string) error {
@@ -64,15 +67,13 @@ func (t *Tree) AddSetup(dir string) error {
 // commits since, it makes both anew: it does not change what an agent could write.
 func (t *Tree) sealOrRenew(ctx context.Context) error {
 	rec := t.record()
-	if !rec.Spec.Private {
+	if !rec.Spec.Private || rec.Used && rec.Replaced == "" {
 		return nil
 	}
-	if rec.Replaced != "" && rec.Used {
+	if rec.Used {
 		if err := t.renewPrivate(ctx); err != nil {
 			return err
 		}
-	} else if rec.Used {
-		return nil
 	}
 	return t.hideGit()
 }

@@ -96,8 +96,7 @@ func (t *Tree) trash(dir string) (string, error) {
 // next run. What was imported before stays on the branch.
 func (t *Tree) setAside(why error) error {
 	kept := t.keptDir()
-	t.repo.log.Warn("work of an earlier run cannot be imported; its files and its repository are kept",
-		"run", t.Spec().Run, "kept", kept, "error", why)
+	t.repo.log.Warn("work of an earlier run cannot be imported; its files and its repository are kept", "run", t.Spec().Run, "kept", kept, "error", why)
 	return t.moveAside(kept)
 }
 

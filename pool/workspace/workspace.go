@@ -55,11 +55,22 @@ type Workspace struct {
 	overSetup bool     // one of the layers is what setup has made
 }
 
-// Open opens the sandbox. It does nothing when it is open.
+// Open opens the sandbox. It does nothing when it is open. A tree whose sandbox does not open has nothing more to import than before.
 func (w *Workspace) Open(ctx context.Context) error {
 	if w.Box != nil {
 		return nil
 	}
+	if w.Tree == nil || w.Tree.Unsaved() {
+		return w.open(ctx)
+	}
+	err := w.open(ctx)
+	if err != nil && w.Tree.Unsaved() {
+		err = errors.Join(err, w.Tree.Untouched())
+	}
+	return err
+}
+
+func (w *Workspace) open(ctx context.Context) error {
 	c := w.c
 	spec := sandboxes.Spec{
 		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...), Mounts: c.Mounts, Limits: c.Limits,
