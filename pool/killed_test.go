@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -104,4 +106,42 @@ func TestKillDoesNotWaitForTheTracker(t *testing.T) {
 	if _, err := p.WorkPlanned(t.Context(), "a", nil); !errors.Is(err, pool.ErrEnded) {
 		t.Errorf("after Drain: %v", err)
 	}
+}
+
+// lasting is a provider whose sandboxes do not close until the context ends.
+type lasting struct{ sandboxes.Provider }
+
+func (l lasting) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := l.Provider.Open(ctx, s)
+	return lastingBox{box}, err
+}
+
+type lastingBox struct{ sandboxes.Sandbox }
+
+func (b lastingBox) Close(ctx context.Context) error {
+	<-ctx.Done()
+	return errors.Join(context.Cause(ctx), b.Sandbox.Close(context.WithoutCancel(ctx)))
+}
+
+// A sandbox that does not close in time after Kill is left to the next start, with the claim, and nothing is lost.
+func TestKillLeavesASandboxThatDoesNotClose(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	sandbox, agent := f.Config.Run.Sandboxes, f.Config.Run.Options.Command
+	f.Config.Run.Sandboxes = lasting{sandbox}
+	p := f.pool()
+	f.onStarted(func(string) { p.Kill() })
+	if s, err := p.Sweep(t.Context()); err != nil || len(s.Runs) != 1 || !s.Runs[0].Ended.IsZero() || s.Runs[0].PID != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	f.Config.Run.Sandboxes = sandbox
+	f.Config.Run.Options.Command = append(agent[:len(agent)-1:len(agent)-1], commits)
+	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded {
+		t.Errorf("%+v", s)
+	}
+	if first := f.runs("a")[0]; first.Verdict.Outcome != journal.Interrupted || first.Commits != 1 {
+		t.Errorf("%+v", first)
+	}
+	f.clean()
 }

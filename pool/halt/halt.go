@@ -87,3 +87,9 @@ func Of(cause error) (journal.Stop, string) {
 	}
 	return journal.StopShutdown, ""
 }
+
+// Shutdown reports whether a cause ends everything at once, and not one run.
+func Shutdown(cause error) bool {
+	var s *errStop
+	return errors.As(cause, &s) && s.stop == journal.StopShutdown
+}

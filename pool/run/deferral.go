@@ -82,7 +82,9 @@ func (x *execution) leaveClaim(ctx context.Context, s journal.State) {
 	if x.claim == nil || x.task.Shared {
 		return
 	}
-	if err := x.claim.Leave(context.WithoutCancel(ctx), x.run.ID, x.r.LeftFor(s.Stage)); err != nil {
+	ctx, done := x.ending.Hurried(ctx)
+	defer done()
+	if err := x.claim.Leave(ctx, x.run.ID, x.r.LeftFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)
 	}
 }

@@ -191,8 +191,6 @@ func (x *execution) told(ctx context.Context, s journal.State, err error) (journ
 			s.Warnings = note(s.Warnings, fmt.Sprintf("it had been %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
 		}
 		return s, nil
-	}
-	switch {
 	case publish.Outage(err) || publish.Unreachable(err) && s.Tries+1 < decide.MaxTries:
 		if !publish.Outage(err) {
 			s.Tries++

@@ -294,7 +294,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			bounded()
 			x.killed = true
 			x.cause = context.Cause(ctx)
-			ctx, bounded = workspace.Hurried(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
+			ctx, bounded = x.ending.Hurried(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
 		}
 		s.Stage = stage.name
 		x.save(ctx, s)
@@ -345,7 +345,9 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 func (x *execution) save(ctx context.Context, s journal.State) {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
 	rec := report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets)
-	if err := x.c.Store.Save(context.WithoutCancel(ctx), rec); err != nil && !x.unsaved.Swap(true) {
+	ctx, done := x.ending.Hurried(ctx)
+	defer done()
+	if err := x.c.Store.Save(ctx, rec); err != nil && !x.unsaved.Swap(true) {
 		x.log.Error("journal not written", "error", err)
 	}
 }

@@ -151,6 +151,9 @@ func (x *execution) settle(ctx context.Context, s journal.State) (journal.State,
 	for _, line := range w.Shut(ctx) {
 		s.Warnings = note(s.Warnings, line)
 	}
+	if w.Unclosed && ctx.Err() != nil && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
+		return s, &deferral{err: errors.New("the sandbox was not closed in time")} // the next start removes it
+	}
 	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing
 		got, err := w.Tree.Imported(ctx)
 		if err != nil {

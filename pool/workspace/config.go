@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -108,12 +107,4 @@ func (c *Config) Layers() func(ctx context.Context, dir string) error {
 		return l.Layers
 	}
 	return nil
-}
-
-// hurry bounds everything that comes after the agent when a run is cut short.
-const hurry = 2 * time.Minute
-
-// Hurried is for what has to be done although ctx has ended.
-func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), hurry)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
 )
 
 // Ending says that the process is to end, which shortens imports. Zero values mean that it is not.
@@ -27,6 +29,33 @@ func (e Ending) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	go late(limited, cancel, e.Soon, max(e.Grace, moment), errSoon)
 	go late(limited, cancel, e.Now, moment, errNow)
 	return limited, func() { cancel(nil) }
+}
+
+// What comes after the agent when a run is cut short has hurry for each stage, and atOnce when everything is to end: the next start
+// does the rest.
+const (
+	hurry  = 2 * time.Minute
+	atOnce = 10 * time.Second
+)
+
+// Hurried is for what has to be done although ctx has ended.
+func (e Ending) Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), hurry)
+	limited, cancel := context.WithCancelCause(timed)
+	go late(limited, cancel, e.Now, atOnce, errNow)
+	return limited, func() { cancel(nil); stop() }
+}
+
+// Hurried is for what has to be done although ctx has ended, or may end.
+func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	now := make(chan struct{})
+	unbind := context.AfterFunc(ctx, func() {
+		if halt.Shutdown(context.Cause(ctx)) {
+			close(now)
+		}
+	})
+	limited, cancel := Ending{Now: now}.Hurried(ctx)
+	return limited, func() { unbind(); cancel() }
 }
 
 // Within derives a context that ends when the grace is over that begins when asked is closed.

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // An import ends some time after ralph was asked to, and soon after it was asked again.
@@ -43,6 +46,58 @@ func TestEndingLimitsImports(t *testing.T) {
 				<-ctx.Done()
 				if got := time.Since(start); tt.want != 0 && got != tt.want || context.Cause(ctx) != tt.why {
 					t.Errorf("after %s: %v", got, context.Cause(ctx))
+				}
+			})
+		})
+	}
+}
+
+// What has to be done after the end of a run has less time once everything is to end at once, also if it has begun before.
+func TestHurried(t *testing.T) {
+	t.Parallel()
+	const kill = 30 * time.Second // after the beginning
+	for name, tt := range map[string]struct {
+		cause error         // of the run's end, before the beginning; nil: it has not ended
+		kill  bool          // everything is to end
+		want  time.Duration // after the beginning
+	}{
+		"alone":                   {want: hurry},
+		"killed meanwhile":        {kill: true, want: kill + atOnce},
+		"claim lost":              {cause: halt.Error(journal.StopClaimLost, ""), want: hurry},
+		"killed before":           {cause: halt.Error(journal.StopShutdown, ""), want: atOnce},
+		"claim lost, then killed": {cause: halt.Error(journal.StopClaimLost, ""), kill: true, want: kill + atOnce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				whole, killAll := context.WithCancelCause(t.Context())
+				defer killAll(nil)
+				run, end := context.WithCancelCause(whole)
+				defer end(nil)
+				if halt.Shutdown(tt.cause) {
+					killAll(tt.cause)
+				} else if tt.cause != nil {
+					end(tt.cause)
+				}
+				start := time.Now()
+				ofRun, cancel := Ending{Now: whole.Done()}.Hurried(run)
+				defer cancel()
+				ofContext, cancel := Hurried(run)
+				defer cancel()
+				if tt.kill {
+					<-time.NewTimer(kill).C
+					killAll(halt.Error(journal.StopShutdown, ""))
+				}
+				<-ofRun.Done()
+				if got := time.Since(start); got != tt.want {
+					t.Errorf("of the run: after %s, want %s", got, tt.want)
+				}
+				if tt.cause != nil && tt.kill {
+					return // ofContext knows only of the run's end
+				}
+				<-ofContext.Done()
+				if got := time.Since(start); got != tt.want {
+					t.Errorf("of the context: after %s, want %s", got, tt.want)
 				}
 			})
 		})

@@ -59,7 +59,7 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 // the sandbox has ended all of them.
 func (w *Workspace) drop(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
-	if w.unclosed || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
+	if w.Unclosed || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
 		if err := w.c.Reap(ctx, w.id); err != nil {
 			return err
 		}

@@ -30,25 +30,26 @@ type Workspace struct {
 	Start   string         // of the commits to count, when there is no tree
 	Last    worktree.Import
 	Ending  Ending
+	// Unclosed: a sandbox that was opened may have left something.
+	Unclosed bool
 
-	c        *Config
-	agents   agents.Chain
-	look     bool     // nothing is written to the tree
-	idle     bool     // no agent is in it: a login that is missing is missed by nobody
-	id       string   // of the run, which marks every process
-	facts    []string // what every command finds in its environment
-	refused  func(egress.Event)
-	disk     *account
-	filled   *filling   // the home that this sandbox fills; nil: it fills none
-	warmth   *warmth    // what it finds of an earlier setup; nil: nothing
-	skip     bool       // setup need not run
-	began    *beginning // of what runs in a clean checkout; nil: not known
-	unclosed bool       // a sandbox that was opened may have left something
-	late     error      // why no import is tried again: one did not end in time
-	full     error      // of the last import, which met a full disk; nil: it did not
-	room     int64      // how much it left, where there is least
-	lost     []string   // warnings of a sandbox that broke
-	unsaved  error      // which uncommitted files the last import could not save; nil: none
+	c       *Config
+	agents  agents.Chain
+	look    bool     // nothing is written to the tree
+	idle    bool     // no agent is in it: a login that is missing is missed by nobody
+	id      string   // of the run, which marks every process
+	facts   []string // what every command finds in its environment
+	refused func(egress.Event)
+	disk    *account
+	filled  *filling   // the home that this sandbox fills; nil: it fills none
+	warmth  *warmth    // what it finds of an earlier setup; nil: nothing
+	skip    bool       // setup need not run
+	began   *beginning // of what runs in a clean checkout; nil: not known
+	late    error      // why no import is tried again: one did not end in time
+	full    error      // of the last import, which met a full disk; nil: it did not
+	room    int64      // how much it left, where there is least
+	lost    []string   // warnings of a sandbox that broke
+	unsaved error      // which uncommitted files the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
 	layers    []string // those layers, on the host
@@ -100,7 +101,7 @@ func (w *Workspace) open(ctx context.Context) error {
 		return err
 	}
 	spec.Egress = w.Gateway.Socket
-	w.unclosed = true
+	w.Unclosed = true
 	w.Box, err = c.Sandboxes.Open(ctx, spec)
 	if err == nil && w.Box == nil {
 		err = errors.New("Open returned neither a sandbox nor an error")
@@ -252,7 +253,7 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 	}
 	if w.Box != nil {
 		err := w.Box.Close(ctx)
-		if w.unclosed = err != nil; w.unclosed {
+		if w.Unclosed = err != nil; w.Unclosed {
 			warnings = append(warnings, "sandbox: "+err.Error())
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
@@ -269,7 +270,7 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 	warnings = append(warnings, w.Meter.Warnings()...)
 	if err := w.Gateway.Close(); err != nil {
 		warnings = append(warnings, "network: "+err.Error())
-		w.unclosed = true
+		w.Unclosed = true
 	}
 	w.Gateway = nil
 	return warnings
