@@ -77,3 +77,36 @@ func TestRemoteAway(t *testing.T) {
 		}
 	}
 }
+
+// The process whose run met an outage of the remote finishes it as soon as the remote is back: the claim, which it could not
+// change, still names this living process.
+func TestRemoteBack(t *testing.T) {
+	t.Parallel()
+	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport, journal.StageRelease} {
+		for name, shared := range map[string]bool{"": false, " with a folder of the host": true} {
+			t.Run(string(at)+name, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, commits)
+				if !shared {
+					f.host = ""
+				}
+				faults := f.byHTTP(f.withRemote())
+				f.issue("a")
+				f.onStage(at, func(journal.Record) { faults.Store(-1) })
+				p := f.pool()
+				if s, err := p.Sweep(t.Context()); err != nil || s.Unavailable == nil {
+					t.Fatalf("%+v, %v", s, err)
+				}
+				faults.Store(0)
+				s, err := p.Sweep(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r := f.only(s); r.Verdict.Outcome != journal.Succeeded || r.Ended.IsZero() {
+					t.Errorf("%+v", r)
+				}
+				f.clean()
+			})
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +58,7 @@ func StateDir(ctx context.Context, root string, p Place) (string, error) {
 // The oldest git has `merge-tree --stdin`, the newest of what is used.
 const oldestMajor, oldestMinor = 2, 39
 
-// staleLock is the age from which a lock file on one of ralph's refs is left over from a killed git. A lease is over by
-// then, too.
+// staleLock is the age from which a lock file on one of ralph's refs is a killed git's. A lease is over by then, too.
 const staleLock = 15 * time.Minute
 
 // statusTime is the default of Repo.statusTime. After it the files are looked at as those of a sandbox are.
@@ -119,7 +119,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if o.Remote != "" {
 		claims = r.remote.Talk
 	}
-	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Left: o.HostDir, Now: o.Now})
+	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Left: cmp.Or(o.HostDir, filepath.Join(o.StateDir, "left")), Now: o.Now})
 	return r, err
 }
 

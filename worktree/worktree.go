@@ -74,7 +74,7 @@ type Options struct {
 	StateDir string // ralph's state folder for this repository (mode 0700)
 	Place    Place  // what Locate has found for the folder; zero: Open looks for it
 	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there, and
-	// beside it the boots of the machine. It need not exist; empty: there is none, and claims from before a boot have to expire.
+	// beside it the boots of the machine. It need not exist; default: "left" in StateDir, which other clones do not read.
 	HostDir string
 	// Namespace keeps the refs and worktrees of two trackers on one repository apart; it may be empty.
 	Namespace string

@@ -50,14 +50,16 @@ func (c *Claim) release(ctx context.Context, r Record) error {
 // Leave gives the claim up so that only a claim with the same run can take it within ttl. With pending steps in the
 // record it is released instead, because anybody may do those. Leaving a lost or released claim is not an error.
 func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error {
-	if r := c.Record(); r.Pending != nil {
-		return c.release(ctx, r)
-	}
 	h := c.Holder()
 	h.Run, h.PID, h.Started, h.Expires = run, 0, since(bootOf(h.Started)), c.store.now().Add(ttl).UTC().Round(0)
-	err := c.leave(ctx, document{Holder: &h, Record: c.Record()})
-	if err != nil && !errors.Is(err, ErrLost) {
-		// Others on this host see then that the run waits.
+	var err error
+	if r := c.Record(); r.Pending != nil {
+		err = c.release(ctx, r)
+	} else if err = c.leave(ctx, document{Holder: &h, Record: r}); errors.Is(err, ErrLost) {
+		return nil
+	}
+	if err != nil {
+		// Others on this host see then that the run waits, and this process that it may continue it.
 		return errors.Join(fmt.Errorf("leave claim %s: %w", c.key, err), c.store.leaveHere(run, h.Expires))
 	}
 	return nil
