@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -208,16 +209,24 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
 	}
-	forgotten := a.w.cfg.Store.Forget(ctx, a.rec.ID)
-	if taken, ok := errors.AsType[*worktree.TakenError](err); ok && forgotten == nil {
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	forgotten := a.w.cfg.Store.Forget(after, a.rec.ID)
+	taken, ok := errors.AsType[*worktree.TakenError](err)
+	switch {
+	case ok && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
+	case ctx.Err() != nil && forgotten == nil:
+		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	return a.broken(errors.Join(err, forgotten))
 }
 
 // givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
-	err = errors.Join(err, a.claim.Release(ctx), a.w.cfg.Store.Forget(ctx, a.rec.ID))
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	err = errors.Join(err, a.claim.Release(after), a.w.cfg.Store.Forget(after, a.rec.ID))
 	if err != nil {
 		return a.broken(err)
 	}

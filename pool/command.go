@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -209,7 +210,9 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 		return nil, err
 	}
 	answer, err := w.record(ctx, *c, issue, runs, claim, review)
-	return answer, errors.Join(err, claim.Release(context.WithoutCancel(ctx)))
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	return answer, errors.Join(err, claim.Release(after))
 }
 
 // record writes the command into the claim's record, and frees the issue for the next run.

@@ -145,3 +145,43 @@ func TestKillLeavesASandboxThatDoesNotClose(t *testing.T) {
 	}
 	f.clean()
 }
+
+// Kill leaves neither claim nor record of a run that waits between its claim and its snapshot, and another pool of the same
+// process works the issue at once.
+func TestKillBeforeTheSnapshot(t *testing.T) {
+	t.Parallel()
+	for name, remote := range map[string]bool{"claims here": false, "claims on a remote": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			if remote {
+				f.withRemote()
+			}
+			f.issue("a")
+			answers := f.Config.Run.Tracker
+			h := hung{answers, "get", make(chan struct{}, 100)}
+			f.Config.Run.Tracker = h
+			p, ended := f.pool(), make(chan pool.Summary)
+			go func() {
+				s, err := p.Sweep(context.WithoutCancel(t.Context()))
+				if err != nil {
+					t.Error(err)
+				}
+				ended <- s
+			}()
+			<-h.asked
+			p.Kill()
+			if s := <-ended; len(s.Broken) > 0 || skips(s)["a"] != journal.SkipStopped {
+				t.Errorf("broken %+v, skipped %+v", s.Broken, s.Skipped)
+			}
+			if runs := f.runs("a"); len(runs) > 0 {
+				t.Errorf("records are left: %+v", runs)
+			}
+			f.clean()
+			f.Config.Run.Tracker = answers
+			if r := f.one(); r.Verdict.Outcome != journal.Succeeded {
+				t.Errorf("%+v", r.Verdict)
+			}
+		})
+	}
+}

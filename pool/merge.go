@@ -1,10 +1,8 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -33,39 +31,6 @@ func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Resu
 		err = errors.New(r.Skip.Detail)
 	}
 	return r, err
-}
-
-// mergeBase is the base branch that a merge moves, and the tip to merge. It fails if the issue's branch has no new commit. tip is
-// empty if the branch differs between this repository and the remote.
-func (w *Worker) mergeBase(ctx context.Context, key string) (base worktree.Base, tip string, err error) {
-	if base, err = w.cfg.Repo.Base(ctx, w.cfg.Base); err != nil {
-		return base, "", err
-	}
-	branch := w.c.BranchPrefix + key
-	remote, err := w.cfg.Repo.RemoteBranch(ctx, branch)
-	if err != nil {
-		return base, "", err
-	}
-	refs, err := w.cfg.Repo.Git().Refs(ctx, "refs/heads/"+branch)
-	if err != nil {
-		return base, "", err
-	}
-	here := refs["refs/heads/"+branch]
-	if here == remote || remote == "" {
-		tip = here
-	}
-	for _, at := range []string{here, remote} {
-		if at == "" {
-			continue
-		}
-		if has, err := w.cfg.Repo.Git().Absorbed(ctx, base.Commit, []string{at}); err != nil || !has[at] {
-			return base, tip, cmp.Or(err, publish.InTheWay(ctx, w.cfg.Repo, base, at))
-		}
-	}
-	if here+remote == "" {
-		return base, "", fmt.Errorf("there is no branch %s", branch)
-	}
-	return base, "", fmt.Errorf("%s has no change that %s lacks", branch, base.Name)
 }
 
 // closeMerged closes the issues whose commits a person has merged, and reports whether there were any. No failure ends a sweep.

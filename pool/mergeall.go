@@ -87,7 +87,7 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 		r.Issue, r.Err = issue, err
 		return nil, r
 	}
-	base, tip, err := w.mergeBase(hard, key)
+	base, tip, err := publish.MergeBase(hard, w.cfg.Repo, w.cfg.Base, w.c.BranchPrefix+key)
 	if err == nil {
 		err = w.runner.CheckIdentity(hard, true)
 	}

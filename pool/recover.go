@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -70,7 +71,9 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if res.unpublished && publish.Unreachable(err) {
 			r.Unavailable = err
 		}
-		note(rec.Key, err)
+		if ctx.Err() == nil { // otherwise every call fails
+			note(rec.Key, err)
+		}
 	}
 	if key != "" || soft.Err() != nil {
 		return r, nil //nolint:nilerr // as above
@@ -111,17 +114,27 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record) (sett
 	case err != nil:
 		return settled{}, err
 	}
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
 	now, err := w.find(ctx, rec.ID)
 	if err != nil {
-		return settled{}, err
+		return settled{}, errors.Join(err, w.leave(after, claim, rec))
 	}
 	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // another process was faster
 		if claim == nil {
 			return settled{}, nil
 		}
-		return settled{}, claim.Release(ctx)
+		return settled{}, claim.Release(after)
 	}
 	return w.settle(soft, ctx, *now, claim, false)
+}
+
+// leave keeps the claim of a dead run for the next try to recover it.
+func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.Record) error {
+	if claim == nil {
+		return nil
+	}
+	return claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage))
 }
 
 func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
@@ -157,12 +170,20 @@ func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
 // claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards.
 func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	giveUp := func(err error) (settled, error) {
+		if !shared {
+			err = errors.Join(err, w.leave(after, claim, rec))
+		}
+		return settled{}, err
+	}
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
-		return settled{}, &issueError{err}
+		return giveUp(&issueError{err})
 	}
 	if claim != nil && tally.Overtaken(rec, claim) {
 		if !shared {
-			if err := claim.Release(ctx); err != nil {
+			if err := claim.Release(after); err != nil {
 				return settled{}, err
 			}
 		}
@@ -170,7 +191,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	}
 	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
 		if _, err := w.count(ctx, &rec, claim.Record()); err != nil {
-			return settled{}, err
+			return giveUp(err)
 		}
 	}
 	if claim != nil {
@@ -179,11 +200,8 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
 	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
 	if publish.Unreachable(err) { // try again later
-		if claim != nil {
-			err = errors.Join(err, claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage)))
-		}
 		rec.PID = 0
-		return settled{}, errors.Join(err, w.cfg.Store.Save(ctx, rec))
+		return settled{}, errors.Join(err, w.leave(after, claim, rec), w.cfg.Store.Save(after, rec))
 	}
 	if err != nil {
 		issue = tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL}
@@ -224,7 +242,7 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 		return false, err
 	}
 	failed := w.reportPending(ctx, key, d)
-	if _, away := errors.AsType[*tracker.UnavailableError](failed); away {
+	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
 		return false, failed
 	}
 	d.Pending = nil
@@ -325,13 +343,15 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 	if err == nil && id != "" {
 		err = w.end(ctx, claim, id)
 	}
-	switch {
-	case err != nil:
-	case forget:
-		err = claim.End(ctx, worktree.Record{})
-	default:
-		_, err = w.onBehalf(ctx, key, claim)
-		err = errors.Join(err, claim.Release(ctx)) // does nothing after Finish
+	if err == nil {
+		after, cancel := workspace.Outlasting(ctx)
+		defer cancel()
+		if forget {
+			err = claim.End(ctx, worktree.Record{})
+		} else {
+			_, err = w.onBehalf(ctx, key, claim)
+		}
+		err = errors.Join(err, claim.Release(after)) // does nothing after Finish or End
 	}
 	if errors.Is(err, worktree.ErrTaken) || publish.Unreachable(err) {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
@@ -163,7 +164,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 			return r, err
 		}
 		findBase = func(ctx context.Context) (worktree.Base, error) {
-			base, _, err := w.mergeBase(ctx, key)
+			base, _, err := publish.MergeBase(ctx, w.cfg.Repo, w.cfg.Base, w.c.BranchPrefix+key)
 			return base, err
 		}
 	}
@@ -285,7 +286,9 @@ func (w *Worker) end(ctx context.Context, claim *worktree.Claim, dead string) er
 	if err == nil {
 		return nil
 	}
-	return errors.Join(&issueError{err}, claim.Leave(context.WithoutCancel(ctx), dead, w.cfg.ClaimTTL))
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	return errors.Join(&issueError{err}, claim.Leave(after, dead, w.cfg.ClaimTTL))
 }
 
 // holder is the holder of a claim. Its owner is unique to the call.

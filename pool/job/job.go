@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -200,7 +201,9 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}
 	claim, err := j.claim(hard, rec)
 	if err != nil {
-		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(hard, rec.ID))
+		after, cancel := workspace.Outlasting(hard)
+		defer cancel()
+		return run.Result{}, errors.Join(fmt.Errorf("branch %s: %w", rec.Branch, err), j.Run.Store.Forget(after, rec.ID))
 	}
 	return runner.Do(hard, run.Task{
 		Record: rec, Claim: claim, Base: base, Head: j.Strategy == StrategyHead, Dirty: j.AllowDirty, Output: j.Output,
@@ -260,6 +263,8 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 // recover brings jobs that died to their end. One that cannot be brought there now waits for the next call.
 func (j Job) recover(ctx context.Context, r *run.Runner) error {
 	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
 	for _, kind := range []journal.Kind{journal.KindPrompt, journal.KindCommand} {
 		open, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Kind: kind, Open: true})
 		if err != nil {
@@ -279,13 +284,13 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 			}
 			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
 			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // somebody else was faster
-				if err := claim.Release(ctx); err != nil {
+				if err := claim.Release(after); err != nil {
 					return err
 				}
 				continue
 			}
 			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
-				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Leave(ctx, rec.ID, jobTTL)))
+				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Leave(after, rec.ID, jobTTL)))
 				continue
 			}
 			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim})

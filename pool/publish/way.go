@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,4 +19,36 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 		return err
 	}
 	return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them first", worktree.ErrDirty, repo.Dir(), path)
+}
+
+// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if the branch has no new commit.
+// tip is empty if the branch differs between this repository and the remote.
+func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (base worktree.Base, tip string, err error) {
+	if base, err = repo.Base(ctx, onto); err != nil {
+		return base, "", err
+	}
+	remote, err := repo.RemoteBranch(ctx, branch)
+	if err != nil {
+		return base, "", err
+	}
+	refs, err := repo.Git().Refs(ctx, "refs/heads/"+branch)
+	if err != nil {
+		return base, "", err
+	}
+	here := refs["refs/heads/"+branch]
+	if here == remote || remote == "" {
+		tip = here
+	}
+	for _, at := range []string{here, remote} {
+		if at == "" {
+			continue
+		}
+		if has, err := repo.Git().Absorbed(ctx, base.Commit, []string{at}); err != nil || !has[at] {
+			return base, tip, cmp.Or(err, InTheWay(ctx, repo, base, at))
+		}
+	}
+	if here+remote == "" {
+		return base, "", fmt.Errorf("there is no branch %s", branch)
+	}
+	return base, "", fmt.Errorf("%s has no change that %s lacks", branch, base.Name)
 }

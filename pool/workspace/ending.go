@@ -65,6 +65,12 @@ func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (co
 	return limited, func() { cancel(nil) }
 }
 
+// Outlasting derives a context that ends a moment after ctx, for giving back what a run holds: nothing waits long for a remote
+// that hangs.
+func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return Within(context.WithoutCancel(ctx), ctx.Done(), moment)
+}
+
 // late ends a context a while after asked is closed.
 func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
 	select {

@@ -103,3 +103,23 @@ func TestHurried(t *testing.T) {
 		})
 	}
 }
+
+// What a run holds is given back although its context has ended, but a remote that hangs is not waited for.
+func TestOutlasting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, stop := context.WithCancel(t.Context())
+		ctx, cancel := Outlasting(asked)
+		defer cancel()
+		<-time.NewTimer(time.Hour).C
+		stop()
+		start := time.Now()
+		if ctx.Err() != nil {
+			t.Errorf("ended with its parent: %v", context.Cause(ctx))
+		}
+		<-ctx.Done()
+		if got := time.Since(start); got != moment {
+			t.Errorf("after %s: %v", got, context.Cause(ctx))
+		}
+	})
+}

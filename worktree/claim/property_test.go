@@ -20,17 +20,26 @@ type memoryRefs struct {
 	at      map[string]string
 	message func(commit string) string
 	lose    bool
+	cut     context.CancelFunc // called when a swap has arrived; nil: none
 }
 
 var _ refs = (*memoryRefs)(nil)
 
 var errAnswerLost = errors.New("the answer is lost")
 
-func (m *memoryRefs) swap(_ context.Context, key, old, new string, _ ...git.Edit) error {
+func (m *memoryRefs) swap(ctx context.Context, key, old, new string, _ ...git.Edit) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if m.at[key] != old {
 		return errSwap
 	}
 	m.at[key] = new
+	if m.cut != nil {
+		m.cut()
+		m.cut = nil
+		return context.Cause(ctx)
+	}
 	if m.lose {
 		return errAnswerLost
 	}
@@ -115,6 +124,31 @@ func TestLostAnswers(t *testing.T) {
 	}
 	if got := s.state(s.store); got.Record.Attempts != 3 || !got.Gone {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A claim that is cut short while it is being taken is given back, to the run that had it before if there was one.
+func TestClaimCutShort(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{"free": "", "of a dead run": "run-0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, false)
+			refs := &memoryRefs{at: map[string]string{}, message: func(commit string) string { return messageIn(t, s.store.objects, commit) }}
+			s.store.refs = refs
+			if before != "" {
+				claimed(t, s.store, before)
+			}
+			next := s.store.crashed()
+			ctx, cut := context.WithCancel(t.Context())
+			refs.cut = cut
+			if _, err := next.Claim(ctx, "k", Holder{Owner: "x", Run: "run-1"}, ttl); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if got := s.state(next).Holder; got.Run != before || got.PID != 0 {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -65,6 +65,28 @@ func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error 
 	return nil
 }
 
+// backTime bounds the return of a claim whose taking was cut short.
+const backTime = 5 * time.Second
+
+// takeBack gives a claim up that may have been taken although nobody has waited for the answer. A run that had the claim before
+// has it again.
+func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
+	ctx, cancel := context.WithTimeout(ctx, backTime)
+	defer cancel()
+	c.mu.Lock()
+	c.holder = h
+	c.mu.Unlock()
+	switch err := c.find(ctx); {
+	case errors.Is(err, ErrLost):
+		return nil // it was not taken
+	case err != nil:
+		return err
+	case before.Run == "":
+		return c.Release(ctx)
+	}
+	return c.Leave(ctx, before.Run, max(c.ttl, before.Expires.Sub(c.store.now())))
+}
+
 // leave swaps the claim for the document, or for no ref when the document says nothing.
 func (c *Claim) leave(ctx context.Context, d document) error {
 	d.Generation = c.Holder().Generation

@@ -84,6 +84,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
 	at, stuck := "", error(nil) // stuck: why the ref stays where it is, although nobody moves it
+	waits := Holder{}
 	c.record.Mark = h.Mark
 	for range maxTries {
 		err := c.take(ctx, at, h, c.Record())
@@ -94,6 +95,9 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 			return c, nil
 		}
 		if !errors.Is(err, errSwap) {
+			if ctx.Err() != nil {
+				err = errors.Join(err, c.takeBack(context.WithoutCancel(ctx), h, waits))
+			}
 			return nil, fmt.Errorf("claim %s: %w", key, err)
 		}
 		before := at
@@ -112,6 +116,9 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 			return nil, &TakenError{Key: key, Holder: *held}
 		} else if held != nil && held.Host == s.self.Host && held.Run != h.Run {
 			c.dead = held.Run
+		}
+		if waits = (Holder{}); found.Holder != nil {
+			waits = *found.Holder
 		}
 		c.record, h.Generation = found.Record, found.Generation+1
 		c.record.Mark = cmp.Or(c.record.Mark, h.Mark)
