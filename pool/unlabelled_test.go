@@ -1,9 +1,13 @@
 package pool_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // An issue that has lost its pick-up label while it was worked is superseded, also where its commits leave no further than
@@ -18,4 +22,39 @@ func TestUnlabelledMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %d commits", r.Verdict, r.Commits)
 	}
 	f.clean()
+}
+
+// A run that was stopped after its label had gone says what brings it back, and not that the next sweep continues it.
+func TestUnlabelledAndStopped(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(p *pool.Pool, end func()){
+		"stopped":  func(p *pool.Pool, _ func()) { p.Stop("a") },
+		"shutdown": func(_ *pool.Pool, end func()) { end() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, endless)
+			f.issue("a")
+			p := f.pool()
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			f.onStarted(func(key string) {
+				if err := f.Config.Run.Tracker.Change(context.WithoutCancel(ctx), key, tracker.Change{RemoveLabels: []string{"no-human"}}); err != nil {
+					t.Error(err)
+				}
+				stop(p, end)
+			})
+			s, err := p.Sweep(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := f.only(s); r.Verdict.Outcome != journal.Interrupted {
+				t.Errorf("%+v", r.Verdict)
+			}
+			if text := f.text("a"); !strings.Contains(text, "Next: nothing; ralph goes on when the issue is given the label `no-human`.\n") {
+				t.Errorf("the issue says:\n%s", text)
+			}
+			f.clean()
+		})
+	}
 }

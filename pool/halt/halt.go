@@ -58,6 +58,18 @@ func (s *Switch) Is(why journal.Stop) bool {
 	return s.has(why)
 }
 
+// By is the detail of a reason; empty if it was not stopped for this one.
+func (s *Switch) By(why journal.Stop) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.why {
+		if e.stop == why {
+			return e.by
+		}
+	}
+	return ""
+}
+
 // has reports whether the reason is known. mu is held.
 func (s *Switch) has(why journal.Stop) bool {
 	return slices.ContainsFunc(s.why, func(e *errStop) bool { return e.stop == why })

@@ -46,6 +46,14 @@ func GitCommand(command, name string) string { return "git " + command + " " + g
 
 // next is the one command, or the one deed, that continues from here.
 func next(in Input, r journal.Record) string {
+	v := r.Verdict
+	stays := v.Final || v.Outcome == journal.Succeeded || v.Outcome == journal.Superseded || v.Reason.Code == journal.ReasonClaimLost
+	switch {
+	case in.Unfit != "" && !stays: // no sweep goes on by itself
+		return "nothing" + revive(in.Unfit) + "."
+	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // who stopped it may remove the label yet
+		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.", tracker.QuoteLine(r.Settings.Require[0], line))
+	}
 	if in.Steps.Here {
 		return nextHere(in.Steps.Hints, r)
 	}
@@ -171,7 +179,7 @@ func nextByItself(r journal.Record) string {
 	v := r.Verdict
 	switch {
 	case v.Outcome == journal.Superseded:
-		return "nothing" + revive(r) + "."
+		return "nothing" + revive(v.Reason.Detail) + "."
 	case v.Reason.Code == journal.ReasonCap:
 		return "nothing; a sweep continues when the cap has room again."
 	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
@@ -180,9 +188,9 @@ func nextByItself(r journal.Record) string {
 	return fmt.Sprintf("nothing; it is tried again after %s.", stamp(v.RetryAt))
 }
 
-// revive says how an issue that was taken from ralph comes back to it.
-func revive(r journal.Record) string {
-	how, detail := "free again", r.Verdict.Reason.Detail
+// revive says how an issue that was taken from ralph, for the reason in detail, comes back to it.
+func revive(detail string) string {
+	how := "free again"
 	switch detail {
 	case "gone":
 		return ""

@@ -140,6 +140,11 @@ func TestNextOnAForge(t *testing.T) {
 		{journal.Verdict{Outcome: journal.AgentUnavailable}, nil, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.EnvironmentUnavailable}, nil, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.Interrupted}, nil, "nothing; the next sweep continues."},
+		{
+			journal.Verdict{Outcome: journal.Interrupted, Reason: because(journal.ReasonAsked, "")}, nil,
+			"nothing; it was stopped, and the next sweep continues if the issue has the label `no-human` then.",
+		},
+		{journal.Verdict{Outcome: journal.Interrupted, Reason: because(journal.ReasonAsked, "")}, func(r *journal.Record) { r.FollowUp = "conflict" }, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "closed")}, nil, "nothing; ralph goes on when the issue is reopened."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "lacks label @x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
