@@ -96,6 +96,9 @@ func TestKillDoesNotWaitForTheTracker(t *testing.T) {
 				if _, err := p.Work(t.Context(), "a"); !errors.Is(err, pool.ErrEnded) {
 					t.Errorf("after Kill: %v", err)
 				}
+				if r := p.MergeAll(t.Context(), []string{"a"}); len(r) != 1 || !errors.Is(r[0].Err, pool.ErrEnded) {
+					t.Errorf("merged after Kill: %+v", r)
+				}
 			})
 		}
 	}
@@ -183,5 +186,33 @@ func TestKillBeforeTheSnapshot(t *testing.T) {
 				t.Errorf("%+v", r.Verdict)
 			}
 		})
+	}
+}
+
+// A key that is no issue is an UnknownKeyError, whichever call gets it.
+func TestUnknownKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	p := f.pool()
+	_, swept := p.Sweep(t.Context(), "none")
+	_, worked := p.Work(t.Context(), "none")
+	for name, err := range map[string]error{"Sweep": swept, "Work": worked, "MergeAll": p.MergeAll(t.Context(), []string{"none"})[0].Err} {
+		unknown, ok := errors.AsType[*pool.UnknownKeyError](err)
+		if !ok || unknown.Key != "none" || !errors.Is(err, tracker.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Work is for a caller who has decided: the limit of sweeps, and Drain, do not hold it back.
+func TestWorkNeedsNoSlot(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	p := f.pool()
+	p.SetParallel(0)
+	p.Drain()
+	if r, err := p.Work(t.Context(), "a"); err != nil || r.Record.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

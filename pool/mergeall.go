@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 
-	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/batch"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -29,7 +27,7 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 
 // MergeAll merges the branches of several issues. Branches that pass the gate together need one run of it and reach the base in one
 // step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
-// error of an issue is in its result.
+// error of an issue is in its result; it is ErrEnded after Kill.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
 	ctx, hard, release := w.untilKilled(ctx)
 	defer release()
@@ -79,7 +77,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 
 // beginMerge is begin for an issue whose branch is to be merged.
 func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
-	issue, err := w.cfg.Tracker.Get(hard, key)
+	issue, err := w.named(hard, key)
 	if err != nil {
 		return nil, Result{Issue: tracker.Issue{Key: key}, Err: err}
 	}
@@ -107,11 +105,7 @@ func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
 	if err != nil {
 		return err
 	}
-	rec := a.rec
-	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, a.tip, len(log)
-	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
-	rec.Facts.End, rec.Facts.Commits, rec.Facts.Tip, rec.Facts.Verify, rec.Facts.Watch = loop.EndDone, len(log), a.tip, s.Verify, s.Watch
-	rec.Warnings = append(rec.Warnings, "the gate ran once for "+strings.Join(s.Keys, ", ")+", which were merged together")
+	rec := s.Record(a.rec, a.tip, len(log))
 	a.stored = &rec
 	return a.w.cfg.Store.Save(ctx, rec)
 }

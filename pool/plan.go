@@ -44,11 +44,14 @@ type FollowUp struct {
 	mark string // of the issue's report
 }
 
-// UnknownKeyError is a key from the caller that is no issue of the backlog.
+// UnknownKeyError is a key from the caller that is no issue of the backlog. It is a tracker.ErrNotFound.
 type UnknownKeyError struct {
 	Key     string
 	Nearest string // a similar key; may be empty
 }
+
+// Unwrap makes errors.Is(err, tracker.ErrNotFound) true.
+func (*UnknownKeyError) Unwrap() error { return tracker.ErrNotFound }
 
 func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in the backlog", e.Key) }
 
@@ -277,12 +280,12 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 		if slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
 			continue
 		}
-		issue, err := w.cfg.Tracker.Get(ctx, key)
-		switch {
-		case errors.Is(err, tracker.ErrNotFound):
-			return nil, &UnknownKeyError{Key: key, Nearest: l.Nearest(key)}
-		case err != nil:
-			return nil, fmt.Errorf("read issue %s: %w", key, err)
+		issue, err := w.named(ctx, key)
+		if unknown, ok := errors.AsType[*UnknownKeyError](err); ok {
+			unknown.Nearest = l.Nearest(key)
+		}
+		if err != nil {
+			return nil, err
 		}
 		skip := journal.Skip{Code: journal.SkipUnlisted}
 		out = append(out, Skipped{issue, *cmp.Or(w.unfit(issue), &skip)})

@@ -126,7 +126,8 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 sweeps start no run.
+// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 sweeps start no run;
+// Work and Merge do not heed it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)

@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -241,7 +241,7 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 	if _, err := w.cfg.Tracker.Get(ctx, key); publish.Unreachable(err) {
 		return false, err
 	}
-	failed := w.reportPending(ctx, key, d)
+	failed := report.WritePending(ctx, w.cfg.Tracker, key, d)
 	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
 		return false, failed
 	}
@@ -255,18 +255,6 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 	}
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
 	return true, nil
-}
-
-// reportPending does the report and the change of labels that a claim's record lists.
-func (w *Worker) reportPending(ctx context.Context, key string, d worktree.Record) (err error) {
-	var left tally.Pending
-	if err := json.Unmarshal(d.Pending, &left); err != nil {
-		return fmt.Errorf("its claim does not say what: %w", err)
-	}
-	if left.Report != "" {
-		err = w.cfg.Tracker.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: left.Report})
-	}
-	return errors.Join(err, w.cfg.Tracker.Change(ctx, key, left.Change))
 }
 
 // recoverStrays removes worktrees and claims of runs that the journal does not know: their records were lost.

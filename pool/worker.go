@@ -141,22 +141,19 @@ type Result struct {
 }
 
 // Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
-// to end and its commits are imported. The error says why the issue was not worked, or why a later call or sweep has to end
-// the run.
+// to end and its commits are imported. The error says why the issue was not worked, such as an UnknownKeyError or ErrEnded, or
+// why a later call or sweep has to end the run. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{}, []string{key})
 }
 
 func (w *Worker) single(ctx context.Context, key string, t task, keys []string) (Result, error) {
-	if w.life.Err() != nil {
-		return Result{}, ErrEnded
-	}
 	ctx, hard, release := w.untilKilled(ctx)
 	defer release()
 	defer w.bus.Flush(ctx, hard)
-	issue, err := w.cfg.Tracker.Get(ctx, key)
+	issue, err := w.named(ctx, key)
 	if err != nil {
-		return Result{}, fmt.Errorf("read issue %s: %w", key, err)
+		return Result{}, err
 	}
 	findBase := w.newBase
 	if t.merge { // an earlier merge may be unfinished
@@ -177,6 +174,20 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	}
 	r := w.work(ctx, hard, task{issue: issue, follow: t.follow, merge: t.merge}, keys, base)
 	return r, errors.Join(r.Err, r.Deferred)
+}
+
+// named reads the issue with a key from the caller. After Kill it fails with ErrEnded.
+func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
+	if w.life.Err() != nil {
+		return tracker.Issue{}, ErrEnded
+	}
+	issue, err := w.cfg.Tracker.Get(ctx, key)
+	if errors.Is(err, tracker.ErrNotFound) {
+		err = &UnknownKeyError{Key: key}
+	} else if err != nil {
+		err = fmt.Errorf("read issue %s: %w", key, err)
+	}
+	return issue, err
 }
 
 // newBase is the base of new runs.

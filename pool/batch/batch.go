@@ -81,6 +81,15 @@ type Stack struct {
 	Watch  *journal.Watch
 }
 
+// Record is the record of a branch's run, with this tip and number of commits, once the stack has passed.
+func (s Stack) Record(rec journal.Record, tip string, commits int) journal.Record {
+	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, tip, commits
+	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
+	rec.Facts.End, rec.Facts.Commits, rec.Facts.Tip, rec.Facts.Verify, rec.Facts.Watch = loop.EndDone, commits, tip, s.Verify, s.Watch
+	rec.Warnings = append(rec.Warnings, "the gate ran once for "+strings.Join(s.Keys, ", ")+", which were merged together")
+	return rec
+}
+
 // Fits says why a branch cannot be in a stack on the base; empty when it can. The caller finds out more, and says so, when it
 // merges the branch alone.
 func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why string, err error) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -240,7 +241,10 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 
 // pending is the claim's record while the run's outcome is still to be reported.
 func (x *execution) pending(r journal.Record, body string) (worktree.Record, error) {
-	return tally.Pending{Report: body, Change: decide.Change(x.c.Labels, r)}.On(x.record(r.State))
+	record := x.record(r.State)
+	left, err := json.Marshal(report.Pending{Report: body, Change: decide.Change(x.c.Labels, r)})
+	record.Pending = left
+	return record, err
 }
 
 // record is the record that stays in the claim after the run.

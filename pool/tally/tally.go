@@ -64,20 +64,6 @@ func Pushed(known worktree.Record, run journal.Record) worktree.Record {
 	return known
 }
 
-// Pending is what a finished run has still to write to the tracker. It is stored in the claim, so that another clone can do it if
-// this process dies.
-type Pending struct {
-	Report string         `json:"report,omitempty"` // empty: none
-	Change tracker.Change `json:"change"`
-}
-
-// On is the record with what is pending.
-func (p Pending) On(r worktree.Record) (worktree.Record, error) {
-	left, err := json.Marshal(p)
-	r.Pending = left
-	return r, err
-}
-
 // Of is what a claim knows of an issue's runs.
 func Of(r worktree.Record) journal.Tally {
 	t := journal.Tally{
