@@ -36,13 +36,13 @@ func TestUnlabelledAndStopped(t *testing.T) {
 			f := newFixture(t, endless)
 			f.issue("a")
 			p := f.pool()
-			ctx, end := context.WithCancel(t.Context())
-			defer end()
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
 			f.onStarted(func(key string) {
 				if err := f.Config.Run.Tracker.Change(context.WithoutCancel(ctx), key, tracker.Change{RemoveLabels: []string{"no-human"}}); err != nil {
 					t.Error(err)
 				}
-				stop(p, end)
+				stop(p, func() { end(nil) })
 			})
 			s, err := p.Sweep(ctx)
 			if err != nil {

@@ -108,6 +108,6 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (told, err err
 		return nil, err
 	}
 	return x.r.retest.Test(ctx, retest.Work{
-		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { x.save(ctx, *s) }, Setup: x.observe,
+		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { _ = x.save(ctx, *s) }, Setup: x.observe,
 	}, s)
 }

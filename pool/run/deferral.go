@@ -69,7 +69,7 @@ func (x *execution) later(ctx context.Context, s journal.State, err error) journ
 	x.emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.waits(ctx, s, err)
 	s.PID = 0
-	x.save(ctx, s)
+	_ = x.save(ctx, s) // this process knows it all the same
 	x.leaveClaim(ctx, s)
 	return s
 }

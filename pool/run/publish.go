@@ -69,7 +69,7 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 			return x.cut(ctx, s, journal.StagePublish), nil
 		case err == nil:
 			s.Tries, s.Facts.Done = 0, true
-			x.save(ctx, s)
+			_ = x.save(ctx, s) // the next stage tries again
 			return s, nil
 		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < x.r.retries:
 			if s, err = x.verify(ctx, s); err != nil { // the base has moved

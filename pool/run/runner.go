@@ -85,6 +85,7 @@ func New(c Config) (*Runner, error) {
 		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
 	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
+	r.c.Store = &journal.Unsaved{Store: c.Store}
 	return r, nil
 }
 
@@ -233,7 +234,7 @@ type execution struct {
 	news    chan struct{}                 // at has changed
 	shown   atomic.Bool                   // the issue has a note of progress
 	edited  atomic.Bool                   // the issue differs from the snapshot
-	unsaved atomic.Bool                   // the log has that the journal was not written
+	unsaved atomic.Bool                   // it was reported that the journal was not written
 
 	base      worktree.Base
 	moved     bool  // base is newer than at the start of this process; for reports
@@ -297,7 +298,9 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			ctx, bounded = x.ending.Hurried(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
 		}
 		s.Stage = stage.name
-		x.save(ctx, s)
+		if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
+			return x.later(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
+		}
 		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
 		next, err := stage.do(x, ctx, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
@@ -341,15 +344,17 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	return s, s.Stage
 }
 
-// save stores the state, redacted. If that fails the run goes on: the claim fences its outward effects.
-func (x *execution) save(ctx context.Context, s journal.State) {
+// save stores the state, redacted. If that fails a run works on, but does nothing outward: a later process would not know of it.
+func (x *execution) save(ctx context.Context, s journal.State) error {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
-	rec := report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets)
 	ctx, done := x.ending.Hurried(ctx)
 	defer done()
-	if err := x.c.Store.Save(ctx, rec); err != nil && !x.unsaved.Swap(true) {
+	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
+	if err != nil && !x.unsaved.Swap(true) {
 		x.log.Error("journal not written", "error", err)
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: err.Error()})
 	}
+	return err
 }
 
 // cut records at which stage the run was cut short, and why.
@@ -377,7 +382,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		Usage: &usage, Free: s.Facts.Free, Elapsed: s.Ended.Sub(x.run.Started).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
 	})
 	x.c.Ending(e)
-	x.save(ctx, s)
+	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
 	x.pass(e)
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
 		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())

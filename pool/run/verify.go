@@ -339,7 +339,7 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 	}
 	want := journal.Verified{Tip: s.Tip, Base: x.base.Commit, Conditions: x.conditions(ctx)}
 	s.Verified = journal.Verified{}
-	x.save(ctx, s)
+	_ = x.save(ctx, s) // the next stage tries again
 	got, watch, err := x.gateOn(ctx, s)
 	if err != nil {
 		return s, err
@@ -350,7 +350,7 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 		want.At = time.Now()
 		s.Verified = want
 	}
-	x.save(ctx, s)
+	_ = x.save(ctx, s) // the next stage tries again
 	return s, nil
 }
 

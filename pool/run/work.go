@@ -167,7 +167,7 @@ func (x *execution) review(ctx context.Context, s *journal.State) (told, err err
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Interrupt: x.stop.Done, Stream: x.stream,
-		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { x.save(ctx, *s) },
+		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
 }
 
@@ -200,7 +200,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	work := x.space.Work()
 	if work.Commits > 0 && work.Tip != s.Tip { // includes those of earlier runs
 		s.Tip, s.Commits = work.Tip, work.Commits
-		x.save(ctx, *s)
+		_ = x.save(ctx, *s) // the next stage tries again
 	}
 	return work, nil
 }
@@ -209,7 +209,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 func (x *execution) said(ctx context.Context, s *journal.State, tip string) {
 	if s.Facts.Said != tip {
 		s.Facts.Said = tip
-		x.save(ctx, *s)
+		_ = x.save(ctx, *s) // the next stage tries again
 	}
 }
 
@@ -288,7 +288,7 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	if e.Result != nil {
 		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
 	}
-	x.save(ctx, *s)
+	_ = x.save(ctx, *s) // the next stage tries again
 	if e.Kind != loop.EventEnded && !ahead || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
 		return
 	}

@@ -108,11 +108,11 @@ func TestHurried(t *testing.T) {
 func TestOutlasting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked, stop := context.WithCancel(t.Context())
+		asked, stop := context.WithCancelCause(t.Context())
 		ctx, cancel := Outlasting(asked)
 		defer cancel()
 		<-time.NewTimer(time.Hour).C
-		stop()
+		stop(nil)
 		start := time.Now()
 		if ctx.Err() != nil {
 			t.Errorf("ended with its parent: %v", context.Cause(ctx))

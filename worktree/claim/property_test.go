@@ -20,7 +20,7 @@ type memoryRefs struct {
 	at      map[string]string
 	message func(commit string) string
 	lose    bool
-	cut     context.CancelFunc // called when a swap has arrived; nil: none
+	cut     func() // called when a swap has arrived; nil: none
 }
 
 var _ refs = (*memoryRefs)(nil)
@@ -140,8 +140,8 @@ func TestClaimCutShort(t *testing.T) {
 				claimed(t, s.store, before)
 			}
 			next := s.store.crashed()
-			ctx, cut := context.WithCancel(t.Context())
-			refs.cut = cut
+			ctx, cut := context.WithCancelCause(t.Context())
+			refs.cut = func() { cut(nil) }
 			if _, err := next.Claim(ctx, "k", Holder{Owner: "x", Run: "run-1"}, ttl); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
