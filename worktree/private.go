@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,6 +43,9 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 	}
 	if !s.Private {
 		return Private{}, nil
+	}
+	if err := t.restore(ctx); err != nil {
+		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
 	}
 	rec := t.record()
 	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
@@ -108,7 +112,7 @@ func (t *Tree) renewPrivate(ctx context.Context) error {
 func (r *Repo) history() history.Stores {
 	return history.Stores{
 		Dir: r.path("history"), Temp: r.temp, Lock: r.path("locks", "history"), Common: r.at.Common, Git: r.git,
-		Used: r.inUse(func(rec record.Record) string { return rec.History }),
+		Used: r.records.Used(func(rec record.Record) string { return rec.History }),
 	}
 }
 
@@ -116,19 +120,7 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Index: filepath.Join(r.at.GitDir, "index"), Log: r.log, Used: r.inUse(func(rec record.Record) string { return rec.Layer }),
-	}
-}
-
-// inUse returns what the records of all trees name.
-func (r *Repo) inUse(of func(record.Record) string) func() (map[string]bool, error) {
-	return func() (map[string]bool, error) {
-		trees, err := r.Trees(context.Background())
-		used := map[string]bool{}
-		for _, t := range trees {
-			used[of(t.rec)] = true
-		}
-		return used, err
+		From: r.opts.LayersFrom, Index: filepath.Join(r.at.GitDir, "index"), Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 
@@ -169,10 +161,11 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	}
 	// After the checkout: in a partial clone that is when the files are fetched.
 	partial := config.Get("extensions.partialclone") != ""
-	if err := t.repo.history().Make(ctx, rec.History, partial); err != nil {
+	h := t.repo.history()
+	if err := h.Make(ctx, rec.History, partial); err != nil {
 		return err
 	}
-	if err := t.giveBranch(ctx, partial); err != nil {
+	if err := h.Give(ctx, t.givenDir(), rec.History, partial, rec.At); err != nil {
 		return err
 	}
 	return private.WriteGitFile(t.Dir(), dir)
@@ -194,26 +187,12 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 
 func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.at, name) }
 
-// giveBranch packs what the branch has beyond the base.
-func (t *Tree) giveBranch(ctx context.Context, partial bool) error {
-	rec := t.record()
-	for _, sub := range []string{"info", "pack"} {
-		if err := os.MkdirAll(filepath.Join(t.givenDir(), sub), 0o700); err != nil {
-			return err
-		}
-	}
-	if rec.At == rec.History {
-		return nil
-	}
-	return t.repo.history().Pack(ctx, t.givenDir(), rec.At, rec.History, partial)
-}
-
 // discardFolders deletes the files, the private repository and what belongs to it. The files leave their place by one
 // rename, so that half of them is never taken for a worktree.
 func (t *Tree) discardFolders() error {
-	trash, err := t.trash(t.folder())
-	if err != nil {
-		return err
+	trash := t.repo.path("trash", t.name+"-"+rand.Text())
+	if err := os.Rename(t.folder(), trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", t.folder(), err)
 	}
 	if err := errors.Join(disk.RemoveAll(t.privateDir()), disk.RemoveAll(t.quarantineDir()), disk.RemoveAll(t.givenDir())); err != nil {
 		return err

@@ -5,12 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 )
@@ -83,15 +80,6 @@ func (t *Tree) discard() error {
 	return r.records.Remove(t.name)
 }
 
-// trash moves a folder to where it is deleted.
-func (t *Tree) trash(dir string) (string, error) {
-	to := t.repo.path("trash", t.name+"-"+rand.Text())
-	if err := os.Rename(dir, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("remove %s: %w", dir, err)
-	}
-	return to, nil
-}
-
 // setAside keeps the files and the private repository of a run whose work cannot be imported, and frees the key for the
 // next run. What was imported before stays on the branch.
 func (t *Tree) setAside(why error) error {
@@ -102,20 +90,11 @@ func (t *Tree) setAside(why error) error {
 
 func (t *Tree) keptDir() string { return t.repo.path("kept", t.name+"-"+rand.Text()) }
 
-// moveAside moves files and private repository. Nothing there is a git directory to git any more: a look with git would
-// run what the agent has put into its configuration.
+// moveAside moves files and private repository.
 func (t *Tree) moveAside(to string) error {
-	fail := func(err error) error { return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err) }
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return fail(err)
-	}
-	for name, from := range map[string]string{"files": t.Dir(), "repository": t.privateDir(), "given": t.givenDir()} {
-		if err := os.Rename(from, filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fail(err)
-		}
-	}
-	if err := disk.OpenFolders(to, leftover.Hide); err != nil {
-		return fail(err)
+	folders := map[string]string{"files": t.Dir(), "repository": t.privateDir(), "given": t.givenDir()}
+	if err := leftover.MoveAside(to, folders); err != nil {
+		return fmt.Errorf("set run %s aside: %w", t.Spec().Run, err)
 	}
 	return t.discard()
 }

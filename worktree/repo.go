@@ -55,9 +55,6 @@ func StateDir(ctx context.Context, root string, p Place) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
-// The oldest git has `merge-tree --stdin`, the newest of what is used.
-const oldestMajor, oldestMinor = 2, 39
-
 // staleLock is the age from which a lock file on one of ralph's refs is a killed git's. A lease is over by then, too.
 const staleLock = 15 * time.Minute
 
@@ -106,7 +103,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	if err := r.checkVersion(ctx); err != nil {
+	if err := r.git.CheckVersion(ctx); err != nil {
 		return nil, err
 	}
 	leftover.EmptyTrash(r.path("trash"), func(path string, err error) {
@@ -136,18 +133,6 @@ func (r *Repo) path(elem ...string) string {
 		return filepath.Join(r.opts.StateDir, filepath.Join(elem...))
 	}
 	return filepath.Join(r.opts.StateDir, namespaceDir(r.opts.Namespace), filepath.Join(elem...))
-}
-
-func (r *Repo) checkVersion(ctx context.Context) error {
-	out, err := r.git.Out(ctx, "version")
-	if err != nil {
-		return err
-	}
-	var major, minor int // a version that cannot be read is new enough
-	if n, _ := fmt.Sscanf(out, "git version %d.%d", &major, &minor); n == 2 && (major < oldestMajor || major == oldestMajor && minor < oldestMinor) {
-		return fmt.Errorf("ralph needs git %d.%d or newer; this is %s", oldestMajor, oldestMinor, git.Printable(out))
-	}
-	return nil
 }
 
 // StateDir is the folder of ralph's own files, in its canonical form. All namespaces share it.

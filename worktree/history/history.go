@@ -57,10 +57,8 @@ func (r Stores) Make(ctx context.Context, commit string, partial bool) error {
 func (r Stores) make(ctx context.Context, commit string, partial bool) (err error) {
 	temp := filepath.Join(r.Temp, "history-"+rand.Text())
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	for _, sub := range []string{"info", "pack"} {
-		if err := os.MkdirAll(filepath.Join(temp, sub), 0o700); err != nil {
-			return err
-		}
+	if err := errors.Join(os.MkdirAll(r.Dir, 0o700), makeFolder(temp)); err != nil {
+		return err
 	}
 	old, err := r.older(ctx, commit)
 	if err != nil {
@@ -139,6 +137,29 @@ func (r Stores) prune() error {
 		}
 	}
 	return nil
+}
+
+// Give makes an object folder with what the commits have and base, which has a store, lacks. It is whole once it has its name.
+func (r Stores) Give(ctx context.Context, objects, base string, partial bool, commits ...string) (err error) {
+	temp := filepath.Join(r.Temp, "given-"+rand.Text())
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(objects), 0o700), makeFolder(temp)); err != nil {
+		return err
+	}
+	for _, commit := range commits {
+		if commit == base {
+			continue
+		}
+		if err := r.Pack(ctx, temp, commit, base, partial); err != nil {
+			return err
+		}
+	}
+	return os.Rename(temp, objects)
+}
+
+// makeFolder makes an empty object folder.
+func makeFolder(dir string) error {
+	return errors.Join(os.MkdirAll(filepath.Join(dir, "info"), 0o700), os.MkdirAll(filepath.Join(dir, "pack"), 0o700))
 }
 
 // Pack packs what commit has and without lacks into an object folder.

@@ -160,6 +160,18 @@ func (s Store) All() (map[string]Record, error) {
 	return all, nil
 }
 
+// Used returns what all records name; it fails when one cannot be read.
+func (s Store) Used(of func(Record) string) func() (map[string]bool, error) {
+	return func() (map[string]bool, error) {
+		all, err := s.All()
+		used := map[string]bool{}
+		for _, rec := range all {
+			used[of(rec)] = true
+		}
+		return used, err
+	}
+}
+
 // Decode reads a record and refuses one that would name anything unsafe.
 func Decode(content []byte) (Record, error) {
 	var rec Record

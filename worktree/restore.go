@@ -1,0 +1,52 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/private"
+	"github.com/ralph-pool/ralph/worktree/record"
+)
+
+// restore makes the folders around the files of a private tree again when they were deleted, so that the rest can be imported.
+func (t *Tree) restore(ctx context.Context) error {
+	rec := t.record()
+	gone := func(dir string) bool {
+		_, err := os.Lstat(dir)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	noGiven, noRepo := gone(t.givenDir()), gone(t.privateDir())
+	if rec.Spec.Detached || !noGiven && !noRepo && !gone(t.repo.history().Of(rec.History)) {
+		return nil
+	}
+	refs, err := t.readRefs(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := t.userConfig(ctx)
+	if err != nil {
+		return err
+	}
+	tip, partial := refs.tip(rec.Start), config.Get("extensions.partialclone") != ""
+	h := t.repo.history()
+	err = h.Make(ctx, rec.History, partial)
+	if err == nil && noGiven {
+		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.At, tip})...)
+	}
+	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // your repository does not have the commits either
+		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
+	}
+	if err != nil || !noRepo {
+		return err
+	}
+	t.repo.log.Warn("the private repository of a run was deleted: commits that were not imported are lost, the files are not",
+		"run", rec.Spec.Run, "repository", t.privateDir())
+	files := private.Files{From: t.repo.at, Config: config, Spec: rec.Spec, At: tip, Given: t.given()}
+	return files.Restore(ctx, t.git(), filepath.Join(t.repo.temp, "repository-"+t.name), t.privateDir())
+}
