@@ -102,11 +102,14 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if err := a.dotEnv(ctx, top, p.repo, p.Config); err != nil {
 		return nil, err
 	}
-	if p.journal, err = sqlite.Open(ctx, filepath.Join(p.state, "state.db"), p.log); err != nil {
+	if p.journal, err = sqlite.Open(ctx, p.journalFile(), p.log); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
+
+// journalFile is the file of the journal.
+func (p *parts) journalFile() string { return filepath.Join(p.state, "state.db") }
 
 // hostDir is shared by all clones of this user.
 func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "left") }

@@ -52,6 +52,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	d.base(ctx, p)
 	d.identity(ctx, p)
 	d.claims(ctx, p)
+	d.journal(ctx, p)
 	d.leftovers(ctx, p)
 	d.tracker(ctx, p, create)
 	d.agent(ctx, p)

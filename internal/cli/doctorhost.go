@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // versionTime is how long a CLI may take to tell its version.
@@ -220,6 +221,16 @@ func strongerThan(chosen string) string {
 	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// journal looks for damage, which no command need have met yet.
+func (d *doctor) journal(ctx context.Context, p *parts) {
+	path := p.journalFile()
+	if err := p.journal.Check(ctx); err != nil {
+		d.fail("journal", err.Error(), "mv "+git.Quote(path)+" "+git.Quote(path+".damaged"))
+		return
+	}
+	d.ok("journal", path)
 }
 
 // disk looks whether a sweep would start anything. Twice the floor is little to work with.

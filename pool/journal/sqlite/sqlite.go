@@ -23,6 +23,7 @@ import (
 
 // Store is a journal in a file.
 type Store struct {
+	path string
 	db   *sql.DB
 	look *sql.DB // reads for people, so that no run waits for them, and they for no run
 	log  *slog.Logger
@@ -93,7 +94,7 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
 	}
 	look.SetMaxOpenConns(2) // none is opened before it is needed
-	s := &Store{db: db, look: look, log: log}
+	s := &Store{path: path, db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close(), look.Close())
 	}
@@ -111,7 +112,30 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// advice is what to do about a file that cannot be opened, where SQLite's code tells.
+// failed says what could not be done with the file, and what to do about it. A nil error stays one.
+func (s *Store) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if advice := advice(s.path, err); advice != "" {
+		return fmt.Errorf("%s: %s: %w%s", what, s.path, err, advice)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Check reads the whole file and fails if it is damaged. It may take seconds.
+func (s *Store) Check(ctx context.Context) error {
+	var found string
+	err := s.look.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found)
+	if err == nil && found != "ok" {
+		return fmt.Errorf("read journal: %s: %s%s", s.path, strings.ReplaceAll(found, "\n", "; "), damaged)
+	}
+	return s.failed("read journal", err)
+}
+
+const damaged = "; it is damaged: move it away, it holds history only"
+
+// advice is what to do about a file that cannot be used, where SQLite's code tells; else empty.
 func advice(path string, err error) string {
 	failed, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -119,7 +143,7 @@ func advice(path string, err error) string {
 	}
 	switch failed.Code() & 0xff { // the rest says more exactly where
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return "; it is damaged: move it away, it holds history only"
+		return damaged
 	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
 		return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
 	}
@@ -179,10 +203,7 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 	} else {
 		err = s.saveSpent(ctx, r, args)
 	}
-	if err != nil {
-		return fmt.Errorf("journal run %s: %w", r.ID, err)
-	}
-	return nil
+	return s.failed("journal run "+r.ID, err)
 }
 
 // saveSpent saves a record together with what its run has used.
@@ -214,10 +235,8 @@ func spending(pool, run string, u agents.Usage, at time.Time) []any {
 
 // Spend notes what a run has used until now.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
-	if _, err := s.more.ExecContext(ctx, spending(pool, run, used, at)...); err != nil {
-		return fmt.Errorf("journal run %s: %w", run, err)
-	}
-	return nil
+	_, err := s.more.ExecContext(ctx, spending(pool, run, used, at)...)
+	return s.failed("journal run "+run, err)
 }
 
 // Spent is what the runs of the pool have used since each of two days began.
@@ -225,17 +244,15 @@ func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) 
 	row := s.sums.QueryRowContext(ctx, sql.Named("pool", pool), sql.Named("since", journal.Day(since)), sql.Named("later", journal.Day(later)))
 	a, l := &all, &lately
 	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD); err != nil {
-		return agents.Usage{}, agents.Usage{}, fmt.Errorf("read journal: %w", err)
+		return agents.Usage{}, agents.Usage{}, s.failed("read journal", err)
 	}
 	return all, lately, nil
 }
 
 // Forget deletes the record of a run.
 func (s *Store) Forget(ctx context.Context, run string) error {
-	if _, err := s.db.ExecContext(ctx, "DELETE FROM runs WHERE run = ?", run); err != nil {
-		return fmt.Errorf("journal run %s: %w", run, err)
-	}
-	return nil
+	_, err := s.db.ExecContext(ctx, "DELETE FROM runs WHERE run = ?", run)
+	return s.failed("journal run "+run, err)
 }
 
 // Find lists records that match, oldest first. A record that is damaged is set aside: one run must not stop all others.
@@ -252,7 +269,7 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	if len(q.Keys) > 0 {
 		keys, err := json.Marshal(q.Keys)
 		if err != nil {
-			return nil, fmt.Errorf("read journal: %w", err)
+			return nil, s.failed("read journal", err)
 		}
 		where, args = append(where, "key IN (SELECT value FROM json_each(?))"), append(args, string(keys))
 	}
@@ -274,30 +291,30 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 	}
 	rows, err := db.QueryContext(ctx, "SELECT run, record FROM "+from+" ORDER BY started, run", args...)
 	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, s.failed("read journal", err)
 	}
 	defer rows.Close()
 	var out []journal.Record
-	damaged := map[string]error{}
+	broken := map[string]error{}
 	for rows.Next() {
 		var run, text string
 		if err := rows.Scan(&run, &text); err != nil {
-			return nil, fmt.Errorf("read journal: %w", err)
+			return nil, s.failed("read journal", err)
 		}
 		var r journal.Record
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			damaged[run] = err
+			broken[run] = err
 			continue
 		}
 		out = append(out, r)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, s.failed("read journal", err)
 	}
-	for run, err := range damaged {
+	for run, err := range broken {
 		s.log.Warn("record of a run is damaged, and set aside", "run", run, "error", err)
 		if err := s.setAside(ctx, run); err != nil {
-			return nil, fmt.Errorf("set the damaged record of run %s aside: %w", run, err)
+			return nil, s.failed("set the damaged record of run "+run+" aside", err)
 		}
 	}
 	return out, nil

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -33,7 +32,7 @@ FROM s WHERE works OR coalesce(part ->> 3, 0) + coalesce(part ->> 4, 0) + coales
 func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
 	rows, err := s.look.QueryContext(ctx, totals, pool, since.UnixNano())
 	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, s.failed("read journal", err)
 	}
 	defer rows.Close()
 	var out []journal.Total
@@ -42,12 +41,12 @@ func (s *Store) Totals(ctx context.Context, pool string, since time.Time) ([]jou
 		u := &t.Usage
 		if err := rows.Scan(&t.Day, &t.Agent, &t.Model, &t.Outcome, &t.Runs, &t.Seconds,
 			&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.CostUSD, &u.Estimated, &u.Unpriced, &t.Unknown); err != nil {
-			return nil, fmt.Errorf("read journal: %w", err)
+			return nil, s.failed("read journal", err)
 		}
 		out = append(out, t)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
+		return nil, s.failed("read journal", err)
 	}
 	return out, nil
 }

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A damaged journal is found, with the command that moves it away; what follows is still checked.
+func TestDoctorFindsADamagedJournal(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	doctor := func() string { return m.run(t, nil, "doctor", "--sandbox=none").stdout }
+	files := func() string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "repo-*", "state.db"))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		return found[0]
+	}
+	if got := doctor(); !strings.Contains(got, "ok    journal") {
+		t.Errorf("a whole journal:\n%s", got)
+	}
+	f, err := os.OpenFile(files(), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(make([]byte, 4096), 4096); err != nil {
+		t.Fatal(err)
+	}
+	got := doctor()
+	for _, want := range []string{"fail  journal", "/state.db.damaged", "ok    disk"} {
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+	}
+}
