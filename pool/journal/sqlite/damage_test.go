@@ -103,3 +103,16 @@ func TestNotSetAside(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A folder in the place of the file is no full disk.
+func TestFolderAsFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sqlite.Open(t.Context(), path, nil)
+	if err == nil || !strings.Contains(err.Error(), "it is a folder: move it away") || strings.Contains(err.Error(), "df ") {
+		t.Errorf("error %v", err)
+	}
+}

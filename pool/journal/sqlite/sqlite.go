@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -145,6 +146,9 @@ func advice(path string, err error) string {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return damaged
 	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return "; it is a folder: move it away"
+		}
 		return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
 	}
 	return ""
