@@ -111,11 +111,12 @@ func TestLeftovers(t *testing.T) {
 			f.write(dir, "record-1", "x")
 			return leftover.Temp, dir
 		}},
-		"temporary files of another machine": {leave: func(f *fixture) (leftover.Kind, string) {
+		"temporary files of another machine": {safe: true, leave: func(f *fixture) (leftover.Kind, string) {
 			other := f.repo.self
 			other.Host = "other"
-			f.write(leftover.TempDir(f.state, other), "record-1", "x")
-			dir := filepath.Join(f.state, "tmp", "other")
+			dir := leftover.TempDir(f.state, other)
+			f.write(dir, "record-1", "x")
+			f.age(filepath.Join(dir, "record-1"))
 			f.age(dir)
 			return leftover.Temp, dir
 		}},
@@ -205,5 +206,25 @@ func TestNoLeftovers(t *testing.T) {
 	f.sh("", "rm", "-rf", filepath.Join(f.dir, "..", "users"))
 	if got := f.leftovers(true); len(got) != 0 {
 		t.Errorf("found %q", got)
+	}
+}
+
+// What a process of another machine has used lately stays, and so does this process's own folder, which others judge by its age.
+func TestTemporaryFilesInUse(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other := f.repo.self
+	other.Host = "other"
+	dir := leftover.TempDir(f.state, other)
+	f.write(dir, "layer-1/file", "x")
+	f.age(dir)
+	f.age(filepath.Join(f.state, "tmp", "other"))
+	f.age(f.repo.temp)
+	if left := f.leftovers(false); len(left) > 0 {
+		t.Errorf("found %v", left)
+	}
+	info, err := os.Stat(f.repo.temp)
+	if err != nil || time.Since(info.ModTime()) > tempAge {
+		t.Errorf("this process's folder: %v, %v", info, err)
 	}
 }

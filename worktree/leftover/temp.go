@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// tempAge is how old temporary files get whose process cannot be looked at.
+// tempAge is how old temporary files get whose process cannot be looked at: that of another machine, or of a container that is gone.
 const tempAge = 24 * time.Hour
 
 // TempDir is the folder of a process's temporary files in the state folder, which several machines may share.
@@ -21,30 +21,52 @@ func TempDir(state string, p claim.Process) string {
 	return filepath.Join(state, "tmp", p.Host, fmt.Sprintf("%d.%s", p.PID, p.Started))
 }
 
-// temp lists temporary files whose process is gone.
+// temp lists temporary files whose process is gone, and shows other machines that this process is there.
 func (p Place) temp() (all []Leftover) {
 	root := filepath.Join(p.State, "tmp")
-	found := func(path string, safe bool) {
-		if os.Remove(path) == nil { // it was empty, as most are
-			return
+	own, now := TempDir(p.State, p.Self), time.Now()
+	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is not there
+	found := func(path string) {
+		if os.Remove(path) != nil { // it was not empty, as most are
+			all = append(all, Leftover{Kind: Temp, Where: path, Safe: true, Remove: removing(path)})
 		}
-		all = append(all, Leftover{Kind: Temp, Where: path, Safe: safe, Remove: removing(path)})
 	}
 	for _, host := range names(root) {
-		if host != p.Self.Host {
-			if info, err := os.Lstat(filepath.Join(root, host)); err == nil && time.Since(info.ModTime()) > tempAge {
-				found(filepath.Join(root, host), false) // nobody here can tell whether a process there is alive
-			}
-			continue
-		}
 		for _, name := range names(filepath.Join(root, host)) {
+			path := filepath.Join(root, host, name)
 			pid, started, _ := strings.Cut(name, ".")
-			if n, err := strconv.Atoi(pid); err != nil || !proc.Alive(n, started) {
-				found(filepath.Join(root, host, name), true)
+			switch n, err := strconv.Atoi(pid); {
+			case host != p.Self.Host:
+				if unused(path) {
+					found(path)
+				}
+			case err != nil || !proc.Alive(n, started):
+				found(path)
 			}
+		}
+		if dir := filepath.Join(root, host); host != p.Self.Host && isOld(dir) {
+			_ = os.Remove(dir) // it stays unless it is empty
 		}
 	}
 	return all
+}
+
+// unused reports that neither the folder of a process nor anything in it was changed for long.
+func unused(dir string) bool {
+	if !isOld(dir) {
+		return false
+	}
+	for _, name := range names(dir) {
+		if !isOld(filepath.Join(dir, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func isOld(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) > tempAge
 }
 
 // EmptyTrash deletes what a crash left of removed worktrees. failed is called with what stays.
