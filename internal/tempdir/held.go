@@ -28,7 +28,11 @@ func Held(prefix string) (dir string, remove func() error, err error) {
 			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
 		}
 	}
-	return "", nil, errors.New("temporary folders vanish as soon as they are made: is something cleaning " + os.TempDir() + "?")
+	return "", nil, errVanish()
+}
+
+func errVanish() error {
+	return errors.New("temporary folders vanish as soon as they are made: is something cleaning " + os.TempDir() + "?")
 }
 
 // hold locks a folder; nil when somebody else has it, or when it is not there any more.

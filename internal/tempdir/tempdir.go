@@ -14,29 +14,44 @@ import (
 	"syscall"
 )
 
+const runPrefix = "ralph-run-"
+
 // runDir is short: it holds a socket, whose path may have about 100 bytes.
 func runDir(run string) string {
 	sum := sha256.Sum256([]byte(run))
-	return filepath.Join(os.TempDir(), "ralph-"+hex.EncodeToString(sum[:6]))
+	return filepath.Join(os.TempDir(), runPrefix+hex.EncodeToString(sum[:6]))
 }
 
-// ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed.
-func ForRun(run string) (string, error) {
-	dir := runDir(run)
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		if !ours(dir) {
-			return "", fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
+// ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed. Until remove is
+// called it is locked, so that no Sweep takes it.
+func ForRun(run string) (dir string, remove func() error, err error) {
+	dir = runDir(run)
+	for range heldTries {
+		err = os.Mkdir(dir, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			if !ours(dir) {
+				return "", nil, fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
+			}
+			if err = os.RemoveAll(dir); err == nil {
+				err = os.Mkdir(dir, 0o700)
+			}
 		}
-		if err = os.RemoveAll(dir); err == nil {
-			err = os.Mkdir(dir, 0o700)
+		if err != nil {
+			return "", nil, err
+		}
+		lock, err := hold(dir)
+		if err != nil {
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		if lock != nil {
+			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
 		}
 	}
-	if err != nil {
-		return "", err
-	}
-	return dir, nil
+	return "", nil, errVanish()
 }
+
+// Sweep removes the folders of runs that no process has any more, such as those that could not be removed when the run ended.
+func Sweep() { sweep(runPrefix) }
 
 // RemoveRun removes the folder of a run that is over; it is found as long as TMPDIR is what it was. It is no error if
 // there is none.

@@ -93,18 +93,22 @@ func TestHeldRemovesWhatIsLeft(t *testing.T) {
 func TestForRunTrustsNoLink(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	dir, err := tempdir.ForRun("run-1")
+	dir, _, err := tempdir.ForRun("run-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if other, err := tempdir.ForRun("run-2"); err != nil || other == dir {
+	if other, _, err := tempdir.ForRun("run-2"); err != nil || other == dir {
 		t.Errorf("another run has %s too, %v", other, err)
 	}
-	if again, err := tempdir.ForRun("run-1"); err != nil || again != dir {
+	again, remove, err := tempdir.ForRun("run-1")
+	if err != nil || again != dir {
 		t.Errorf("after a crash: %s, %v", again, err)
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
 	}
 	if err := tempdir.RemoveRun("run-1"); err != nil {
 		t.Error(err)
@@ -119,7 +123,7 @@ func TestForRunTrustsNoLink(t *testing.T) {
 	if err := os.Symlink(precious, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tempdir.ForRun("run-1"); err == nil || !strings.Contains(err.Error(), "not ours") {
+	if got, _, err := tempdir.ForRun("run-1"); err == nil || !strings.Contains(err.Error(), "not ours") {
 		t.Errorf("%s, %v", got, err)
 	}
 	if err := tempdir.RemoveRun("run-1"); err != nil {
@@ -138,14 +142,14 @@ func TestForRunTrustsNobodyElse(t *testing.T) {
 		t.Skip("only root can make another user's folder")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := tempdir.ForRun("run")
+	dir, _, err := tempdir.ForRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(dir, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tempdir.ForRun("run"); err == nil {
+	if got, _, err := tempdir.ForRun("run"); err == nil {
 		t.Errorf("%s is used", got)
 	}
 	if err := tempdir.RemoveRun("run"); err != nil {
@@ -153,5 +157,38 @@ func TestForRunTrustsNobodyElse(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder that could not be removed at the end of its run goes with a later sweep, and that of a run that is on stays.
+func TestSweep(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	left, remove, err := tempdir.ForRun("left")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, _, err := tempdir.ForRun("open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(left, "egress"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	aside := filepath.Join(temp, "aside")
+	if err := os.Rename(left, aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(aside, left); err != nil { // as if nothing could have been removed
+		t.Fatal(err)
+	}
+	tempdir.Sweep()
+	for path, want := range map[string]bool{left: false, open: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", path, err, want)
+		}
 	}
 }

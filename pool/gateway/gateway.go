@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ type Gateway struct {
 
 	proxy *egress.Proxy
 	real  *strings.Replacer // of the services' addresses inside
-	dir   string
+	drop  func() error      // removes the folder of the socket; nil: there is none
 }
 
 // Config is what a Gateway is made from.
@@ -108,8 +107,9 @@ func (c Config) Open() (*Gateway, error) {
 	if g.proxy, err = egress.New(config); err != nil {
 		return nil, err
 	}
-	if g.dir, err = tempdir.ForRun(c.Run); err == nil {
-		g.Socket, err = g.proxy.Listen(filepath.Join(g.dir, "egress"))
+	var dir string
+	if dir, g.drop, err = tempdir.ForRun(c.Run); err == nil {
+		g.Socket, err = g.proxy.Listen(filepath.Join(dir, "egress"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -297,8 +297,8 @@ func (g *Gateway) Close() error {
 		return nil
 	}
 	err := g.proxy.Close()
-	if g.dir != "" {
-		err = errors.Join(err, os.RemoveAll(g.dir))
+	if g.drop != nil {
+		err = errors.Join(err, g.drop())
 	}
 	return err
 }
