@@ -269,9 +269,10 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: "foreign"}, -time.Hour); err != nil {
+	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: "foreign"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
+	clock = clock.Add(2 * time.Hour)
 	for range 2 {
 		if s := f.sweep(t.Context()); len(s.Runs) > 0 {
 			t.Fatalf("worked beside the dead run: %v", outcomes(s))
