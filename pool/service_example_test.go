@@ -76,6 +76,12 @@ func (t *tenant) serve(ctx context.Context) {
 		if err := errors.Join(err, summary.Unavailable); err != nil {
 			slog.Error("the backlog has to wait", "error", err)
 		}
+		for _, b := range summary.Broken { // such as a journal that cannot be written
+			slog.Error("an issue could not be worked", "issue", b.Issue.Key, "error", b.Skip.Detail)
+		}
+		for _, p := range summary.Problems {
+			slog.Warn("a part of the backlog cannot be read", "error", p.Error())
+		}
 		select {
 		case <-t.quit:
 			t.swept <- err
