@@ -39,8 +39,8 @@ type Config struct {
 	Refresh time.Duration
 
 	// Observe gets every event in order, from one goroutine. It must not call Sweep, Work or Recover. A slow one delays no run, but
-	// these calls return only after it has got all events, or 3 s after Kill or the end of ctx. Progress events are dropped when
-	// too many wait; EventDropped counts them. The run's folder has all of its events.
+	// these calls return only after it has got all events, or 3 s after Kill or the end of ctx. When too many
+	// wait, those that only show progress are dropped or, without any, the oldest; EventDropped counts them. The run's folder has all.
 	Observe func(journal.Event)
 }
 

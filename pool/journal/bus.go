@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxWaiting is how many events wait for an observer before those that only show progress are dropped.
+// maxWaiting is how many events wait for an observer before any are dropped: first those that only show progress, then the oldest.
 const maxWaiting = 4096
 
 // Bus hands events to one observer, in order, and never blocks a sender. It runs a goroutine only while events wait, so it
