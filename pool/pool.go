@@ -38,9 +38,10 @@ type Config struct {
 	// default 15 s.
 	Refresh time.Duration
 
-	// Observe gets every event in order, from one goroutine. It must not call Sweep, Work or Recover. A slow one delays no run, but
-	// these calls return only after it has got all events, or 3 s after Kill or the end of ctx. When too many
-	// wait, those that only show progress are dropped or, without any, the oldest; EventDropped counts them. The run's folder has all.
+	// Observe gets every event from one goroutine, in the order in which they were sent: journal.Event.Seq may go back between runs. It
+	// must not call Sweep, Work or Recover. A slow one delays no run, but these calls return only after it has got all events, or 3 s
+	// after Kill or the end of ctx. When too many wait, those that only show progress are dropped or, without any, the oldest;
+	// EventDropped counts them. The run's folder has all of its events.
 	Observe func(journal.Event)
 }
 
