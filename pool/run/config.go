@@ -1,6 +1,9 @@
 package run
 
-import "github.com/ralph-pool/ralph/pool/run/config"
+import (
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run/config"
+)
 
 // The types of a runner's configuration.
 type (
@@ -14,10 +17,9 @@ type (
 	Canary = config.Canary
 	// Reviewer is the second agent.
 	Reviewer = config.Reviewer
+	// UnavailableError means that the agents, their sandbox or the gate cannot be used now.
+	UnavailableError = report.UnavailableError
 )
 
 // Where the gate has to pass.
-const (
-	GateOnCheckout = config.GateOnCheckout
-	GateOnWorktree = config.GateOnWorktree
-)
+const GateOnCheckout, GateOnWorktree = config.GateOnCheckout, config.GateOnWorktree
