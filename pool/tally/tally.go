@@ -120,7 +120,8 @@ func Unpublished(runs journal.History, known worktree.Record, hash string, upTo 
 	case last.Hash != hash:
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
 		return &last
-	case last.Verdict.Outcome == journal.Interrupted && last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
+	case last.Verdict.Outcome == journal.Interrupted && last.Verdict.Reason.Code != journal.ReasonWorktreeLost &&
+		last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
 		f := &last.Facts
 		f.End, f.Tip, f.Gate, f.GateRan = loop.EndDone, "", nil, false // no gate has passed on it
 		return &last
