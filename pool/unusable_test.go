@@ -150,6 +150,50 @@ func (c closed) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, 
 	return c.Provider.Open(ctx, s)
 }
 
+// away is a provider that cannot be used while it is away.
+type away struct {
+	sandboxes.Provider
+	is *atomic.Bool
+}
+
+func (a away) Check(ctx context.Context) error {
+	if a.is.Load() {
+		return errNoImage
+	}
+	return a.Provider.Check(ctx)
+}
+
+func (a away) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if a.is.Load() {
+		return nil, errNoImage
+	}
+	return a.Provider.Open(ctx, s)
+}
+
+// A sandbox that has been usable and is not any more counts against no issue, in a process that goes on.
+func TestSandboxThatIsAwayLater(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	var is atomic.Bool
+	f.Config.Run.Sandboxes = away{f.Config.Run.Sandboxes, &is}
+	p := f.pool()
+	f.issue("a")
+	if s, err := p.Sweep(t.Context()); err != nil || s.Count(journal.Succeeded) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	is.Store(true)
+	f.issue("b")
+	s, err := p.Sweep(t.Context())
+	if r := f.only(s); err != nil || r.Verdict.Outcome != journal.EnvironmentUnavailable || r.Verdict.Counted || s.Unavailable == nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	is.Store(false)
+	if s, err := p.Sweep(t.Context()); err != nil || s.Count(journal.Succeeded) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	f.clean()
+}
+
 // A sandbox that opens for nobody is reported once and not issue by issue; one that did open before concerns its own run.
 func TestSandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,8 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	}
 	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
 	fresh := false
-	if _, sandbox := errors.AsType[*openError](err); sandbox && !x.r.opened.Load() {
-		fresh = x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit
+	if _, sandbox := errors.AsType[*openError](err); sandbox {
+		fresh = x.c.Sandboxes.Check(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
 	s.Facts.Open, x.notOpen = faultOf(err, fresh), err
 	if s.Facts.Open.Away() {
