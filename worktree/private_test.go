@@ -186,3 +186,19 @@ func TestPrivateConfigRoundTrip(t *testing.T) {
 	f.imported(in.tree)
 	f.remove(in.tree)
 }
+
+// The locks of a git that was killed with its agent do not stop the next agent.
+func TestLocksOfAKilledGit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("42", "r1")
+	in.sh("echo b > b.txt; touch $GIT_DIR/index.lock $GIT_DIR/HEAD.lock $GIT_DIR/config.lock")
+	if got := f.imported(in.tree); got.WIP == "" {
+		t.Fatalf("imported %+v", got)
+	}
+	tip := in.sh("git add -A; git config x.y z; git commit -qm 'add b'; git rev-parse HEAD")
+	if got := f.imported(in.tree); got.Tip != tip || got.WIP != "" {
+		t.Errorf("imported %+v", got)
+	}
+	f.remove(in.tree)
+}
