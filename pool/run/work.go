@@ -221,7 +221,9 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	if err := feedback.Import(x.space.Last, reword); err != nil {
 		return err
 	}
-	x.said(ctx, s, x.space.Work().Tip)
+	if x.run.Settings.Review.Agent == "" { // its findings need the agent
+		x.said(ctx, s, x.space.Work().Tip)
+	}
 	return nil
 }
 
