@@ -107,9 +107,9 @@ func Onto(rec journal.Record, known worktree.Record) journal.Tally {
 	return earlier.WithOpen(shared)
 }
 
-// Unpublished is the run whose commits for the issue with this hash need no agent any more, and are not all published; nil: there is
-// none. They have passed, or their checks were cut short. Of one of another machine, which has died after the push, only the tip is known. They have to answer what people said on the
-// request up to then; zero: nothing.
+// Unpublished is the run whose commits for the issue with this hash need no agent any more, and are not all published; nil: there
+// is none. They have passed, or their checks were cut short, and they answer what people said on the request up to then (zero:
+// nothing). Of a run of another machine, which has died after the push, only the tip is known.
 func Unpublished(runs journal.History, known worktree.Record, hash string, upTo time.Time) *journal.Record {
 	last, _ := runs.Last()
 	switch p := known.Passed; {
@@ -117,7 +117,7 @@ func Unpublished(runs journal.History, known worktree.Record, hash string, upTo 
 		rec := journal.Record{Run: journal.Run{ID: p.Run}}
 		rec.Tip, rec.Facts.End = p.Tip, loop.EndDone // without Facts.Tip: no gate has passed on it here
 		return &rec
-	case last.Hash != hash:
+	case last.Hash != hash, upTo.After(last.Answers):
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
 		return &last
 	case last.Verdict.Outcome == journal.Interrupted && last.Verdict.Reason.Code != journal.ReasonWorktreeLost &&

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/worktree"
@@ -78,5 +79,56 @@ func TestRunThatEndedWithoutItsClaim(t *testing.T) {
 	}
 	if got := tally.Newest(dead, worktree.Record{}).Spent.Input; got != 5 {
 		t.Errorf("%d spent, want what the journal says: no claim says anything", got)
+	}
+}
+
+// Commits need no agent only while they are for the issue as it is, and answer all that people have said on the request.
+func TestUnpublished(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	one := func(outcome journal.Outcome, code journal.ReasonCode, change func(*journal.Record)) journal.History {
+		r := journal.Record{Run: journal.Run{ID: "r", Hash: "h", Answers: at}}
+		r.Ended, r.Tip, r.Facts.Said, r.Facts.Tip, r.Facts.GateRan = at, "t", "t", "t", true
+		r.Verdict = journal.Verdict{Outcome: outcome, Reason: journal.Reason{Code: code}}
+		if change != nil {
+			change(&r)
+		}
+		return journal.History{r}
+	}
+	passed := worktree.Record{Passed: &worktree.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
+	for name, test := range map[string]struct {
+		runs  journal.History
+		known worktree.Record
+		hash  string
+		upTo  time.Time
+		want  string // the tip
+	}{
+		"none":                      {hash: "h"},
+		"not published":             {runs: one(journal.Failed, journal.ReasonPublish, nil), hash: "h", upTo: at, want: "t"},
+		"not published, reviewed":   {runs: one(journal.Failed, journal.ReasonPublish, nil), hash: "h", upTo: at.Add(1)},
+		"not published, edited":     {runs: one(journal.Failed, journal.ReasonPublish, nil), hash: "other"},
+		"cut short":                 {runs: one(journal.Interrupted, journal.ReasonCrash, nil), hash: "h", upTo: at, want: "t"},
+		"cut short, reviewed":       {runs: one(journal.Interrupted, journal.ReasonCrash, nil), hash: "h", upTo: at.Add(1)},
+		"cut short, edited":         {runs: one(journal.Interrupted, journal.ReasonCrash, nil), hash: "other"},
+		"cut short, worktree lost":  {runs: one(journal.Interrupted, journal.ReasonWorktreeLost, nil), hash: "h"},
+		"cut short while it worked": {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Facts.Said = "" }), hash: "h"},
+		"cut short, and went on":    {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Tip = "later" }), hash: "h"},
+		"cut short, with changes":   {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.WIP = "w" }), hash: "h"},
+		"its gate failed":           {runs: one(journal.GateFailed, "", nil), hash: "h"},
+		"pushed elsewhere":          {known: passed, hash: "h", upTo: at, want: "pt"},
+		"pushed elsewhere, newer":   {runs: one(journal.Failed, journal.ReasonPublish, nil), known: passed, hash: "h", want: "pt"},
+		"pushed elsewhere, review":  {known: passed, hash: "h", upTo: at.Add(1)},
+		"pushed elsewhere, edited":  {known: passed, hash: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := tally.Unpublished(test.runs, test.known, test.hash, test.upTo)
+			if (got == nil) != (test.want == "") || got != nil && got.Tip != test.want {
+				t.Fatalf("%+v, want the tip %q", got, test.want)
+			}
+			if got != nil && got.Verdict.Reason.Code != journal.ReasonPublish && (got.Facts.Tip != "" || got.Facts.GateRan || got.Facts.End != loop.EndDone) {
+				t.Errorf("the gate need not run on it: %+v", got.Facts)
+			}
+		})
 	}
 }
