@@ -31,6 +31,12 @@ var (
 // errSwap is a compare-and-swap that found another value.
 var errSwap = errors.New("claim has changed")
 
+// refusedSwap is the errSwap of a remote that says why.
+type refusedSwap struct{ error }
+
+// Unwrap gives errSwap, and what the remote says.
+func (r refusedSwap) Unwrap() []error { return []error{errSwap, r.error} }
+
 // clockMargin is how far the clocks of two machines may differ. Another machine's claim counts as expired only this long
 // after the time its holder wrote.
 const clockMargin = time.Minute

@@ -28,7 +28,7 @@ func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.
 	moved, isMoved := errors.AsType[*git.MovedError](err)
 	switch {
 	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(also) == 0:
-		return fmt.Errorf("%w: %w", errSwap, err)
+		return refusedSwap{err}
 	case errors.Is(err, git.ErrStale), errors.Is(err, git.ErrDeclined) && len(also) == 0:
 		return fmt.Errorf("%w: %w", git.ErrRemote, err)
 	}

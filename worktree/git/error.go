@@ -24,7 +24,7 @@ var (
 	// ErrDeclined: the remote was reached and does not accept this push.
 	ErrDeclined = errors.New("declined")
 	// ErrStale: a push was refused because the remote's ref was not at the expected commit.
-	ErrStale = errors.New("stale push")
+	ErrStale = errors.New("not moved")
 	// ErrApart: the remote cannot move several refs in one step.
 	ErrApart = errors.New("the remote moves one ref after the other")
 )
