@@ -50,17 +50,9 @@ type Server struct {
 	inject func(n int, r *http.Request) *Fault
 	served int
 	logs   map[int64]string
-	hides  bool
 	// reactions are "CONTENT by login", by GraphQL's id of what they are on.
 	reactions map[string][]string
 	judged    map[[sha256.Size]byte]bool // answers that were validated
-}
-
-// HideOnPages has every page but the last lack its first entry, as where GitHub hides an account.
-func (s *Server) HideOnPages() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hides = true
 }
 
 type repoState struct {

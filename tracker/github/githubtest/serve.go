@@ -266,9 +266,6 @@ func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	}
 	a := reply{status: http.StatusOK, body: out}
 	if to < len(all) {
-		if q.hides {
-			a.body = out[1:]
-		}
 		a.header = http.Header{"Link": {fmt.Sprintf(`<%s?page=%d>; rel="next"`, q.http.URL, n+1)}}
 	}
 	return a
