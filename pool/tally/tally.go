@@ -51,8 +51,8 @@ func Left(known worktree.Record, run journal.Record) worktree.Record {
 	return r
 }
 
-// Pushed is what a claim says once a run has pushed its commits, and has not ended. What nobody has to look at is passed on: a
-// review that has refused it might accept it the second time.
+// Pushed is what a claim says once a run has pushed its commits, and has not ended. Commits that a review has refused have not
+// passed: another review of them might accept.
 func Pushed(known worktree.Record, run journal.Record) worktree.Record {
 	known.Passed = nil
 	if !run.Verdict.Draft() {

@@ -52,7 +52,7 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 
 # Git would wait for ever at a pipe that has the name of a file it reads.
 find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
-# A git that was killed with the agent has left its locks, at which each one after it would fail.
+# With the locks of a git that was killed with the agent, each later git would fail.
 rm -f "$private/index.lock" "$private/HEAD.lock" "$private/config.lock" 2>/dev/null
 # The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once. The
 # host refuses a commit with folders deeper than some.

@@ -23,7 +23,7 @@ type room struct{ file, all int64 }
 
 func most() room { return room{file: 16 << 20, all: 64 << 20} }
 
-// eventsFile comes first: without it the others cannot be placed in time.
+// eventsFile comes first: without it no page can say what happened when.
 const eventsFile = "events.jsonl"
 
 // Pack copies the regular files of a run's folder, of long ones the end, and leaves out those for which there is no room. It is

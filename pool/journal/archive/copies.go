@@ -19,8 +19,7 @@ type Copies struct {
 // making begins the names of folders that are being made.
 const making = ".making-"
 
-// Get is the folder of a run's copy. Unless it is here already, fetch gets the copy; nil: there is none, and the folder is empty
-// text.
+// Get returns the folder of a run's copy. If it is not here yet, fetch gets the copy, or nil if there is none: then dir is empty.
 func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err error) {
 	if run != filepath.Base(run) || !filepath.IsLocal(run) {
 		return "", fmt.Errorf("%q is no run", run)
