@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -318,38 +317,25 @@ func (m *full) Save(ctx context.Context, r journal.Record) error {
 	return m.Memory.Save(ctx, r)
 }
 
-// dying is a tracker at whose first report ralph dies.
-type dying struct {
-	tracker.Tracker
-	die func()
-}
-
-func (d dying) Report(context.Context, string, tracker.Report) error {
-	d.die()
-	runtime.Goexit()
-	return nil
-}
-
-// A run that the policy has blocked stays blocked, although its claim says that its outcome is to be told, and its journal
-// does not know more than that it was to be published.
+// A run that the policy has blocked, and whose journal cannot be written any more, tells nothing outside, and stays blocked.
 func TestBlockedRunWithoutItsJournal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	bare := f.withRemote()
 	f.Config.Run.Gate, f.Config.Run.Protected = lines("true"), []string{"a.txt"}
 	f.issue("a")
-	ctx, die := context.WithCancelCause(t.Context())
 	c := f.Config
 	c.Run.Store = &full{Memory: &f.store.Memory, at: journal.StagePublish}
-	c.Run.Tracker = dying{c.Run.Tracker, func() { die(nil) }}
 	p, err := pool.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = p.Sweep(ctx) // it dies
+	if s, err := p.Sweep(t.Context()); err != nil || s.Unavailable == nil || strings.Contains(f.text("a"), "policy-blocked") {
+		t.Errorf("%+v, %v:\n%s", s, err, f.text("a"))
+	}
 	f.buryAll(bare)
 	f.sweep(t.Context())
-	if r := f.runs("a")[0]; r.Verdict.Outcome != journal.PolicyBlocked || r.Published != "" {
-		t.Errorf("%+v, published %q", r.Verdict, r.Published)
+	if r := f.runs("a")[0]; r.Verdict.Outcome != journal.PolicyBlocked || r.Published != "" || !strings.Contains(f.text("a"), "policy-blocked") {
+		t.Errorf("%+v, published %q:\n%s", r.Verdict, r.Published, f.text("a"))
 	}
 }
