@@ -63,6 +63,8 @@ func explainLimit(r loop.Result, b Budgets) string {
 	case r.OfAgent:
 		last := r.Iterations[len(r.Iterations)-1]
 		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", agents.Choice{Agent: last.Agent, Model: last.Model})
+	case r.End == loop.EndMaxed && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
+		return "every iteration failed"
 	case r.End == loop.EndMaxed:
 		return fmt.Sprintf("not done after %d of %d iterations; raise %s to go on", len(r.Iterations), r.Limits.MaxIterations, r.End)
 	case r.End == loop.EndNoProgress:

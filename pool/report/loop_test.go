@@ -32,6 +32,8 @@ func TestLoop(t *testing.T) {
 		"not done after 1 of 3 iterations; raise max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
 			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
 			Iterations: []loop.Iteration{{Ending: loop.EndingIdle}}},
+		"every iteration failed (last: agent x: exit status 2)": {
+			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 2}, Failure: other, Iterations: []loop.Iteration{{Failure: other}, {Failure: other}}},
 		"no new commit in 3 iterations in a row (last: the agent did not give the completion signal)": {
 			End: loop.EndNoProgress, Fruitless: 3, Missing: loop.MissingSignal},
 		"no new commit in 3 iterations in a row (last: the agent said that it is done, but made no commits)": {
