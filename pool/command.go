@@ -233,7 +233,11 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 		if c.Verb != tracker.Fix {
 			t.Asked.Text = ""
 		}
-		if err := claim.SetRecord(ctx, tally.Record(t)); err != nil {
+		asks := tally.Record(t)
+		if c.Verb == tracker.Retry { // what has passed needs no agent in another attempt either
+			asks.Passed = claim.Record().Passed
+		}
+		if err := claim.SetRecord(ctx, asks); err != nil {
 			return nil, err
 		}
 	}

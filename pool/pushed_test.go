@@ -216,6 +216,23 @@ func TestCommandToADeadMachine(t *testing.T) {
 	}
 }
 
+// A person who asks for another attempt of what a dead machine has pushed pays no agent for it again.
+func TestRetryOfWhatADeadMachinePushed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	host, bare := f.requests()
+	f.issue("a")
+	f.died(host, bare)
+	tip := f.git(bare, "rev-parse", "ralph/a")
+	f.forget()
+	if err := f.pool().Requeue(t.Context(), "a", "me", tracker.Retry, ""); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.one(); len(r.Facts.Iterations) > 0 || r.Tip != tip || host.requests["ralph/a"] != 1 {
+		t.Errorf("%d iterations, %+v; requests %v", len(r.Facts.Iterations), r.Verdict, host.requests)
+	}
+}
+
 // What a reviewer has refused is not passed on: another look might accept it.
 func TestRefusedReviewOfADeadMachine(t *testing.T) {
 	t.Parallel()
