@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
+	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // A run's folder is on its machine. Once the run has ended the database gets a copy, so that every machine can show its logs.
@@ -40,8 +41,17 @@ func (j *Journal) keepFolders(ended ...journal.Record) {
 	}
 }
 
-// copyFolders copies folders until there are none, or the process leaves and the database does not answer.
+// The pause after an error doubles up to longestPause: each try packs the whole folder. One that leaves copies for leaveTime.
+const (
+	longestPause = time.Minute
+	leaveTime    = 3 * time.Second
+)
+
+// copyFolders copies folders until there are none, or the process leaves.
 func (j *Journal) copyFolders() {
+	ctx, cancel := workspace.Within(context.Background(), j.f.over, leaveTime)
+	defer cancel()
+	again := syncTime
 	for {
 		j.folders.mu.Lock()
 		if len(j.folders.list) == 0 {
@@ -51,18 +61,25 @@ func (j *Journal) copyFolders() {
 		}
 		next := j.folders.list[0]
 		j.folders.mu.Unlock()
-		err := j.copyFolder(next)
+		err := j.copyFolder(ctx, next)
 		if err != nil {
 			j.f.c.Log.Debug("folder of a run not copied to the database", "run", next.ID, "error", err)
 		}
-		if away := err != nil && isAway(err); away && !j.pause(syncTime) {
-			return
-		} else if away {
-			continue
-		}
+		away := err != nil && isAway(err)
 		j.folders.mu.Lock()
 		j.folders.list = j.folders.list[1:]
+		if away { // it may be the folder, such as one that is too big for the network: the others come first
+			j.folders.list = append(j.folders.list, next)
+		}
 		j.folders.mu.Unlock()
+		if ctx.Err() != nil || away && !j.pause(again) {
+			return
+		}
+		if away {
+			again = min(2*again, longestPause)
+		} else {
+			again = syncTime
+		}
 	}
 }
 
@@ -76,7 +93,7 @@ func (j *Journal) pause(d time.Duration) bool {
 	}
 }
 
-func (j *Journal) copyFolder(r journal.Record) error {
+func (j *Journal) copyFolder(ctx context.Context, r journal.Record) error {
 	if _, err := os.Stat(r.Dir); err != nil {
 		return nil //nolint:nilerr // it has been pruned, or its disk is gone: there is nothing to show
 	}
@@ -89,7 +106,7 @@ func (j *Journal) copyFolder(r journal.Record) error {
 	if err != nil || content == nil {
 		return nil //nolint:nilerr // it has been pruned since
 	}
-	return j.f.db.batch(context.Background(), func(b *pgx.Batch) {
+	return j.f.db.batch(ctx, func(b *pgx.Batch) {
 		b.Queue("DELETE FROM ralph_folder WHERE made_at < now() - interval '30 days'")
 		b.Queue("INSERT INTO ralph_folder (project, run, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", j.shared.Project, r.ID, content)
 	})

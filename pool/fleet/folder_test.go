@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,4 +142,52 @@ func TestFoldersAreCopiedLater(t *testing.T) {
 		t.Errorf("after its time it is still there: %q", got)
 	}
 	f.Stop()
+}
+
+// trigger has the database run code for each folder that it gets.
+func trigger(t *testing.T, d *Database, code string) {
+	t.Helper()
+	_, err := d.pool.Exec(t.Context(), "CREATE FUNCTION got() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "+code+" RETURN NEW; END $$;"+
+		"CREATE TRIGGER got BEFORE INSERT ON ralph_folder FOR EACH ROW EXECUTE FUNCTION got()")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A folder that does not arrive, such as one that takes too long, keeps no other from being copied.
+func TestFolderThatDoesNotArrive(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	trigger(t, d, "IF NEW.run = 'first' THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END IF;")
+	over := journal.Event{Kind: journal.EventEnded, Text: "over"}
+	j.keepFolders(ended(t, "first", over), ended(t, "second", over))
+	for range 200 {
+		if events(t, j, "second") != nil {
+			break
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if got := events(t, j, "second"); len(got) != 1 {
+		t.Errorf("the other folder has %q", got)
+	}
+	f.Stop()
+}
+
+// A process that leaves does not copy for long: the next one does.
+func TestLeavingWithManyFolders(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	trigger(t, d, "PERFORM pg_sleep(1);")
+	var runs []journal.Record
+	for i := range 20 {
+		runs = append(runs, ended(t, fmt.Sprint("run", i), journal.Event{Kind: journal.EventEnded, Text: "over"}))
+	}
+	j.keepFolders(runs...)
+	began := time.Now()
+	f.Stop()
+	if took := time.Since(began); took > 2*leaveTime+5*time.Second {
+		t.Errorf("it took %s", took)
+	}
 }
