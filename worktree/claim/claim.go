@@ -121,13 +121,14 @@ func (c *Claim) SetRecord(ctx context.Context, r Record) error {
 
 // renew renews the claim, with another record unless r is nil.
 func (c *Claim) renew(ctx context.Context, r *Record) error {
-	if err := c.begin(ctx); err != nil {
+	err := c.begin(ctx)
+	if r != nil { // without its turn, for a later renewal
+		c.setRecord(*r)
+	}
+	if err != nil {
 		return err
 	}
 	defer c.end()
-	if r != nil {
-		c.setRecord(*r)
-	}
 	return c.retry(ctx, func(at string) error {
 		if c.isReleased() {
 			return ErrLost

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -335,5 +336,27 @@ func TestSubject(t *testing.T) {
 				t.Errorf("%q: %+v, %v", text, got, err)
 			}
 		}
+	}
+}
+
+// A record that could not be written in time, because a renewal hangs, is written by a later renewal.
+func TestRecordWhileRenewing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	c := claimed(t, s.store, "r1")
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
+	if err := c.SetRecord(over, Record{Attempts: 3}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	c.end()
+	if err := c.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.state(s.store).Record.Attempts; got != 3 {
+		t.Errorf("%d attempts, want 3", got)
 	}
 }
