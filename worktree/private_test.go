@@ -192,7 +192,7 @@ func TestLocksOfAKilledGit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	in := f.private("42", "r1")
-	in.sh("echo b > b.txt; touch $GIT_DIR/index.lock $GIT_DIR/HEAD.lock $GIT_DIR/config.lock")
+	in.sh("echo b > b.txt; mkdir -p $GIT_DIR/refs/heads/ralph; touch $GIT_DIR/index.lock $GIT_DIR/HEAD.lock $GIT_DIR/config.lock $GIT_DIR/$(git symbolic-ref HEAD).lock")
 	if got := f.imported(in.tree); got.WIP == "" {
 		t.Fatalf("imported %+v", got)
 	}

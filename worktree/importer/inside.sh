@@ -50,9 +50,9 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 : >"$temp/notes"
 : >"$temp/missed"
 
-# Git would wait for ever at a pipe that has the name of a file it reads.
-find "$private" -maxdepth "$depth" -type p -exec rm -f {} +
-# With the locks of a git that was killed with the agent, each later git would fail.
+# Git would wait for ever at a pipe that has the name of a file it reads. With the locks of a git that was killed with the agent,
+# each later git would fail.
+find "$private" -maxdepth "$depth" \( -type p -o -type f -path '*/refs/*.lock' \) -exec rm -f {} +
 rm -f "$private/index.lock" "$private/HEAD.lock" "$private/config.lock" 2>/dev/null
 # The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once. The
 # host refuses a commit with folders deeper than some.
