@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 const runPrefix = "ralph-run-"
@@ -22,18 +23,29 @@ func runDir(run string) string {
 	return filepath.Join(os.TempDir(), runPrefix+hex.EncodeToString(sum[:6]))
 }
 
+// sweepTime is more than a Sweep needs for one folder.
+const sweepTime = 200 * time.Millisecond
+
 // ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed. Until remove is
 // called it is locked, so that no Sweep takes it.
 func ForRun(run string) (dir string, remove func() error, err error) {
 	dir = runDir(run)
-	for range heldTries {
+	for n := range heldTries {
 		err = os.Mkdir(dir, 0o700)
 		if errors.Is(err, fs.ErrExist) {
 			if !ours(dir) {
 				return "", nil, fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
 			}
+			old, held := hold(dir)
+			if old == nil && held == nil && n < heldTries-1 { // a Sweep that is removing it would remove the new one, too
+				<-time.After(sweepTime / heldTries)
+				continue
+			}
 			if err = os.RemoveAll(dir); err == nil {
 				err = os.Mkdir(dir, 0o700)
+			}
+			if old != nil {
+				err = errors.Join(err, old.Close())
 			}
 		}
 		if err != nil {

@@ -2,12 +2,16 @@ package tempdir_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/tempdir"
 )
@@ -190,5 +194,39 @@ func TestSweep(t *testing.T) {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %v", path, err, want)
 		}
+	}
+}
+
+// A sweep that is removing what a dead run has left does not remove the folder of the run that continues it.
+func TestForRunDuringASweep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	left, _, err := tempdir.ForRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tempdir.RemoveRun("run"); err != nil || os.Mkdir(left, 0o700) != nil {
+		t.Fatal(err)
+	}
+	sweeper, err := os.Open(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(sweeper.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	swept := make(chan error)
+	go func() {
+		<-time.After(50 * time.Millisecond)
+		swept <- errors.Join(os.RemoveAll(left), sweeper.Close())
+	}()
+	dir, remove, err := tempdir.ForRun("run")
+	if err := errors.Join(err, <-swept); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
 	}
 }
