@@ -67,8 +67,11 @@ func TestFoldersOfOtherMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := t.TempDir()
-	for id, dir := range map[string]string{"r-1": "/no/such/place", "r-2": here, "r-3": "/no/such/place", "r-4": "/no/such/place"} {
+	here, private := filepath.Join(filepath.Dir(p.Repo()), "state", "runs", "r-2", "r-2"), t.TempDir()
+	if err := os.MkdirAll(here, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for id, dir := range map[string]string{"r-1": "/no/such/place", "r-2": here, "r-3": private, "r-4": private} {
 		r := journal.Record{Run: journal.Run{ID: id, Key: id, Started: time.Now(), Dir: dir}}
 		if id != "r-4" { // that one is on
 			r.Ended = time.Now()
@@ -102,7 +105,12 @@ func TestFoldersOfOtherMachines(t *testing.T) {
 	if dir("r-2") != here || asked.Load() != 1 {
 		t.Errorf("%s; asked %d times", dir("r-2"), asked.Load())
 	}
-	if dir("r-3") != "/no/such/place" || dir("r-4") != "/no/such/place" || asked.Load() != 2 {
+	for _, id := range []string{"r-3", "r-4"} {
+		if _, err := os.Stat(dir(id)); err == nil {
+			t.Errorf("%s: a record of another machine names %s, which is read", id, dir(id))
+		}
+	}
+	if asked.Load() != 2 { // r-4 is on
 		t.Errorf("asked %d times", asked.Load())
 	}
 }

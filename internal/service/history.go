@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -40,11 +39,15 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 // copiesKept is how many copies of other machines' folders a project keeps on this one.
 const copiesKept = 32
 
-// bring makes the folders of runs that have ended elsewhere readable here, as far as there are copies.
+// bring makes the folders of runs that have ended elsewhere readable here, as far as there are copies. Another machine may have written
+// a record, so it may name no folder of this one but that of a run.
 func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record) {
 	copies := archive.Copies{Dir: filepath.Join(parts.Dir, "copies"), Most: copiesKept}
 	for i, r := range list {
-		if _, err := os.Stat(r.Dir); err == nil || r.Ended.IsZero() {
+		if within(filepath.Join(parts.Dir, "runs"), r.Dir) {
+			continue
+		}
+		if list[i].Dir = filepath.Join(copies.Dir, ".none"); r.Ended.IsZero() {
 			continue
 		}
 		dir, err := copies.Get(r.ID, func() ([]byte, error) { return parts.Folder(ctx, r.ID) })
@@ -54,6 +57,19 @@ func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record
 			list[i].Dir = dir
 		}
 	}
+}
+
+// within reports that a path is there, and below a folder, wherever links lead.
+func within(folder, path string) bool {
+	at, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return false
+	}
+	below, err := filepath.Rel(folder, at)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // Retry has the next sweep, which begins now, work an issue again; fresh begins at the base.
