@@ -20,15 +20,23 @@ func Held(prefix string) (dir string, remove func() error, err error) {
 		if dir, err = os.MkdirTemp("", prefix); err != nil {
 			return "", nil, err
 		}
-		lock, err := hold(dir)
-		if err != nil {
-			return "", nil, errors.Join(err, os.RemoveAll(dir))
-		}
-		if lock != nil {
-			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
+		if remove, err = lockNew(dir); remove != nil || err != nil {
+			return dir, remove, err
 		}
 	}
 	return "", nil, errVanish()
+}
+
+// lockNew locks a folder that was just made; remove is nil when another start has taken it for one that is left.
+func lockNew(dir string) (remove func() error, err error) {
+	lock, err := hold(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if lock == nil {
+		return nil, nil
+	}
+	return func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
 }
 
 func errVanish() error {

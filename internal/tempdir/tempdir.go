@@ -23,43 +23,49 @@ func runDir(run string) string {
 	return filepath.Join(os.TempDir(), runPrefix+hex.EncodeToString(sum[:6]))
 }
 
-// sweepTime is more than a Sweep needs for one folder.
-const sweepTime = 200 * time.Millisecond
+// A Sweep that is removing a folder gets this long for it, in so many looks.
+const (
+	sweepTime  = 2 * time.Second
+	sweepLooks = 100
+)
 
 // ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed. Until remove is
 // called it is locked, so that no Sweep takes it.
 func ForRun(run string) (dir string, remove func() error, err error) {
 	dir = runDir(run)
-	for n := range heldTries {
-		err = os.Mkdir(dir, 0o700)
-		if errors.Is(err, fs.ErrExist) {
-			if !ours(dir) {
-				return "", nil, fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
-			}
-			old, held := hold(dir)
-			if old == nil && held == nil && n < heldTries-1 { // a Sweep that is removing it would remove the new one, too
-				<-time.After(sweepTime / heldTries)
-				continue
-			}
-			if err = os.RemoveAll(dir); err == nil {
-				err = os.Mkdir(dir, 0o700)
-			}
-			if old != nil {
-				err = errors.Join(err, old.Close())
-			}
-		}
-		if err != nil {
+	for range heldTries {
+		if err := removeLeft(dir); err != nil {
 			return "", nil, err
 		}
-		lock, err := hold(dir)
-		if err != nil {
-			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return "", nil, err
 		}
-		if lock != nil {
-			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
+		if remove, err = lockNew(dir); remove != nil || err != nil {
+			return dir, remove, err
 		}
 	}
 	return "", nil, errVanish()
+}
+
+// removeLeft removes what an earlier process has left of a run's folder. It waits for a Sweep that does the same, because that would
+// remove the new folder, too.
+func removeLeft(dir string) error {
+	for look := 0; ; look++ {
+		if !ours(dir) {
+			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return fmt.Errorf("%s is there already and not ours: remove it, or set TMPDIR to a folder that only you can write", dir)
+		}
+		lock, err := hold(dir)
+		switch {
+		case lock != nil:
+			return errors.Join(os.RemoveAll(dir), lock.Close())
+		case err != nil || look == sweepLooks:
+			return os.RemoveAll(dir)
+		}
+		<-time.After(sweepTime / sweepLooks)
+	}
 }
 
 // Sweep removes the folders of runs that no process has any more, such as those that could not be removed when the run ended.

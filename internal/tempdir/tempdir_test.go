@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -215,11 +214,8 @@ func TestForRunDuringASweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	swept := make(chan error)
-	go func() {
-		<-time.After(50 * time.Millisecond)
-		swept <- errors.Join(os.RemoveAll(left), sweeper.Close())
-	}()
-	dir, remove, err := tempdir.ForRun("run")
+	go func() { swept <- errors.Join(os.RemoveAll(left), sweeper.Close()) }()
+	dir, remove, err := tempdir.ForRun("run") // before, while or after it is removed
 	if err := errors.Join(err, <-swept); err != nil {
 		t.Fatal(err)
 	}
