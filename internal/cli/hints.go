@@ -2,14 +2,20 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/reach"
+	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
@@ -133,7 +139,44 @@ func raising(notice string) string {
 	case strings.Contains(notice, sandboxes.AtPIDsLimit):
 		return notice + "; raise pids if they need more"
 	}
+	if flag := allowing(notice); flag != "" {
+		key, host, _ := strings.Cut(strings.TrimPrefix(flag, "--"), " ")
+		return notice + "; " + flag + ", or " + key + ": [" + host + "], lets it through"
+	}
 	return notice
+}
+
+// allowing is the flag that lets a refused connection through, by a notice about it; empty: none does.
+func allowing(notice string) string {
+	r, ok := gateway.Blocked(notice)
+	if addr, err := netip.ParseAddr(r.Host); !ok || err == nil && reach.Of(addr) == reach.Never {
+		return ""
+	} else if err == nil && reach.Of(addr) == reach.Private || r.Host == "localhost" {
+		r.AllowPrivate = true
+	}
+	if r.AllowPrivate {
+		return "--allow-private " + r.String()
+	}
+	return "--allow " + r.String()
+}
+
+// baselineFix is what to do about setup or a gate that cannot run on the base.
+func baselineFix(ctx context.Context, e *workspace.BaselineError) string {
+	var flags []string
+	for _, line := range e.Refused {
+		if flag := allowing(line); flag != "" {
+			if host, ok := strings.CutPrefix(flag, "--allow "); ok && privateHost(ctx, host) {
+				flag = "--allow-private " + host
+			}
+			if !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	if len(flags) > 0 {
+		return "no agent was started; if they may be reached: " + strings.Join(flags, " ") + "; otherwise correct the command"
+	}
+	return "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 }
 
 // keptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
@@ -20,5 +22,34 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 	}
 	if got := trackerFix(kind, tracker.ErrNotFound); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A refused connection is told with the flag that lets it through, if any does.
+func TestRefusedConnectionNamesItsFlag(t *testing.T) {
+	t.Parallel()
+	refused := func(where, why string) string { return "network: " + where + " was refused (" + why + "), 2 times" }
+	for line, want := range map[string]string{
+		refused("a.example:443", "not-allowed"):          "; --allow a.example, or allow: [a.example], lets it through",
+		refused("a.example:8081", "not-allowed"):         "; --allow a.example:8081, or allow: [a.example:8081], lets it through",
+		refused("mirror.corp:443", "address-refused"):    "; --allow-private mirror.corp, or allow-private: [mirror.corp], lets it through",
+		refused("localhost:4873", "not-allowed"):         "; --allow-private localhost:4873, or allow-private: [localhost:4873], lets it through",
+		refused("10.1.2.3:443", "not-allowed"):           "; --allow-private 10.1.2.3, or allow-private: [10.1.2.3], lets it through",
+		refused("169.254.169.254:80", "not-allowed"):     "",
+		refused("169.254.169.254:80", "address-refused"): "",
+		refused("a.example:443", "too-many"):             "",
+		"network: 5 more refusals":                       "",
+	} {
+		if got := raising(line); got != line+want {
+			t.Errorf("%q", got)
+		}
+	}
+	e := &workspace.BaselineError{Refused: []string{refused("127.0.0.1:8081", "not-allowed"), refused("b.invalid:443", "not-allowed"), refused("b.invalid:80", "not-allowed")}}
+	const want = "no agent was started; if they may be reached: --allow-private 127.0.0.1:8081 --allow b.invalid; otherwise correct the command"
+	if got := baselineFix(t.Context(), e); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := baselineFix(t.Context(), &workspace.BaselineError{}); !strings.Contains(got, "--allow HOST") {
+		t.Errorf("where nothing was refused: %q", got)
 	}
 }

@@ -117,7 +117,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	p.checkAgain(c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	err = a.workEnded(summary, view, len(args) > 0, p.onFullDisk(err))
+	err = a.workEnded(ctx, summary, view, len(args) > 0, p.onFullDisk(err))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
 		a.noteUnpushed(ctx, p)
 	}
@@ -128,7 +128,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func (a *app) workEnded(s pool.Summary, view *workView, named bool, failed error) error {
+func (a *app) workEnded(ctx context.Context, s pool.Summary, view *workView, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return asUsage(failed)
 	}
@@ -138,7 +138,7 @@ func (a *app) workEnded(s pool.Summary, view *workView, named bool, failed error
 	if failed != nil {
 		return asUsage(failed)
 	}
-	if err := verdict(s); err != nil || !named {
+	if err := verdict(ctx, s); err != nil || !named {
 		return err
 	}
 	return leftOut(s)
@@ -249,7 +249,7 @@ func onlyKey(runs []journal.Record) string {
 }
 
 // verdict is the exit status of a sweep.
-func verdict(s pool.Summary) error {
+func verdict(ctx context.Context, s pool.Summary) error {
 	unfinished := countIf(s.Runs, func(r journal.Record) bool { return r.Ended.IsZero() }) // the next sweep ends them
 	untold := countIf(s.Runs, func(r journal.Record) bool { return r.Unreported != "" || r.Unlabelled != "" })
 	failed := slices.DeleteFunc(slices.Clone(s.Runs), func(r journal.Record) bool {
@@ -261,8 +261,8 @@ func verdict(s pool.Summary) error {
 		return errInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		hint := hintFor(s.Unavailable)
-		if _, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			hint = "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
+		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
+			hint = baselineFix(ctx, e)
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			hint = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"crypto/rand"
@@ -289,6 +290,25 @@ func Named(text string, lines []string) bool {
 		host, _, ported := strings.Cut(where, ":")
 		return ok && ported && strings.Contains(text, host)
 	})
+}
+
+// Blocked is the rule that would let a connection through which one of these lines of [Refusals] names, as far as its reason tells.
+func Blocked(line string) (r egress.Rule, ok bool) {
+	where, reason, ok := strings.Cut(strings.TrimPrefix(line, "network: "), " was refused (")
+	i := strings.LastIndexByte(where, ':')
+	if !ok || i < 1 {
+		return r, false
+	}
+	port, err := strconv.Atoi(where[i+1:])
+	if err != nil {
+		return r, false
+	}
+	r.Host = where[:i]
+	if port != 443 && port != 80 { // which a rule without ports allows
+		r.Ports = []int{port}
+	}
+	r.AllowPrivate = strings.HasPrefix(reason, string(egress.AddressRefused)+")")
+	return r, r.AllowPrivate || strings.HasPrefix(reason, string(egress.NotAllowed)+")")
 }
 
 // Close ends the proxy. It may be called on nil.

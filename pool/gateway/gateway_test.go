@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,25 @@ func TestRefusals(t *testing.T) {
 	if len(lines) != maxRefusals+1 || lines[0] != "network: host:443 was refused (not allowed), 2 times" || lines[maxRefusals] != "network: 5 more refusals" ||
 		lines[1] != "network: host:443 was not reached (not-connected), 2 times" {
 		t.Errorf("%q", lines)
+	}
+}
+
+// A line about a refused connection says which rule would let it through.
+func TestBlocked(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[egress.Reason]string{egress.NotAllowed: "false true", egress.AddressRefused: "true true", egress.TooMany: "false false", egress.NotResolved: "false false"} {
+		for where, rule := range map[string]string{"a.example:443": "a.example", "a.example:80": "a.example", "a.example:8081": "a.example:8081", "2001:db8::1:8081": "[2001:db8::1]:8081"} {
+			line := Refusals([]sandboxes.Refusal{{Where: where, Reason: string(reason), Count: 2}}, 0)[0]
+			r, ok := Blocked(line)
+			if got := fmt.Sprint(r.AllowPrivate, ok); got != want || ok && r.String() != rule {
+				t.Errorf("%s: %v, %s", line, r, got)
+			}
+		}
+	}
+	for _, line := range []string{"", "network: 5 more refusals", "network: x was refused (not-allowed), 1 time", "sandbox: a:1"} {
+		if r, ok := Blocked(line); ok {
+			t.Errorf("%q: %v", line, r)
+		}
 	}
 }
 
