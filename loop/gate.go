@@ -44,9 +44,9 @@ func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
 // check runs one command of the gate or the setup. Its output goes to the log as it comes; the end of it is kept.
 func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, cmd Command) (Check, error) {
 	timeout := cmp.Or(cmd.Timeout, r.c.Timers.Command)
-	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
-	raw, tail := r.openSink(log), proc.NewTail(tailKept)
+	raw, tail := r.openSink(log), proc.NewTail(tailKept) // before the event: who gets that may look for the log
 	defer raw.close()
+	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
 	both := &proc.Merged{To: io.MultiWriter(raw, tail)}
 
 	start := time.Now()

@@ -81,6 +81,11 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 		return err
 	}
 	defer f.Close()
+	var out *output
+	if follow && !a.json {
+		out = &output{ui: a.ui, dir: r.Dir}
+		defer out.end()
+	}
 	in := bufio.NewReaderSize(f, 64<<10)
 	var line []byte
 	for {
@@ -88,7 +93,7 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 		line = append(line, part...)
 		switch {
 		case err == nil:
-			ended, err := a.logLine(line)
+			ended, err := a.logLine(line, out)
 			if err != nil || ended {
 				return err
 			}
@@ -98,6 +103,7 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 		case !follow || stateOf(r).State != "running":
 			return nil
 		default:
+			out.more()
 			if !a.logWait(ctx) {
 				return context.Cause(ctx)
 			}
@@ -133,8 +139,8 @@ func skipText(e journal.Event) string {
 	return skipReason(e.Key, *e.Skip)
 }
 
-// logLine prints one event; ended says that it is the run's last.
-func (a *app) logLine(line []byte) (ended bool, err error) {
+// logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
+func (a *app) logLine(line []byte, out *output) (ended bool, err error) {
 	if a.json {
 		_, err := a.ui.out.Write(escapeJSON(line))
 		return false, err
@@ -146,8 +152,12 @@ func (a *app) logLine(line []byte) (ended bool, err error) {
 	if e.Kind == journal.EventStage && !a.ui.verbose {
 		return false, nil
 	}
+	if e.Check != nil && out.end() { // the rest of it has been printed
+		e.Check.Tail = ""
+	}
 	said, ended := logText(e)
 	a.ui.printf("%s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), indent(said))
+	out.begin(e)
 	return ended, nil
 }
 

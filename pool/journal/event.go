@@ -57,7 +57,9 @@ type Event struct {
 	Attempt   int           `json:"attempt,omitempty"`
 	Iteration int           `json:"iteration,omitempty"`
 	Stage     Stage         `json:"stage,omitempty"`
-	Place     Place         `json:"place,omitempty"`  // EventSetup, EventGate
+	Place     Place         `json:"place,omitempty"` // EventSetup, EventGate
+	Log       string        `json:"log,omitempty"`   // of what begins, in the run's folder: the file that gets its output
+	LogFrom   int64         `json:"log_from,omitempty"`
 	Source    string        `json:"source,omitempty"` // EventAgent: message, tool, retry, notice, unknown
 	Text      string        `json:"text,omitempty"`
 	Agent     string        `json:"agent,omitempty"`   // EventStarted, EventUsage, EventEnded
@@ -75,6 +77,11 @@ type Event struct {
 	Usage     *agents.Usage `json:"usage,omitempty"`
 	Free      bool          `json:"free,omitempty"` // EventEnded: see Facts.Free
 	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
+}
+
+// Begins reports that a command of setup or gate, or one after the run, starts.
+func (e Event) Begins() bool {
+	return e.Check == nil && (e.Kind == EventSetup || e.Kind == EventGate || e.Kind == EventAfter)
 }
 
 // Progress reports that the event only shows that a run goes on: an observer loses nothing durable without it.

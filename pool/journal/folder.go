@@ -25,6 +25,8 @@ type Folder struct {
 
 	mu     sync.Mutex
 	events *os.File // guarded by mu
+	latest string   // guarded by mu; the file that Create has opened last
+	from   int64    // guarded by mu; how long it was
 }
 
 // OpenFolder makes the folder of a run, or opens it again.
@@ -56,17 +58,20 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// Append writes one event. The event log must not stop the work: an error is the caller's to log, once.
+// Append writes one event; that of a command that begins with the file that was made for its output. The event log must not stop the work: an error is the caller's to log, once.
 func (f *Folder) Append(e Event) error {
 	if f == nil {
 		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e.Begins() {
+		e.Log, e.LogFrom = f.latest, f.from
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.events == nil {
 		return nil
 	}
@@ -81,6 +86,12 @@ func (f *Folder) Create(name string) (io.WriteCloser, error) {
 	file, err := os.OpenFile(filepath.Join(f.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.latest, f.from = filepath.Base(name), 0
+	if info, err := file.Stat(); err == nil {
+		f.from = info.Size()
 	}
 	return file, nil
 }

@@ -297,3 +297,38 @@ func TestReadEventsFrom(t *testing.T) {
 		t.Errorf("from behind the end: %q", got)
 	}
 }
+
+// The event of a command that begins says where its output is found, also where a file is used again.
+func TestBeginSaysWhereTheOutputIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []journal.Event{{Kind: journal.EventGate, Text: "a"}, {Kind: journal.EventGate, Check: &loop.Check{}}, {Kind: journal.EventAgent}, {Kind: journal.EventSetup, Text: "b"}} {
+		if e.Begins() {
+			w, err := f.Create("gate-0-1.log")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			if _, err := w.Write([]byte("four")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range read(t, dir) {
+		got = append(got, fmt.Sprintf("%s %s %d", e.Kind, e.Log, e.LogFrom))
+	}
+	if want := []string{"gate gate-0-1.log 0", "gate  0", "agent  0", "setup gate-0-1.log 4"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
