@@ -16,7 +16,7 @@ func TestLookAndStopDuringTheBaseline(t *testing.T) {
 	p := s.start(t, r, nil, "work", "--setup", "echo setting up", "--gate", gate)
 	awaitFile(t, filepath.Join(dir, "begun"))
 	for command, want := range map[string][]string{
-		"show": {"attempt 1, running", "now         baseline: " + gate + ", for ", "0 on ralph/" + keys[0] + ", from main"},
+		"show": {"attempt 1, running", "now         baseline: gate: " + gate + ", for ", "0 on ralph/" + keys[0] + ", from main"},
 		"logs": {"the gate runs on main first", "setup       echo setting up: exit status 0\n", "setting up\n", "gate        " + gate},
 	} {
 		look := s.start(t, r, nil, command, keys[0])

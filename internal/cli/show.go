@@ -172,27 +172,40 @@ func (a *app) showRun(s runState, name string) {
 
 // doing is what a run is at and for how long, by its log.
 func doing(r journal.Record, now time.Time) string {
-	text, since := string(r.Stage), r.Started
+	text, _, since := phase(r)
+	if since.IsZero() {
+		return text
+	}
+	return fmt.Sprintf("%s, for %s", text, age(now.Sub(since)))
+}
+
+// phase is what a run is at, by its log, also in a word or two, and since when, if that is known.
+func phase(r journal.Record) (text, short string, since time.Time) {
+	text, short, since = string(r.Stage), string(r.Stage), r.Started
 	err := journal.ReadEvents(r.Dir, func(e journal.Event) error {
 		at := text
 		switch {
 		case e.Kind == journal.EventStage:
-			at = string(e.Stage)
+			at, short = string(e.Stage), string(e.Stage)
 		case e.Kind == journal.EventIteration:
 			at = fmt.Sprintf("iteration %d", e.Iteration)
-		case (e.Kind == journal.EventSetup || e.Kind == journal.EventGate || e.Kind == journal.EventAfter) && e.Check == nil:
+			short = at
+		case e.Begins():
 			before, _, _ := strings.Cut(text, ": ")
-			at = fmt.Sprintf("%s: %s", before, e.Text)
+			at, short = fmt.Sprintf("%s: %s: %s", before, e.Kind, e.Text), string(e.Kind)
+			if e.Place == journal.PlaceCheckout {
+				at, short = fmt.Sprintf("verify: %s on a clean checkout: %s", e.Kind, e.Text), "verify"
+			}
 		}
 		if at != text {
 			text, since = at, e.Time
 		}
 		return nil
 	})
-	if err != nil {
-		return string(r.Stage)
+	if err != nil { // it is not on this host
+		return string(r.Stage), string(r.Stage), time.Time{}
 	}
-	return fmt.Sprintf("%s, for %s", text, age(now.Sub(since)))
+	return text, short, since
 }
 
 // lastWords are the last lines on standard error of an agent that failed; one line is in the reason.

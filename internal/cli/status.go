@@ -332,7 +332,8 @@ func (s runState) row(work journal.Record) []string {
 	case !s.Ended.IsZero():
 		took = age(s.Ended.Sub(s.Started))
 	case state == "running":
-		state = fmt.Sprintf("running (%s)", s.Stage)
+		_, short, _ := phase(s.Record)
+		state = fmt.Sprintf("running (%s)", short)
 	case state == "unfinished":
 		state, took = undone(s.Record), "-"
 	default:
