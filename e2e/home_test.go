@@ -41,6 +41,15 @@ func TestHomeOfSetup(t *testing.T) {
 			if err != nil || len(kept) != c.kept {
 				t.Errorf("homes: %q, %v", kept, err)
 			}
+			// Where it has been removed, the next run makes it anew.
+			r.write(t, ".ralph/backlog/more.md", "---\ntitle: More\nlabels: [no-human]\n---\n")
+			if got := []int{s.start(t, r, env, "clean", "--caches").end(t), s.start(t, r, env, "work").end(t)}; got[0] != 0 || got[1] != 0 {
+				t.Errorf("statuses %v", got)
+			}
+			kept, err = filepath.Glob(s.path("state/ralph/*/homes/*"))
+			if err != nil || len(kept) != c.kept {
+				t.Errorf("homes after ralph clean --caches: %q, %v", kept, err)
+			}
 		})
 	}
 }
