@@ -68,6 +68,25 @@ func TestFloor(t *testing.T) {
 	}
 }
 
+// The floor's run takes the disk of a checkout.
+func TestWeighed(t *testing.T) {
+	t.Parallel()
+	b := &bench{dir: t.TempDir(), notes: io.Discard}
+	s, err := b.newScene(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := measure(s.floor(t.Context(), 1, 1, weighs)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.weighed(t.Context(), "floor/1"); err != nil || len(got) != 1 || got[0] < 100 || got[0] > 10<<20 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := s.weighed(t.Context(), "floor/2"); err == nil {
+		t.Errorf("of a branch that is not there: %v", got)
+	}
+}
+
 func TestMeasureFailure(t *testing.T) {
 	t.Parallel()
 	_, err := measure(exec.CommandContext(t.Context(), "sh", "-c", "echo why >&2; exit 3"))

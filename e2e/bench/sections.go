@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +17,9 @@ const (
 	parallel = 4
 	done     = `echo "<promise>COMPLETE</promise>"`
 	// commits is the agent that only commits a file.
+	// weighs is one that commits how many KiB its files take: those that only it has, where it is over a checkout that runs share.
+	weighs = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | awk "{n += \$1} END {print n}" >work && ` +
+		`git add work && git commit --quiet --message=work && ` + done
 	commits = `echo x >work && git add work && git commit --quiet --message=work && ` + done
 )
 
@@ -37,7 +42,7 @@ func (b *bench) issues(ctx context.Context, n int) error {
 func (b *bench) files(ctx context.Context, n int, aims map[string]string) error {
 	ours, bare := map[string]*samples{"native": {}, "none": {}}, samples{}
 	rounds := b.few() + 1
-	s, err := b.newScene(ctx, rounds*len(ours), n)
+	s, err := b.newScene(ctx, (rounds+1)*len(ours), n)
 	if err != nil {
 		return err
 	}
@@ -61,12 +66,39 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 			bare.add(c)
 		}
 	}
+	if err := s.floor(ctx, 1, 1, weighs).Run(); err != nil {
+		return err
+	}
+	space, err := s.weighed(ctx, "floor/1")
+	if err != nil {
+		return err
+	}
 	for _, sandbox := range slices.Sorted(maps.Keys(ours)) {
+		key := fmt.Sprintf("issue-%04d", issue)
+		issue++
+		if _, err := measure(s.work(ctx, b.ralph, sandbox, weighs, key)); err != nil {
+			return err
+		}
+		took, err := s.weighed(ctx, "ralph/"+key)
+		if err != nil {
+			return err
+		}
+		b.out.add(fmt.Sprintf("%s, %d files: disk of a run", sandbox, n), took, space, "")
 		got := ours[sandbox]
 		b.out.add(fmt.Sprintf("%s, %d files: time per issue", sandbox, n), got.elapsed, bare.elapsed, aims[sandbox])
 		b.out.add(fmt.Sprintf("%s, %d files: CPU per issue", sandbox, n), got.cpu, bare.cpu, "")
 	}
 	return errors.Join(s.expect(ctx, "ralph/", issue), os.RemoveAll(s.dir))
+}
+
+// weighed is what the agent weighs has committed on a branch.
+func (s scene) weighed(ctx context.Context, branch string) (sizes, error) {
+	out, err := s.command(ctx, "git", "show", branch+":work").Output()
+	if err != nil {
+		return nil, fmt.Errorf("disk of %s: %w", branch, err)
+	}
+	kib, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return sizes{kib * (1 << 10)}, err
 }
 
 // growth measures a large backlog against a small one, both of ralph's: time for each issue must not grow.
