@@ -88,6 +88,8 @@ func base() []Rule {
 			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCSTI)}},
 			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCLINUX)}},
 			{unix.SYS_PRLIMIT64, unix.EPERM, []Condition{Is(0, 1)}}, // the limits of the init process
+			// Whoever opens a file with a lease, such as another run one of the history that they share, waits for most of a minute.
+			{unix.SYS_FCNTL, unix.EPERM, []Condition{Is(1, unix.F_SETLEASE)}},
 			// A setuid program in the worktree would run as its owner, whoever starts it on the host.
 			{unix.SYS_FCHMOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
 			{unix.SYS_FCHMODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},

@@ -49,6 +49,8 @@ func TestFilter(t *testing.T) {
 		{"pair", auditArch, unix.SYS_SOCKETPAIR, [6]uint64{unix.AF_UNIX}, allow},
 		{"limits of the first", auditArch, unix.SYS_PRLIMIT64, [6]uint64{1}, eperm},
 		{"own limits", auditArch, unix.SYS_PRLIMIT64, [6]uint64{0}, allow},
+		{"lease", auditArch, unix.SYS_FCNTL, [6]uint64{3, unix.F_SETLEASE, unix.F_WRLCK}, eperm},
+		{"lock", auditArch, unix.SYS_FCNTL, [6]uint64{3, unix.F_SETLK, 0}, allow},
 		{"newest", auditArch, lastKnown, [6]uint64{}, allow},
 		{"newer", auditArch, lastKnown + 1, [6]uint64{}, enosys},
 		{"other ABI", auditArch, 0x40000000, [6]uint64{}, enosys},
