@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // ErrNoCommits is the error of the diff of a run that has left none.
@@ -110,7 +111,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	if err != nil {
 		return nil, false, err
 	}
-	if r.Tip == "" {
+	if !git.IsObject(r.Tip) { // a record may be another machine's: a name, such as that of the stash, would show what is here
 		return nil, false, ErrNoCommits
 	}
 	status := p.status()

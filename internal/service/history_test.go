@@ -51,6 +51,16 @@ func TestDiffElsewhere(t *testing.T) {
 	if text, _, err := s.Diff(t.Context(), "p", r, 1000); err != nil || !strings.Contains(string(text), "+far") {
 		t.Errorf("%v\n%s", err, text)
 	}
+	if err := os.WriteFile(filepath.Join(p.Repo(), "mine"), []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out(p.Repo(), "stash", "push", "-q", "--include-untracked")
+	for _, name := range []string{"stash@{0}", "stash^3", "HEAD", "-h"} { // only a commit by its id is shown
+		r.Tip = name
+		if text, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrNoCommits) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
 }
 
 // What a run changes is shown, and with what a person says of it the issue is worked again.
