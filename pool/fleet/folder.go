@@ -139,9 +139,10 @@ func (j *Journal) keepMissing(ctx context.Context, here []journal.Record) error 
 	return err
 }
 
-// Folder is the copy of a run's folder in the database, see [archive.Unpack]; nil: there is none.
+// Folder is the copy of a run's folder in the database, see [archive.Unpack]; nil: there is none, or none that a machine makes.
 func (j *Journal) Folder(ctx context.Context, run string) ([]byte, error) {
-	list, err := query(ctx, j.f.db, pgx.RowTo[[]byte], "SELECT content FROM ralph_folder WHERE project = $1 AND run = $2", j.shared.Project, run)
+	list, err := query(ctx, j.f.db, pgx.RowTo[[]byte], "SELECT content FROM ralph_folder WHERE project = $1 AND run = $2 AND octet_length(content) <= $3",
+		j.shared.Project, run, archive.MaxSize)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -103,6 +103,12 @@ func TestFoldersAreShared(t *testing.T) {
 	if got := events(t, elsewhere, "gone"); got != nil {
 		t.Errorf("of a folder that is gone: %q", got)
 	}
+	if _, err := d.exec(t.Context(), "UPDATE ralph_folder SET content = decode(repeat('00', $1), 'hex')", archive.MaxSize+1); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := elsewhere.Folder(t.Context(), "run"); content != nil || err != nil { // it would be in memory twice
+		t.Errorf("of a copy that no machine makes: %d bytes, %v", len(content), err)
+	}
 	f.Stop()
 	other.Stop()
 }

@@ -19,9 +19,15 @@ import (
 )
 
 // room is how much a copy may hold, in bytes before it is compressed.
-type room struct{ file, all int64 }
+type room struct {
+	file, all int64
+	files     int
+}
 
-func most() room { return room{file: 16 << 20, all: 64 << 20} }
+func most() room { return room{file: 16 << 20, all: 64 << 20, files: 4096} }
+
+// MaxSize is the size that no copy exceeds: what cannot be compressed becomes a little longer.
+const MaxSize = 72 << 20
 
 // eventsFile comes first: without it no page can say what happened when.
 const eventsFile = "events.jsonl"
@@ -55,6 +61,9 @@ func (r room) pack(dir string) (content []byte, err error) {
 		}
 		if n > 0 {
 			r.all, files = r.all-n, files+1
+		}
+		if files == r.files {
+			break
 		}
 	}
 	if err := errors.Join(to.Close(), zipped.Close()); err != nil || files == 0 {
@@ -129,7 +138,7 @@ func unpack(content []byte, dir string) error {
 	}
 	defer root.Close()
 	from := tar.NewReader(bufio.NewReader(io.LimitReader(plain, 2*most().all))) // with the headers
-	left := most().all
+	left, files := most().all, most().files
 	for {
 		h, err := from.Next()
 		if errors.Is(err, io.EOF) {
@@ -138,7 +147,7 @@ func unpack(content []byte, dir string) error {
 		if err != nil {
 			return err
 		}
-		if left -= h.Size; h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.ContainsRune(h.Name, '\\') || left < 0 {
+		if left, files = left-h.Size, files-1; h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.ContainsRune(h.Name, '\\') || left < 0 || files < 0 {
 			return fmt.Errorf("it has %q, which no run leaves", h.Name)
 		}
 		f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -73,7 +73,7 @@ func TestPack(t *testing.T) {
 // Of a long file the end is kept, from the beginning of a line, and what has no room is left out.
 func TestPackLongFiles(t *testing.T) {
 	t.Parallel()
-	small := room{file: 4 << 10, all: 16 << 10}
+	small := room{file: 4 << 10, all: 16 << 10, files: 4}
 	line := strings.Repeat("x", 99) + "\n"
 	long := strings.Repeat(line, 2*int(small.file)/len(line)) + "the end\n"
 	files := map[string]string{eventsFile: long}
@@ -118,6 +118,33 @@ func TestUnpackHostile(t *testing.T) {
 		if entries, err := os.ReadDir(dir); len(entries) > 0 || err != nil {
 			t.Errorf("%q has left %v, %v", h.Name, entries, err)
 		}
+	}
+}
+
+// Of very many files only so many are packed, and a copy of more is refused: it takes a megabyte, and each would be a file here.
+func TestManyFiles(t *testing.T) {
+	t.Parallel()
+	few := room{file: 1 << 10, all: 1 << 10, files: 3}
+	if got := packed(t, few, folder(t, map[string]string{eventsFile: "{}\n", "a": "a", "b": "b", "c": "c", "d": "d"})); len(got) != 3 || got[eventsFile] != "{}\n" {
+		t.Errorf("%q", got)
+	}
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	to := tar.NewWriter(zipped)
+	for i := range 2 * most().files {
+		if err := to.WriteHeader(&tar.Header{Name: fmt.Sprint(i), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(to.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := Unpack(out.Bytes(), dir); err == nil {
+		t.Error("a copy of very many files is unpacked")
+	}
+	if entries, err := os.ReadDir(dir); len(entries) > most().files || err != nil {
+		t.Errorf("%d files, %v", len(entries), err)
 	}
 }
 
