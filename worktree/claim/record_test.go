@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // done is the record of a finished run.
@@ -358,5 +360,26 @@ func TestRecordWhileRenewing(t *testing.T) {
 	}
 	if got := s.state(s.store).Record.Attempts; got != 3 {
 		t.Errorf("%d attempts, want 3", got)
+	}
+}
+
+// A claim that somebody has made huge on the remote, where it takes next to nothing, is not read.
+func TestHugeClaim(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", claimMax) + `"}}`
+	commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sh("git", "-C", s.bare(), "update-ref", prefix+"huge", commit)
+	for range 2 { // it is here then
+		states, err := s.store.List(t.Context())
+		if state := states["huge"]; err != nil || state.Err == nil || len(state.Record.Run) > 0 {
+			t.Errorf("%d bytes, %v, %v", len(state.Record.Run), state.Err, err)
+		}
+		if _, err := s.store.Claim(t.Context(), "huge", Holder{Owner: "o", Run: "r"}, time.Minute); err == nil {
+			t.Error("it was taken")
+		}
 	}
 }

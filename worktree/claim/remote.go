@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages m
 // messages reads the claim commits, and fetches those that are not here: all at once, or else each by itself, if single
 // is set. A commit that is gone from the remote by then, or is none, is missing in the answer.
 func (c remoteRefs) messages(ctx context.Context, commits []string, single bool) (map[string]string, error) {
-	known, err := c.git.Objects(ctx, "commit", commits)
+	known, err := c.here(ctx, commits)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if known, err = c.git.Objects(ctx, "commit", commits); err != nil {
+		if known, err = c.here(ctx, commits); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +115,27 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 		known[name] = git.Body(object)
 	}
 	return known, nil
+}
+
+// claimMax is more than a claim's commit ever has, in bytes. Whoever may push to the remote can make it of any size, in a few bytes.
+const claimMax = 4 << 20
+
+// here reads those of the commits that are here. One that is too large has no message.
+func (c remoteRefs) here(ctx context.Context, commits []string) (map[string]string, error) {
+	known := map[string]string{}
+	err := c.git.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
+		if o.Kind != "commit" {
+			return nil
+		}
+		if o.Size > claimMax {
+			known[o.Name] = "too large"
+			return nil
+		}
+		text, err := io.ReadAll(content)
+		known[o.Name] = string(text)
+		return err
+	})
+	return known, err
 }
 
 // fetchEach fetches what it can of the commits. They are tiny: a remote that takes longer for all of them hangs.
