@@ -383,3 +383,41 @@ func TestHugeClaim(t *testing.T) {
 		}
 	}
 }
+
+// Whoever may push to the remote names another run as one of this host that has died: it is not ended for that.
+func TestForgedDead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	s.store.left = filepath.Join(t.TempDir(), "left")
+	c := claimed(t, s.store, "r1-a") // of another issue, and at work
+	dead := s.store.crashed()
+	for run, want := range map[string]string{"r1-a": "", "r1": "", "lost": "lost"} {
+		h := Holder{Owner: "o", Host: s.store.self.Host, PID: 1 << 22, Started: s.store.self.Started, Run: run, Expires: time.Now().Add(time.Hour)}
+		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(must(document{Generation: 1, Holder: &h}.encode()), nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", prefix+"forged", commit)
+		forged, err := dead.Claim(t.Context(), "forged", Holder{Owner: "me", Run: "r3"}, ttl)
+		if err != nil || forged.Dead() != want {
+			t.Fatalf("%s: %+v, %v", run, forged, err)
+		}
+		if err := forged.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := dead.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r3"}, ttl)
+	if err != nil || again.Dead() != "r1-a" {
+		t.Fatalf("a run of this host: %+v, %v", again, err)
+	}
+}
+
+func must(text string, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
