@@ -1,5 +1,5 @@
 // Package pattern compiles regular expressions when they are first used: together they would double the time that every
-// command takes to start. Its functions are safe for concurrent use.
+// command takes to start. It also judges patterns of paths that strangers have written. Its functions are safe for concurrent use.
 package pattern
 
 import (

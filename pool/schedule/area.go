@@ -57,7 +57,7 @@ func (f *Files) Patterns(list []string) (a Area) {
 		p = trim(p)
 		switch {
 		case p == "":
-		case strings.ContainsAny(p, `*?[{\`) && !f.has(p) && doublestar.ValidatePattern(p):
+		case strings.ContainsAny(p, `*?[{\`) && !f.has(p) && pattern.Valid(p):
 			a.Patterns = append(a.Patterns, p)
 		default:
 			a.Paths = append(a.Paths, p)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // header has the fields of the front matter that ralph reads.
@@ -118,8 +118,8 @@ func (v field) patterns() ([]string, error) {
 	items, err := v.list()
 	list := []string{}
 	for _, i := range items {
-		if !doublestar.ValidatePattern(i.text) {
-			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths; write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
+		if !pattern.Valid(i.text) {
+			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths, or stands for too many; write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
 		}
 		list = append(list, i.text)
 	}
