@@ -83,7 +83,7 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 	}, err
 }
 
-func (x *execution) says(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
+func (x *execution) emitNote(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
 
 // gateOn runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
 func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
@@ -91,7 +91,7 @@ func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Chec
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.says, Checkout: at}
+	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.emitNote, Checkout: at}
 	if before := s.Facts.Baseline; before != nil && before.Passed() {
 		look.Green = before.Tip
 	}
@@ -108,6 +108,6 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (told, err err
 		return nil, err
 	}
 	return x.r.retest.Test(ctx, retest.Work{
-		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.says, Save: func() { _ = x.save(ctx, *s) }, Setup: x.observe,
+		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.emitNote, Save: func() { _ = x.save(ctx, *s) }, Setup: x.observe,
 	}, s)
 }

@@ -43,13 +43,13 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	}
 	err = x.announce(ctx, in.Record, body)
 	if err == nil && body != "" {
-		err = x.say(ctx, body)
+		err = x.writeReport(ctx, body)
 	}
 	return x.told(ctx, s, err)
 }
 
-// say replaces the report on the issue. The caller holds the claim.
-func (x *execution) say(ctx context.Context, body string) error {
+// writeReport replaces the report on the issue. The caller holds the claim.
+func (x *execution) writeReport(ctx context.Context, body string) error {
 	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Record().Mark, Body: body})
 }
 
@@ -108,7 +108,7 @@ func (x *execution) waits(ctx context.Context, s journal.State, why error) {
 	}
 	x.quiet()
 	body := report.Waiting(x.input(s), why)
-	if err := x.say(ctx, body); err != nil {
+	if err := x.writeReport(ctx, body); err != nil {
 		x.log.Warn("refused push not reported", "error", err)
 		return
 	}

@@ -80,7 +80,7 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 			return
 		}
 		text := report.Progress(about, *x.at.Load())
-		if err := x.say(ctx, text); err != nil {
+		if err := x.writeReport(ctx, text); err != nil {
 			x.log.Warn("progress not reported", "error", err)
 		} else {
 			x.shown.Store(true)

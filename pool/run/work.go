@@ -124,7 +124,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
-				x.said(ctx, s, "")
+				x.storeSaid(ctx, s, "")
 				x.reuse(ctx)
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.spent(ctx, s, e)
@@ -205,8 +205,8 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	return work, nil
 }
 
-// said stores the tip at which the agent says that it is done: if its checks are cut short, the next run needs no agent for them.
-func (x *execution) said(ctx context.Context, s *journal.State, tip string) {
+// storeSaid stores the tip at which the agent says that it is done: if its checks are cut short, the next run needs no agent for them.
+func (x *execution) storeSaid(ctx context.Context, s *journal.State, tip string) {
 	if s.Facts.Said != tip {
 		s.Facts.Said = tip
 		_ = x.save(ctx, *s) // the next stage tries again
@@ -222,7 +222,7 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 		return err
 	}
 	if x.run.Settings.Review.Agent == "" { // its findings need the agent
-		x.said(ctx, s, x.space.Work().Tip)
+		x.storeSaid(ctx, s, x.space.Work().Tip)
 	}
 	return nil
 }
