@@ -23,7 +23,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	if x.run.Kind != journal.KindIssue {
 		return s, nil
 	}
-	if !x.mayTell(ctx) {
+	if !x.mayAct(ctx) {
 		x.retract(ctx, s)
 		return s, nil
 	}
@@ -33,7 +33,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	s.Facts.Edited = s.Facts.Edited || x.edited.Load()
 	s, err := x.addressed(ctx, s)
 	if err != nil {
-		return x.told(ctx, s, err)
+		return x.handleEffect(ctx, s, err)
 	}
 	in := x.input(s)
 	v, body := in.Record.Verdict, ""
@@ -45,7 +45,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	if err == nil && body != "" {
 		err = x.writeReport(ctx, body)
 	}
-	return x.told(ctx, s, err)
+	return x.handleEffect(ctx, s, err)
 }
 
 // writeReport replaces the report on the issue. The caller holds the claim.
@@ -133,7 +133,7 @@ func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.
 
 // label sets the labels that show the outcome.
 func (x *execution) label(ctx context.Context, s journal.State) (journal.State, error) {
-	if x.run.Kind != journal.KindIssue || !x.mayTell(ctx) {
+	if x.run.Kind != journal.KindIssue || !x.mayAct(ctx) {
 		return s, nil
 	}
 	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
@@ -142,13 +142,13 @@ func (x *execution) label(ctx context.Context, s journal.State) (journal.State, 
 	}
 	err := x.c.Tracker.Change(ctx, x.run.Key, c)
 	x.result.Closed = c.Close && err == nil
-	return x.told(ctx, s, err)
+	return x.handleEffect(ctx, s, err)
 }
 
 // release releases the claim. A record stays: it keeps the issue's limits on every machine, and keeps clones whose backlog does not
 // show the outcome yet from working the issue again.
 func (x *execution) release(ctx context.Context, s journal.State) (journal.State, error) {
-	if !x.mayTell(ctx) {
+	if !x.mayAct(ctx) {
 		return s, nil
 	}
 	var err error
@@ -164,11 +164,11 @@ func (x *execution) release(ctx context.Context, s journal.State) (journal.State
 	default:
 		err = x.claim.End(ctx, x.record(s))
 	}
-	return x.told(ctx, s, err)
+	return x.handleEffect(ctx, s, err)
 }
 
-// mayTell reports that we hold the claim. Outward effects are allowed only then.
-func (x *execution) mayTell(ctx context.Context) bool {
+// mayAct reports that we hold the claim, so that outward effects are allowed.
+func (x *execution) mayAct(ctx context.Context) bool {
 	if !x.owned() || x.expired() && !x.fence(ctx) {
 		x.stop.Stop(journal.StopClaimLost, "")
 		return false
@@ -176,9 +176,9 @@ func (x *execution) mayTell(ctx context.Context) bool {
 	return true
 }
 
-// told handles an error of an outward effect. Transient errors are left to the next sweep; after MaxTries the error becomes a
+// handleEffect handles the result of an outward effect. Transient errors are left to the next sweep; after MaxTries the error becomes a
 // warning and the run goes on.
-func (x *execution) told(ctx context.Context, s journal.State, err error) (journal.State, error) {
+func (x *execution) handleEffect(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case err == nil:
 		s.Tries = 0
