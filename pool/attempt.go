@@ -20,19 +20,19 @@ import (
 
 // attempt is one issue from its claim to its run. It belongs to one goroutine.
 type attempt struct {
-	w        *Worker
-	issue    tracker.Issue
-	rec      journal.Record
-	claim    *worktree.Claim
-	follow   *tracker.FollowUp
-	base     worktree.Base
-	feedback string
-	again    *journal.Record // an earlier run whose commits are not published yet
-	tip      string          // the branch's tip, for a merge
-	stored   *journal.Record // the record for when a batch has merged its commits
-	landed   bool            // the batch has merged them; the later stages are left
-	failed   error           // why the run cannot begin; nil if it can
-	finished []journal.Record
+	w           *Worker
+	issue       tracker.Issue
+	rec         journal.Record
+	claim       *worktree.Claim
+	follow      *tracker.FollowUp
+	base        worktree.Base
+	feedback    string
+	unpublished *journal.Record // an earlier run whose commits are not published yet
+	tip         string          // the branch's tip, for a merge
+	stored      *journal.Record // the record for when a batch has merged its commits
+	landed      bool            // the batch has merged them; the later stages are left
+	failed      error           // why the run cannot begin; nil if it can
+	finished    []journal.Record
 }
 
 // issueError is a failure before the run that concerns this issue only. The run ends with it and counts as a failure that uses no
@@ -71,7 +71,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 			return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
 		}
 		before.Facts.End = loop.EndDone
-		a.again = &before
+		a.unpublished = &before
 		return nil, a.take(ctx, issue, nil, "")
 	}
 	asked := feedback.Asked(a.rec.Earlier.Asked)
@@ -192,8 +192,8 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
-	if a.again == nil && !a.afresh() {
-		a.again = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
+	if a.unpublished == nil && !a.afresh() {
+		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.cfg.Labels.NeedsHuman)
 	if label := a.w.cfg.Labels.Claimed; label != "" {

@@ -261,7 +261,7 @@ func (a *attempt) do(soft, hard context.Context) Result {
 		rec = *a.stored
 	}
 	res := w.runner.Do(hard, run.Task{
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Again: a.again, Base: a.base, Soft: soft,
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, Soft: soft,
 		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{

@@ -23,7 +23,7 @@ func (x *execution) needsBaseline(ctx context.Context) bool {
 // passed reports that the gate has already passed on these commits under the same conditions, for a merge by a person. It reads
 // only the journal, which no sandbox can write.
 func (x *execution) passed(ctx context.Context) bool {
-	old := x.task.Again
+	old := x.task.Unpublished
 	if old == nil || !x.run.Settings.Attended || old.Verdict.Outcome != journal.Succeeded {
 		return false
 	}
@@ -74,7 +74,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 
 // checkout is a clean checkout of a commit, for setup and gate.
 func (x *execution) checkout(ctx context.Context, commit string) (workspace.Checkout, error) {
-	err := x.makeAgain(ctx)
+	err := x.makeHostFiles(ctx)
 	base := x.base
 	base.Commit = commit
 	return workspace.Checkout{

@@ -72,7 +72,7 @@ func (x *execution) open(ctx context.Context) error {
 		x.stop.Stop(journal.StopDisk, err.Error())
 		x.kill(err) // a grace period would let it write more
 	})
-	if err := x.continues(ctx); err != nil {
+	if err := x.checkStart(ctx); err != nil {
 		return err
 	}
 	if x.run.Settings.Attended { // nothing runs here: the gate runs on a clean checkout
@@ -101,8 +101,8 @@ type policyError struct{ findings []string }
 
 func (e *policyError) Error() string { return strings.Join(e.findings, "; ") }
 
-// continues checks the unpublished commits of earlier agents from which the run starts.
-func (x *execution) continues(ctx context.Context) error {
+// checkStart checks the unpublished commits of earlier agents from which the run starts.
+func (x *execution) checkStart(ctx context.Context) error {
 	tree := x.space.Tree
 	if x.run.Kind != journal.KindIssue || tree == nil || tree.Start() == x.base.Commit {
 		return nil
@@ -122,7 +122,7 @@ func (x *execution) before(ctx context.Context) error {
 	if x.space.Tree == nil {
 		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
 	}
-	if err := x.makeAgain(ctx); err != nil {
+	if err := x.makeHostFiles(ctx); err != nil {
 		return err
 	}
 	return x.made.Into(ctx, x.space.Tree)
@@ -134,16 +134,16 @@ func (x *execution) hostCommands() workspace.Before {
 	}
 }
 
-// makeAgain runs the host commands unless this process has run them for this run.
-func (x *execution) makeAgain(ctx context.Context) (err error) {
+// makeHostFiles runs the host commands unless this process has run them for this run.
+func (x *execution) makeHostFiles(ctx context.Context) (err error) {
 	if x.made == nil {
 		x.made, err = x.r.spaces.Prepare(ctx, x.hostCommands())
 	}
 	return err
 }
 
-// dropMade removes the checkout of the host commands.
-func (x *execution) dropMade(ctx context.Context) {
+// dropHostFiles removes the checkout of the host commands.
+func (x *execution) dropHostFiles(ctx context.Context) {
 	if err := x.made.Drop(ctx); err != nil {
 		x.log.Warn("checkout of the host commands not removed", "error", err)
 	}

@@ -100,14 +100,14 @@ type Task struct {
 	// Shared means that another run owns the claim and uses it afterwards.
 	Shared bool
 
-	Issue    tracker.Issue     // KindIssue: the frozen snapshot
-	Follow   *tracker.FollowUp // the request that needs another run; nil: the issue's own
-	Feedback string            // from earlier runs, for the first iteration
-	Again    *journal.Record   // an earlier run whose commits are not published yet; nil: none
-	Unfit    func(tracker.Issue) string
-	Edited   func(tracker.Issue) bool // the issue differs from the snapshot; nil: unknown
-	Base     worktree.Base            // pinned; zero: that of the configuration
-	Failed   error                    // why the run cannot begin; it ends with this error
+	Issue       tracker.Issue     // KindIssue: the frozen snapshot
+	Follow      *tracker.FollowUp // the request that needs another run; nil: the issue's own
+	Feedback    string            // from earlier runs, for the first iteration
+	Unpublished *journal.Record   // an earlier run whose commits are not published yet; nil: none
+	Unfit       func(tracker.Issue) string
+	Edited      func(tracker.Issue) bool // the issue differs from the snapshot; nil: unknown
+	Base        worktree.Base            // pinned; zero: that of the configuration
+	Failed      error                    // why the run cannot begin; it ends with this error
 
 	// For prompts and commands.
 	Head           bool // work in the user's checkout
@@ -276,7 +276,7 @@ func stages() []stage {
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
 	defer x.freeMerges()
 	defer func() { x.space.Forget() }()
-	defer x.dropMade(ctx)
+	defer x.dropHostFiles(ctx)
 	s, from := x.resume(ctx, s)
 	bounded := func() {}
 	defer func() { bounded() }()

@@ -26,7 +26,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		return s, nil
 	case x.run.Kind == journal.KindCommand:
 		return x.exec(ctx, s), nil
-	case x.again(ctx, &s):
+	case x.takeUnpublished(ctx, &s):
 		return s, nil
 	}
 	res := x.loop(ctx, &s)
@@ -65,10 +65,10 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	return s, nil
 }
 
-// again takes over the commits of an earlier run that were only not published: no agent is needed. They are verified again unless
-// a person merges commits that have passed.
-func (x *execution) again(ctx context.Context, s *journal.State) bool {
-	old := x.task.Again
+// takeUnpublished takes the commits of an earlier run that only have to be published: no agent is needed. They are verified again
+// unless a person merges commits that have passed.
+func (x *execution) takeUnpublished(ctx context.Context, s *journal.State) bool {
+	old := x.task.Unpublished
 	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
 		return false
 	}
@@ -125,7 +125,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			switch e.Kind {
 			case loop.EventIteration:
 				x.storeSaid(ctx, s, "")
-				x.reuse(ctx)
+				x.markInUse(ctx)
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.spent(ctx, s, e)
 			}
@@ -171,8 +171,8 @@ func (x *execution) review(ctx context.Context, s *journal.State) (told, err err
 	}, s)
 }
 
-// reuse marks the tree as one that may have unsaved work, before an agent starts after an import.
-func (x *execution) reuse(ctx context.Context) {
+// markInUse marks the tree as one that may have unsaved work, before an agent starts after an import.
+func (x *execution) markInUse(ctx context.Context) {
 	if x.space.Tree == nil || x.space.Tree.Unsaved() {
 		return
 	}
