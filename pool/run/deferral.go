@@ -36,8 +36,8 @@ func (x *execution) warn(s journal.State, err error) journal.State {
 	return s
 }
 
-// later stores the run for the next sweep to continue.
-func (x *execution) later(ctx context.Context, s journal.State, err error) journal.State {
+// deferRun stores the run for the next sweep to continue.
+func (x *execution) deferRun(ctx context.Context, s journal.State, err error) journal.State {
 	var away *deferral
 	if errors.As(err, &away) && away.everyone {
 		x.result.Unavailable = away.err
@@ -46,7 +46,7 @@ func (x *execution) later(ctx context.Context, s journal.State, err error) journ
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
 	s.Warnings = note(s.Warnings, x.result.Deferred.Error())
 	x.emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
-	x.waits(ctx, s, err)
+	x.reportDeclined(ctx, s, err)
 	s.PID = 0
 	_ = x.save(ctx, s) // this process knows it all the same
 	x.leaveClaim(ctx, s)

@@ -100,9 +100,9 @@ func (x *execution) ended(ctx context.Context) []journal.Record {
 	return slices.DeleteFunc(runs, func(r journal.Record) bool { return r.ID == x.run.ID || r.Ended.IsZero() })
 }
 
-// waits reports on the issue why the remote refuses the commits: a person may have to change a rule there. In later stages the
-// final report is already written.
-func (x *execution) waits(ctx context.Context, s journal.State, why error) {
+// reportDeclined reports on the issue why the remote refuses the commits: a person may have to change a rule there. In later
+// stages the final report is already written.
+func (x *execution) reportDeclined(ctx context.Context, s journal.State, why error) {
 	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.owned() || x.expired() {
 		return
 	}
@@ -176,8 +176,8 @@ func (x *execution) mayAct(ctx context.Context) bool {
 	return true
 }
 
-// handleEffect handles the result of an outward effect. Transient errors are left to the next sweep; after MaxTries the error becomes a
-// warning and the run goes on.
+// handleEffect handles the result of an outward effect. Transient errors are left to the next sweep; after MaxTries the error
+// becomes a warning and the run goes on.
 func (x *execution) handleEffect(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case err == nil:

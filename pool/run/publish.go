@@ -20,7 +20,7 @@ import (
 // publish publishes the commits and then removes sandbox and worktree. The commits are safe on ralph's refs. The verdict does not
 // change from here on.
 func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
-	s, err := x.takeOut(ctx, s)
+	s, err := x.publishCommits(ctx, s)
 	if err != nil {
 		return s, err
 	}
@@ -45,8 +45,8 @@ func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.St
 	return s
 }
 
-// takeOut publishes as Settings.Publish asks, once.
-func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State, error) {
+// publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
+func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
@@ -55,13 +55,13 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
-		out := x.outward(s)
-		err := x.prove(ctx, &s, out)
-		if err == nil && !out {
+		outward := x.outward(s)
+		err := x.prove(ctx, &s, outward)
+		if err == nil && !outward {
 			return s, nil
 		}
 		if err == nil {
-			err = x.out(ctx, &s)
+			err = x.publishOnce(ctx, &s)
 		}
 		switch {
 		case errors.Is(err, worktree.ErrLost):
@@ -97,12 +97,12 @@ func (x *execution) takeOut(ctx context.Context, s journal.State) (journal.State
 }
 
 // prove signs the statement about the commits to be published. Only an unreachable remote is tried again.
-func (x *execution) prove(ctx context.Context, s *journal.State, out bool) error {
+func (x *execution) prove(ctx context.Context, s *journal.State, outward bool) error {
 	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return nil
 	}
 	record := report.Redacted(journal.Record{Run: x.run, State: *s}, x.c.Secrets)
-	made, err := x.c.Proof.Prove(ctx, record, x.base.Commit, out && x.run.Settings.Publish != journal.PublishMerge)
+	made, err := x.c.Proof.Prove(ctx, record, x.base.Commit, outward && x.run.Settings.Publish != journal.PublishMerge)
 	if err != nil && (publish.Unreachable(err) || ctx.Err() != nil) {
 		return err
 	}
@@ -118,7 +118,7 @@ func (x *execution) wanted(ctx context.Context) bool {
 	return !x.stop.Is(journal.StopSuperseded)
 }
 
-func (x *execution) out(ctx context.Context, s *journal.State) (err error) {
+func (x *execution) publishOnce(ctx context.Context, s *journal.State) (err error) {
 	switch x.run.Settings.Publish {
 	case journal.PublishMerge:
 		return x.merge(ctx, s)

@@ -201,7 +201,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	state := task.Record.State
 	var err error
 	if x.folder, err = journal.OpenFolder(task.Record.Dir); err != nil {
-		x.result.Record = journal.Record{Run: x.run, State: x.later(run, state, err)}
+		x.result.Record = journal.Record{Run: x.run, State: x.deferRun(run, state, err)}
 		return x.result
 	}
 	x.earlier = x.ended(run)
@@ -299,7 +299,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		}
 		s.Stage = stage.name
 		if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
-			return x.later(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
+			return x.deferRun(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
 		}
 		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
 		next, err := stage.do(x, ctx, s)
@@ -311,7 +311,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			if next.Stage == journal.StageVerify { // the verdict may still change
 				next.Verdict = journal.Verdict{}
 			}
-			return x.later(ctx, next, err)
+			return x.deferRun(ctx, next, err)
 		}
 		s = next
 	}
