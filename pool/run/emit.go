@@ -14,14 +14,14 @@ import (
 )
 
 // emit stamps an event, redacts it, writes it to the run's folder and passes it on.
-func (x *execution) emit(e journal.Event) { x.pass(x.stamp(e)) }
+func (x *execution) emit(e journal.Event) { x.deliver(x.stamp(e)) }
 
 func (x *execution) stamp(e journal.Event) journal.Event {
 	e.Run, e.Key, e.Title, e.Attempt = x.run.ID, x.run.Key, x.run.Title, x.run.Attempt
 	return x.r.Stamp(e)
 }
 
-func (x *execution) pass(e journal.Event) {
+func (x *execution) deliver(e journal.Event) {
 	if err := x.folder.Append(e); err != nil {
 		x.log.Debug("event not written", "error", err)
 	}

@@ -18,7 +18,7 @@ func TestCredentialsAreRedacted(t *testing.T) {
 	x := &execution{c: &Config{
 		Agent: agents.Claude{}, Secrets: s, Network: gateway.Network{User: agents.User{Env: []string{"ANTHROPIC_API_KEY=the-key-of-the-user"}}},
 	}}
-	x.learn()
+	x.addSecrets()
 	if !s.In("the-key-of-the-user") {
 		t.Error("the agent's own key is not redacted")
 	}

@@ -88,8 +88,8 @@ func (r *Runner) Explain(last journal.Record, t journal.Tally, holder string) st
 	return report.Explain(r.input(last), t, holder)
 }
 
-// ended lists the issue's runs that have ended, for reports.
-func (x *execution) ended(ctx context.Context) []journal.Record {
+// earlierRuns lists the issue's runs that have ended, for reports.
+func (x *execution) earlierRuns(ctx context.Context) []journal.Record {
 	if x.run.Kind != journal.KindIssue {
 		return nil
 	}

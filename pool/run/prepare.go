@@ -65,7 +65,7 @@ func (x *execution) open(ctx context.Context) error {
 		return err
 	}
 	x.run.Base = x.base.Name
-	if err := x.place(ctx); err != nil {
+	if err := x.makeTree(ctx); err != nil {
 		return err
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
@@ -149,14 +149,14 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 	}
 }
 
-// place makes the worktree, or reuses the one of an earlier run on the branch.
-func (x *execution) place(ctx context.Context) error {
+// makeTree makes the worktree, or reuses the one of an earlier run on the branch.
+func (x *execution) makeTree(ctx context.Context) error {
 	if x.task.Head {
-		x.space = x.over(nil)
+		x.space = x.newSpace(nil)
 		x.space.Start = x.base.Commit
 		return nil
 	}
-	tree, err := x.kept(ctx)
+	tree, err := x.keptTree(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,14 +184,14 @@ func (x *execution) place(ctx context.Context) error {
 			x.run.Without, x.run.Anew = "", ""
 		}
 	}
-	if x.space = x.over(tree); added && len(x.c.Setup) > 0 && !x.run.Settings.Attended {
+	if x.space = x.newSpace(tree); added && len(x.c.Setup) > 0 && !x.run.Settings.Attended {
 		x.space.Warm(ctx)
 	}
 	return nil
 }
 
-// kept finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation.
-func (x *execution) kept(ctx context.Context) (*worktree.Tree, error) {
+// keptTree finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation.
+func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
 	if !x.run.Keep {
 		return nil, nil
 	}
@@ -229,8 +229,8 @@ func (e *DirtyError) Error() string {
 // Unwrap is worktree.ErrDirty.
 func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 
-// over makes the run's workspace for a tree; nil means the user's checkout.
-func (x *execution) over(tree *worktree.Tree) *workspace.Workspace {
+// newSpace makes the run's workspace for a tree; nil means the user's checkout.
+func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
 	w.Ending = x.ending
 	w.Meter.Limit(x.budget().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
@@ -309,7 +309,7 @@ func (x *execution) reattach(ctx context.Context) error {
 	for _, t := range trees { // an unreadable one is skipped
 		if t.Spec().Run == x.run.ID {
 			x.base = t.Spec().Base
-			x.space = x.over(t)
+			x.space = x.newSpace(t)
 			return nil
 		}
 	}

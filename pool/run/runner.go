@@ -204,7 +204,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 		x.result.Record = journal.Record{Run: x.run, State: x.deferRun(run, state, err)}
 		return x.result
 	}
-	x.earlier = x.ended(run)
+	x.earlier = x.earlierRuns(run)
 	watching := x.watch(run)
 	state = x.pipeline(run, state)
 	cancel(nil)
@@ -383,7 +383,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	})
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
-	x.pass(e)
+	x.deliver(e)
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
 		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {

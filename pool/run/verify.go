@@ -59,7 +59,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	s, err = x.fit(ctx, s)
 	switch {
 	case err == nil:
-		return x.count(ctx, s), nil
+		return x.countChanges(ctx, s), nil
 	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue:
 		return s, &deferral{err: err} // the agent's work is done; the next sweep verifies it
 	case x.stopped(ctx):
@@ -68,8 +68,8 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	return x.fault(s, err)
 }
 
-// count counts the changed files and lines, for reports.
-func (x *execution) count(ctx context.Context, s journal.State) journal.State {
+// countChanges counts the changed files and lines, for reports.
+func (x *execution) countChanges(ctx context.Context, s journal.State) journal.State {
 	if x.c.Count == nil {
 		return s
 	}
@@ -106,7 +106,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		s.Facts.Publish = &journal.Fault{Kind: journal.FaultLost}
 		return s, nil
 	}
-	x.learn()
+	x.addSecrets()
 	s.Facts.Policy, err = x.r.policy.CheckFrom(ctx, []string{base.Commit}, s.Tip)
 	if err == nil {
 		s, err = x.readChecks(ctx, s, base)
@@ -225,7 +225,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	if s.Warnings, err = publish.NameOthers(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip, s.Warnings); err != nil {
 		return s, err
 	}
-	x.learn()
+	x.addSecrets()
 	if s.Facts.Policy, err = x.r.policy.Check(ctx, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
 		return s, err
 	}

@@ -29,7 +29,7 @@ func (x *execution) watch(ctx context.Context) <-chan struct{} {
 			}
 		})
 	}
-	watching.Go(func() { x.look(ctx) })
+	watching.Go(func() { x.watchIssue(ctx) })
 	waiting, quiet := context.WithCancelCause(ctx)
 	reported, about := make(chan struct{}), x.input(journal.State{})
 	watching.Go(func() {
@@ -47,8 +47,8 @@ func (x *execution) watch(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// look checks the issue and requests to stop.
-func (x *execution) look(ctx context.Context) {
+// watchIssue checks the issue and requests to stop.
+func (x *execution) watchIssue(ctx context.Context) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
 	asked := time.NewTicker(stopPoll)

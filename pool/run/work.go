@@ -73,7 +73,7 @@ func (x *execution) takeUnpublished(ctx context.Context, s *journal.State) bool 
 		return false
 	}
 	if old.Commits == 0 && !x.run.Settings.Attended { // another machine's
-		before, err := x.already(ctx)
+		before, err := x.earlierWork(ctx)
 		if err != nil || before.Tip != old.Tip {
 			return false
 		}
@@ -93,7 +93,7 @@ func (x *execution) takeUnpublished(ctx context.Context, s *journal.State) bool 
 
 // loop runs the agent's loop.
 func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
-	before, err := x.already(ctx)
+	before, err := x.earlierWork(ctx)
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
 	}
@@ -112,8 +112,8 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	}
 	timers.Interrupt = x.c.StopGrace
 	x.book(s)
-	x.learn()
-	defer x.learn() // an agent on the host may renew its login
+	x.addSecrets()
+	defer x.addSecrets() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
 		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
@@ -181,8 +181,8 @@ func (x *execution) markInUse(ctx context.Context) {
 	}
 }
 
-// already is the work in the tree before the agent starts. Only host commands and copied files can have changed the worktree.
-func (x *execution) already(ctx context.Context) (loop.Work, error) {
+// earlierWork is the work in the tree before the agent starts. Only host commands and copied files can have changed the worktree.
+func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 	if x.space.Tree == nil || len(x.c.Before) > 0 || len(x.c.Copy) > 0 {
 		err := x.space.Take(ctx)
 		return x.space.Work(), err
@@ -248,8 +248,8 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	return s
 }
 
-// learn adds the present secrets of the agents' logins, which change when a login is renewed.
-func (x *execution) learn() {
+// addSecrets adds the present secrets of the agents' logins, which change when a login is renewed.
+func (x *execution) addSecrets() {
 	all := agents.Builtin()
 	for _, l := range x.c.Agents() {
 		all = append(all, l.Agent)
