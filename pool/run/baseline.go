@@ -85,8 +85,8 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 
 func (x *execution) emitNote(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
 
-// gateOn runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
-func (x *execution) gateOn(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
+// runGate runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
+func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
 	at, err := x.checkout(ctx, s.Tip)
 	if err != nil {
 		return workspace.Checked{}, nil, err

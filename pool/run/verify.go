@@ -43,9 +43,9 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if x.space == nil && s.Facts.Open == nil {
 		return x.verifyLost(ctx, s)
 	}
-	s, err := x.settle(ctx, s)
+	s, err := x.closeWork(ctx, s)
 	if err == nil && x.space != nil && x.space.Tree != nil && x.space.Last.Controls && !x.publishable(s) { // a person may merge them
-		finished, failed := x.finish(ctx, s)
+		finished, failed := x.rewriteCommits(ctx, s)
 		if s = finished; failed != nil {
 			s = x.warn(s, failed)
 		}
@@ -56,7 +56,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if x.killed {
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	s, err = x.fit(ctx, s)
+	s, err = x.rebaseAndCheck(ctx, s)
 	switch {
 	case err == nil:
 		return x.countChanges(ctx, s), nil
@@ -128,8 +128,8 @@ func (x *execution) readChecks(ctx context.Context, s journal.State, base worktr
 	return s, err
 }
 
-// settle imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after that.
-func (x *execution) settle(ctx context.Context, s journal.State) (journal.State, error) {
+// closeWork imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after that.
+func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.State, error) {
 	w := x.space
 	if w == nil {
 		return s, nil
@@ -195,8 +195,8 @@ func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	return s, nil
 }
 
-// fit rebases the commits if needed and checks them by policy and gate.
-func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, error) {
+// rebaseAndCheck rebases the commits if needed and checks them by policy and gate.
+func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.space.Tree == nil {
 		return s, nil // the user's own branch
 	}
@@ -218,7 +218,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 		}
 		s = moved
 	}
-	if s, err = x.finish(ctx, s); err != nil {
+	if s, err = x.rewriteCommits(ctx, s); err != nil {
 		return s, err
 	}
 	who := x.space.Tree.Spec().Identity
@@ -232,7 +232,7 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	if decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return s, nil // goes into a draft
 	}
-	if s, err = x.check(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+	if s, err = x.verifyTip(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
 		return s, err
 	}
 	if _, err = x.retest(ctx, &s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
@@ -242,8 +242,8 @@ func (x *execution) fit(ctx context.Context, s journal.State) (journal.State, er
 	return s, err
 }
 
-// finish rewrites the commits to the configured author, committer and trailers, before they are checked.
-func (x *execution) finish(ctx context.Context, s journal.State) (journal.State, error) {
+// rewriteCommits rewrites the commits to the configured author, committer and trailers, before they are checked.
+func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journal.State, error) {
 	acting := len(x.space.Last.Acting) > 0 && x.outward(s)
 	if !acting && !x.space.Last.Controls && x.space.Tree.Spec().Identity.IsZero() {
 		return s, nil
@@ -325,8 +325,8 @@ func (x *execution) unverified(s journal.State) bool {
 	return len(c.Gate) > 0 && (c.Clean || s.Tip != s.Facts.Tip) && s.Verified.Tip != s.Tip
 }
 
-// check runs the gate on exactly the tip. Each fact is stored before it is used.
-func (x *execution) check(ctx context.Context, s journal.State) (journal.State, error) {
+// verifyTip runs the gate on exactly the tip. Each fact is stored before it is used.
+func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.State, error) {
 	if s.Verified.Base != x.base.Commit {
 		s.Verified = journal.Verified{}
 	}
@@ -340,7 +340,7 @@ func (x *execution) check(ctx context.Context, s journal.State) (journal.State, 
 	want := journal.Verified{Tip: s.Tip, Base: x.base.Commit, Conditions: x.conditions(ctx)}
 	s.Verified = journal.Verified{}
 	_ = x.save(ctx, s) // the next stage tries again
-	got, watch, err := x.gateOn(ctx, s)
+	got, watch, err := x.runGate(ctx, s)
 	if err != nil {
 		return s, err
 	}
@@ -361,7 +361,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 		return x.judgeWork(ctx, s)
 	}
 	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
-		next, err := x.check(ctx, *s)
+		next, err := x.verifyTip(ctx, *s)
 		if err != nil {
 			x.log.Warn("work not verified yet", "error", err)
 			return nil
