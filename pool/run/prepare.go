@@ -291,7 +291,7 @@ func faultOf(err error, fresh bool) *journal.Fault {
 }
 
 // CheckIdentity checks that commits can have the configured author, committer and signature. Callers check before an agent is paid.
-// must means that work without commits is useless.
+// With must, agents have to be able to commit, too: without commits the run is useless.
 func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 	who, err := publish.Author(ctx, r.c.Identity, r.c.Tracker)
 	if err != nil {

@@ -53,13 +53,11 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
-	switch {
-	case full && !ended:
-		if res.End != loop.EndInterrupted && f.EndDetail != "" { // such as an import without disk space
-			s.Warnings = note(s.Warnings, f.EndDetail)
-		}
-		s = x.cut(ctx, s, journal.StageWork)
-	case res.End == loop.EndInterrupted:
+	interrupted := res.End == loop.EndInterrupted
+	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
+		s.Warnings = note(s.Warnings, f.EndDetail)
+	}
+	if full && !ended || interrupted {
 		s = x.cut(ctx, s, journal.StageWork)
 	}
 	return s, nil
