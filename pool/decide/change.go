@@ -20,7 +20,6 @@ type Labels struct {
 // removed when the work is done.
 func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	v := rec.Verdict
-	died := rec.Facts.Stop == journal.StopCrash || rec.Facts.Open.Away()
 	switch {
 	case v.Outcome == journal.Succeeded:
 		c.RemoveLabels = []string{l.NeedsHuman, l.NeedsInfo}
@@ -38,7 +37,7 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 		c = tracker.Change{AddLabels: []string{l.NeedsInfo}, RemoveLabels: []string{l.NeedsHuman}}
 	case v.Final:
 		c = tracker.Change{AddLabels: []string{l.NeedsHuman}, RemoveLabels: []string{l.NeedsInfo}}
-	case died && !v.Counted: // it has done no work
+	case rec.Facts.Died() && !v.Counted: // it has done no work
 		if rec.Earlier.Outcome == journal.NeedsInfo { // the question was answered before the run began
 			c.RemoveLabels = []string{l.NeedsInfo}
 		}

@@ -77,6 +77,9 @@ func Free(list []loop.Iteration) bool {
 // Seen is the part of Usage that counts for what all runs may spend together.
 func (f Facts) Seen() agents.Usage { return f.Usage.Less(f.Unseen()) }
 
+// Died reports that ralph died during the run, or that an outage kept the run from its start.
+func (f Facts) Died() bool { return f.Stop == StopCrash || f.Open.Away() }
+
 // About drops what was found out about other commits than the tip.
 func (f *Facts) About(tip string) {
 	if f.Verify != nil && f.Verify.Tip != tip {

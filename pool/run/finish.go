@@ -37,8 +37,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	}
 	in := x.input(s)
 	v, body := in.Record.Verdict, ""
-	died := s.Facts.Stop == journal.StopCrash || s.Facts.Open.Away()
-	if s.Commits > 0 || s.WIP != "" || s.Shown || x.shown.Load() || v.Final || !v.Outcome.Unavailable() && (v.Outcome != journal.Interrupted || !died) {
+	if s.Commits > 0 || s.WIP != "" || s.Shown || x.shown.Load() || v.Final || !v.Outcome.Unavailable() && (v.Outcome != journal.Interrupted || !s.Facts.Died()) {
 		body = report.Final(in)
 	}
 	err = x.announce(ctx, in.Record, body)
