@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -92,6 +93,14 @@ type Check struct {
 
 // Passed reports success.
 func (c Check) Passed() bool { return c.ExitCode == 0 && !c.TimedOut }
+
+// Failure says in words how a failed command ended.
+func (c Check) Failure() string {
+	if c.TimedOut {
+		return "took too long and was killed"
+	}
+	return fmt.Sprintf("failed with exit status %d", c.ExitCode)
+}
 
 // Limits are those that the run had, defaults included.
 type Limits struct {

@@ -42,11 +42,11 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 		return why
 	case loop.EndSetup:
 		c := r.Setup[len(r.Setup)-1]
-		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
+		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
 	case loop.EndUnchanged:
 		c := r.Gate[len(r.Gate)-1]
 		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: no agent's work changes that, so look at this line of the gate; it says: %s",
-			shorten(c.Command, 100), explainCheck(c), lastWords(c.Tail))
+			shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
 		return explainLimit(r, b) + explainLast(agent, r)
 	}
@@ -111,7 +111,7 @@ func explainLast(agent string, r loop.Result) string {
 		last = explainFailure(agent, r)
 	case r.GateRan && !r.GatePassed():
 		failing := r.Gate[len(r.Gate)-1]
-		last = fmt.Sprintf("gate `%s` %s", shorten(failing.Command, 100), explainCheck(failing))
+		last = fmt.Sprintf("gate `%s` %s", shorten(failing.Command, 100), failing.Failure())
 	case r.Missing == loop.MissingSignal:
 		last = "the agent did not give the completion signal"
 	case r.Missing == loop.MissingShare:
@@ -141,13 +141,6 @@ func explainFailure(agent string, r loop.Result) string {
 		why += fmt.Sprintf("; raise %s if it needs longer", ending)
 	}
 	return why
-}
-
-func explainCheck(c loop.Check) string {
-	if c.TimedOut {
-		return "took too long and was killed"
-	}
-	return fmt.Sprintf("failed with exit status %d", c.ExitCode)
 }
 
 // lastWords is the end of a command's output in one line. What pip says below its errors helps nobody.

@@ -33,14 +33,12 @@ func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 			},
 		})
 		for _, c := range checks {
-			switch {
-			case c.TimedOut:
-				err = fmt.Errorf("after `%s` took too long and was killed", c.Command)
-			case !c.Passed():
-				err = fmt.Errorf("after `%s` failed with exit status %d", c.Command, c.ExitCode)
-				if said := lastLine(c.Tail); said != "" {
-					err = fmt.Errorf("%w: %s", err, said)
-				}
+			if c.Passed() {
+				continue
+			}
+			err = fmt.Errorf("after `%s` %s", c.Command, c.Failure())
+			if said := lastLine(c.Tail); said != "" && !c.TimedOut {
+				err = fmt.Errorf("%w: %s", err, said)
 			}
 		}
 		if err != nil {
