@@ -1,7 +1,6 @@
 package parking
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -82,18 +81,21 @@ func (l *Lot) Waiting(list []agents.Choice, now time.Time) []journal.Parked {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b journal.Parked) int {
-		if az, bz := a.Until.IsZero(), b.Until.IsZero(); az || bz {
-			return cmp.Compare(bit(az), bit(bz))
+		switch {
+		case a.Until.IsZero() == b.Until.IsZero():
+			return a.Until.Compare(b.Until)
+		case a.Until.IsZero():
+			return 1
 		}
-		return a.Until.Compare(b.Until)
+		return -1
 	})
 	return out
 }
 
 // Back is when the first of the agents is expected back; zero when none waits for a time.
 func (l *Lot) Back(list []agents.Choice, now time.Time) time.Time {
-	for _, p := range l.Waiting(list, now) {
-		return p.Until
+	if waiting := l.Waiting(list, now); len(waiting) > 0 {
+		return waiting[0].Until
 	}
 	return time.Time{}
 }
@@ -107,10 +109,3 @@ func (l *Lot) first(list []agents.Choice, over map[agents.Choice]bool, now time.
 }
 
 func waits(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Until.After(now) }
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
