@@ -173,7 +173,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 	case verb != tracker.Fix || commander == nil:
 		return nil
 	}
-	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.secrets)}); err != nil {
+	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.cfg.Secrets)}); err != nil {
 		return fmt.Errorf("the issue is worked again, but the comment is not on its page: %w", err)
 	}
 	return nil

@@ -45,17 +45,16 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 	}
 	for n, f := range list {
 		issue, t := issues[n], v.tally[f.Key]
+		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
 		switch {
 		case !issue.Open || issue.HasLabel(w.cfg.Labels.NeedsHuman):
 		case t.Asked != nil && !t.Asked.Request && w.works(issue): // a person wants a new run of the issue
 		case issue.HasLabel(w.cfg.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
-		case t.Asked != nil && t.Asked.Request:
-			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
-		case t.Rounds >= w.cfg.Requests.MaxRounds && issue.Unfit(w.c.Require, w.c.Exclude) == "": // a person has put it back
-		case t.Rounds >= w.cfg.Requests.MaxRounds:
-			exhausted = append(exhausted, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
+		case t.Asked != nil && t.Asked.Request, t.Rounds < w.cfg.Requests.MaxRounds:
+			out = append(out, follow)
+		case issue.Unfit(w.c.Require, w.c.Exclude) == "": // a person has put it back
 		default:
-			out = append(out, FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark})
+			exhausted = append(exhausted, follow)
 		}
 	}
 	return out, exhausted, nil

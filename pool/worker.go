@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -27,11 +26,10 @@ import (
 
 // Worker works one issue at a time for each call of Work. It is safe for concurrent use.
 type Worker struct {
-	c       Config
+	c       Config     // use cfg in the place of c.Run
 	cfg     run.Config // with its defaults
 	runner  *run.Runner
 	choices []agents.Choice // all agents
-	secrets *redact.Secrets
 	disk    *disk.Guard
 	bus     *journal.Bus
 	index   *schedule.Index
@@ -75,7 +73,6 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.cfg, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.cfg.Agents().Choices()
-	w.secrets = w.cfg.Secrets
 	w.index = &schedule.Index{Git: w.cfg.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.cfg.Repo.Remote()}
 	return w, nil
 }
