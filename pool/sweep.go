@@ -199,18 +199,13 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		case <-s.wake:
 		case <-refresh.C: // new issues start as soon as a worker is free
 			s.pool.obeyAll(ctx, s.keys)
-			s.expire()
+			s.mu.Lock()
+			s.stale = true
+			s.mu.Unlock()
 		case <-ctx.Done():
 		}
 	}
 	return task{}, false, nil
-}
-
-// expire makes the sweep list the backlog again.
-func (s *sweep) expire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stale = true
 }
 
 // list lists the backlog and queues the issues that were not tried yet.
@@ -333,12 +328,9 @@ func (s *sweep) ended(r Result) {
 // watchDisk watches the free disk space until stop is called.
 func (s *sweep) watchDisk() (stop func()) {
 	ctx, cancel := context.WithCancelCause(s.hard)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.pool.disk.Watch(ctx, func(*disk.ShortError) { s.pool.signal() })
-	}()
-	return func() { cancel(nil); <-done }
+	var watching sync.WaitGroup
+	watching.Go(func() { s.pool.disk.Watch(ctx, func(*disk.ShortError) { s.pool.signal() }) })
+	return func() { cancel(nil); watching.Wait() }
 }
 
 // noRoom reports that disk space or caps do not allow another run. Running ones may free some. When none is running the sweep is

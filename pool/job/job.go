@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -159,21 +160,16 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		select {
 		case <-j.Kill:
 			cancel(halt.Error(journal.StopShutdown, ""))
 		case <-hard.Done():
 		}
-	}()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		runner.Spaces().Disk.Watch(hard, func(*disk.ShortError) {})
-	}()
-	defer func() { cancel(nil); <-killed; <-watched }()
+	})
+	watching.Go(func() { runner.Spaces().Disk.Watch(hard, func(*disk.ShortError) {}) })
+	defer func() { cancel(nil); watching.Wait() }()
 
 	if err := j.recover(hard, runner); err != nil {
 		return run.Result{}, err

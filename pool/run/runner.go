@@ -205,10 +205,10 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 		return x.result
 	}
 	x.earlier = x.earlierRuns(run)
-	watching := x.watch(run)
+	wait := x.watch(run)
 	state = x.pipeline(run, state)
 	cancel(nil)
-	<-watching
+	wait()
 	if err := x.folder.Close(); err != nil {
 		x.log.Warn("event log not closed", "error", err)
 	}

@@ -17,9 +17,8 @@ import (
 const stopPoll = 500 * time.Millisecond
 
 // watch watches a run until ctx ends: it renews the claim, and checks whether the issue still qualifies and whether a stop was
-// requested. The channel closes when its goroutines have ended.
-func (x *execution) watch(ctx context.Context) <-chan struct{} {
-	done := make(chan struct{})
+// requested. wait returns when its goroutines have ended.
+func (x *execution) watch(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
 	if x.claim != nil {
 		watching.Go(func() {
@@ -40,11 +39,7 @@ func (x *execution) watch(ctx context.Context) <-chan struct{} {
 		quiet(nil)
 		<-reported
 	}
-	go func() {
-		defer close(done)
-		watching.Wait()
-	}()
-	return done
+	return watching.Wait
 }
 
 // watchIssue checks the issue and requests to stop.
