@@ -66,32 +66,23 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 	if ended && last.Verdict.Final && a.follow == nil {
 		a.rec.After, a.rec.AfterOutcome = last.ID, last.Verdict.Outcome
 	}
+	if (a.rec.Settings.Attended || a.follow != nil) && !issue.Open {
+		return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
+	}
 	if a.rec.Settings.Attended {
-		if !issue.Open {
-			return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
-		}
 		before.Facts.End = loop.EndDone
 		a.unpublished = &before
 		return nil, a.take(ctx, issue, nil, "")
 	}
 	asked := feedback.Asked(a.rec.Earlier.Asked)
-	approver, approves := tracker.As[tracker.Approver](w.cfg.Tracker)
 	if a.follow != nil {
-		if !issue.Open {
-			return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
-		}
-		if skip := a.outdated(issue, keys); skip != nil {
+		if skip := a.outdated(issue, runs, keys); skip != nil {
 			return skip, nil
-		}
-		if approves && !tally.Approved(issue, runs, a.claim) {
-			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, nil
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.cfg.Base)+asked)
 	}
-	v := view{
-		w: w, keys: keys, now: time.Now(), done: map[string]worktree.Record{}, here: map[string]bool{}, last: map[string]journal.Record{},
-		tally: map[string]journal.Tally{a.rec.Key: a.rec.Earlier},
-	}
+	v := w.newView(keys)
+	v.tally[a.rec.Key] = a.rec.Earlier
 	if ended {
 		v.last[a.rec.Key] = last
 	}
@@ -103,25 +94,34 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 	if skip := v.whyNot(issue); skip != nil {
 		return skip, nil
 	}
-	if approves && (a.rec.Earlier.Asked == nil || !tally.Approved(issue, runs, a.claim)) {
-		if asked := a.rec.Earlier.Asked; asked != nil && asked.Labelled {
-			return &journal.Skip{Code: journal.SkipEdited, Detail: w.c.Require[0]}, a.unlabel(ctx)
-		}
-		_, unapproved := approver.Approved(ctx, issue, w.c.Require[0])
-		if publish.Unreachable(unapproved) {
-			return nil, unapproved
-		}
-		if unapproved != nil {
-			return &journal.Skip{Code: journal.SkipUnapproved, Detail: unapproved.Error()}, nil //nolint:nilerr // the reason of the skip
-		}
+	if skip, err := a.unapproved(ctx, issue, runs); skip != nil || err != nil {
+		return skip, err
 	}
 	if err := a.anew(ctx, before); err != nil {
 		return nil, err
 	}
+	told := feedback.Earlier(begun)
 	if a.rec.Without != "" {
-		return nil, a.take(ctx, issue, begun, feedback.Anew(before, a.rec.Anew)+asked)
+		told = feedback.Anew(before, a.rec.Anew)
 	}
-	return nil, a.take(ctx, issue, begun, feedback.Earlier(begun)+asked)
+	return nil, a.take(ctx, issue, begun, told+asked)
+}
+
+// unapproved is why nobody who may do so has approved the issue's text; nil if somebody has, or if the tracker knows no approval.
+func (a *attempt) unapproved(ctx context.Context, issue tracker.Issue, runs journal.History) (*journal.Skip, error) {
+	asked, label := a.rec.Earlier.Asked, a.w.c.Require[0]
+	approver, ok := tracker.As[tracker.Approver](a.w.cfg.Tracker)
+	if !ok || asked != nil && tally.Approved(issue, runs, a.claim) {
+		return nil, nil
+	}
+	if asked != nil && asked.Labelled {
+		return &journal.Skip{Code: journal.SkipEdited, Detail: label}, a.unlabel(ctx)
+	}
+	_, err := approver.Approved(ctx, issue, label)
+	if err == nil || publish.Unreachable(err) {
+		return nil, err
+	}
+	return &journal.Skip{Code: journal.SkipUnapproved, Detail: err.Error()}, nil
 }
 
 // unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
@@ -136,14 +136,17 @@ func (a *attempt) unlabel(ctx context.Context) error {
 	return a.claim.SetRecord(ctx, tally.Record(t))
 }
 
-// outdated is why the request needs no follow-up any more; it may have been listed long ago.
-func (a *attempt) outdated(issue tracker.Issue, keys []string) *journal.Skip {
+// outdated is why the request gets no follow-up now; it may have been listed long ago.
+func (a *attempt) outdated(issue tracker.Issue, runs journal.History, keys []string) *journal.Skip {
 	label, asked := a.w.cfg.Labels.NeedsHuman, a.rec.Earlier.Asked
+	_, approves := tracker.As[tracker.Approver](a.w.cfg.Tracker)
 	switch {
 	case len(keys) == 0 && issue.HasLabel(label):
 		return &journal.Skip{Code: journal.SkipHuman, Detail: label}
 	case asked != nil && !asked.Request && a.w.works(issue), asked == nil && a.follow.Reason == tracker.AskedFor:
 		return &journal.Skip{Code: journal.SkipRecovered} // a person wants a new run, or another machine was faster
+	case approves && !tally.Approved(issue, runs, a.claim):
+		return &journal.Skip{Code: journal.SkipEdited, Detail: a.w.c.Require[0]}
 	}
 	return nil
 }

@@ -147,18 +147,26 @@ type view struct {
 	now    time.Time
 }
 
+func (w *Worker) newView(keys []string) view {
+	return view{
+		w: w, keys: keys, now: time.Now(), done: map[string]worktree.Record{}, here: map[string]bool{},
+		last: map[string]journal.Record{}, tally: map[string]journal.Tally{},
+	}
+}
+
 // view makes a view that has the issues, and those for which people have commanded another run.
 func (w *Worker) view(ctx context.Context, keys []string, issues []tracker.Issue) (view, error) {
-	claims, err := w.c.Claims.Claims(ctx)
-	v := view{w: w, keys: keys, claims: claims, capped: admission.Skip(w.runner.Admission().Full(ctx)), now: time.Now(), last: map[string]journal.Record{}, tally: map[string]journal.Tally{}, done: map[string]worktree.Record{}, here: map[string]bool{}}
-	if err != nil {
+	v := w.newView(keys)
+	v.capped = admission.Skip(w.runner.Admission().Full(ctx))
+	var err error
+	if v.claims, err = w.c.Claims.Claims(ctx); err != nil {
 		return v, err
 	}
 	var read []string
 	for _, i := range issues {
 		read = append(read, i.Key)
 	}
-	for key, c := range claims {
+	for key, c := range v.claims {
 		if c.Err == nil && len(c.Record.Asked) > 0 {
 			read = append(read, key)
 		}
