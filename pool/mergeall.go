@@ -29,9 +29,8 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 // step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
 // error of an issue is in its result; it is ErrEnded after Kill.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
-	ctx, hard, release := w.untilKilled(ctx)
-	defer release()
-	defer w.bus.Flush(ctx, hard)
+	ctx, hard, done := w.call(ctx)
+	defer done()
 	var items []*batch.Item
 	var away error // why no other issue can be merged now
 	note := func(r Result) (landed bool) {

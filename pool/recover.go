@@ -34,9 +34,8 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	if w.life.Err() != nil {
 		return Recovered{}, ErrEnded
 	}
-	ctx, hard, release := w.untilKilled(ctx)
-	defer release()
-	defer w.bus.Flush(ctx, hard)
+	ctx, hard, done := w.call(ctx)
+	defer done()
 	return w.recover(ctx, hard, "")
 }
 

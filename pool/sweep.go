@@ -58,9 +58,8 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if p.life.Err() != nil {
 		return Summary{Interrupted: true}, nil
 	}
-	ctx, hard, release := p.untilKilled(ctx)
-	defer release()
-	defer p.bus.Flush(ctx, hard)
+	ctx, hard, done := p.call(ctx)
+	defer done()
 	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
 	defer p.enlist(s)()

@@ -84,12 +84,13 @@ func (w *Worker) Kill() { w.kill(errKilled) }
 // errKilled is the cause of contexts that Kill ends.
 var errKilled = halt.Error(journal.StopShutdown, "")
 
-// untilKilled derives two contexts that end with Kill: soft also with ctx, and hard not.
-func (w *Worker) untilKilled(ctx context.Context) (soft, hard context.Context, release func()) {
+// call derives the contexts of a call from its caller's. Both end with Kill: soft also with ctx, and hard not. done waits until
+// Observe has got the call's events.
+func (w *Worker) call(ctx context.Context) (soft, hard context.Context, done func()) {
 	soft, stop := context.WithCancelCause(ctx)
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unbind := context.AfterFunc(w.life, func() { cancel(errKilled); stop(errKilled) })
-	return soft, hard, func() { unbind(); cancel(context.Canceled); stop(context.Canceled) }
+	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); cancel(context.Canceled); stop(context.Canceled) }
 }
 
 // Running lists the issues that are being worked.
@@ -145,9 +146,8 @@ func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 }
 
 func (w *Worker) single(ctx context.Context, key string, t task, keys []string) (Result, error) {
-	ctx, hard, release := w.untilKilled(ctx)
-	defer release()
-	defer w.bus.Flush(ctx, hard)
+	ctx, hard, done := w.call(ctx)
+	defer done()
 	issue, err := w.named(ctx, key)
 	if err != nil {
 		return Result{}, err
@@ -225,14 +225,13 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	if err := w.runner.Admission().Admit(hard, &a.rec); err != nil {
-		return nil, a.refused(hard, err)
+	err := w.runner.Admission().Admit(hard, &a.rec)
+	if err == nil {
+		a.claim, err = w.claim(hard, a.rec)
 	}
-	claim, err := w.claim(hard, a.rec)
 	if err != nil {
 		return nil, a.refused(hard, err)
 	}
-	a.claim = claim
 	skip, err := a.freeze(soft, hard, keys)
 	if err != nil && soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
