@@ -219,20 +219,7 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.obeyAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.woken()
-	var err error
-	if first {
-		s.base, err = s.pool.newBase(s.hard)
-	}
-	var plan Plan
-	if err == nil {
-		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
-	}
-	if err == nil && first && s.pool.closeMerged(ctx, s.base, s.keys) {
-		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
-	}
-	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
-		err = s.pool.runner.CheckIdentity(s.hard, true)
-	}
+	plan, err := s.plan(ctx, t, first)
 	_, unknown := errors.AsType[*UnknownKeyError](err)
 	switch {
 	case err == nil:
@@ -278,6 +265,23 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.cfg.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
+}
+
+// plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
+func (s *sweep) plan(ctx context.Context, t turns, first bool) (plan Plan, err error) {
+	if first {
+		s.base, err = s.pool.newBase(s.hard)
+	}
+	if err == nil {
+		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
+	}
+	if err == nil && first && s.pool.closeMerged(ctx, s.base, s.keys) {
+		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
+	}
+	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
+		err = s.pool.runner.CheckIdentity(s.hard, true)
+	}
+	return plan, err
 }
 
 // handOver hands requests that have used up their rounds to a person.
