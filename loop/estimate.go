@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Usage is what counts where only this is known to be used, of a model that nobody names: an estimate.
+// Usage is the budget as an estimated usage of an unknown model.
 func (b Budget) Usage() agents.Usage {
 	u := agents.Usage{Input: b.Tokens, Estimated: b.Tokens, CostUSD: b.CostUSD}
 	if u.CostUSD == 0 {
@@ -23,14 +23,14 @@ func (r *runner) estimateOf() Budget {
 	return r.c.Estimate(r.c.Agent)
 }
 
-// expect makes the estimate known before an agent starts, until it says what it has used: a crash must not lose that.
+// expect counts the estimate before an agent starts, until the agent reports its usage: a crash must not lose that.
 func (r *runner) expect(n int) {
 	if e := r.estimateOf(); e != (Budget{}) {
 		r.observe.emit(Event{Kind: EventSpent, Iteration: n, Used: r.res.Usage.Add(e.Usage())})
 	}
 }
 
-// estimate counts the estimate for an iteration of which neither the agent nor its service has said what it used.
+// estimate counts the estimate for an iteration whose usage neither the agent nor its service has reported.
 func (r *runner) estimate(t *turn, answers bool) {
 	e, silent := r.estimateOf(), r.c.Agent.Describe().NoUsage
 	switch f := t.Failure; {

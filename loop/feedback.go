@@ -40,7 +40,7 @@ func feedbackNext(told string) string {
 	return next
 }
 
-// feedbackResumed is all that an agent is told which still has the whole prompt in its session.
+// feedbackResumed is the prompt for an agent that still has the whole first prompt in its session.
 func feedbackResumed(vars map[string]string) string {
 	return fmt.Sprintf("This is iteration %s of at most %s. You go on in the same session, worktree and branch; what you were told at its "+
 		"beginning still holds. Files may have changed since your last message: look at `git status` and `git log` where it matters.\n\n"+

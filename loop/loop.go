@@ -103,16 +103,16 @@ type Meter interface {
 	Limit(b Budget)           // up to where Used may grow; given before each iteration, and after it
 	Used() agents.Usage       // since the meter was made
 	Passed() Passed           // since Limit was last given
-	Changed() <-chan struct{} // gets a value after Used has grown, one for several times
-	// Full says why no run may spend more, when this one has used so much: a limit that they share. Nil: they may.
+	Changed() <-chan struct{} // gets a value after Used has grown; one value may stand for several changes
+	// Full names the shared limit because of which no run may spend more, if this one has used so much; nil: there is none.
 	Full(ctx context.Context, used agents.Usage) error
 }
 
-// Passed is what a Meter has seen pass.
+// Passed describes the requests that went through a Meter.
 type Passed struct {
-	Answers  bool  // at least one of the agent's service, or one that was cut off
-	Free     bool  // there were some, all are over, and each was refused or reached nobody: nothing was used
-	Unpriced bool  // some were of models whose price is not known: the cost in Used lacks them
+	Answers  bool  // at least one has ended, or begun to be answered
+	Free     bool  // Answers, all have ended, and each was refused or reached no service: nothing was used
+	Unpriced bool  // the price of some models is not known: the cost in Used lacks them
 	Largest  int64 // tokens of the largest request with its answer
 }
 
@@ -135,13 +135,13 @@ type Config struct {
 	Timers        Timers
 	Budget        Budget
 	Iteration     Budget // of each agent process: with a Meter it is ended there, and the next iteration begins
-	// Estimate is what counts for an iteration of an agent where neither it nor the Meter says what was used; zero: nothing
-	// does. Nil: nothing ever does.
+	// Estimate is the usage that counts for an iteration when neither its agent nor the Meter reports any. Nil is like zero: nothing
+	// counts.
 	Estimate func(agents.Agent) Budget
-	// Price adds the cost to tokens that an agent states without one, where the Meter saw no answer; nil: nobody does.
+	// Price adds the cost to tokens that an agent reports without one, when the Meter saw no answer; nil: it stays unknown.
 	Price func(a agents.Agent, model string, u agents.Usage) agents.Usage
 	Meter Meter // nil: only what the agent reports is counted
-	// Shares limit what one agent may spend in the run. When it has, and is not done, Next says who goes on.
+	// Shares limit what one agent may spend in the run. After an agent has spent its share, Next names the agent that goes on.
 	Shares map[agents.Choice]Budget
 	// Next returns the agent that goes on after one that is unavailable, or that has spent its share (it has no Failure then);
 	// false: none does. Iterations count anew after one that is unavailable, so it has to return false at some time. Nil: none
@@ -159,7 +159,7 @@ type Config struct {
 	// Verify checks finished work once more where the agent has left nothing but its commits, after the gate has passed in
 	// the worktree. Its error is feedback like Accept's. Nil verifies nothing.
 	Verify    func(ctx context.Context) error
-	Unchanged func(commits int, gate []Check) bool // after an iteration: no work changes what the gate said; nil: it may
+	Unchanged func(commits int, gate []Check) bool // reports after an iteration that no commits change the gate's result; nil: never
 	// Feedback is for the first iteration, from an earlier run.
 	Feedback string
 	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are imported.
