@@ -1,7 +1,7 @@
 // Package admission lets runs begin while the caps of their project have room.
 //
-// What a run may spend at most is reserved before it begins, so that runs at the same time do not each count on all that is
-// left. Packages pool and pool/run ask it; the requests of a run's agent are admitted by package pool/ledger.
+// The most that a run may spend is reserved before it begins, so that two runs do not count on the same rest of a cap. Packages
+// pool and pool/run call it; package pool/ledger admits the requests of a run's agent.
 package admission
 
 import (
@@ -30,10 +30,10 @@ type Desk struct {
 
 // Shared is a Store that several machines share. They admit runs one at a time.
 type Shared interface {
-	// Begin waits until no other machine looks at the caps. An error of end says that another may have, or does not see what
-	// was saved since.
+	// Begin waits until no other machine looks at the caps. An error of end means that another may have done so meanwhile, or may
+	// not see what was saved.
 	Begin(ctx context.Context, pool string) (end func() error, err error)
-	// Others lists the runs that are on on other machines.
+	// Others lists the runs that other machines are doing.
 	Others(ctx context.Context, pool string) ([]journal.Record, error)
 }
 
@@ -80,8 +80,8 @@ func (d *Desk) Full(ctx context.Context) error {
 	return err
 }
 
-// left is what the caps leave, next to what runs that are on may still spend of theirs, in whichever process. Those that
-// died with theirs spend nothing any more, although nobody has brought them to their end yet.
+// left is what the caps leave when every running run, in any process, spends all of its own. A dead run spends nothing more, even
+// if it is not recovered yet.
 func (d *Desk) left(ctx context.Context) (loop.Budget, error) {
 	if d.Account == nil {
 		return loop.Budget{}, nil

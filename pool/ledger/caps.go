@@ -21,7 +21,7 @@ type Spending struct {
 	Day, Month agents.Usage
 }
 
-// DefaultEstimate is what an iteration counts of which nobody says what it used. It is rather too much than too little.
+// DefaultEstimate counts for an iteration whose usage nobody reports. It is rather too much than too little.
 func DefaultEstimate() loop.Budget { return loop.Budget{Tokens: 200_000, CostUSD: 2} }
 
 // DayOf is when the day began that a time is in.

@@ -13,7 +13,7 @@ import (
 
 // Steps is what a report has to know to say what comes next.
 type Steps struct {
-	// Here says that who reads the report works in the repository itself, with ralph's commands: no forge shows it.
+	// Here: the reader works in the repository itself, with ralph's commands, because no forge shows the report.
 	Here                  bool
 	Hints                 Hints
 	NeedsHuman, NeedsInfo string // labels
@@ -284,7 +284,7 @@ func Explain(in Input, t journal.Tally, holder string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Asked shows what somebody has asked for who is not on the tracker.
+// Asked shows a request that was not made on the tracker.
 func Asked(c tracker.Command, secrets *redact.Secrets) string {
 	return "Another run was asked for by " + tracker.QuoteLine(c.By, line) + ":\n\n" + tracker.Quote(secrets.Mask(c.Text), 8<<10)
 }

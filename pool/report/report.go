@@ -104,7 +104,7 @@ func Final(in Input) string {
 	return b.String()
 }
 
-// edited says that the issue asks for something else by now, perhaps.
+// edited says that the issue may ask for something else by now.
 func edited(b *strings.Builder, f journal.Facts) {
 	if f.Edited {
 		b.WriteString("The issue has changed since this run began (its text, or a comment of somebody who may direct ralph): " +

@@ -25,7 +25,7 @@ import (
 type Config struct {
 	Repo      *worktree.Repo
 	Agents    agents.Chain // empty: none is started
-	Guest     agents.Link  // who looks at the work besides; without an Agent nobody does
+	Guest     agents.Link  // the agent that reviews the work; without an Agent there is no review
 	Sandboxes sandboxes.Provider
 	Env       []string // for everything that runs in the sandbox
 	Network   gateway.Network

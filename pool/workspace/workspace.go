@@ -35,8 +35,8 @@ type Workspace struct {
 
 	c       *Config
 	agents  agents.Chain
-	look    bool     // nothing is written to the tree
-	idle    bool     // no agent is in it: a login that is missing is missed by nobody
+	look    bool     // the sandbox shows the tree read-only
+	idle    bool     // no agent works in it, so that a missing login is no error
 	id      string   // of the run, which marks every process
 	facts   []string // what every command finds in its environment
 	refused func(egress.Event)

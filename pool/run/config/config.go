@@ -71,7 +71,7 @@ type Config struct {
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
 	PerRun        loop.Budget       // for one run, its review included
 	Iteration     loop.Budget       // for one iteration
-	Estimate      loop.Budget       // what an iteration counts of which nobody says what it used, where something is limited; default ledger.DefaultEstimate
+	Estimate      loop.Budget       // counts for an iteration whose usage nobody reports, if there is a limit; default ledger.DefaultEstimate
 	Shares        ledger.Shares     // for one agent in one run
 	Caps          ledger.Caps       // for all runs of this namespace of the store together
 	Env           []string          // for everything that runs in the sandbox

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// Estimated is what counts for an iteration where nobody says what it used, or its cost: nothing where nothing is limited, and no cost where
-// only tokens are.
+// Estimated is the usage that counts for an iteration when nobody reports it. Without a limit it is zero, and without a limit of
+// cost it has no cost.
 func (c Config) Estimated() loop.Budget {
 	limits := []loop.Budget{c.Budget, c.PerRun, c.Iteration, c.Caps.Day, c.Caps.Month}
 	for _, share := range c.Shares {
@@ -32,7 +32,7 @@ func (c Config) Estimated() loop.Budget {
 	return e
 }
 
-// EstimateOf is what counts for an iteration of one agent where nobody says what it used: nothing where ralph reads that itself.
+// EstimateOf is Estimated for one agent. It is zero if ralph reads the agent's usage itself.
 func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	if gateway.Counts(a, c.Sandboxes.Capabilities()) {
 		return loop.Budget{}
@@ -64,7 +64,7 @@ func (c Config) price(model string, u agents.Usage) (usd float64, known bool) {
 	return price.Cost(u, ledger.Terms{})
 }
 
-// Uncounted are the agents of which nobody can say what they use: neither their output nor ralph.
+// Uncounted are the agents whose usage neither their output nor ralph can tell.
 func (c Config) Uncounted() (list []agents.Agent) {
 	seen := map[string]bool{}
 	for _, l := range c.trusted() {
