@@ -19,7 +19,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -194,6 +193,3 @@ func readLine(r *bufio.Reader) (string, error) {
 		}
 	}
 }
-
-// since is how much older than the run a commit of the run may say it is: clocks differ.
-const since = time.Hour
