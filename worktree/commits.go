@@ -38,5 +38,5 @@ func (r *Repo) Links(ctx context.Context, commit string) (map[string]string, err
 	return r.links.Of(ctx, r.git, commit, r.at.Top)
 }
 
-// Git reads the repository, hardened and with bounded memory; see package diff.
+// Git runs git in the repository, hardened and with bounded memory.
 func (r *Repo) Git() git.Runner { return r.git.WithMemory(git.AgentMemory) }

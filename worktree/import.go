@@ -29,7 +29,7 @@ type Import struct {
 	Controls bool // messages or names of the run's commits have control characters; see Tree.Finish
 }
 
-// found is what a look at the worktree has found.
+// found is the state of a worktree.
 type found struct {
 	tip     string   // the commit of HEAD, or the best there is
 	others  []string // commits that tip does not have

@@ -42,8 +42,8 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	return nil
 }
 
-// own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Unless all
-// are wanted, it is empty when none of them acts.
+// own lists the commits of the span that only the run, or an earlier run of the key, can have made, oldest first. Without
+// all it is empty if none of them needs another message or name.
 func (t *Tree) own(ctx context.Context, s span.Span, all bool) ([]string, error) {
 	rec := t.record()
 	person := s.Reach(rec.Start)

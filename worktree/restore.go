@@ -39,7 +39,7 @@ func (t *Tree) restore(ctx context.Context) error {
 	if err == nil && noGiven {
 		err = h.Give(ctx, t.givenDir(), rec.History, partial, slices.Compact([]string{rec.At, tip})...)
 	}
-	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // your repository does not have the commits either
+	if git.Failed(err) && !importer.Passing(err) && ctx.Err() == nil { // the user's repository does not have the commits either
 		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
 	}
 	if err != nil || !noRepo {

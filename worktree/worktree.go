@@ -73,8 +73,8 @@ type Base = record.Base
 type Options struct {
 	StateDir string // ralph's state folder for this repository (mode 0700)
 	Place    Place  // what Locate has found for the folder; zero: Open looks for it
-	// HostDir is a folder that all clones on this host share: what one could not write to the remote, the others find there, and
-	// beside it the boots of the machine. It need not exist; default: "left" in StateDir, which other clones do not read.
+	// HostDir is a folder that all clones on this host share. It has the claims that a clone could not leave on the remote, and beside
+	// it is a list of the machine's boots. It need not exist; default: "left" in StateDir, which other clones do not read.
 	HostDir string
 	// Namespace keeps the refs and worktrees of two trackers on one repository apart; it may be empty.
 	Namespace string
@@ -88,7 +88,7 @@ type Options struct {
 	// Sleep waits between two tries of a remote that does not answer; nil: the real time.
 	Sleep      func(ctx context.Context, d time.Duration) error
 	Now        func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
-	Layers     int64            // bytes that checkouts of base commits may take, over which private trees are laid; 0: there are none
+	Layers     int64            // bytes for the checkouts of base commits over which private trees are laid; 0: no tree is
 	LayersFrom int              // number of files from which on a repository has such checkouts; 0: 2,000
 	Caps       importer.Caps    // limit one import from a private repository
 	// Log gets what nobody has to act on; nil discards it.
