@@ -20,8 +20,8 @@ type skipData struct {
 
 type planData struct {
 	Work     []issueData      `json:"work"`
-	After    []skipData       `json:"after,omitempty"` // worked once runs that change the same files have ended
-	Later    []skipData       `json:"later,omitempty"` // of work: what comes later than in its order
+	After    []skipData       `json:"after,omitempty"` // issues that wait for runs with the same files or label
+	Later    []skipData       `json:"later,omitempty"` // issues of work that lost their place in the order
 	Skipped  []skipData       `json:"skipped"`
 	Merged   []issueData      `json:"merged"` // closed first
 	Problems []string         `json:"problems"`

@@ -21,8 +21,8 @@ type workView struct {
 	project string                  // of a service
 	checked map[string]checked      // by run; what passes, and is not printed yet
 	state   string                  // the folder of ralph's state; empty: not known
-	full    bool                    // somebody was told that a disk is full
-	lack    func() string           // what a check that fails on the base may lack, once; nil: not known
+	full    bool                    // the view has warned of a full disk
+	lack    func() string           // what a check that fails on the base may need, said once; nil: not known
 }
 
 // checked is how long setup and gate have taken in one place.
