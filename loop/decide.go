@@ -22,7 +22,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
 		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
 		r.failed = ""
-		return r.again(ctx, t, MissingShare, feedbackShare())
+		return r.iterateAgain(ctx, t, MissingShare, feedbackShare())
 	}
 	if t.Failure != nil {
 		return r.judgeFailure(ctx, t)
@@ -38,7 +38,7 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 	class := t.Failure.Class
 	switch {
 	case class.Unavailable() || class == agents.NotStarted && r.untouched(t):
-		return r.another(t)
+		return r.replaceAgent(t)
 	case class.Fatal() && !(t.Resumed && class == agents.BadRequest): // a new session may be accepted
 		return step{end: EndAgent}
 	case r.denied(t):
@@ -50,7 +50,7 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 		return step{end: EndAgent}
 	}
 	r.failed = kind
-	return r.again(ctx, t, "", feedbackFailure(t.Failure))
+	return r.iterateAgain(ctx, t, "", feedbackFailure(t.Failure))
 }
 
 // untouched reports that the agent has not changed anything yet: a program that cannot be started then can be started for
@@ -59,9 +59,9 @@ func (r *runner) untouched(t turn) bool {
 	return t.Number == r.began && (t.Number > 1 || r.res.Work.Commits == 0)
 }
 
-// another lets the next agent go on where this one had to stop. What an agent could not do counts towards no limit.
-func (r *runner) another(t turn) step {
-	if !r.next(t.Iteration, "is unavailable ("+string(t.Failure.Class)+")") {
+// replaceAgent lets the next agent go on where this one had to stop. What an agent could not do counts towards no limit.
+func (r *runner) replaceAgent(t turn) step {
+	if !r.switchAgent(t.Iteration, "is unavailable ("+string(t.Failure.Class)+")") {
 		return step{end: EndUnavailable}
 	}
 	r.c.MaxIterations++
@@ -72,8 +72,8 @@ func (r *runner) another(t turn) step {
 	return step{feedback: feedbackNext(r.told)}
 }
 
-// next takes the next agent; false: there is none.
-func (r *runner) next(last Iteration, why string) bool {
+// switchAgent takes the next agent; false: there is none.
+func (r *runner) switchAgent(last Iteration, why string) bool {
 	if r.c.Next == nil {
 		return false
 	}
@@ -110,16 +110,16 @@ func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	case t.Signal == "" && !noChange && r.denied(t):
 		return step{end: EndDenied}
 	case t.Signal == "" && !noChange:
-		return r.again(ctx, t, MissingSignal, feedbackNoSignal(r.c.Signals))
+		return r.iterateAgain(ctx, t, MissingSignal, feedbackNoSignal(r.c.Signals))
 	case !work && !noChange && !r.c.WithoutCommits && r.denied(t):
 		return step{end: EndDenied}
 	case !work && !noChange && !r.c.WithoutCommits:
-		return r.again(ctx, t, MissingCommits, feedbackNoCommits())
+		return r.iterateAgain(ctx, t, MissingCommits, feedbackNoCommits())
 	}
 	if r.c.Accept != nil && work {
 		if err := r.c.Accept(ctx); err != nil {
 			r.res.Refusal = oneLine(err.Error(), 1000)
-			return r.again(ctx, t, MissingAccept, r.res.Refusal)
+			return r.iterateAgain(ctx, t, MissingAccept, r.res.Refusal)
 		}
 	}
 	end := EndDone
@@ -151,33 +151,33 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 	case r.c.Unchanged != nil && r.c.Unchanged(t.Commits, r.res.Gate):
 		return step{end: EndUnchanged}
 	case !r.res.GatePassed():
-		return r.again(ctx, t, MissingGate, feedbackGate(r.res.Gate))
+		return r.iterateAgain(ctx, t, MissingGate, feedbackGate(r.res.Gate))
 	}
 	if r.c.Verify == nil || r.res.Work.Commits == 0 {
 		return step{end: end}
 	}
 	err := r.c.Verify(ctx)
-	r.aside()
+	r.countOutside()
 	if s := r.stopped(ctx); s.end != "" {
 		return s
 	}
 	if err != nil {
 		r.res.Refusal = clean(err.Error())
-		return r.again(ctx, t, MissingVerify, r.res.Refusal)
+		return r.iterateAgain(ctx, t, MissingVerify, r.res.Refusal)
 	}
 	return step{end: end}
 }
 
-// again starts another iteration, unless a limit is reached. Where commits exist, a limit ends the run only after the
+// iterateAgain starts another iteration, unless a limit is reached. Where commits exist, a limit ends the run only after the
 // gate has run on them.
-func (r *runner) again(ctx context.Context, t turn, missing Missing, feedback string) step {
+func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feedback string) step {
 	end := r.limit(ctx, t.Number)
 	spent := t.Iteration
 	spent.Failure = nil // it may come from the refusal
 	switch {
 	case end == "" && !r.share().Spent(r.mine):
 		return step{feedback: feedback}
-	case end == "" && r.next(spent, "has spent its own budget"):
+	case end == "" && r.switchAgent(spent, "has spent its own budget"):
 		return step{feedback: feedbackNext(feedback)}
 	case end == "":
 		end, r.res.OfAgent = EndBudget, true

@@ -23,8 +23,8 @@ type turn struct {
 	estimated bool // its usage is the estimate
 }
 
-// execution is how Sandbox.Exec returned.
-type execution struct {
+// execResult is how Sandbox.Exec returned.
+type execResult struct {
 	exit sandboxes.Exit
 	err  error
 }
@@ -47,14 +47,14 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 		defer func() { r.c.Meter.Limit(r.c.Budget) }()
 	}
 	r.expect(n)
-	ended := make(chan execution, 1)
+	ended := make(chan execResult, 1)
 	go func() {
 		exit, err := r.c.Sandbox.Exec(ctx, sandboxes.Command{
 			Argv: inv.Argv, Env: inv.Env, Stdin: stdin(inv.Stdin),
 			Stdout: t.stdout(out), Stderr: t.errors(errs),
 			Interrupt: r.c.Interrupt, Grace: r.c.Timers.Interrupt,
 		})
-		ended <- execution{exit, err}
+		ended <- execResult{exit, err}
 	}()
 	e := r.watch(ctx, t, ended, kill)
 	who := r.choice()
@@ -63,7 +63,7 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 
 // watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has
 // run out, the process wins.
-func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execution, kill context.CancelCauseFunc) execution {
+func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResult, kill context.CancelCauseFunc) execResult {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var metered <-chan struct{}
@@ -113,15 +113,15 @@ func (r *runner) metered() agents.Usage {
 	return r.c.Meter.Used().Less(r.counted)
 }
 
-// aside counts what was used outside of iterations, such as by the gate or by whoever verified the work.
-func (r *runner) aside() {
+// countOutside counts what was used outside of iterations, such as by the gate or by whoever verified the work.
+func (r *runner) countOutside() {
 	used := r.metered()
 	r.counted, r.res.Usage = r.counted.Add(used), r.res.Usage.Add(used)
 }
 
 // conclude reports how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
 // why the process's context ended, if it did.
-func (r *runner) conclude(t *transcript, e execution, cause error, resumed string, it Iteration) turn {
+func (r *runner) conclude(t *transcript, e execResult, cause error, resumed string, it Iteration) turn {
 	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
 	_, notStarted := errors.AsType[*sandboxes.StartError](e.err)
 	var broken error

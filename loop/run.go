@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config) Result {
 			s = step{end: EndImport, err: errors.Join(err, s.err)}
 		}
 	}
-	r.aside()
+	r.countOutside()
 	r.res.End = s.end
 	if s.err != nil {
 		r.res.Err = flat{s.err}
@@ -152,7 +152,7 @@ func (r *runner) turn(ctx context.Context, n int, feedback string) step {
 	if n == 1 || n != r.began {
 		r.told = feedback
 	}
-	r.aside()
+	r.countOutside()
 	resumed := r.resumes()
 	text := fmt.Sprintf("iteration %d of %d", n, r.c.MaxIterations)
 	if r.began > 1 {
