@@ -114,10 +114,13 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	defer x.addSecrets() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
 		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
-		Import: func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
-		Accept: func(ctx context.Context) error { return x.accept(ctx, s) }, Verify: func(ctx context.Context) error { return x.verifyWork(ctx, s) }, Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
+		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
+		Accept:    func(ctx context.Context) error { return x.accept(ctx, s) },
+		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },
+		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter, Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
+		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
+		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
