@@ -23,7 +23,7 @@ const (
 	SkipReview     SkipCode = "in-review"   // a run has succeeded, and what it did waits for a person; Detail: the label
 	SkipUnlisted   SkipCode = "unlisted"    // the tracker does not list it
 	SkipClaimed    SkipCode = "claimed"     // another run has it
-	SkipBadClaim   SkipCode = "bad-claim"   // its claim cannot be read; Detail: the ref
+	SkipBadClaim   SkipCode = "bad-claim"   // its claim cannot be read; Detail: its ref, why, and what to do
 	SkipUnreported SkipCode = "unreported"  // a run has ended, and is still to be reported
 	SkipHuman      SkipCode = "needs-human" // Detail: the label
 	SkipAnswer     SkipCode = "needs-info"  // Detail: the label

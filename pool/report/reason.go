@@ -99,7 +99,7 @@ func Skip(s journal.Skip) string {
 	case journal.SkipClaimed:
 		return fmt.Sprintf("claimed by run %s on %s", s.Run, s.Host)
 	case journal.SkipBadClaim:
-		return "its claim cannot be read; if no other ralph is at work: git update-ref -d " + s.Detail
+		return "its claim " + s.Detail
 	case journal.SkipUnreported:
 		return fmt.Sprintf("run %s has ended, and is still to be reported", s.Run)
 	case journal.SkipHuman:

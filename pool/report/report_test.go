@@ -361,6 +361,9 @@ func TestReasonsAndSkips(t *testing.T) {
 		if code == journal.SkipClaimed && got != "claimed by run run-1 on host-1" {
 			t.Errorf("claimed: %q", got)
 		}
+		if code == journal.SkipBadClaim && got != "its claim detail" { // the detail has the command, if there is one
+			t.Errorf("bad claim: %q", got)
+		}
 	}
 }
 
