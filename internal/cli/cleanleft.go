@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -72,10 +71,6 @@ func (c *cleaner) layers(ctx context.Context, ui *printer) error {
 			return err
 		}
 		before -= size()
-		// A home is made when the gate runs on the base, which it does not while its result is known.
-		if err := os.RemoveAll(filepath.Join(c.p.state, "baselines")); err != nil {
-			return err
-		}
 	}
 	if before > 1<<20 {
 		ui.note("%s %s of checkouts and homes that runs share", what, disk.Size(before))

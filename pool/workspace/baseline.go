@@ -118,7 +118,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 		l.cannot[name] = cannot{err, time.Now()} // for those who wait; who comes later tries again
 		return nil, err
 	}
-	if err := l.save(name, v); err != nil {
+	if err := l.save(name, baseline{v, l.c.Homes.kept(ctx, b.Base.Commit)}); err != nil {
 		l.c.Log.Warn("what the gate said on the base is not kept", "error", err)
 	}
 	return v, nil
@@ -201,7 +201,13 @@ const ResultLife = 24 * time.Hour
 
 const baselinesKept = 50
 
-// load is what was kept; nil: nothing.
+// baseline is a result as it is kept.
+type baseline struct {
+	*journal.Verification
+	Home string `json:"home,omitempty"` // which the run has left; without it the next runs would begin cold
+}
+
+// load is what was kept, unless its home has been removed since; nil: nothing.
 func (l *Baselines) load(name string) *journal.Verification {
 	path := filepath.Join(l.dir, name)
 	info, err := os.Stat(path)
@@ -209,14 +215,14 @@ func (l *Baselines) load(name string) *journal.Verification {
 		return nil
 	}
 	text, err := os.ReadFile(path)
-	v := &journal.Verification{}
-	if err != nil || json.Unmarshal(text, v) != nil || len(v.Checks) == 0 {
+	v := baseline{Verification: &journal.Verification{}}
+	if err != nil || json.Unmarshal(text, &v) != nil || len(v.Checks) == 0 || v.Home != "" && !l.c.Homes.has(v.Home) {
 		return nil
 	}
-	return v
+	return v.Verification
 }
 
-func (l *Baselines) save(name string, v *journal.Verification) error {
+func (l *Baselines) save(name string, v baseline) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err

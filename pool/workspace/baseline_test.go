@@ -2,9 +2,14 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -67,5 +72,39 @@ func TestCauseOfAFailure(t *testing.T) {
 		if got := causeLine(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A result is worth nothing once the home that its run left is gone: without another run of setup nobody would fill it again.
+func TestResultWithoutItsHome(t *testing.T) {
+	t.Parallel()
+	homes := &Homes{Dir: t.TempDir(), Most: 1}
+	l := NewBaselines(&Config{Homes: homes}, t.TempDir())
+	passed := &journal.Verification{Checks: []loop.Check{{Command: "true"}}}
+	if err := errors.Join(l.save("without", baseline{Verification: passed}), l.save("with", baseline{passed, "home-1"})); err != nil {
+		t.Fatal(err)
+	}
+	known := func() (list []string) {
+		for _, name := range []string{"without", "with"} {
+			if l.load(name) != nil {
+				list = append(list, name)
+			}
+		}
+		return list
+	}
+	if got := known(); !slices.Equal(got, []string{"without"}) {
+		t.Errorf("no home: %q", got)
+	}
+	if err := os.Mkdir(filepath.Join(homes.Dir, "home-1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := known(); len(got) != 2 {
+		t.Errorf("a home: %q", got)
+	}
+	if err := os.Remove(filepath.Join(homes.Dir, "home-1")); err != nil {
+		t.Fatal(err)
+	}
+	if homes.Most = 0; len(known()) != 2 {
+		t.Error("homes that are not kept are missed")
 	}
 }

@@ -55,6 +55,26 @@ func (w *Workspace) findWarmth(ctx context.Context) {
 	w.warmth = w.c.Homes.use(ctx, w.Tree.Start(), from, s.Detached)
 }
 
+// kept is the name of the home that setup on a commit has left; empty: it has left none.
+func (h *Homes) kept(ctx context.Context, commit string) string {
+	if h == nil || h.Most <= 0 {
+		return ""
+	}
+	if n, err := h.name(ctx, commit, ""); err == nil && n.name != "" && h.has(n.name) {
+		return n.name
+	}
+	return ""
+}
+
+// has reports that there is a home, or that none are kept any more.
+func (h *Homes) has(name string) bool {
+	if h == nil || h.Most <= 0 {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(h.Dir, filepath.Base(name)))
+	return err == nil
+}
+
 // readMade lists what setup has put into the worktree. ok is false when that is not kept, or too old: what is outside of the
 // repository changes, too.
 func readMade(dir string) (made []string, ok bool, err error) {
