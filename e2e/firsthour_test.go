@@ -122,28 +122,34 @@ func TestFirstHour(t *testing.T) {
 		files map[string]string
 		lock  string // makes the lock file
 		setup string // part of what is proposed
+		agent string
 	}{
 		"go": {map[string]string{
 			"go.mod":      "module app.example/app\n\ngo 1.21\n\nrequire hello.example/e2e v1.0.0\n",
 			"app_test.go": "package app\n\nimport (\n\t\"testing\"\n\n\t\"hello.example/e2e\"\n)\n\nfunc TestIt(t *testing.T) {\n\tif e2e.Greeting != \"hello\" {\n\t\tt.Error(e2e.Greeting)\n\t}\n}\n",
-		}, "go mod tidy", "go mod download"},
+		}, "go mod tidy", "go mod download", "claude-code"},
 		"npm": {map[string]string{
 			"package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"node test.js"},"dependencies":{"hello-e2e":"1.0.0"}}`,
 			"test.js":      "if (require('hello-e2e') !== 'hello') process.exit(1)\n", ".gitignore": "node_modules/\n",
-		}, "npm install --package-lock-only --no-audit --no-fund", "npm ci"},
+		}, "npm install --package-lock-only --no-audit --no-fund", "npm ci", "codex"},
 		"pip": {map[string]string{
 			"requirements.txt": "hello-e2e==1.0.0\n",
 			"test_app.py":      "import unittest, hello_e2e\n\nclass It(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(hello_e2e.greeting, 'hello')\n",
-		}, "true", "python3 -m venv"},
+		}, "true", "python3 -m venv", "claude-code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, r := newScene(t, doIt), newRepository(t)
 			env := []string{
-				s.mark, "PATH=" + filepath.Dir(agentProgram(t, "claude")) + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "TERM=dumb",
+				s.mark, "PATH=" + filepath.Dir(agentProgram(t, strings.TrimSuffix(c.agent, "-code"))) + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "TERM=dumb",
 				"GORACE=" + os.Getenv("GORACE"), "HOME=" + s.path("home"), "XDG_STATE_HOME=" + s.path("state"), "XDG_CONFIG_HOME=" + s.path("config"),
 				"GOPROXY=" + packages, "GOSUMDB=off", "npm_config_registry=" + packages + "/", "PIP_INDEX_URL=" + packages + "/simple/",
-				"GOTOOLCHAIN=local", "ANTHROPIC_API_KEY=" + secret, "RALPH_AGENT_UPSTREAM=" + model,
+				"GOTOOLCHAIN=local",
+			}
+			if c.agent == "codex" {
+				env = append(env, "OPENAI_API_KEY="+secret, "RALPH_AGENT_UPSTREAM="+model+"/v1", "RALPH_MODEL=gpt-5.5")
+			} else {
+				env = append(env, "ANTHROPIC_API_KEY="+secret, "RALPH_AGENT_UPSTREAM="+model)
 			}
 			env = append(env, gitEnv()...)
 			for file, text := range c.files {
@@ -163,10 +169,10 @@ func TestFirstHour(t *testing.T) {
 				}
 				return p.out.String()
 			}
-			if out := ralph("init", "--yes"); !strings.Contains(out, c.setup) || !strings.Contains(out, strings.TrimPrefix(packages, "http://")) {
+			if out := ralph("init", "--yes", "--agent", c.agent); !strings.Contains(out, c.setup) || !strings.Contains(out, strings.TrimPrefix(packages, "http://")) {
 				t.Errorf("init:\n%s", out)
 			}
-			r.write(t, ".ralph/backlog/greet.md", "---\ntitle: Greet\nlabels: [no-human]\n---\nWrite hello.txt.\n")
+			ralph("new", "Greet", "--body", "Write hello.txt.")
 			if out := ralph("doctor"); strings.Contains(out, "fail") || strings.Contains(out, "network") || strings.Contains(out, "tools") {
 				t.Errorf("doctor:\n%s", out)
 			}
@@ -182,6 +188,10 @@ func TestFirstHour(t *testing.T) {
 			}
 			if out := fmt.Sprint(r.lines(t, "show", "--stat", "--format=", "ralph/greet")); !strings.Contains(out, "1 file changed") {
 				t.Errorf("the commit has more than the agent's file: %s", out)
+			}
+			ralph("merge", "greet")
+			if out := fmt.Sprint(r.lines(t, "log", "--format=", "--name-only", "-1", "main")); !strings.Contains(out, "hello.txt") {
+				t.Errorf("main has %s", out)
 			}
 		})
 	}
