@@ -81,6 +81,9 @@ type serving struct {
 
 	metricsOnly bool // this machine shows nothing to people
 
+	names []string // of the projects that are listed
+	total int      // issues of all projects at the same time; 0: no limit
+
 	closing       sync.WaitGroup
 	systemd       Host   // with the variables that are for this process alone
 	webhookSecret string // of projects without a file; empty: none
@@ -238,60 +241,6 @@ func (s *serving) running() (n int) {
 		n += len(p.Running)
 	}
 	return n
-}
-
-// fileCheck is how often the list of projects is looked at for a change.
-const fileCheck = 2 * time.Second
-
-// watch reloads the list of projects until ralph is asked to stop.
-func (s *serving) watch(hangup <-chan struct{}) {
-	ticker := time.NewTicker(fileCheck)
-	defer ticker.Stop()
-	known := stamp(s.file)
-	for {
-		select {
-		case <-s.cmd.Context().Done():
-			return
-		case <-hangup:
-			known = stamp(s.file)
-			s.reload()
-		case <-ticker.C:
-			if now := stamp(s.file); now != known {
-				known = now
-				s.reload()
-			}
-		}
-	}
-}
-
-func (s *serving) reload() {
-	list, total, err := s.projects()
-	if err != nil {
-		s.service.Refuse(service.OneLine(err))
-		s.log.Error("configuration refused; the last good one stays", "error", service.OneLine(err))
-		return
-	}
-	s.service.Refuse("")
-	s.log.Info("configuration read again", "projects", len(list))
-	s.apply(list, total)
-}
-
-// apply works these projects, and so many issues of them at the same time. Which project is next is decided by the rows of a fleet.
-func (s *serving) apply(list []service.Project, total int) {
-	if s.joined != nil {
-		s.joined.SetParallel(total)
-		total = 0
-	}
-	s.service.Apply(s.hard, list, total)
-}
-
-// stamp changes when a file does; empty: there is none.
-func stamp(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())
 }
 
 // projects reads the list of projects.

@@ -132,9 +132,13 @@ func TestServe(t *testing.T) {
 	if text := errs.until(t, `"message":"configuration changed"`); !strings.Contains(text, `"keys":["gate-timeout"]`) {
 		t.Errorf("the change is not told:\n%s", text)
 	}
+	errs.until(t, `"projects":1,"removed":["nowhere"]`)
 	if problem, _ := get(); problem != "" {
 		t.Errorf("after a good file: %q", problem)
 	}
+	config("  - repo: elsewhere\nparallel: 3\n")
+	hangup <- struct{}{}
+	errs.until(t, `"projects":2,"added":["elsewhere"],"parallel":3,"before":0`)
 	close(interrupt)
 	for said() != "STOPPING=1" {
 	}
