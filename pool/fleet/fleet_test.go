@@ -331,14 +331,16 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	log.Error("Producer: fetch error", "err", "unexpected EOF")
 	log.Error("Notifier: run error", "err", "conn closed")
 	log.Error("Producer: other error", "err", "no such column")
+	log.Error("Completer: too many errors") // without the error
 	log.Info("Client started")
 	text := out.String()
-	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
+	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "too many errors") || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
 		t.Errorf("logged\n%s", text)
 	}
-	f.outage.note(errors.New("away"))
-	f.outage.note(nil)
 	again := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	f.outage.note(errors.New("away"))
+	again.Error("Completer: too many errors")
+	f.outage.note(nil)
 	again.Error("Producer: fetch error", "err", "unexpected EOF")
 	if out.String() != text {
 		t.Errorf("after an outage:\n%s", out.String()[len(text):])

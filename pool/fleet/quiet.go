@@ -62,6 +62,13 @@ func (o *outage) justOver() bool {
 	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
 }
 
+// known reports an outage that has been logged.
+func (o *outage) known() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.is
+}
+
 // quiet passes on warnings and errors of River's, each text once a minute. In an outage of the database each part of River logs an
 // error or more a second: those are left out, because outage logs it. While the database is there, errors of single connections
 // are one line a minute.
@@ -114,6 +121,9 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return failure == ""
 	})
+	if failure == "" && q.f.outage.known() { // such as that River has tried something too often
+		return nil
+	}
 	if failure != "" {
 		if q.f.away(ctx) {
 			return nil
