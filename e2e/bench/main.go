@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
 	runs := flags.Int("runs", 10_000, "earlier runs of the dashboard's project")
 	waiting := flags.Int("waiting", 10_000, "issues that wait for a fleet")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, agents, stream, start, dashboard, fleet, machine); empty: all")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, setup, agents, stream, start, dashboard, fleet, machine); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -84,6 +84,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"files", func(ctx context.Context) error {
 			return errors.Join(b.files(ctx, 200, map[string]string{"native": "2.5", "none": "1.5"}), b.files(ctx, *large, map[string]string{"native": "0.25"}))
 		}},
+		{"setup", b.setup},
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
 		{"start", b.start},

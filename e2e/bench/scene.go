@@ -30,8 +30,7 @@ func (b *bench) newScene(ctx context.Context, issues, files int) (scene, error) 
 		return s, err
 	}
 	for i := range issues {
-		issue := fmt.Sprintf("---\ntitle: Commit number %d\nlabels: [no-human]\n---\nCommit, and do nothing else.\n", i)
-		if err := s.write(fmt.Sprintf(".ralph/backlog/issue-%04d.md", i), issue); err != nil {
+		if err := s.issue(i); err != nil {
 			return s, err
 		}
 	}
@@ -44,6 +43,12 @@ func (b *bench) newScene(ctx context.Context, issues, files int) (scene, error) 
 		}
 	}
 	return s, nil
+}
+
+// issue adds an issue to the backlog.
+func (s scene) issue(n int) error {
+	text := fmt.Sprintf("---\ntitle: Commit number %d\nlabels: [no-human]\n---\nCommit, and do nothing else.\n", n)
+	return s.write(fmt.Sprintf(".ralph/backlog/issue-%04d.md", n), text)
 }
 
 func (s scene) write(name, content string) error {

@@ -155,31 +155,39 @@ func (s scene) expect(ctx context.Context, prefix string, want int) error {
 	return err
 }
 
-// agents measures memory while so many agents run that all wait for the last one.
+// agents measures memory, and time from the first to the last, while so many agents run that all wait for the last one.
 func (b *bench) agents(ctx context.Context, n int) error {
-	var ours samples
-	for round := range b.rounds {
-		b.note("%d agents, round %d of %d", n, round+1, b.rounds)
-		s, err := b.newScene(ctx, n, usual)
-		if err != nil {
-			return err
+	for _, sandbox := range []string{"none", "native"} {
+		var ours samples
+		for round := range b.rounds {
+			b.note("%d agents in %s, round %d of %d", n, sandbox, round+1, b.rounds)
+			s, err := b.newScene(ctx, n, usual)
+			if err != nil {
+				return err
+			}
+			present := filepath.Join(s.dir, "present")
+			if err := os.Mkdir(present, 0o755); err != nil {
+				return err
+			}
+			agent := fmt.Sprintf(`: >%[1]s/$RALPH_ISSUE_KEY; until [ $(ls %[1]s | wc -l) -ge %[2]d ]; do sleep 0.5; done; %[3]s`,
+				present, n, commits)
+			flags := []string{fmt.Sprintf("--parallel=%d", n)}
+			if sandbox != "none" {
+				flags = append(flags, "--mount=host="+present+",inside="+present)
+			}
+			c, err := measure(s.work(ctx, b.ralph, sandbox, agent, flags...))
+			if err != nil {
+				return err
+			}
+			ours.add(c)
+			if err := s.expect(ctx, "ralph/", n); err != nil {
+				return err
+			}
 		}
-		present := filepath.Join(s.dir, "present")
-		if err := os.Mkdir(present, 0o755); err != nil {
-			return err
-		}
-		agent := fmt.Sprintf(`: >%[1]s/$RALPH_ISSUE_KEY; until [ $(ls %[1]s | wc -l) -ge %[2]d ]; do sleep 0.5; done; %[3]s`,
-			present, n, commits)
-		c, err := measure(s.work(ctx, b.ralph, "none", agent, fmt.Sprintf("--parallel=%d", n)))
-		if err != nil {
-			return err
-		}
-		ours.add(c)
-		if err := s.expect(ctx, "ralph/", n); err != nil {
-			return err
-		}
+		name := fmt.Sprintf("%d agents at once in %s: ", n, sandbox)
+		b.out.add(name+"memory", ours.memory, nil, "60 MB")
+		b.out.add(name+"time of all", ours.elapsed, nil, "")
 	}
-	b.out.add(fmt.Sprintf("%d agents at once: memory", n), ours.memory, nil, "60 MB")
 	return nil
 }
 
