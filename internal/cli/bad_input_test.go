@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "init again", args: []string{"init", "--agent=codex", "--sandbox=none"}, file: "labels: [a]\n", status: 1,
-			want: `ROOT/repo/.ralph exists already; edit ROOT/repo/.ralph/config.yaml, or move it away to start anew`,
+			want: `ROOT/repo/.ralph/config.yaml exists already; edit it, or move ROOT/repo/.ralph away to start anew`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -49,6 +51,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 	defer func() { err = errors.Join(err, p.close()) }()
 	ctx := cmd.Context()
 	d.ok("repository", p.top)
+	d.configuration(p)
 	d.base(ctx, p)
 	d.identity(ctx, p)
 	d.claims(ctx, p)
@@ -114,6 +117,14 @@ func fixLine(fix string, width int) string {
 		return line
 	}
 	return wrapLine(line, 25, width)
+}
+
+// configuration warns where neither file says what is to be done.
+func (d *doctor) configuration(p *parts) {
+	_, none := os.Stat(config.UserFile(d.app.host.Env))
+	if none != nil && !scaffold.Configured(p.top) {
+		d.warn("config", "there is no "+config.File+", nor a file of your own: every key has its default", "ralph init")
+	}
 }
 
 func (d *doctor) base(ctx context.Context, p *parts) {

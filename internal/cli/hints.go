@@ -37,7 +37,7 @@ func isAway(err error) bool {
 }
 
 // initFix is for a repository without a backlog.
-const initFix = "set the repository up with: ralph init; where .ralph is already, make that folder"
+const initFix = "set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder"
 
 // trackerFix is what to do about an error of a kind of tracker; empty when the error is enough.
 func trackerFix(kind tracker.Descriptor, err error) string {

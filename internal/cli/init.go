@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,11 +18,12 @@ import (
 )
 
 const initLong = `Set a repository up for ralph: write .ralph/ with a configuration, a prompt, an image for the agent and a backlog with an
-example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required. In a clone
-of a project on %s the issues are those of the project, and no backlog is written, unless --tracker local
-says so. For docker and podman init ends with the build of the image, when you agree to it.
+example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required, or --yes,
+which takes what is proposed. In a clone of a project on %s the issues are those of the project, and no backlog is written,
+unless --tracker local says so. For docker and podman init ends with the build of the image, when you agree to it.
 
-Nothing is ever overwritten: where .ralph exists, init does nothing and exits with status 1.`
+Nothing is ever overwritten: what .ralph has stays as it is, a backlog without an example. Where .ralph/config.yaml exists,
+init does nothing and exits with status 1.`
 
 // forgeTitles names the trackers that keep issues on a server.
 func (a *app) forgeTitles() string {
@@ -80,8 +80,8 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(top, scaffold.Dir)); err == nil {
-		return existsAlready(filepath.Join(top, scaffold.Dir))
+	if scaffold.Configured(top) {
+		return existsAlready(top)
 	}
 	given, err := initFlags(cmd, a)
 	if err != nil {
@@ -95,6 +95,7 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		}
 		return err
 	}
+	choices.Example = choices.Backlog && !hasBacklog(top)
 	choices.Prompt, choices.About = loop.DefaultTemplate, a.about(choices.Agent)
 	if choices.Others, err = a.others(choices); err != nil {
 		return err
@@ -103,9 +104,9 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if err := scaffold.Write(top, files); err != nil {
+	if files, err = scaffold.Write(top, files); err != nil {
 		if errors.Is(err, scaffold.ErrExists) {
-			return existsAlready(filepath.Join(top, scaffold.Dir))
+			return existsAlready(top)
 		}
 		return err
 	}
@@ -123,9 +124,12 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 	return nil
 }
 
-func existsAlready(dir string) error {
-	return &exitError{status: exitFailed, err: fmt.Errorf("%s exists already; edit %s, or move it away to start anew",
-		dir, filepath.Join(dir, "config.yaml"))}
+func existsAlready(top string) error {
+	if !scaffold.Configured(top) { // no folder, but something of that name
+		return fmt.Errorf("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
+	}
+	return &exitError{status: exitFailed, err: fmt.Errorf("%s exists already; edit it, or move %s away to start anew",
+		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))}
 }
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
@@ -333,9 +337,12 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	if !c.SkipPermissions && c.About.Program != "" && !isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
-	if c.Backlog {
+	switch {
+	case c.Example:
 		next("Write an issue: ralph new 'TITLE'; or edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
-	} else {
+	case c.Backlog:
+		next("Write an issue: ralph new 'TITLE'.")
+	default:
 		next("Put the label %s on an issue of the project; for a backlog of files start anew with --tracker local.", c.Label)
 	}
 	if inside && !build {

@@ -48,6 +48,30 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitAfterNew: an issue that is there before the configuration does not keep init from writing one.
+func TestInitAfterNew(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "README", "hello\n")
+	m.commit(t)
+	if got := m.run(t, nil, "new", "First issue", "--body=x"); got.status != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if got := m.run(t, nil, "doctor"); !strings.Contains(got.stdout, "warn  config ") || !strings.Contains(got.stdout, "fix: ralph init\n") {
+		t.Errorf("doctor: %+v", got)
+	}
+	got := m.run(t, nil, "init", "--agent=codex", "--sandbox=none")
+	if got.status != 0 || !strings.Contains(got.stdout, "\n  config.yaml\n") || strings.Contains(got.stdout, "example.md") {
+		t.Errorf("got %+v", got)
+	}
+	if entries, err := os.ReadDir(filepath.Join(m.repo, ".ralph", "backlog")); err != nil || len(entries) != 1 || entries[0].Name() != "first-issue.md" {
+		t.Errorf("the backlog has %v, %v", entries, err)
+	}
+	if got := m.run(t, nil, "doctor"); strings.Contains(got.stdout, "warn  config ") {
+		t.Errorf("doctor: %+v", got)
+	}
+}
+
 // TestInitImage: the image is for the agent, and keeps what sandboxes rely on.
 func TestInitImage(t *testing.T) {
 	t.Parallel()

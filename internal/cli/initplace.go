@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/tracker"
@@ -20,11 +22,17 @@ func (a *app) place(ctx context.Context, o initOptions, top string, c *scaffold.
 	if err != nil {
 		return nil, err
 	}
-	if kind, found := a.trackers.ForRemote(remote); found {
+	if kind, found := a.trackers.ForRemote(remote); found && !hasBacklog(top) {
 		return &kind, nil
 	}
 	c.Backlog = true
 	return nil, nil
+}
+
+// hasBacklog reports whether there are files of issues already; `auto` takes them.
+func hasBacklog(top string) bool {
+	_, err := os.Lstat(filepath.Join(top, scaffold.Dir, "backlog"))
+	return err == nil
 }
 
 // place asks where the issues are, in a clone of a forge's project.

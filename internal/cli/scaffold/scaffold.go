@@ -1,5 +1,5 @@
 // Package scaffold makes the .ralph folder of a repository: what `ralph init` writes. [Files] renders it, [Write] puts it
-// there whole or not at all. It keeps no state and is safe for concurrent use.
+// there, and replaces nothing. It keeps no state and is safe for concurrent use.
 package scaffold
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -23,7 +24,10 @@ var files embed.FS
 // Dir is the folder's name, below the top of the checkout.
 const Dir = ".ralph"
 
-// ErrExists is wrapped by Write when the folder is there already.
+// configName is the file that makes a folder one that is set up.
+const configName = "config.yaml"
+
+// ErrExists is wrapped by Write when the folder is there already, with a configuration.
 var ErrExists = errors.New("exists already")
 
 // Choices is what the user decided. Agent and Sandbox are required.
@@ -43,7 +47,8 @@ type Choices struct {
 	Prompt                string   // text of prompt.md
 	Label                 string   // that picks issues up
 	Tracker               string   // where the issues are; empty: auto
-	Backlog               bool     // with a folder for the issues themselves
+	Backlog               bool     // the issues are in a folder here
+	Example               bool     // which has an issue to begin with
 }
 
 // Other is an agent besides the first.
@@ -71,13 +76,13 @@ func Files(c Choices) ([]File, error) {
 
 	out := []File{{Path: "prompt.md", Data: []byte(c.Prompt)}}
 	for _, f := range []struct{ name, source string }{
-		{"config.yaml", "config.yaml.tmpl"},
+		{configName, "config.yaml.tmpl"},
 		{image, "image.tmpl"},
 		{".env.example", "env.tmpl"},
 		{".gitignore", "gitignore.tmpl"},
 		{"backlog/example.md", "example.md.tmpl"},
 	} {
-		if !c.Backlog && strings.HasPrefix(f.name, "backlog/") {
+		if !c.Example && strings.HasPrefix(f.name, "backlog/") {
 			continue
 		}
 		t, err := template.New(f.source).Funcs(template.FuncMap{"yaml": config.YAML}).ParseFS(files, "files/"+f.source)
@@ -93,41 +98,77 @@ func Files(c Choices) ([]File, error) {
 	return out, nil
 }
 
-// Write makes top/.ralph with the files. They are written to a folder beside it that is then renamed, so that a crash or
-// a full disk leaves no half of it. It fails with ErrExists, and touches nothing, where anything has that name.
-func Write(top string, files []File) (err error) {
+// Write makes top/.ralph with the files and returns those that it has written. They are written to a folder beside it that is
+// then renamed, so that a crash or a full disk leaves no half of it. Where the folder is there without a configuration, what it
+// lacks is added and what it has stays. Where it has one, or anything else has its name, Write fails with ErrExists and touches nothing.
+func Write(top string, files []File) (written []File, err error) {
 	target := filepath.Join(top, Dir)
-	if _, err := os.Lstat(target); err == nil {
-		return fmt.Errorf("%s %w", target, ErrExists)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for %s: %w", target, err)
+	info, err := os.Lstat(target)
+	switch {
+	case err == nil && (!info.IsDir() || Configured(top)):
+		return nil, fmt.Errorf("%s %w", target, ErrExists)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("look for %s: %w", target, err)
 	}
+	there := err == nil
 	temp, err := os.MkdirTemp(top, Dir+".new-")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", target, err)
+		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // nothing, once it is renamed
 	for _, f := range files {
-		name := filepath.Join(temp, filepath.FromSlash(path.Clean("/"+f.Path)))
+		name := below(temp, f)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
-			return fmt.Errorf("write %s: %w", f.Path, err)
+			return nil, fmt.Errorf("write %s: %w", f.Path, err)
 		}
 		if err := os.WriteFile(name, f.Data, 0o644); err != nil { //nolint:gosec // part of the user's repository
-			return fmt.Errorf("write %s: %w", f.Path, err)
+			return nil, fmt.Errorf("write %s: %w", f.Path, err)
 		}
 	}
+	if there {
+		return add(temp, target, files)
+	}
 	if err := os.Chmod(temp, 0o755); err != nil { //nolint:gosec // part of the user's repository
-		return fmt.Errorf("write %s: %w", target, err)
+		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
 	if err := os.Rename(temp, target); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s %w", target, ErrExists)
+			return nil, fmt.Errorf("%s %w", target, ErrExists)
 		}
-		return fmt.Errorf("write %s: %w", target, err)
+		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
-	return nil
+	return files, nil
+}
+
+// Configured reports whether top/.ralph has a configuration.
+func Configured(top string) bool {
+	_, err := os.Lstat(filepath.Join(top, Dir, configName))
+	return err == nil
+}
+
+// add moves the files that the folder lacks into it. The configuration comes last: without it, all of this can be done again.
+func add(temp, target string, files []File) (written []File, err error) {
+	isConfig := func(f File) bool { return f.Path == configName }
+	sorted := slices.DeleteFunc(slices.Clone(files), isConfig)
+	if i := slices.IndexFunc(files, isConfig); i >= 0 {
+		sorted = append(sorted, files[i])
+	}
+	for _, f := range sorted {
+		name := below(target, f)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
+			return written, fmt.Errorf("write %s: %w", f.Path, err)
+		}
+		if err := os.Link(below(temp, f), name); errors.Is(err, fs.ErrExist) { // unlike a renaming, a link replaces nothing
+			continue
+		} else if err != nil {
+			return written, fmt.Errorf("write %s: %w", f.Path, err)
+		}
+		written = append(written, f)
+	}
+	return written, nil
+}
+
+// below is the file's path in a folder, which it cannot leave.
+func below(folder string, f File) string {
+	return filepath.Join(folder, filepath.FromSlash(path.Clean("/"+f.Path)))
 }

@@ -16,7 +16,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestWriteNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(path string) error{
-		"folder":        func(p string) error { return os.Mkdir(p, 0o755) },
+		"configured": func(p string) error {
+			return errors.Join(os.Mkdir(p, 0o755), os.WriteFile(filepath.Join(p, "config.yaml"), []byte("x"), 0o600))
+		},
 		"file":          func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) },
 		"dangling link": func(p string) error { return os.Symlink("nowhere", p) },
 	} {
@@ -26,7 +28,7 @@ func TestWriteNeverOverwrites(t *testing.T) {
 			if err := prepare(filepath.Join(top, Dir)); err != nil {
 				t.Fatal(err)
 			}
-			if err := Write(top, []File{{Path: "a", Data: []byte("x")}}); !errors.Is(err, ErrExists) {
+			if _, err := Write(top, []File{{Path: "a", Data: []byte("x")}}); !errors.Is(err, ErrExists) {
 				t.Errorf("got %v", err)
 			}
 			onlyThere(t, top, Dir)
@@ -37,11 +39,31 @@ func TestWriteNeverOverwrites(t *testing.T) {
 	}
 }
 
+// TestWriteAdds what a folder without a configuration lacks; what it has stays as it is.
+func TestWriteAdds(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := filepath.Join(top, Dir)
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "backlog"), 0o755), os.WriteFile(filepath.Join(dir, "prompt.md"), []byte("mine"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	files := []File{{Path: "config.yaml", Data: []byte("x")}, {Path: "prompt.md", Data: []byte("x")}, {Path: "a/b", Data: []byte("x")}}
+	written, err := Write(top, files)
+	if diff := cmp.Diff([]File{files[2], files[0]}, written); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "prompt.md")); err != nil || string(text) != "mine" {
+		t.Errorf("prompt.md is %q, %v", text, err)
+	}
+	onlyThere(t, top, Dir)
+	onlyThere(t, dir, "a", "backlog", "config.yaml", "prompt.md")
+}
+
 // TestWriteIsWholeOrNothing: the second file cannot be written, as the first is where its folder should be.
 func TestWriteIsWholeOrNothing(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
-	if err := Write(top, []File{{Path: "a", Data: []byte("x")}, {Path: "a/b", Data: []byte("y")}}); err == nil {
+	if _, err := Write(top, []File{{Path: "a", Data: []byte("x")}, {Path: "a/b", Data: []byte("y")}}); err == nil {
 		t.Fatal("no error")
 	}
 	onlyThere(t, top)
@@ -51,7 +73,7 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 func TestWriteStaysInside(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
-	if err := Write(top, []File{{Path: "../../escaped", Data: []byte("x")}}); err != nil {
+	if _, err := Write(top, []File{{Path: "../../escaped", Data: []byte("x")}}); err != nil {
 		t.Fatal(err)
 	}
 	onlyThere(t, top, Dir)
