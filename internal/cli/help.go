@@ -12,14 +12,14 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 )
 
-// fewFlags is how many flags a command's help shows; more stand in --help-all.
-const fewFlags = 10
+// fewKeys is how many flags that are keys of the configuration a command's help shows; more stand in --help-all.
+const fewKeys = 8
 
-// mostUsed orders flags by how often they are typed.
+// mostUsed orders keys of the configuration by how often they are typed as flags.
 func mostUsed() []string {
 	return []string{
-		"dry-run", "create-labels", "prompt", "label", "parallel", "limit", "agent", "model", "sandbox", "gate", "publish", "json",
-		"prompt-file", "max-iterations", "branch-strategy", "branch", "base", "allow", "setup", "tracker", "image",
+		"poll", "label", "parallel", "limit", "agent", "model", "sandbox", "gate", "publish", "prompt-file", "max-iterations", "base",
+		"allow", "setup", "tracker", "image",
 	}
 }
 
@@ -92,7 +92,7 @@ func (a *app) helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// helpFlags lists a command's flags: the most used ones, or all of them by what they are about.
+// helpFlags lists a command's flags: its own and the most used keys, or all of them by what they are about.
 func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 	var own []*pflag.Flag
 	group := map[string][]*pflag.Flag{}
@@ -110,7 +110,7 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 		key, _ := config.OfFlag(f)
 		group[key.Group] = append(group[key.Group], f)
 	})
-	few := len(own) <= fewFlags+2
+	few := len(own)-len(group[""]) <= fewKeys+2
 	switch {
 	case few:
 		section(b, "Flags:", flagRows(own), width)
@@ -120,9 +120,9 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 			section(b, title+":", flagRows(group[title]), width)
 		}
 	default:
-		var common []*pflag.Flag
+		common, most := slices.Clone(group[""]), len(group[""])+fewKeys
 		for _, name := range mostUsed() {
-			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(common) < fewFlags {
+			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(common) < most {
 				common = append(common, own[i])
 			}
 		}

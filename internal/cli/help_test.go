@@ -84,9 +84,18 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	got := m.run(t, nil, "work", "--help").stdout
+	for name, first := range map[string]string{"merge": "--all", "serve": "--database", "init": "-y, --yes"} {
+		_, flags, _ := strings.Cut(m.run(t, nil, name, "--help").stdout, "Common flags:\n")
+		if !strings.HasPrefix(strings.TrimLeft(flags, " "), first+" ") {
+			t.Errorf("%s does not begin with its own flags:\n%s", name, flags)
+		}
+	}
+	if got := m.run(t, nil, "serve", "--help").stdout; !strings.Contains(got, "  --listen ") || !strings.Contains(got, "  --poll ") {
+		t.Errorf("serve leaves out its own flags:\n%s", got)
+	}
 	_, flags, _ := strings.Cut(got, "Common flags:\n")
 	flags, rest, _ := strings.Cut(flags, "\n\n")
-	if n := strings.Count(flags, "  --"); n+strings.Count(flags, ", --") != fewFlags || !strings.HasPrefix(flags, "  -n, --dry-run") {
+	if n := strings.Count(flags, "  --"); n+strings.Count(flags, ", --") != 3+fewKeys || !strings.HasPrefix(flags, "  -n, --dry-run") {
 		t.Errorf("%d flags:\n%s", n, flags)
 	}
 	if !strings.HasPrefix(rest, "`ralph work --help-all` lists ") {
