@@ -152,7 +152,7 @@ func (a *app) noAgent(c run.Config) (first error) {
 }
 
 // noProgram is the error of a program that this host lacks; nil when it is there, may be in the sandbox only or in a PATH of
-// the run's own, or may come with the setup.
+// the run's own, or may come with the setup. A setup adds nothing to the PATH of a sandbox that shows the host's folders.
 func (a *app) noProgram(c run.Config, l agents.Link) error {
 	program := l.Agent.Describe().Program
 	if program == "" && len(l.Options.Command) > 0 {
@@ -160,7 +160,8 @@ func (a *app) noProgram(c run.Config, l agents.Link) error {
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || showsHost(c.Sandboxes)
 	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	if !ofHost || path || len(c.Setup)+len(c.Before) > 0 || program == "" ||
+	installs := len(c.Before) > 0 || len(c.Setup) > 0 && (!showsHost(c.Sandboxes) || strings.Contains(program, "/"))
+	if !ofHost || path || installs || program == "" ||
 		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.lookPath(program) != "" {
 		return nil
 	}

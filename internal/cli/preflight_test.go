@@ -110,3 +110,17 @@ func TestStrongerThan(t *testing.T) {
 		t.Errorf("besides podman: %s", got)
 	}
 }
+
+// TestSetupBringsNoProgram: where the sandbox shows the host's folders, a setup adds no agent to its PATH, and a sweep ends before both.
+func TestSetupBringsNoProgram(t *testing.T) {
+	t.Parallel()
+	for sandbox, there := range map[string]bool{"native": false, "none": true} {
+		m := newMachine(t)
+		m.write(t, "README", "x\n")
+		m.commit(t)
+		got := m.run(t, nil, "work", "-n", "--sandbox="+sandbox, "--setup=true", "--agent-command=no-such-agent", "--tracker=local", "--local-dir="+t.TempDir())
+		if got.status != 0 || strings.Contains(got.stderr, "no-such-agent: not found in PATH; install it") == there {
+			t.Errorf("%s: %+v", sandbox, got)
+		}
+	}
+}
