@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -90,9 +91,9 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	case 1:
 		r, failed := worker.Merge(ctx, keys[0])
 		r.Issue.Key = keys[0]
-		err = a.mergedOne(ctx, p.names(ctx), r, failed)
+		err = a.mergedOne(ctx, p, p.names(ctx), r, failed)
 	default:
-		err = a.mergedAll(ctx, p.names(ctx), worker.MergeAll(ctx, keys))
+		err = a.mergedAll(ctx, p, p.names(ctx), worker.MergeAll(ctx, keys))
 	}
 	if err == nil && len(keys) > 0 {
 		a.noteUnpushed(ctx, p)
@@ -197,12 +198,15 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 }
 
 // mergedOne says what has become of one merge.
-func (a *app) mergedOne(ctx context.Context, names func(key string) string, r pool.Result, err error) error {
+func (a *app) mergedOne(ctx context.Context, p *parts, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
 	name := names(key)
 	switch v := r.Record.Verdict; {
 	case isAway(errors.Join(err, r.Unavailable)):
 		return &exitError{status: exitParked, err: cmp.Or(err, r.Unavailable)}
+	case errors.Is(err, publish.ErrNothing) && p.isMerged(ctx, key):
+		a.ui.printf("%s is merged already.\n", cleanLine(name))
+		return nil
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
@@ -217,11 +221,22 @@ func (a *app) mergedOne(ctx context.Context, names func(key string) string, r po
 	return a.merged(name, r.Record)
 }
 
+// isMerged reports whether the base has what the issue's latest run has committed. An issue without commits is not merged.
+func (p *parts) isMerged(ctx context.Context, key string) bool {
+	runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true})
+	if err != nil || len(runs) == 0 {
+		return false
+	}
+	last := []runState{stateOf(runs[0])}
+	p.merged(ctx, last)
+	return last[0].State == "merged"
+}
+
 // mergedAll says what has become of several merges. The worst of them makes the exit status.
-func (a *app) mergedAll(ctx context.Context, names func(key string) string, results []pool.Result) error {
+func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) string, results []pool.Result) error {
 	left, last := 0, error(nil)
 	for _, r := range results {
-		err := a.mergedOne(ctx, names, r, r.Err)
+		err := a.mergedOne(ctx, p, names, r, r.Err)
 		if err == nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package publish
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree"
@@ -21,8 +22,10 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 	return fmt.Errorf("%w in %s (%s) are in the way; commit or stash them first", worktree.ErrDirty, repo.Dir(), path)
 }
 
-// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if the branch has no new commit.
-// tip is empty if the branch differs between this repository and the remote.
+// ErrNothing is wrapped by the error of a branch that is not there, or has no new commit.
+var ErrNothing = errors.New("nothing to merge")
+
+// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if there is ErrNothing. tip is empty if the branch differs between this repository and the remote.
 func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (base worktree.Base, tip string, err error) {
 	if base, err = repo.Base(ctx, onto); err != nil {
 		return base, "", err
@@ -48,7 +51,7 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 		}
 	}
 	if here+remote == "" {
-		return base, "", fmt.Errorf("there is no branch %s", branch)
+		return base, "", fmt.Errorf("%w: there is no branch %s", ErrNothing, branch)
 	}
-	return base, "", fmt.Errorf("%s has no change that %s lacks", branch, base.Name)
+	return base, "", fmt.Errorf("%w: %s has no change that %s lacks", ErrNothing, branch, base.Name)
 }
