@@ -43,6 +43,7 @@ type cleaner struct {
 	dry, discard bool
 	held         map[string]worktree.ClaimState
 	open         map[string]journal.Record // runs that have not come to their end, by id
+	empty        map[string]bool           // keys whose latest run has made no commits
 	gone         map[string]string         // where branches were that the base has and that are removed, by name
 	broken       error                     // worktree records that cannot be read
 }
@@ -130,9 +131,16 @@ func (c *cleaner) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.open = map[string]journal.Record{}
+	c.open, c.empty = map[string]journal.Record{}, map[string]bool{}
 	for _, r := range open {
 		c.open[r.ID] = r
+	}
+	last, err := c.p.journal.Find(ctx, journal.Query{Latest: true})
+	if err != nil {
+		return err
+	}
+	for _, r := range last {
+		c.empty[r.Key] = r.Commits == 0
 	}
 	return nil
 }
@@ -219,7 +227,10 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 		return cleaned{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
 	}
 	why := "contained in " + c.base.Name
-	if b.Merged && b.Ahead > 0 {
+	switch {
+	case b.Merged && b.Ahead == 0 && c.empty[l.key]:
+		why = "no commits of its own"
+	case b.Merged && b.Ahead > 0:
 		why = c.base.Name + " has its changes; it was at " + shortSHA(b.Tip)
 	}
 	switch nowhere := b.Tip != "" && !b.Merged; {

@@ -150,11 +150,14 @@ func (a *app) showRun(s runState, name string) {
 			line("sessions", "%s", text)
 		}
 	}
-	uncounted := ""
-	if s.State == "running" {
-		uncounted = "; those of an iteration are counted when it ends"
+	switch {
+	case s.State == "running":
+		line("commits", "%d on %s, from %s; those of an iteration are counted when it ends", s.Commits, s.Branch, s.Base)
+	case s.Commits == 0: // there may be no branch
+		line("commits", "none, from %s", s.Base)
+	default:
+		line("commits", "%d on %s, from %s", s.Commits, s.Branch, s.Base)
 	}
-	line("commits", "%d on %s, from %s%s", s.Commits, s.Branch, s.Base, uncounted)
 	if s.Proof.Tip != "" {
 		line("proof", "of %.12s, signed by %s", s.Proof.Tip, s.Proof.Key)
 	}

@@ -28,6 +28,7 @@ type workData struct {
 	tip, base   string           // commits
 	was         string           // the command that shows what the commits have changed, where the base contains them
 	running     bool
+	empty       bool // the run has made no commits
 }
 
 // shownRun is what `ralph show --json` prints of a run; Now is the latest one's.
@@ -64,7 +65,7 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 	issue := p.present(ctx, s)
 	w := workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, issue), tip: at.Tip, base: base.Commit, running: s.State == "running",
+		Next: nextSteps(s, at, issue), tip: at.Tip, base: base.Commit, running: s.State == "running", empty: s.Commits == 0,
 	}
 	p.read(ctx, base, &w)
 	return w, nil
@@ -128,6 +129,8 @@ func (a *app) showWork(w workData) {
 		a.ui.printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
 		a.ui.printf("  %s has the changes of %s\n", cleanLine(w.Base), name)
+	case w.Merged && w.empty: // which a person would take for merged
+		a.ui.printf("  %s has no commits of its own\n", name)
 	case w.Merged:
 		a.ui.printf("  %s is contained in %s\n", name, cleanLine(w.Base))
 	default:

@@ -138,3 +138,25 @@ git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit
 		t.Errorf("%s", left)
 	}
 }
+
+// What has no commits is not called merged, nor contained in its base.
+func TestNoCommitsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	agent := m.program(t, "agent", "echo '<promise>COMPLETE</promise>'\n")
+	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=a <a@b>", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true")
+	if got.status != exitIncomplete {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, "\n  ralph/one has no commits of its own\n") || !strings.Contains(got.stdout, "  commits     none, from master\n") {
+		t.Errorf("show: %+v", got)
+	}
+	if got := m.run(t, nil, "merge", "one", "--sandbox=none"); got.status != exitFailed || !strings.Contains(got.stderr, "ralph/one has no change that master lacks") {
+		t.Errorf("merge: %+v", got)
+	}
+	if got := m.run(t, nil, "clean"); !strings.Contains(got.stdout, "no commits of its own") {
+		t.Errorf("clean: %+v", got)
+	}
+}
