@@ -97,6 +97,7 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	}
 	if err == nil && len(keys) > 0 {
 		a.noteUnpushed(ctx, p)
+		a.ui.note("to remove what is left of it: ralph clean")
 	}
 	return cmp.Or(err, unseen)
 }

@@ -20,7 +20,8 @@ func TestMergeSeveral(t *testing.T) {
 	}
 	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
-	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+	work := append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")
+	if got := m.run(t, nil, work...); got.status != 0 || strings.Count(got.stderr, "\nTo look: ralph diff KEY; to merge: ralph merge KEY, or ralph merge --all\n") != 1 {
 		t.Fatalf("%+v", got)
 	}
 	for _, args := range [][]string{{"merge"}, {"merge", "--all", "a"}} {
@@ -34,7 +35,19 @@ func TestMergeSeveral(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = m.run(t, nil, append(own, "merge", "b", "b", "--gate=true")...)
-	if got.status != 0 || !strings.HasPrefix(got.stdout, "b: merged into m") {
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "b: merged into m") ||
+		!strings.Contains(got.stderr, "succeeded  1 commit merged into m") || strings.Count(got.stderr, "ralph clean\n") != 1 {
+		t.Errorf("%+v", got)
+	}
+	m.write(t, ".ralph/backlog/d.md", "---\nlabels: [no-human]\n---\n# Add d\n")
+	if got := m.run(t, nil, append(work, "--publish=merge")...); got.status != 0 || strings.Contains(got.stderr, "To look:") {
+		t.Errorf("%+v", got)
+	}
+	m.write(t, ".ralph/backlog/e.md", "---\nlabels: [no-human]\n---\n# Add e\n")
+	if got := m.run(t, nil, append(work, "-q")...); got.status != 0 || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, append(own, "merge", "e", "--gate=true")...); got.status != 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != 0 || !strings.HasPrefix(got.stdout, "No branch") {

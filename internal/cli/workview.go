@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,7 +158,11 @@ func (v *workView) ended(e journal.Event) {
 	if e.Outcome == journal.Failed || e.Outcome == journal.GateFailed {
 		colour = red
 	}
-	text := fmt.Sprintf("%s on %s, %s", plural(e.Commits, "commit"), e.Branch, age(time.Duration(e.Elapsed*float64(time.Second))))
+	where := "on " + e.Branch
+	if strings.HasPrefix(e.Text, "merged into ") {
+		where = e.Text
+	}
+	text := fmt.Sprintf("%s %s, %s", plural(e.Commits, "commit"), where, age(time.Duration(e.Elapsed*float64(time.Second))))
 	what := v.ui.paint(colour, string(e.Outcome))
 	switch reason := cleanLine(reasonOf(e)); {
 	case reason == "":
@@ -249,7 +254,22 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	if n := countIf(s.Runs, ungated); n > 0 {
 		a.ui.printf("No gate has checked %s; %s.\n", plural(n, "issue"), gateFix)
 	}
+	a.noteNext(s.Runs)
 	return nil
+}
+
+// noteNext says what to type where a sweep has left branches to look at.
+func (a *app) noteNext(runs []journal.Record) {
+	left := slices.DeleteFunc(slices.Clone(runs), func(r journal.Record) bool {
+		return r.Verdict.Outcome != journal.Succeeded || r.Settings.Publish != journal.PublishBranch
+	})
+	switch key := onlyKey(left); len(left) {
+	case 0:
+	case 1:
+		a.ui.note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
+	default:
+		a.ui.note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
+	}
 }
 
 // because says in short why nothing was worked, unless an error says it.
