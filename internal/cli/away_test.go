@@ -21,17 +21,16 @@ const nobody = "http://127.0.0.1:1"
 // TestDoctorNamesWhyTheRemoteIsAway: each cause has its own advice.
 func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ remote, tracker, want string }{
-		"no token":      {nobody + "/acme/widgets.git", "github", "set the token that it names"},
-		"no network":    {nobody + "/acme/widgets.git", "local", "the remote is not reached: look at the network"},
-		"no repository": {"/nowhere/at/all.git", "local", "there is no repository at the remote's address"},
+	for name, c := range map[string]struct{ remote, want string }{
+		"no network":    {nobody + "/acme/widgets.git", "the remote is not reached: look at the network"},
+		"no repository": {"/nowhere/at/all.git", "there is no repository at the remote's address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
 			m.commit(t)
 			m.remote(t, c.remote)
-			got := m.run(t, nil, "doctor", "--tracker", c.tracker, "--sandbox=none", "--agent-command=true")
+			got := m.run(t, nil, "doctor", "--tracker=local", "--sandbox=none", "--agent-command=true")
 			_, claims, _ := strings.Cut(got.stdout, "fail  claims")
 			_, fix, _ := strings.Cut(claims, "fix: ")
 			if !strings.HasPrefix(fix, c.want) {
@@ -94,9 +93,9 @@ func TestProjectByName(t *testing.T) {
 		"path":               {"BARE", []string{"--tracker=github"}, "tracker github: the remote is a local path, which names no project; name it: --project OWNER/NAME"},
 		"no remote":          {"", []string{"--tracker=gitlab"}, "tracker gitlab: this repository has no remote that names the project; add one: git remote add origin URL, or name"},
 		"remote none":        {"", []string{"--tracker=github", "--remote=none"}, "with --remote none the project is unknown"},
-		"name, path":         {"BARE", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
-		"name, no remote":    {"", []string{"--tracker=github", "--project=acme/widgets"}, "project acme/widgets"},
-		"group, its service": {"", []string{"--tracker=gitlab", "--project=a/b/c"}, "a/b/c"},
+		"name, path":         {"BARE", []string{"--tracker=github", "--project=acme/widgets"}, "https://github.com/acme/widgets"},
+		"name, no remote":    {"", []string{"--tracker=github", "--project=acme/widgets"}, "https://github.com/acme/widgets"},
+		"group, its service": {"", []string{"--tracker=gitlab", "--project=a/b/c"}, "https://gitlab.com/a/b/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -70,8 +71,9 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 
 // doctor collects what is found.
 type doctor struct {
-	app      *app
-	findings []tracker.Finding
+	app       *app
+	findings  []tracker.Finding
+	tokenless bool // that the forge's token is missing has been said
 }
 
 func (d *doctor) add(what string, s tracker.Severity, detail, fix string) {
@@ -149,6 +151,9 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 	if err == nil {
 		err = claim.Release(ctx)
 	}
+	if d.lacksToken(ctx, p, err) {
+		return
+	}
 	if err != nil {
 		d.fail("claims", where+": "+err.Error(), claimsFix(err))
 		return
@@ -156,10 +161,32 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 	d.ok("claims", "taken and released "+where)
 }
 
-func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
+// lacksToken reports that something fails for want of the forge's token, which is one finding whatever asks for it.
+func (d *doctor) lacksToken(ctx context.Context, p *parts, err error) bool {
 	kind, _ := d.app.trackers.Lookup(p.tracker.Name()) // the registry opened it
+	if !errors.Is(err, token.ErrNone) || !kind.Takes(tracker.OptionProject) {
+		return false
+	}
+	if !d.tokenless {
+		project, unknown := p.projectOn(ctx, kind)
+		if unknown != nil {
+			project = kind.Title
+		}
+		text := err.Error()
+		d.fail("token", project+": "+text[max(0, strings.Index(text, token.ErrNone.Error())):], trackerFix(kind, err))
+	}
+	d.tokenless = true
+	return true
+}
+
+func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
+	kind, _ := d.app.trackers.Lookup(p.tracker.Name())
 	if both := p.passing(); both != "" {
 		d.warn("tracker", both, p.passingFix())
+	}
+	list, err := p.tracker.List(ctx, tracker.Query{Labels: p.Labels})
+	if d.lacksToken(ctx, p, err) {
+		return
 	}
 	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
 		labels := append([]string{}, p.Labels...)
@@ -177,7 +204,6 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 			d.findings = append(d.findings, f)
 		}
 	}
-	list, err := p.tracker.List(ctx, tracker.Query{Labels: p.Labels})
 	if err != nil {
 		d.fail("backlog", err.Error(), trackerFix(kind, err))
 		return

@@ -61,3 +61,15 @@ func TestDoctorNamesARefusedLogin(t *testing.T) {
 	used("c", 3, nil)
 	login("ok    login ")
 }
+
+// A forge's token that is missing is one finding, whatever asks for it.
+func TestDoctorNamesAMissingTokenOnce(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	m.remote(t, "https://github.com/acme/widgets")
+	got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true")
+	if n := strings.Count(got.stdout, "no token"); n != 1 || !strings.Contains(got.stdout, "fail  token         https://github.com/acme/widgets: no token: set GITHUB_TOKEN or GH_TOKEN\n") {
+		t.Errorf("%d times: %+v", n, got)
+	}
+}

@@ -85,6 +85,9 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 // leftovers says what is left, and how to be rid of it.
 func (d *doctor) leftovers(ctx context.Context, p *parts) {
 	found, err := leftovers(ctx, p)
+	if d.lacksToken(ctx, p, err) {
+		return
+	}
 	if err != nil {
 		d.fail("leftovers", err.Error(), "")
 		return
