@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,10 +19,11 @@ func TestAttacksAreStopped(t *testing.T) {
 	got := m.run(t, nil, "sandbox", "check", "--sandbox=native", "--agent-command=true")
 	_, attacks, _ := strings.Cut(got.stdout, "Attacks from inside native:\n")
 	lines := strings.Split(strings.TrimSpace(attacks), "\n")
-	if got.status != 0 || len(lines) < 25 {
+	sum := fmt.Sprintf("native has stopped %d of %[1]d attacks.", len(lines)-1)
+	if got.status != 0 || len(lines) < 25 || lines[len(lines)-1] != sum {
 		t.Errorf("status %d, %s%s", got.status, attacks, got.stderr)
 	}
-	for _, line := range lines {
+	for _, line := range lines[:len(lines)-1] {
 		if !strings.HasPrefix(strings.TrimSpace(line), "stopped  ") {
 			t.Errorf("unexpected: %s", line)
 		}

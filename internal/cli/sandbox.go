@@ -157,7 +157,10 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 	if err != nil {
 		return err
 	}
-	return verdictOf(provider, probes)
+	if err = verdictOf(provider, probes); err == nil && !a.json {
+		a.ui.printf("%s.\n", stopped(provider.Name(), probes))
+	}
+	return err
 }
 
 // unusable corrects the line of a sandbox that its provider believed in, and that does not open.
@@ -239,6 +242,16 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 		return &exitError{status: exitFailed, err: fmt.Errorf("%s could not be made: %s", plural(len(untried), "attack"), strings.Join(untried, "; "))}
 	}
 	return nil
+}
+
+// stopped sums up the attacks on a sandbox where none did what it should not.
+func stopped(name string, probes []probe) string {
+	weak := countIf(probes, func(pr probe) bool { return pr.Known })
+	text := fmt.Sprintf("%s has stopped %d of %s", name, len(probes)-weak, plural(len(probes), "attack"))
+	if weak > 0 {
+		text += "; it does not claim to stop the rest"
+	}
+	return text
 }
 
 // networkWord says what holds outgoing connections.
